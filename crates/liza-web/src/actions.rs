@@ -90,10 +90,10 @@ impl ActionTurns {
         Arc::clone(turn).lock_owned().await
     }
 
-    /// Waits until no action runs.
-    pub(crate) async fn all_have_run(&self) {
+    /// Waits until no action runs, and lets no other one begin.
+    pub(crate) async fn close(&self) {
         for lane in ActionLane::iter() {
-            drop(self.next(lane).await);
+            std::mem::forget(self.next(lane).await);
         }
     }
 }

@@ -113,7 +113,7 @@ impl WebServer {
                 Either::Left((served, _)) => served,
                 Either::Right(_) => Ok(()),
             };
-            let _ = timeout(LAST_ACTION, self.handle.site.turns.all_have_run()).await;
+            let _ = timeout(LAST_ACTION, self.handle.site.turns.close()).await;
             served
         });
         runtime.shutdown_background();

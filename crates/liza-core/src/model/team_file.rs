@@ -51,6 +51,9 @@ pub enum SettingSource {
     /// The section `config` of the blackboard.
     #[strum(serialize = "state.yaml")]
     Blackboard,
+    /// Some parts of it from the blackboard, the others from the shared file.
+    #[strum(serialize = "state.yaml and liza.yaml")]
+    Both,
 }
 
 /// What earlier versions wrote into every blackboard, whether or not someone had chosen it.
@@ -76,14 +79,17 @@ const ALWAYS_WRITTEN: [&str; 19] = [
     "lock_timeout",
 ];
 
-/// The settings in force: those of the blackboard, below them those of the shared file. A default on the blackboard that
-/// earlier versions wrote by themselves does not override the file.
+/// The settings in force: those of the blackboard, below them those of the shared file. Of a setting with parts, such as
+/// `budget`, each part by itself. A default on the blackboard that earlier versions wrote by themselves does not override
+/// the file.
 pub fn settings_in_force(own: &Fields, defaults: &Fields) -> Fields {
     let mut settings = own.clone();
-    for (key, value) in shared_values(own) {
-        if source_of(key, own, defaults) == SettingSource::TeamFile {
-            settings.insert(key.clone(), value.clone());
-        }
+    for (key, shared) in shared_values(own) {
+        let value = match own.get(key).filter(|own| is_chosen(key, own, defaults)) {
+            Some(value) => merged(key, shared, value),
+            None => shared.clone(),
+        };
+        settings.insert(key.clone(), value);
     }
     settings
 }
@@ -97,15 +103,65 @@ pub fn all_settings(own: &Fields, defaults: &Fields) -> Fields {
     settings
 }
 
-/// Where a setting comes from.
+/// Where a setting comes from, or a part of one: `lease_duration`, `roles.coder.count`.
 pub fn source_of(key: &str, own: &Fields, defaults: &Fields) -> SettingSource {
-    let is_chosen = |value: &Value| Some(value) != defaults.get(key) || !ALWAYS_WRITTEN.contains(&key);
-    let is_set = own.get(key).is_some_and(|value| *value != Value::Null && is_chosen(value));
-    match shared_values(own).any(|(shared, _)| shared == key) {
-        _ if is_set => SettingSource::Blackboard,
-        true => SettingSource::TeamFile,
-        false => SettingSource::Default,
+    let (first, parts) = key.split_once('.').map_or((key, None), |(first, parts)| (first, Some(parts)));
+    let shared = shared_values(own).find(|(shared, _)| *shared == first).map(|(_, value)| value);
+    let set = own.get(first).filter(|value| is_chosen(first, value, defaults));
+    let in_force = match (set, shared) {
+        (Some(set), Some(shared)) => Some(merged(first, shared, set)),
+        (Some(value), None) | (None, Some(value)) => Some(value.clone()),
+        (None, None) => None,
+    };
+    let part = |value: Option<&Value>| value.and_then(|value| part_of(value, parts).cloned());
+    match (part(set), part(in_force.as_ref())) {
+        (_, None) => SettingSource::Default,
+        (Some(set), in_force) if in_force.as_ref() == Some(&set) => SettingSource::Blackboard,
+        (Some(Value::Map(set)), Some(_)) if !set.is_empty() => SettingSource::Both,
+        _ => SettingSource::TeamFile,
     }
+}
+
+/// A part of a value: `day.dollars` of a budget.
+fn part_of<'v>(value: &'v Value, parts: Option<&str>) -> Option<&'v Value> {
+    parts
+        .into_iter()
+        .flat_map(|parts| parts.split('.'))
+        .try_fold(value, |value, part| value.as_map()?.get(part))
+}
+
+/// Whether a value on the blackboard is there because someone wants it.
+fn is_chosen(key: &str, value: &Value, defaults: &Fields) -> bool {
+    *value != Value::Null && (Some(value) != defaults.get(key) || !ALWAYS_WRITTEN.contains(&key))
+}
+
+/// The shared value of a setting with what the blackboard sets: maps key by key, down to the last part.
+fn merged(key: &str, shared: &Value, own: &Value) -> Value {
+    let (Value::Map(shared), Value::Map(own)) = (shared, own) else { return own.clone() };
+    let mut all = shared.clone();
+    for (part, value) in own {
+        let below = all
+            .get(part)
+            .map(|below| if key == "roles" { merged_role(below, value) } else { merged("", below, value) });
+        all.insert(part.clone(), below.unwrap_or_else(|| value.clone()));
+    }
+    Value::Map(all)
+}
+
+/// The same for one role: it may be only the name of its agent program, and a model belongs to the program that it is
+/// configured with.
+fn merged_role(shared: &Value, own: &Value) -> Value {
+    let with_parts = |role: &Value| match role {
+        Value::Text(_) => Value::Map(Fields::from_iter([("provider".to_owned(), role.clone())])),
+        other => other.clone(),
+    };
+    let (mut shared, own) = (with_parts(shared), with_parts(own));
+    if let (Value::Map(shared), Some(provider)) = (&mut shared, part_of(&own, Some("provider")))
+        && shared.get("provider") != Some(provider)
+    {
+        shared.shift_remove("model");
+    }
+    merged("", &shared, &own)
 }
 
 fn shared_values(own: &Fields) -> impl Iterator<Item = (&String, &Value)> {
@@ -154,5 +210,48 @@ mod tests {
         assert_eq!(source("lease_duration"), "state.yaml");
         assert_eq!(source("sandbox"), "default");
         assert_eq!(source("max_blocks"), "default");
+    }
+
+    /// Covers: UI-11
+    #[test]
+    fn a_part_that_is_set_on_the_blackboard_leaves_the_other_parts_of_the_file_in_force() {
+        let own = fields(
+            r#"{"budget": {"day": {"dollars": 20}, "task": {"tokens": null}}, "team_file": {"hash": "x", "values":
+                {"budget": {"day": {"dollars": 5, "tokens": 7}, "task": {"tokens": 3}, "sprint": {"dollars": 9}}}}}"#,
+        );
+        let found = settings_in_force(&own, &Fields::new());
+        let expected = fields(
+            r#"{"day": {"dollars": 20, "tokens": 7}, "task": {"tokens": null}, "sprint": {"dollars": 9}}"#,
+        );
+        assert_eq!(found["budget"], Value::Map(expected));
+        let source = |key: &str| source_of(key, &own, &Fields::new());
+        assert_eq!(source("budget"), SettingSource::Both);
+        assert_eq!(source("budget.day"), SettingSource::Both);
+        assert_eq!(source("budget.day.dollars"), SettingSource::Blackboard);
+        assert_eq!(source("budget.task"), SettingSource::Blackboard);
+        assert_eq!(source("budget.day.tokens"), SettingSource::TeamFile);
+        assert_eq!(source("budget.sprint"), SettingSource::TeamFile);
+        assert_eq!(source("budget.week"), SettingSource::Default);
+    }
+
+    /// Covers: UI-11
+    #[test]
+    fn a_role_is_merged_by_its_parts_and_a_model_stays_with_its_program() {
+        let role = |shared: &str, own: &str| {
+            let text = format!(
+                r#"{{"roles": {{"coder": {own}}}, "team_file": {{"hash": "x", "values": {{"roles": {{"coder": {shared}}}}}}}}}"#
+            );
+            let found = settings_in_force(&fields(&text), &Fields::new());
+            serde_json::to_string(&found["roles"].as_map().unwrap()["coder"]).unwrap()
+        };
+        assert_eq!(role(r#""codex""#, r#"{"count": 4}"#), r#"{"provider":"codex","count":4}"#);
+        let whole = r#"{"provider": "codex", "model": "big", "count": 2}"#;
+        assert_eq!(role(whole, r#""codex""#), r#"{"provider":"codex","model":"big","count":2}"#);
+        assert_eq!(role(whole, r#""claude""#), r#"{"provider":"claude","count":2}"#);
+        assert_eq!(
+            role(whole, r#"{"provider": "claude", "model": "fast"}"#),
+            r#"{"provider":"claude","count":2,"model":"fast"}"#
+        );
+        assert_eq!(role(whole, r#"{"model": "fast"}"#), r#"{"provider":"codex","model":"fast","count":2}"#);
     }
 }

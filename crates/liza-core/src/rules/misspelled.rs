@@ -58,10 +58,28 @@ pub fn unknown_settings(config: &Fields) -> Vec<String> {
     config.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect()
 }
 
+/// What is wrong with the name of a part of `roles`: the role is unknown, or has no such part; none for any other setting.
+pub fn unknown_role_part(setting: &str) -> Option<String> {
+    let mut parts = setting.strip_prefix("roles.")?.split('.');
+    let role = parts.next()?;
+    if !role_names().iter().any(|known| known == role) {
+        return Some(format!(
+            "{role} is not a role; roles: {}",
+            Role::ALL.map(|role| role.to_string()).join(", ")
+        ));
+    }
+    let part = parts.next()?;
+    let is_known = ROLE_KEYS.contains(&part) && parts.next().is_none();
+    (!is_known).then(|| format!("{setting} is not a setting; a role has {}", ROLE_KEYS.join(", ")))
+}
+
+fn role_names() -> Vec<String> {
+    Role::ALL.into_iter().flat_map(|role| [role.to_string(), role.id_prefix().to_owned()]).collect()
+}
+
 fn check_roles(config: &Fields, found: &mut Vec<MisspelledKey>) {
     let Some(roles) = map(config.get("roles")) else { return };
-    let names: Vec<String> =
-        Role::ALL.into_iter().flat_map(|role| [role.to_string(), role.id_prefix().to_owned()]).collect();
+    let names = role_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     check("config.roles", roles, &names, found);
     for (role, entry) in roles {
@@ -211,5 +229,20 @@ mod tests {
         }"#;
         assert_eq!(warnings(document), Vec::<String>::new());
         assert_eq!(warnings("[]"), Vec::<String>::new());
+    }
+
+    /// Covers: UI-11
+    #[test]
+    fn a_part_of_a_role_has_a_known_name() {
+        for known in
+            ["lease_duration", "roles", "roles.coder", "roles.coder.count", "roles.code_reviewer.model"]
+        {
+            assert_eq!(unknown_role_part(known), None);
+        }
+        let said = |key: &str| unknown_role_part(key).unwrap();
+        assert_eq!(said("roles.codr.count"), "codr is not a role; roles: planner, coder, code_reviewer");
+        let parts = "is not a setting; a role has provider, model, count, network";
+        assert_eq!(said("roles.coder.cont"), format!("roles.coder.cont {parts}"));
+        assert_eq!(said("roles.coder.count.x"), format!("roles.coder.count.x {parts}"));
     }
 }

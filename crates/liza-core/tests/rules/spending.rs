@@ -63,6 +63,24 @@ fn checkpoint(world: &World) -> Option<Command> {
     reconcile(&world.state, StopFileTimes::default(), world.now)
 }
 
+/// Covers: SE-06, UI-03
+#[test]
+fn dollars_and_tokens_that_are_used_up_are_two_alarms_with_their_own_commands() {
+    let mut world = team();
+    world.config().budget.sprint = Some(SpendingLimit { dollars: Some(1.0), tokens: Some(500) });
+    let day_ends = midnight(&world);
+    spend(&mut world, 2.0, day_ends);
+    let found = alarms(&world.state, &Observations::default(), world.now);
+    let subjects: Vec<String> = found.iter().map(|alarm| alarm.subject.to_string()).collect();
+    assert_eq!(subjects, ["sprint 100 % of the dollars", "sprint 100 % of the tokens"]);
+    let needs = needs_you(&world.state, &Observations::default(), &found, world.now);
+    let commands: Vec<&str> = needs.iter().map(|need| need.command.as_str()).collect();
+    assert_eq!(
+        commands,
+        ["liza config budget.sprint.dollars \"...\"", "liza config budget.sprint.tokens \"...\""]
+    );
+}
+
 /// Covers: SE-06
 #[test]
 fn at_eighty_percent_it_is_a_warning_and_at_a_hundred_nothing_new_starts() {

@@ -103,7 +103,10 @@ struct Probes {
 impl Probes {
     fn prepare(plan: &Plan) -> Self {
         let server = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
-        Self { socket: OutsideSocket::create(), server: plan.grants.network.as_ref().and_then(|_| server()) }
+        Self {
+            socket: OutsideSocket::create(&std::env::temp_dir()),
+            server: plan.grants.network.as_ref().and_then(|_| server()),
+        }
     }
 
     fn added_to(&self, mut plan: Plan) -> Plan {
@@ -122,8 +125,8 @@ struct OutsideSocket {
 }
 
 impl OutsideSocket {
-    fn create() -> Option<Self> {
-        let folder = SocketFolder::create(SocketUse::Probe, None, &std::env::temp_dir()).ok()?;
+    fn create(temporary: &Path) -> Option<Self> {
+        let folder = SocketFolder::create(SocketUse::Probe, None, temporary).ok()?;
         let path = folder.next();
         Some(Self { _listener: UnixListener::bind(&path).ok()?, path, _folder: folder })
     }
@@ -196,10 +199,12 @@ mod tests {
     /// Covers: IS-05
     #[test]
     fn a_probe_leaves_nothing_and_removes_what_a_killed_one_left() {
-        let left = std::env::temp_dir().join(format!("liza-probe-{}", random_hex(8).unwrap()));
+        // Not where the probes of other tests are, which would remove it, too.
+        let place = tempfile::tempdir_in("/tmp").unwrap();
+        let left = place.path().join(format!("liza-probe-{}", random_hex(8).unwrap()));
         fs::create_dir(&left).unwrap();
         let _socket = UnixListener::bind(left.join("0")).unwrap();
-        let probe = OutsideSocket::create().unwrap();
+        let probe = OutsideSocket::create(place.path()).unwrap();
         assert!(!left.exists());
         let folder = probe.path.parent().unwrap().to_owned();
         assert!(folder.exists());

@@ -8,7 +8,7 @@ use crate::rules::claimable::claimable;
 use crate::rules::clients::describe_hold;
 use crate::rules::questions::{Question, open_questions};
 use crate::rules::session_budget::SessionBudget;
-use crate::rules::spending::{Spending, SpendingScope, spending};
+use crate::rules::spending::{Amount, Spending, SpendingScope, spending};
 use crate::text::count;
 use crate::watch::supervise::unseen_triggers;
 
@@ -51,7 +51,7 @@ fn held_clients(state: &State, now: Timestamp) -> Vec<Alarm> {
     state.board.sprint.ready().into_iter().flat_map(|sprint| &sprint.clients).filter_map(alarm).collect()
 }
 
-/// A budget of which much is used. 80 % and 100 % are two alarms; so are two days.
+/// A budget of which much is used. 80 % and 100 % are two alarms; so are dollars and tokens, and two days.
 fn budget(spent: &Spending) -> Option<Alarm> {
     let (used_up, subject) = (spent.is_used_up(), budget_subject(spent));
     let since = match &spent.scope {
@@ -73,7 +73,12 @@ fn budget(spent: &Spending) -> Option<Alarm> {
 
 /// What the alarm of a budget is about.
 pub(in crate::watch) fn budget_subject(spent: &Spending) -> AlarmSubject {
-    let name = if spent.is_used_up() { "100 %" } else { "80 %" };
+    let name = match (&spent.amount, spent.is_used_up()) {
+        (Amount::Dollars { .. }, false) => "80 % of the dollars",
+        (Amount::Dollars { .. }, true) => "100 % of the dollars",
+        (Amount::Tokens { .. }, false) => "80 % of the tokens",
+        (Amount::Tokens { .. }, true) => "100 % of the tokens",
+    };
     match &spent.scope {
         SpendingScope::Task(task) => AlarmSubject::Figure(task.clone(), name),
         SpendingScope::Sprint => AlarmSubject::Name(format!("sprint {name}")),

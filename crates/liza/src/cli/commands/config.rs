@@ -1,7 +1,7 @@
 //! `liza config`: every setting and where it comes from; sets one, or accepts the shared file.
 
 use liza_core::model::{Actor, Fields, SettingSource, TEAM_FILE, TeamFile, Value, source_of};
-use liza_core::rules::misspelled::{meant_setting, unknown_settings};
+use liza_core::rules::misspelled::{meant_setting, unknown_role_part, unknown_settings};
 use liza_store::{ValueSyntax, settings_as_fields, yaml};
 use serde_json::json;
 
@@ -65,7 +65,7 @@ fn show(context: &Context, project: &Project, key: Option<&str>) -> Result<Reply
         settings = Fields::from_iter([(key.to_owned(), setting(&settings, key)?)]);
     }
     let own = own_settings(project)?;
-    let source = |key: &str| source_of(first_part(key), &own, &defaults);
+    let source = |key: &str| source_of(key, &own, &defaults);
     let notice = key.is_none().then(|| file_notice(context, project)).flatten();
     if let Some(notice) = &notice {
         context.screen.note(&format!("liza: {notice}"));
@@ -110,6 +110,9 @@ fn change(
     context.human_only("config")?;
     let first = first_part(key);
     check_known(first)?;
+    if let Some(problem) = value.and_then(|_| unknown_role_part(key)) {
+        return Err(CommandError::refused("unknown_setting", problem).hint("what is set: liza config roles"));
+    }
     if let Some((role, long)) = value.and_then(|_| in_long_form(&own_settings(project).ok()?, key)) {
         let log = log_entry(context, &format!("config {role} {long}"))?;
         let session = begin_edit(project, context, "config")?;
@@ -186,6 +189,7 @@ fn line(key: &str, value: &Value, source: SettingSource, width: usize) -> String
         SettingSource::Default => paint(DIM, "default"),
         SettingSource::TeamFile => paint(CYAN, TEAM_FILE),
         SettingSource::Blackboard => paint(CYAN, "blackboard"),
+        SettingSource::Both => paint(CYAN, "blackboard and liza.yaml"),
     };
     format!("{key:<width$}  {value}  ({source})")
 }

@@ -262,9 +262,14 @@ impl Plan {
     /// The last step failed; what is in a database stays.
     fn not_placed(&self, place: &Path, error: &io::Error) -> CommandError {
         let failed = failed("create", place, error);
+        // The branch was undone, and without a remote `join` cannot get it.
+        let branch = match &self.remote {
+            Some(_) => String::new(),
+            None => format!("git branch {} {} && ", self.branch, self.head),
+        };
         match &self.store {
             Some((address, name)) => failed.hint(format!(
-                "the blackboard exists in the database; to use it: liza join {address} --project {name}"
+                "the blackboard exists in the database; to use it: {branch}liza join {address} --project {name}"
             )),
             None => failed,
         }

@@ -71,7 +71,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 fn alone(project: &Project) -> Result<RunLock, CommandError> {
     let lock = RunLock::take(project)?
         .map_err(|team| CommandError::refused("already_running", team.to_string()).hint("liza stop"))?;
-    // Which agents are at work is unknown if it cannot be read; teams are kept away by the lock.
+    if let Some(agent) = LivenessLock::running_agents(project.folder()).first() {
+        return Err(at_work(agent));
+    }
+    // Agents without a supervisor are unknown if it cannot be read.
     let Ok(state) = project.store().snapshot() else { return Ok(lock) };
     let (now, folder) = (now(), project.folder());
     // Agents of other machines go on without this clone.
@@ -83,13 +86,14 @@ fn alone(project: &Project) -> Result<RunLock, CommandError> {
         entry.holds(now) && is_here(entry) && !dead
     };
     match state.board.agents.ready().into_iter().flatten().find(alive) {
-        Some((agent, _)) => {
-            let message = format!("{agent} is at work in this project");
-            Err(CommandError::refused("already_running", message)
-                .hint(format!("to end it: liza deregister {agent}; to end all: liza stop --all")))
-        }
+        Some((agent, _)) => Err(at_work(agent)),
         None => Ok(lock),
     }
+}
+
+fn at_work(agent: &AgentId) -> CommandError {
+    CommandError::refused("already_running", format!("{agent} is at work in this project"))
+        .hint(format!("to end it: liza deregister {agent}; to end all: liza stop --all"))
 }
 
 fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {

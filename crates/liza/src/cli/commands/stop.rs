@@ -38,7 +38,7 @@ const LONGEST: Duration = Duration::from_secs(300);
   liza stop --now
   liza stop --all")]
 pub(crate) struct Args {
-    /// Kill the sessions at once; what they have committed is kept.
+    /// Kill the team's sessions at once; what they have committed is kept.
     #[arg(long)]
     now: bool,
     /// Also end the agents that were started here with liza agent.
