@@ -1,4 +1,6 @@
-//! Text for people: lines, and numbers with their nouns.
+//! Text for people: lines, shell words, and numbers with their nouns.
+
+use std::borrow::Cow;
 
 /// Makes one line of a text: white space folded, cut at `max` characters.
 pub fn one_line(text: &str, max: usize) -> String {
@@ -23,6 +25,15 @@ pub fn is_unprintable(c: char) -> bool {
     // The program itself gives these a meaning, see the colours of the command line.
     let is_private = matches!(c, '\u{feff}' | '\u{fdd0}'..='\u{fdef}');
     c.is_control() || reorders || breaks_lines || is_private
+}
+
+/// A word as a person types it into a shell: in single quotes unless every character is plain.
+pub fn shell_word(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
+    }
 }
 
 /// A number with its noun: "1 task", "3 tasks", "2 processes", "4 anomalies".

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use liza_core::model::{AgentId, Generation, Revision, TaskId};
+use liza_core::text::shell_word;
 use liza_core::watch::action::{Action, ActionLane, ActionName, ActionSubject, AgentSubject};
 use liza_core::watch::needs_you::NeedsYou;
 use serde::Deserialize;
@@ -168,11 +169,27 @@ fn subject<'v>(snapshot: &'v Snapshot, form: &ActionForm) -> Result<ActionSubjec
 
 /// A command line that can be copied.
 fn shown_command(words: &[String]) -> String {
-    let quoted = |word: &String| match word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=".contains(c))
-    {
-        true if !word.is_empty() => word.clone(),
-        _ => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    let words: Vec<String> = words.iter().map(quoted).collect();
+    let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
     format!("liza {}", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// Covers: UI-02
+    #[test]
+    fn the_end_waits_for_the_action_that_runs_and_lets_no_other_begin() {
+        let turns = ActionTurns::default();
+        let running = turns.next(ActionLane::Stop).now_or_never().unwrap();
+        assert!(turns.close().now_or_never().is_none(), "an action runs");
+        drop(running);
+        let turns = ActionTurns::default();
+        turns.close().now_or_never().unwrap();
+        for lane in ActionLane::iter() {
+            assert!(turns.next(lane).now_or_never().is_none(), "{lane:?} is still open");
+        }
+    }
 }

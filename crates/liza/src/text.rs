@@ -1,11 +1,11 @@
-//! Text that reports, alerts and the screen share: Markdown and shell words from untrusted text, and short numbers.
+//! Text that reports, alerts and the screen share: Markdown from untrusted text, and short numbers.
 //!
 //! Knows no task and no terminal.
 
 use std::borrow::Cow;
 
-pub(crate) use liza_core::text::compact_number;
 use liza_core::text::one_line;
+pub(crate) use liza_core::text::{compact_number, shell_word};
 
 use crate::secrets::Masker;
 
@@ -14,15 +14,6 @@ use crate::secrets::Masker;
 pub(crate) fn markdown_line(text: &str, max: usize, masker: &Masker) -> String {
     // Masked before it is cut: half a secret is no longer recognized.
     escape_markdown(&one_line(&without_invisible(&masker.mask(text)), max))
-}
-
-/// A word as a person types it into a shell: in single quotes unless every character is plain.
-pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
-    }
 }
 
 /// Removes characters that cannot be seen but reorder or join the text around them.

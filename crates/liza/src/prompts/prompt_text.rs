@@ -5,6 +5,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use liza_core::text::shell_word;
+
 /// The start of each line of foreign text.
 // Not a bar: the tables of a contract begin with one.
 const QUOTE: &str = "> ";
@@ -125,13 +127,7 @@ pub(super) fn path(path: &Path) -> String {
 
 /// Returns a path quoted as a word of a shell command.
 pub(super) fn word(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
+    shell_word(&path.to_string_lossy()).into_owned()
 }
 
 #[cfg(test)]

@@ -3,6 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
+
+use liza::engine::LivenessLock;
+use liza_core::model::{AgentId, Role};
 
 use crate::fixture::*;
 use crate::support::TestProject;
@@ -165,6 +169,21 @@ fn without_a_remote_or_when_the_forge_refuses_the_reason_is_given() {
         "{message}"
     );
     assert_eq!(project.git_at(&remote, &["rev-parse", "next"]), tip(&project, "integration"));
+}
+
+/// Covers: UI-07
+#[test]
+fn remove_leaves_a_running_supervisor_alone_even_if_the_blackboard_cannot_be_read() {
+    let project = TestProject::new();
+    let folder = project.root.join(".liza");
+    let agent = AgentId::new(Role::Coder, 1);
+    let supervisor = LivenessLock::take(&folder, agent, Duration::ZERO);
+    project.write(".liza/state.yaml", "- no blackboard\n");
+    let error = project.liza(&["remove", "--yes", "--json"]).refused(1, "already_running");
+    assert_eq!(error["message"], "coder-1 is at work in this project");
+    drop(supervisor);
+    project.liza(&["remove", "--yes"]).ok();
+    assert!(!folder.exists());
 }
 
 /// Covers: UI-07

@@ -346,7 +346,11 @@ fn a_started_merge_is_finished_under_pause_and_others_wait_for_it() {
     let first = start("one");
     wait_for("the first test", || log("one"));
     let mut second = start("two");
-    std::thread::sleep(Duration::from_millis(300));
+    let has_open = |process: u32| {
+        let files = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        files.flat_map(|file| std::fs::read_link(file.path())).any(|file| file.ends_with(".liza/merge.lock"))
+    };
+    wait_for("the second at the lock", || has_open(second.id()));
     assert!(!log("two"), "two merges at once");
     assert!(second.try_wait().unwrap().is_none());
     project.liza(&["pause"]).ok();
