@@ -6,7 +6,8 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 use liza_core::model::Sha;
 
@@ -55,6 +56,26 @@ impl AgentRepo {
         Some(Self { path, folder })
     }
 
+    /// The repository at `path` in `tree`; `None` unless its git folder is below `place`, where no link leads to. A `.git` file
+    /// can name any folder of the machine.
+    pub(crate) fn inside(tree: &Path, path: &Path, place: &Path) -> Option<Self> {
+        let link = path.join(".git");
+        let git_dir = match UntrustedFolder::open(tree).ok()?.read(&link, SMALL) {
+            Ok(text) => {
+                let named = text.trim_ascii().strip_prefix(b"gitdir:")?.trim_ascii();
+                without_dots(&tree.join(path).join(OsStr::from_bytes(named)))
+            }
+            Err(_) => tree.join(link),
+        };
+        let folder = UntrustedFolder::open(place).ok()?.folder(git_dir.strip_prefix(place).ok()?).ok()?;
+        Some(Self { path: git_dir, folder })
+    }
+
+    /// Where its git folder is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Its git folder.
     pub(crate) fn folder(&self) -> &UntrustedFolder {
         &self.folder
@@ -97,16 +118,32 @@ impl AgentRepo {
 
     /// The commits of its branches and of its stash.
     pub(crate) fn branches(&self) -> Vec<Sha> {
-        let is_own = |name: &str| name.starts_with("refs/heads/") || name == "refs/stash";
+        let mut commits = self.references("refs/heads");
+        commits.extend(self.reference("refs/stash"));
+        commits
+    }
+
+    /// The commits of the remote branches that it knows.
+    pub(crate) fn remote_branches(&self) -> Vec<Sha> {
+        self.references("refs/remotes")
+    }
+
+    /// The commits below which its history was left out.
+    pub(crate) fn shallow(&self) -> Option<Vec<u8>> {
+        self.folder.read(Path::new("shallow"), LARGE).ok()
+    }
+
+    /// The commits of all references below a folder of references.
+    fn references(&self, below: &str) -> Vec<Sha> {
+        let is_below = |name: &str| name.strip_prefix(below).is_some_and(|rest| rest.starts_with('/'));
         let packed = self.folder.read(Path::new("packed-refs"), LARGE).unwrap_or_default();
         let line = |line: &[u8]| {
             let (commit, name) = std::str::from_utf8(line).ok()?.split_once(' ')?;
-            commit.parse().ok().filter(|_| is_own(name))
+            commit.parse().ok().filter(|_| is_below(name))
         };
         let mut commits: Vec<Sha> = packed.split(|byte| *byte == b'\n').filter_map(line).collect();
-        commits.extend(self.text("refs/stash").and_then(|text| text.trim().parse().ok()));
-        if let Ok(heads) = self.folder.folder(Path::new("refs/heads")) {
-            loose_refs(&heads, 0, &mut commits);
+        if let Ok(loose) = self.folder.folder(Path::new(below)) {
+            loose_refs(&loose, 0, &mut commits);
         }
         commits.retain(Sha::is_full);
         commits
@@ -202,6 +239,19 @@ impl AgentRepo {
     fn text(&self, name: &str) -> Option<String> {
         String::from_utf8(self.folder.read(Path::new(name), SMALL).ok()?).ok()
     }
+}
+
+/// An absolute path without `.` and `..`, where no part of it is a link.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(clean.pop()),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => clean.push(part),
+        }
+    }
+    clean
 }
 
 /// The commits of all references in a folder, to a depth that no branch name has.

@@ -31,10 +31,9 @@ impl Repo {
         let tree = self.worktree_path(task);
         let link = tree.join(".git");
         let io = |error| GitError::io(ACTION, &link, error);
-        let old = self.git_dir_of(&tree)?;
-        if !old.starts_with(self.common_dir().join("worktrees")) {
+        let Some(old) = self.linked_git_dir(&tree) else {
             return Err(GitError::ForeignFolder { path: tree });
-        }
+        };
         // Before anything changes: what is staged is held by no reference.
         self.rescue(task, None, integration)?;
         let Some(commit) = self.worktree_head(task)? else {

@@ -5,8 +5,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use super::agent_repo::AgentRepo;
 use super::error::GitError;
 use super::refs::Branch;
 use super::repo::Repo;
@@ -41,23 +42,20 @@ impl Repo {
         for lock in shared.chain(of_branches) {
             cleared.extend(clear(lock, &everywhere)?);
         }
-        if let Some((tree, git_dir)) = tree.and_then(|tree| Some((tree, self.git_folder_of(tree)?))) {
+        let Some(tree) = tree else { return Ok(cleared) };
+        if tree != self.root()
+            && let Some(agent) = AgentRepo::of(tree)
+        {
+            cleared.extend(clear_in(&agent, tree)?);
+            return Ok(cleared);
+        }
+        let own = (tree == self.root()).then(|| self.git_dir().to_owned());
+        if let Some(git_dir) = own.or_else(|| self.linked_git_dir(tree)) {
             for name in NAMES {
                 cleared.extend(clear(git_dir.join(name), &[tree, &git_dir])?);
             }
-            if git_dir != self.git_dir() {
-                for lock in locks_below(&git_dir.join("refs/heads/task")) {
-                    cleared.extend(clear(lock, &[tree, &git_dir])?);
-                }
-            }
         }
         Ok(cleared)
-    }
-
-    /// The git folder of a checkout; a repository that an agent can write is not opened for that.
-    fn git_folder_of(&self, tree: &Path) -> Option<PathBuf> {
-        let own = tree.join(".git");
-        if own.is_dir() { Some(own) } else { self.git_dir_of(tree).ok() }
     }
 
     /// Removes stale locks of the references of tasks, of rescued work and of Liza itself; returns them.
@@ -75,6 +73,36 @@ impl Repo {
     }
 }
 
+/// Removes the stale locks of a repository that an agent can write: a folder in it may be a link to anywhere.
+fn clear_in(agent: &AgentRepo, tree: &Path) -> Result<Vec<PathBuf>, GitError> {
+    const TASKS: &str = "refs/heads/task";
+    let of_branches = agent.folder().folder(Path::new(TASKS)).and_then(|folder| folder.entries());
+    let of_branches =
+        of_branches.unwrap_or_default().into_iter().map(|(name, _)| Path::new(TASKS).join(name));
+    let of_branches = of_branches.filter(|name| name.extension() == Some("lock".as_ref()));
+    let mut cleared = Vec::new();
+    for name in NAMES.iter().map(PathBuf::from).chain(of_branches) {
+        let Ok(file) = agent.folder().file(&name) else { continue };
+        let lock = agent.path().join(&name);
+        let age = file.metadata().and_then(|data| data.modified());
+        // Open here, which is no use of it.
+        drop(file);
+        if age.is_ok_and(|age| is_stale(&lock, age, &[tree, agent.path()])) {
+            let removed = agent.folder().remove(&name);
+            removed.map_err(|error| GitError::io("removing a stale lock", &lock, error))?;
+            cleared.push(lock);
+        }
+    }
+    Ok(cleared)
+}
+
+fn is_stale(lock: &Path, changed: SystemTime, folders: &[&Path]) -> bool {
+    match process::is_in_use(lock, folders) {
+        Some(used) => !used,
+        None => changed.elapsed().is_ok_and(|age| age > MAX_AGE),
+    }
+}
+
 /// The lock files in a folder of references.
 fn locks_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -89,11 +117,7 @@ fn locks_below(folder: &Path) -> Vec<PathBuf> {
 /// Removes a lock if it is stale; a git that holds it would run in one of `folders`.
 fn clear(lock: PathBuf, folders: &[&Path]) -> Result<Option<PathBuf>, GitError> {
     let Ok(age) = fs::metadata(&lock).and_then(|data| data.modified()) else { return Ok(None) };
-    let stale = match process::is_in_use(&lock, folders) {
-        Some(used) => !used,
-        None => age.elapsed().is_ok_and(|age| age > MAX_AGE),
-    };
-    if !stale {
+    if !is_stale(&lock, age, folders) {
         return Ok(None);
     }
     match fs::remove_file(&lock) {

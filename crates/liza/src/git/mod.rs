@@ -20,6 +20,7 @@ mod leftovers;
 mod locks;
 mod merge;
 mod merge_history;
+mod nested_repo;
 mod objects;
 mod own_repo;
 mod patch;

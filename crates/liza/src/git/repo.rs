@@ -28,8 +28,6 @@ pub struct Repo {
     root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
-    /// Whether git may fetch objects that are missing, as in a partial clone. Never from where an agent says.
-    fetches_missing: bool,
 }
 
 /// What is checked out.
@@ -70,14 +68,9 @@ impl Repo {
         Ok(Self::at(git, locate(git, from)?))
     }
 
-    /// Opens a repository inside a checkout, which an agent can write: git fetches nothing for it.
-    pub(crate) fn open_nested(git: &Git, from: &Path) -> Result<Self, GitError> {
-        Ok(Self { fetches_missing: false, ..Self::at(git, locate(git, from)?) })
-    }
-
     fn at(git: &Git, place: Location) -> Self {
         let Location { git_dir, common_dir, root } = place;
-        Self { git: git.clone(), root, git_dir, common_dir, fetches_missing: true }
+        Self { git: git.clone(), root, git_dir, common_dir }
     }
 
     /// Whether a folder is a checkout that Liza made for this project, with a repository of its own or linked.
@@ -117,8 +110,7 @@ impl Repo {
 
     /// A git command that runs in a folder of this repository.
     pub(crate) fn command_in(&self, action: impl Into<String>, folder: &Path) -> GitCommand {
-        let command = self.git.command(action, folder);
-        if self.fetches_missing { command } else { command.env("GIT_NO_LAZY_FETCH", "1") }
+        self.git.command(action, folder)
     }
 
     /// A git command that runs in the project's root.

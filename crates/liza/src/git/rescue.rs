@@ -11,9 +11,10 @@ use super::agent_repo::AgentRepo;
 use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
 use super::refs::Branch;
-use super::repo::{NO_COMMIT, Repo, path, sha};
+use super::repo::{NO_COMMIT, Repo, path, same_path, sha};
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus};
 use super::view::View;
+use crate::sys::untrusted::UntrustedFolder;
 
 /// A fixed date, so that the same content gives the same commit and an interrupted rescue finds what it saved.
 pub(crate) const FIXED_DATE: &str = "2000-01-01T00:00:00Z";
@@ -172,11 +173,12 @@ impl Repo {
 
     /// What a linked worktree of the first version contains: its commits are in the project already.
     fn work_in_linked(&self, task: &TaskId, folder: &Path) -> Result<UnsavedWork, GitError> {
-        let git_dir = self.git_dir_of(folder)?;
-        let head = self.command_in("reading a worktree's HEAD", folder);
-        let head = head.args(["rev-parse", "--verify", "HEAD^{commit}"]).read_with(sha)?;
+        let git_dir = self.linked_git_dir(folder).ok_or_else(|| not_linked(folder))?;
+        let command = |action: &str| self.command(action).env("GIT_DIR", &git_dir);
+        let head = command("reading a worktree's HEAD").args(["rev-parse", "--verify", "HEAD^{commit}"]);
+        let head = head.read_with(sha)?;
         let mut work = UnsavedWork { tips: vec![head.clone()], ..UnsavedWork::default() };
-        let staged = self.command_in("saving staged work", folder).arg("write-tree").read_with(sha);
+        let staged = command("saving staged work").arg("write-tree").read_with(sha);
         if let Ok(tree) = staged
             && tree != self.tree_of(&head)?
         {
@@ -193,10 +195,9 @@ impl Repo {
         let status = view.status(UntrackedFiles::ShowIgnored)?;
         self.save_ignored(task, view, &status)?;
         let is_ignored = |change: &FileChange| matches!(change, FileChange::Ignored { .. });
-        let (ignored, changes): (Vec<FileChange>, Vec<FileChange>) =
-            status.changes.into_iter().partition(is_ignored);
+        let changes = status.changes.into_iter().filter(|change| !is_ignored(change)).collect();
         let status = WorktreeStatus { changes, ..status };
-        work.nested = self.save_nested(task, view, &status, &ignored)?;
+        work.nested = self.save_nested(task, view.tree())?;
         if !status.changes.is_empty() {
             work.uncommitted = Some(self.snapshot(view, "--all", &status)?);
         }
@@ -322,14 +323,25 @@ impl Repo {
     fn snapshot(&self, view: &View<'_>, option: &str, status: &WorktreeStatus) -> Result<Sha, GitError> {
         const ACTION: &str = "saving uncommitted work";
         let command = view.command(ACTION).args(["add", "--sparse", option, "--", "."]);
-        // Nested repositories are saved separately: git would only record the hash of their commit.
-        let nested = status.changes.iter().filter_map(nested_repository);
+        // Nested repositories are saved separately: git would only record the hash of their commit. In those of submodules
+        // it would start itself.
+        let nested = status.changes.iter().filter_map(nested_repository).map(Path::to_owned);
+        let submodules = self.submodules(view)?;
+        let nested = nested.chain(submodules.iter().map(|(path, _)| path.clone()));
         let excludes = nested.map(|path| {
             let mut pathspec = std::ffi::OsString::from(":(exclude,top,literal)");
             pathspec.push(path);
             pathspec
         });
         command.args(excludes).limit(TREE_LIMIT).check()?;
+        for (path, recorded) in submodules {
+            let agent = AgentRepo::inside(view.tree(), &path, view.tree());
+            let head = agent.and_then(|agent| agent.head().ok()).map(|head| head.commit);
+            if let Some(head) = head.filter(|head| *head != recorded) {
+                let command = view.command(ACTION).args(["update-index", "--cacheinfo", "160000"]);
+                command.arg(head.as_str()).arg(path).check()?;
+            }
+        }
         view.command(ACTION).arg("write-tree").read_with(sha)
     }
 
@@ -351,7 +363,21 @@ impl Repo {
         command.read_with(sha)
     }
 
-    /// The folder in which git keeps the index and HEAD of one worktree.
+    /// The git folder of a linked worktree of this project, as the first version made them. Found without git: the link is a
+    /// file that an agent can write, and could name any repository.
+    pub(crate) fn linked_git_dir(&self, tree: &Path) -> Option<PathBuf> {
+        let link = UntrustedFolder::open(tree).ok()?.read(Path::new(".git"), 4 << 10).ok()?;
+        let named = tree.join(path(link.trim_ascii().strip_prefix(b"gitdir:")?.trim_ascii()));
+        let name = named.file_name()?;
+        let git_dir = self.common_dir().join("worktrees").join(name);
+        let back = fs::read_to_string(git_dir.join("gitdir")).ok()?;
+        let back = Path::new(back.trim_end());
+        // In both directions; git may have written either of them through a link.
+        let is_linked = same_path(&named, &git_dir) && same_path(back.parent()?, tree);
+        is_linked.then_some(git_dir)
+    }
+
+    /// The folder in which git keeps the index and HEAD of one worktree of a person.
     pub(crate) fn git_dir_of(&self, folder: &Path) -> Result<PathBuf, GitError> {
         let command = self.command_in("finding a worktree's git folder", folder);
         let command = command.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
@@ -379,6 +405,14 @@ impl GitCommand {
             .args(["-F", "-"])
             .stdin(message);
         command.read_with(sha)
+    }
+}
+
+/// The error for a folder whose `.git` is neither a folder nor a link of this project.
+pub(crate) fn not_linked(folder: &Path) -> GitError {
+    GitError::DamagedWorktree {
+        path: folder.to_owned(),
+        why: "its .git is not its own repository".to_owned(),
     }
 }
 

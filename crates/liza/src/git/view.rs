@@ -178,9 +178,11 @@ impl View<'_> {
         }
         let listed = |path: &PathBuf| status.changes.iter().any(|change| change.path() == path);
         let mut changed = Vec::new();
-        for path in self.repo.submodules(self)?.into_iter().filter(|path| !listed(path)) {
-            let inner = Repo::open_nested(self.repo.git(), &self.tree.join(&path))?;
-            if !inner.status(inner.root(), UntrackedFiles::Show)?.changes.is_empty() {
+        let submodules = self.repo.submodules(self)?.into_iter().map(|(path, _)| path);
+        for path in submodules.filter(|path| !listed(path)) {
+            if let Some(inner) = self.repo.nested(&self.tree, &path)?
+                && inner.is_changed()?
+            {
                 changed.push(path);
             }
         }

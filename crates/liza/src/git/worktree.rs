@@ -4,7 +4,9 @@
 //! What a killed git or a killed Liza left is repaired first. Nothing is deleted before it is rescued, unless it is
 //! provably kept elsewhere. Only the owner of the task's reservation or claim may call what changes a worktree.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Generation, Sha, TaskId, WorktreeMode};
@@ -15,11 +17,12 @@ use super::leftovers::temporary_name;
 use super::own_repo::NewCheckout;
 use super::refs::Branch;
 use super::repo::{Repo, same_path, sha};
-use super::rescue::{Rescue, RescueSource, SafeRevisions};
+use super::rescue::{Rescue, RescueSource, SafeRevisions, not_linked};
 use super::status::{FileChange, UntrackedFiles};
 use super::take::{TaskRefs, keep_ref};
 use super::view::Files;
 use super::worktree_list::{WorktreeEntry, WorktreeLock};
+use crate::sys::untrusted::UntrustedFolder;
 
 /// The prefix of folders that are being deleted; no task ID starts with a dot.
 pub(crate) const TRASH: &str = ".trash-";
@@ -295,9 +298,14 @@ impl Repo {
 
     /// The same for a linked worktree of the first version.
     fn linked_state(&self, path: &Path, branch: &Branch, base: &Sha) -> Result<WorktreeState, GitError> {
-        let status = self.status(path, UntrackedFiles::Show)?;
-        let head = status.head.ok_or_else(|| GitError::NoCommits { path: path.to_owned() })?;
-        let on_task_branch = status.branch.as_deref() == Some(branch.as_str());
+        let git_dir = self.linked_git_dir(path).ok_or_else(|| not_linked(path))?;
+        let command = |action: &str| self.command(action).env("GIT_DIR", &git_dir);
+        let head =
+            command("reading a worktree's HEAD").args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+        let head = head.read_with(sha).map_err(|_| GitError::NoCommits { path: path.to_owned() })?;
+        let name = command("reading a worktree's branch").args(["symbolic-ref", "--quiet", "HEAD"]).run()?;
+        let on_task_branch = name.stdout.trim_ascii() == branch.full().as_bytes();
+        let status = self.view_of_worktree(path, &head)?.status(UntrackedFiles::Show)?;
         let has_base = head.names_same_commit(base) || self.is_ancestor(base, &head)?;
         Ok(WorktreeState { head, on_task_branch, has_base, changes: status.changes })
     }
@@ -312,11 +320,8 @@ impl Repo {
         if let Some(agent) = AgentRepo::of(&path) {
             return Ok(agent.head().ok().map(|head| head.commit));
         }
-        // Without its `.git` file, git would take the folder for a part of the project around it.
-        if !path.join(".git").is_file() {
-            return Ok(None);
-        }
-        let command = self.command_in("reading a worktree's HEAD", &path);
+        let Some(git_dir) = self.linked_git_dir(&path) else { return Ok(None) };
+        let command = self.command("reading a worktree's HEAD").env("GIT_DIR", git_dir);
         let output = command.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run()?;
         Ok(sha(&output.stdout).filter(|_| output.status == Some(0)))
     }
@@ -348,12 +353,25 @@ impl Repo {
     fn find_task(&self, task: &TaskId) -> Result<(TaskArtifacts, TaskRefs), GitError> {
         let (found, refs) = self.find_artifacts(task)?;
         let path = self.worktree_path(task);
-        if found.folder == FolderState::Broken && path.join(".git").is_file() && !found.registered {
+        if found.folder == FolderState::Broken && !found.registered && self.is_moved_link(&path) {
             let _ =
                 self.command("repairing a worktree").args(["worktree", "repair", "--"]).arg(&path).run()?;
             return self.find_artifacts(task);
         }
         Ok((found, refs))
+    }
+
+    /// Whether the link of a linked worktree leads to where this project was before it was moved.
+    fn is_moved_link(&self, path: &Path) -> bool {
+        let link = UntrustedFolder::open(path).and_then(|tree| tree.read(Path::new(".git"), 4 << 10));
+        let link = link.unwrap_or_default();
+        let Some(named) = link.trim_ascii().strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii) else {
+            return false;
+        };
+        let named = path.join(OsStr::from_bytes(named));
+        let known = named.file_name().map(|name| self.common_dir().join("worktrees").join(name));
+        // Git would write into the folder that it names.
+        known.is_some_and(|known| known.is_dir() && (!named.exists() || same_path(&known, &named)))
     }
 
     fn find_artifacts(&self, task: &TaskId) -> Result<(TaskArtifacts, TaskRefs), GitError> {

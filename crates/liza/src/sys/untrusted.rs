@@ -113,6 +113,19 @@ impl UntrustedFolder {
         Ok(renameat(&folder.0, &temporary, &folder.0, name)?)
     }
 
+    /// Removes a file, or a link, below this folder; that it is missing is no error.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+        let (folder, name) = self.parent_of(path)?;
+        match unlinkat(&folder.0, name, AtFlags::empty()) {
+            Err(rustix::io::Errno::NOENT) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+
     /// The names in this folder.
     ///
     /// # Errors

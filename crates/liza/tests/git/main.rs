@@ -5,6 +5,7 @@ mod command;
 mod crash;
 mod integration_test;
 mod merge;
+mod nested;
 mod repair;
 mod repo;
 mod rescue;

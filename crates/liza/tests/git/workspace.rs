@@ -268,9 +268,13 @@ fn a_promisor_that_was_planted_in_a_nested_repository_runs_nothing() {
         "git itself runs it"
     );
     fs::remove_file(&mark).unwrap();
-    let removed = test.repo.remove_worktree(&task("task-1"), None, &integration());
+    let removed = test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap();
     assert!(!mark.exists(), "{}", read(&mark));
-    assert!(removed.is_err() && inner.join("w").exists(), "what cannot be saved stays: {removed:?}");
+    let saved = &removed.rescued.unwrap().nested;
+    assert_eq!(saved.len(), 1);
+    for (file, text) in [("w", "not committed"), ("folder/v", "one")] {
+        assert_eq!(test.show(saved[0].as_str(), file), text, "the files of a damaged repository are saved");
+    }
 }
 
 /// Covers: IS-14
