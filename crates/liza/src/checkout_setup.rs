@@ -12,7 +12,7 @@ use std::time::Duration;
 use liza_core::model::{Config, Role, Sandbox};
 use liza_store::{durable, private};
 
-use crate::confine::{ProgramRun, RunEnd, RunStage};
+use crate::confine::{ProgramRun, RunEnd, RunStage, check_caches};
 use crate::git::GitError;
 use crate::project::{Project, now};
 use crate::session_plan::{SessionNeeds, minimum, session_plan};
@@ -71,7 +71,8 @@ impl SetupError {
     }
 }
 
-/// Whose checkout it is; its caches are those of the sessions that will use it.
+/// Whose checkout it is; its caches are those of the sessions that will use it. That of a code reviewer contains code under
+/// review, so its caches are those of `liza check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckoutUse {
     /// A session of this role.
@@ -81,10 +82,13 @@ pub(crate) enum CheckoutUse {
 }
 
 impl CheckoutUse {
-    fn caches(self) -> String {
+    fn caches(self, folder: &Path) -> PathBuf {
         match self {
-            CheckoutUse::Session(role) => role.to_string(),
-            CheckoutUse::MergeTest => "integration-test".to_owned(),
+            CheckoutUse::Session(Role::CodeReviewer) => {
+                check_caches(&folder.join(Role::CodeReviewer.to_string()))
+            }
+            CheckoutUse::Session(role) => folder.join(role.to_string()),
+            CheckoutUse::MergeTest => folder.join("integration-test"),
         }
     }
 }
@@ -157,7 +161,7 @@ fn run(project: &Project, config: &Config, checkout: &Path, used_by: CheckoutUse
     let (repo, command) = (project.repo()?, config.setup.clone().unwrap_or_default());
     let output = new_log(&project.folder().join(FOLDER), checkout)?;
     let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
-    let caches = project.folder().join("caches").join(used_by.caches());
+    let caches = used_by.caches(&project.folder().join("caches"));
     let scratch = repo.scratch_folder()?;
     let own = [caches.clone()];
     let needs = SessionNeeds {

@@ -3,13 +3,14 @@
 //! Every process of a session descends from its helper, detached ones included: the helper adopts orphans. So a command
 //! finds its session by walking up its parents. Only where there is none do the variables count.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{Actor, AgentId, Generation};
+use liza_core::model::{Actor, AgentId, Generation, Role};
 
 use crate::project::actor_from;
+use crate::sys::peer::{LineProcess, Silenced, SpeakerRule};
 use crate::sys::process::{command_lines, command_lines_above};
 
 /// The command of the helper, and the option after which its session is named.
@@ -62,6 +63,55 @@ pub(crate) fn check_arguments(root: &Path) -> [OsString; 4] {
 /// Whether this is the command line of `liza check`, below which code under test runs.
 pub(crate) fn is_check(line: &[OsString]) -> bool {
     matches!(line, [_, check, of, ..] if check == CHECK && of == OF)
+}
+
+/// Which processes of a session speak for its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speakers {
+    /// All but code under test.
+    All,
+    /// Those of them that the agent program started, without a git in between. A code reviewer works on a checkout that the
+    /// code under review can write to, its `.git` included: what git runs there, and what that leaves behind when git has
+    /// ended, may be the code under review.
+    Direct,
+}
+
+impl Speakers {
+    /// Those of a role's sessions.
+    pub(crate) fn of(role: Role) -> Self {
+        match role {
+            Role::CodeReviewer => Speakers::Direct,
+            Role::Coder | Role::Planner => Speakers::All,
+        }
+    }
+
+    /// The rule that decides it.
+    pub(crate) fn rule(self) -> SpeakerRule {
+        match self {
+            Speakers::All => |line, _| no_test(line),
+            Speakers::Direct => |line, client| no_test(line).and_then(|()| is_direct(line, client)),
+        }
+    }
+}
+
+fn no_test(line: &[LineProcess]) -> Result<(), Silenced> {
+    let is_test = line.iter().any(|process| is_check(&process.command));
+    if is_test { Err(Silenced::UnderTest) } else { Ok(()) }
+}
+
+/// The line reaches the agent program, and no git is on the way. An orphan's line ends at the helper.
+fn is_direct(line: &[LineProcess], client: Option<u32>) -> Result<(), Silenced> {
+    let below = line.iter().position(|process| Some(process.pid) == client);
+    let is_direct =
+        below.is_some_and(|client| !line.iter().take(client).any(|process| is_git(&process.program)));
+    if is_direct { Ok(()) } else { Err(Silenced::Indirect) }
+}
+
+/// Whether the file is git's, or one of its parts, such as `git-remote-https` and NixOS's `.git-wrapped`.
+fn is_git(program: &OsStr) -> bool {
+    let name = program.to_string_lossy();
+    let name = name.trim_start_matches('.').split(' ').next().unwrap_or_default();
+    name == "git" || name.starts_with("git-")
 }
 
 fn parse(line: &[OsString]) -> Option<SessionAround> {
@@ -125,6 +175,37 @@ mod tests {
         assert_eq!(parse(&line[..4]), None);
         let shell: Vec<OsString> = ["sh", "session", "x", "/p", "coder-1", "7"].map(OsString::from).into();
         assert_eq!(parse(&shell), None);
+    }
+
+    fn line(processes: &[(u32, &str)]) -> Vec<LineProcess> {
+        let process = |(pid, words): &(u32, &str)| {
+            let command: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            LineProcess { pid: *pid, program: command[0].clone(), command }
+        };
+        processes.iter().map(process).collect()
+    }
+
+    /// Covers: IS-13
+    #[test]
+    fn a_reviewer_speaks_through_what_its_program_started_without_git() {
+        let direct = Speakers::of(Role::CodeReviewer).rule();
+        let client = (10, "node claude");
+        assert_eq!(direct(&line(&[(12, "liza status"), (11, "sh -c x"), client]), Some(10)), Ok(()));
+        // What is above the program is another runner.
+        assert_eq!(direct(&line(&[(12, "liza status"), client, (9, "git-wrapper")]), Some(10)), Ok(()));
+        let silenced = Err(Silenced::Indirect);
+        for git in ["git status", "git-lfs filter-process", ".git-wrapped diff", "git\u{20}(deleted) log"] {
+            let through_git = line(&[(13, "liza x"), (12, "sh planted"), (11, git), client]);
+            assert_eq!(direct(&through_git, Some(10)), silenced, "{git}");
+            assert_eq!(Speakers::of(Role::Coder).rule()(&through_git, Some(10)), Ok(()));
+        }
+        assert_eq!(direct(&line(&[(12, "liza x"), (11, "sh planted")]), Some(10)), silenced, "an orphan");
+        assert_eq!(direct(&line(&[(12, "liza x"), client]), None), silenced, "its program is not known");
+        assert_eq!(direct(&line(&[(12, "liza x"), (11, "gitea"), client]), Some(10)), Ok(()));
+        let tested = line(&[(12, "liza x"), (11, "liza check --of /p"), client]);
+        for role in [Role::Coder, Role::CodeReviewer, Role::Planner] {
+            assert_eq!(Speakers::of(role).rule()(&tested, Some(10)), Err(Silenced::UnderTest));
+        }
     }
 
     /// Covers: IS-02

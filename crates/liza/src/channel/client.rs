@@ -25,13 +25,19 @@ pub(crate) enum ChannelError {
     Refused(#[source] Refused),
 }
 
+/// The helper of a confined session connects for it, and gives its reason as a number.
+fn not_connected(error: io::Error) -> ChannelError {
+    let is_indirect = error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error());
+    if is_indirect { ChannelError::Refused(Refused::Indirect) } else { ChannelError::Gone(error) }
+}
+
 /// Sends a command and returns its answer.
 ///
 /// # Errors
 /// When the supervisor is gone, does not answer, or refuses the caller. The command may have been executed if the
 /// supervisor went away after it was sent.
 pub(crate) fn send(address: &Address, call: &SessionCall) -> Result<Answer, ChannelError> {
-    let mut connection = UnixStream::connect(&address.socket).map_err(ChannelError::Gone)?;
+    let mut connection = UnixStream::connect(&address.socket).map_err(not_connected)?;
     let sent = message::write(&mut connection, call, SILENCE_LIMIT);
     loop {
         // A channel that refuses a caller does not read its call.

@@ -77,6 +77,11 @@ pub(crate) enum Refused {
     /// The caller runs below `liza check`.
     #[error("code under test cannot speak for the agent")]
     UnderTest,
+    /// The session is a code reviewer's, and the agent program did not run the command itself.
+    #[error(
+        "a code reviewer's command counts only if the agent program runs it: not through git, and not from a process left behind"
+    )]
+    Indirect,
     /// Too many commands of the session run at once.
     #[error("too many commands of this session run at once")]
     Busy,

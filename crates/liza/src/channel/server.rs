@@ -9,16 +9,16 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::identity::is_check;
+use crate::identity::Speakers;
 use crate::random_text::{is_equal, random_hex};
 use crate::socket_folder::SocketFolder;
-use crate::sys::peer::Peer;
+use crate::sys::peer::{LineProcess, Peer, Silenced};
 
 use super::command_rate::CommandRate;
 use super::message::{self, CALL_MAX, Refused, ServerMessage, SessionCall};
@@ -70,9 +70,11 @@ impl Channel {
         let Self { address: Address { socket, secret }, listener, session, commands } = self;
         let (end, stop) = io::pipe()?;
         let rate = Mutex::new(CommandRate::new(Instant::now()));
-        let server = Server { helper, secret, session, commands, rate, running: AtomicUsize::new(0) };
+        let client = Arc::new(Client::default());
+        let (running, known) = (AtomicUsize::new(0), Arc::clone(&client));
+        let server = Server { helper, client: known, secret, session, commands, rate, running };
         thread::spawn(move || accept(&Arc::new(server), &listener, &end));
-        Ok(OpenChannel { socket, _stop: stop })
+        Ok(OpenChannel { socket, client, _stop: stop })
     }
 }
 
@@ -80,8 +82,32 @@ impl Channel {
 #[derive(Debug)]
 pub(crate) struct OpenChannel {
     socket: PathBuf,
+    client: Arc<Client>,
     /// Closed, it ends the thread.
     _stop: PipeWriter,
+}
+
+impl OpenChannel {
+    /// Names the process of the agent program, once it runs.
+    pub(crate) fn client_is(&self, pid: u32) {
+        *self.client.pid.lock().unwrap_or_else(PoisonError::into_inner) = Some(pid);
+        self.client.is_known.notify_all();
+    }
+}
+
+/// The process of the agent program, which may send its first command before its helper has reported it.
+#[derive(Debug, Default)]
+struct Client {
+    pid: Mutex<Option<u32>>,
+    is_known: Condvar,
+}
+
+impl Client {
+    fn wait(&self, limit: Duration) -> Option<u32> {
+        let pid = self.pid.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.is_known.wait_timeout_while(pid, limit, |pid| pid.is_none());
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
 }
 
 impl Drop for OpenChannel {
@@ -92,6 +118,7 @@ impl Drop for OpenChannel {
 
 struct Server {
     helper: u32,
+    client: Arc<Client>,
     secret: String,
     session: ServedSession,
     commands: Arc<dyn SessionCommands>,
@@ -136,7 +163,10 @@ fn accept(server: &Arc<Server>, listener: &UnixListener, end: &PipeReader) {
 impl Server {
     /// Gives a connection a thread, unless its peer has no right to one.
     fn admit(self: &Arc<Self>, mut connection: UnixStream) {
-        let peer = Peer::of(&connection).map_err(|_| Refused::Stranger).and_then(|peer| self.check(peer));
+        let peer = Peer::of(&connection).map_err(|_| Refused::Stranger);
+        // Code under test must not even take a place; the rest may need a wait.
+        let is_tested = |peer: Peer| judged(Speakers::All, &self.line(peer)?, None);
+        let peer = peer.and_then(|peer| is_tested(peer).map(|()| peer));
         let slot = peer.and_then(|peer| Ok((peer, Slot::take(self).ok_or(Refused::Busy)?)));
         match slot {
             Ok((peer, slot)) => drop(thread::spawn(move || serve(slot, connection, peer))),
@@ -148,10 +178,24 @@ impl Server {
         }
     }
 
-    /// Whether the peer speaks for this session.
-    fn check(&self, peer: Peer) -> Result<Peer, Refused> {
-        let line = peer.line_below(self.helper).filter(|_| peer.is_own_user).ok_or(Refused::Stranger)?;
-        if line.iter().any(|command| is_check(command)) { Err(Refused::UnderTest) } else { Ok(peer) }
+    /// The processes between the helper and a peer that belongs to this session.
+    fn line(&self, peer: Peer) -> Result<Vec<LineProcess>, Refused> {
+        peer.line_below(self.helper).filter(|_| peer.is_own_user).ok_or(Refused::Stranger)
+    }
+
+    /// Whether the peer speaks for this session. May wait for the report about the agent program.
+    fn check(&self, peer: Peer) -> Result<(), Refused> {
+        let line = self.line(peer)?;
+        if line.is_empty() {
+            // The helper itself, which has decided this for the process that it connects for.
+            return Ok(());
+        }
+        let speakers = Speakers::of(self.session.agent.role());
+        let client = match speakers {
+            Speakers::All => None,
+            Speakers::Direct => self.client.wait(TRANSFER_LIMIT),
+        };
+        judged(speakers, &line, client)
     }
 
     /// Receives the call of a peer that was admitted.
@@ -169,6 +213,13 @@ impl Server {
         self.check(peer)?;
         Ok(call)
     }
+}
+
+fn judged(speakers: Speakers, line: &[LineProcess], client: Option<u32>) -> Result<(), Refused> {
+    speakers.rule()(line, client).map_err(|silenced| match silenced {
+        Silenced::UnderTest => Refused::UnderTest,
+        Silenced::Indirect => Refused::Indirect,
+    })
 }
 
 /// Receives and executes one command, and sends its answer.

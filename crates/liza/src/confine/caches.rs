@@ -15,6 +15,12 @@ const CACHES: &[(&str, &str)] = &[
 /// What cargo downloads is shared with the person; its settings and programs are not writable.
 const CARGO: &[&str] = &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
 
+/// The caches of code under test, within those of a role: another folder, since what code under test leaves in a cache must
+/// not be run by the session itself.
+pub(crate) fn check_caches(folder: &Path) -> PathBuf {
+    folder.join("check")
+}
+
 /// The variables that lead build tools to the caches in a folder.
 pub(crate) fn cache_variables(folder: &Path) -> Vec<(String, String)> {
     let value = |below: &str| folder.join(below).to_string_lossy().into_owned();

@@ -13,9 +13,10 @@ use liza_store::private;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use crate::sys::find_program;
 
+use super::caches::cache_variables;
 use super::plan::Plan;
 use super::stage::{StageInput, StageOrder};
-use super::start::stage_command;
+use super::start::{NO_SPEAKER, stage_command};
 
 /// The variable that names the file with the plan of the session.
 pub(crate) const PLAN_VARIABLE: &str = "LIZA_PLAN";
@@ -57,6 +58,7 @@ fn nested(mut plan: Plan, scratch: &Path) -> Plan {
     plan.grants.read.retain(|path| !is_private(path));
     plan.grants.write.retain(|path| !is_private(path));
     plan.grants.write.push(scratch.to_owned());
+    plan.grants.write.extend(plan.check_caches.clone());
     plan.grants.sockets.clear();
     plan.channel = None;
     plan
@@ -74,6 +76,10 @@ fn start_confined(
         io::Error::new(io::ErrorKind::NotFound, format!("{} is not a program on the PATH", text(name)))
     })?;
     let (mut command, socket) = stage_command(liza)?;
+    if let Some(caches) = &plan.check_caches {
+        private::create_folder(caches)?;
+        command.envs(cache_variables(caches));
+    }
     let family = ProcessFamily::spawn(own(&mut command, scratch), false)?;
     drop(command);
     let order = StageOrder {
@@ -83,7 +89,7 @@ fn start_confined(
         arguments: arguments.iter().map(text).collect(),
         input: StageInput::Nothing,
     };
-    socket.start(&order, |_| true)?;
+    socket.start(&order, NO_SPEAKER)?;
     Ok(family)
 }
 
@@ -119,14 +125,24 @@ mod tests {
     fn code_under_test_gets_neither_the_login_nor_the_channel() {
         let grants = Grants {
             read: vec!["/usr".into(), "/p/.liza/prompt.md".into()],
-            write: vec!["/p/.worktrees/t1".into(), "/p/.liza/clients/a".into(), "/p/.liza/tmp/a".into()],
+            write: [
+                "/p/.worktrees/t1",
+                "/p/.liza/clients/a",
+                "/p/.liza/tmp/a",
+                "/p/.liza/caches/code-reviewer",
+            ]
+            .map(PathBuf::from)
+            .into(),
             sockets: vec!["/run/channel".into()],
             ..Grants::default()
         };
         let private = vec!["/p/.liza".into()];
-        let plan = Plan { grants, private, channel: Some("/run/channel".into()), ..Plan::default() };
+        let check_caches = Some("/p/.liza/caches/code-reviewer/check".into());
+        let channel = Some("/run/channel".into());
+        let plan = Plan { grants, private, channel, check_caches, ..Plan::default() };
         let nested = nested(plan, Path::new("/p/.liza/tmp/a/check-1"));
-        let write: [PathBuf; 2] = ["/p/.worktrees/t1".into(), "/p/.liza/tmp/a/check-1".into()];
+        let write = ["/p/.worktrees/t1", "/p/.liza/tmp/a/check-1", "/p/.liza/caches/code-reviewer/check"];
+        let write = write.map(PathBuf::from);
         assert_eq!(nested.grants.write, write);
         assert_eq!(nested.grants.read, [PathBuf::from("/usr")]);
         assert_eq!((nested.channel, nested.grants.sockets.len()), (None, 0));

@@ -1,4 +1,5 @@
-//! Sends the listener for connects from the stage to its parent: one byte, with the descriptor attached if there is one.
+//! Sends the listener for connects from the stage to its parent: one byte, with the descriptor attached if there is one. The
+//! system adds who sent it.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -23,8 +24,28 @@ pub(super) fn send_listener(socket: &UnixStream, listener: Option<&OwnedFd>) -> 
     Ok(())
 }
 
-/// Receives it; none if the stage has none.
-pub(super) fn receive_listener(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
+/// Lets the system add to what arrives here who sent it. Call it before the stage sends anything.
+pub(super) fn learn_sender(socket: &UnixStream) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::net::sockopt::set_socket_passcred(socket, true)?;
+    let _ = socket;
+    Ok(())
+}
+
+/// What the stage sends.
+#[derive(Debug, Default)]
+pub(super) struct ReceivedListener {
+    /// The listener, if it has one.
+    pub(super) listener: Option<OwnedFd>,
+    /// The process of the stage, which becomes the program; not what it says, but what the system reports.
+    pub(super) stage: Option<u32>,
+}
+
+/// Receives it.
+pub(super) fn receive_listener(socket: &UnixStream) -> io::Result<ReceivedListener> {
+    #[cfg(target_os = "linux")]
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1), ScmCredentials(1))];
+    #[cfg(not(target_os = "linux"))]
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
@@ -32,14 +53,19 @@ pub(super) fn receive_listener(socket: &UnixStream) -> io::Result<Option<OwnedFd
     if received.bytes == 0 {
         return Err(io::Error::other("the confinement stage ended early"));
     }
-    let mut listener = None;
+    let mut found = ReceivedListener::default();
     for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(mut descriptors) = message {
-            listener = descriptors.next();
+        match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => found.listener = descriptors.next(),
+            #[cfg(target_os = "linux")]
+            RecvAncillaryMessage::ScmCredentials(sender) => {
+                found.stage = u32::try_from(sender.pid.as_raw_nonzero().get()).ok();
+            }
+            _ => {}
         }
     }
-    if let Some(listener) = &listener {
+    if let Some(listener) = &found.listener {
         fcntl_setfd(listener, FdFlags::CLOEXEC)?;
     }
-    Ok(listener)
+    Ok(found)
 }

@@ -18,7 +18,7 @@ mod start;
 mod system_folders;
 mod wrapper;
 
-pub(crate) use caches::{cache_variables, shared_caches};
+pub(crate) use caches::{cache_variables, check_caches, shared_caches};
 pub(crate) use check::{PLAN_VARIABLE, run_check};
 pub(crate) use client_folder::ClientFolder;
 pub(crate) use conversations::conversations_of;

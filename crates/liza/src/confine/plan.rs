@@ -58,6 +58,8 @@ pub(crate) struct Plan {
     pub(crate) channel: Option<PathBuf>,
     /// What of its own folders and files is not for code under test.
     pub(crate) private: Vec<PathBuf>,
+    /// Where code under test has its caches; none if it has those of the session.
+    pub(crate) check_caches: Option<PathBuf>,
     /// Services that it must not be able to reach: a name and a socket.
     pub(crate) not_reached: Vec<(String, PathBuf)>,
     /// A server that it must not be able to reach.
@@ -99,6 +101,7 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         not_reached: services(around.user),
         channel: around.channel.map(Path::to_owned),
         private: Vec::new(),
+        check_caches: None,
         not_connected: None,
         grants: Grants {
             read,

@@ -18,7 +18,7 @@ use crate::sys::family::ScopedFamily;
 use super::caches::cache_variables;
 use super::plan::Plan;
 use super::stage::{StageInput, StageOrder};
-use super::start::{StageSocket, stage_command};
+use super::start::{NO_SPEAKER, StageSocket, stage_command};
 use super::system_folders::{is_of_database, is_removed};
 
 /// How long the end of the output may take once the program has ended.
@@ -93,7 +93,7 @@ impl ProgramRun<'_> {
         // It holds write ends of the pipe; the output ends when all of them are closed.
         drop(command);
         let started = started.and_then(|family| {
-            order.map_or(Ok(()), |(socket, order)| socket.start(&order, |_| true).map(drop))?;
+            order.map_or(Ok(()), |(socket, order)| socket.start(&order, NO_SPEAKER).map(drop))?;
             Ok(family)
         });
         let family = match started {

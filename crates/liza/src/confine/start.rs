@@ -1,6 +1,6 @@
 //! Starts a program through the stage, and finds out the level without starting one.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,12 +12,16 @@ use std::time::Duration;
 
 use crate::socket_folder::{SocketFolder, SocketUse};
 use crate::sys::confinement::{ConnectPolicy, decide_connects};
+use crate::sys::peer::{Silenced, SpeakerRule};
 
-use super::descriptor::receive_listener;
+use super::descriptor::{ReceivedListener, learn_sender, receive_listener};
 use super::level::Level;
 use super::plan::Plan;
 use super::stage::{StageInput, StageOrder, StageReport};
 use super::system_folders::{HOST_SERVICES, USER_SERVICES};
+
+/// For programs without a channel.
+pub(super) const NO_SPEAKER: SpeakerRule = |_, _| Err(Silenced::UnderTest);
 
 /// The command of the stage.
 const STAGE: &str = "confine";
@@ -25,8 +29,14 @@ const STAGE: &str = "confine";
 /// How long the stage may take; it opens some hundred folders.
 const STAGE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Tells from its command line whether a process runs code that must not use the channel.
-type IsSilenced = fn(&[OsString]) -> bool;
+/// What became of a stage.
+#[derive(Debug)]
+pub(crate) struct StageStarted {
+    /// How well the program is confined.
+    pub(crate) level: Level,
+    /// The process that became the program, where the system reports it. With another runner in front it is below that one.
+    pub(crate) client: Option<u32>,
+}
 
 /// The parent's end of the socket.
 #[derive(Debug)]
@@ -46,6 +56,7 @@ pub(crate) fn wrapped_stage_command(
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_read_timeout(Some(STAGE_LIMIT))?;
     ours.set_write_timeout(Some(STAGE_LIMIT))?;
+    learn_sender(&ours)?;
     let mut command = match wrapper.split_first() {
         Some((runner, words)) => {
             let mut command = Command::new(runner);
@@ -64,15 +75,16 @@ impl StageSocket {
     /// # Errors
     ///
     /// When the stage or the program could not be started, or the level is too low.
-    pub(crate) fn start(mut self, order: &StageOrder, is_silenced: IsSilenced) -> io::Result<Level> {
+    pub(crate) fn start(mut self, order: &StageOrder, speakers: SpeakerRule) -> io::Result<StageStarted> {
         let probes = Probes::prepare(&order.plan);
         let order = StageOrder { plan: probes.added_to(order.plan.clone()), ..order.clone() };
         let line = serde_json::to_string(&order).map_err(io::Error::other)?;
         writeln!(self.0, "{line}")?;
         // Made while the stage restricts itself: its first connect waits for it.
-        let policy = policy(&order.plan, is_silenced);
-        if let Some(listener) = receive_listener(&self.0)? {
-            decide_connects(listener, policy);
+        let policy = policy(&order.plan, speakers);
+        let ReceivedListener { listener, stage: client } = receive_listener(&self.0)?;
+        if let Some(listener) = listener {
+            decide_connects(listener, ConnectPolicy { client, ..policy });
         }
         let mut started = None;
         for line in BufReader::new(self.0).lines() {
@@ -82,7 +94,8 @@ impl StageSocket {
                 StageReport::Failed(why) => return Err(io::Error::other(why)),
             }
         }
-        started.ok_or_else(|| io::Error::other("the confinement stage ended early"))
+        let level = started.ok_or_else(|| io::Error::other("the confinement stage ended early"))?;
+        Ok(StageStarted { level, client })
     }
 }
 
@@ -133,7 +146,7 @@ impl OutsideSocket {
 }
 
 /// A session connects to what it made itself, to its channel, and to what the settings name.
-fn policy(plan: &Plan, is_silenced: IsSilenced) -> ConnectPolicy {
+fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let grants = &plan.grants;
     let hosts = HOST_SERVICES.iter().filter(|_| grants.network.is_none());
     let harmless = USER_SERVICES.iter().chain(hosts).map(PathBuf::from);
@@ -141,7 +154,7 @@ fn policy(plan: &Plan, is_silenced: IsSilenced) -> ConnectPolicy {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
-    ConnectPolicy { allowed, channel, network: grants.network.clone(), is_silenced }
+    ConnectPolicy { allowed, channel, network: grants.network.clone(), speakers, client: None }
 }
 
 /// Why a session does not start.
@@ -160,9 +173,9 @@ pub(crate) fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
     drop(command);
     let order =
         StageOrder { plan, minimum: None, program: None, arguments: Vec::new(), input: StageInput::Nothing };
-    let level = socket.start(&order, |_| true);
+    let started = socket.start(&order, NO_SPEAKER);
     let _ = child.wait();
-    level
+    Ok(started?.level)
 }
 
 #[cfg(test)]
@@ -216,7 +229,8 @@ mod tests {
     #[test]
     fn a_session_that_reaches_only_its_model_asks_no_one_for_names_of_hosts() {
         let mut plan = Plan::default();
-        let allows = |plan: &Plan, path: &str| policy(plan, |_| true).allowed.contains(&PathBuf::from(path));
+        let allows =
+            |plan: &Plan, path: &str| policy(plan, NO_SPEAKER).allowed.contains(&PathBuf::from(path));
         assert!(allows(&plan, "/run/nscd/socket") && allows(&plan, "/run/systemd/userdb"));
         plan.grants.network = Some(TcpGrants::default());
         assert!(!allows(&plan, "/run/nscd/socket") && allows(&plan, "/run/systemd/userdb"));

@@ -20,7 +20,7 @@ use crate::confine::{
     wrapped_stage_command,
 };
 use crate::engine::{EngineError, FileLock};
-use crate::identity::is_check;
+use crate::identity::Speakers;
 use crate::providers::rollout::RolloutReader;
 use crate::secrets::Masker;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
@@ -99,9 +99,9 @@ fn run(order: &SessionOrder) -> io::Result<(ProgramExit, Option<OutputRead>)> {
         // Ctrl-C in the terminal is meant for the program. If it cannot be ignored here, it ends the session.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
     }
-    let Started { family, output, level } = start(order)?;
+    let Started { family, client, output, level } = start(order)?;
     let network = network(order);
-    send_report(&HelperReport::Started { pid: family.id(), level, network });
+    send_report(&HelperReport::Started { pid: client, level, network });
     let (sender, events) = channel();
     let commands = sender.clone();
     thread::spawn(move || read_commands(&commands));
@@ -150,6 +150,8 @@ fn wait_for_earlier_session(order: &SessionOrder) -> io::Result<Option<FileLock>
 /// A session that runs.
 struct Started {
     family: ProcessFamily,
+    /// The process of the agent program.
+    client: u32,
     output: Option<JoinHandle<OutputRead>>,
     level: Level,
 }
@@ -172,10 +174,14 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
     if is_early {
         create_folders(order)?;
     }
-    let level = match stage {
-        None => Level::Off,
-        Some((socket, stage_order)) => socket.start(&stage_order, is_check)?,
+    let (level, client) = match stage {
+        None => (Level::Off, None),
+        Some((socket, stage_order)) => {
+            let started = socket.start(&stage_order, Speakers::of(order.agent.role()).rule())?;
+            (started.level, started.client)
+        }
     };
+    let client = client.unwrap_or_else(|| family.id());
     if let Some((_, file)) = &mut output {
         let _ = writeln!(file, "[liza: confinement {}]", level.describe(network(order)));
     }
@@ -187,7 +193,7 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
     let rollout = RolloutReader::new(order.events, &variable);
     let output_reader = OutputReader::new(order.events, secrets, order.result_file.clone(), rollout);
     let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
-    Ok(Started { family, output: output.map(copy), level })
+    Ok(Started { family, client, output: output.map(copy), level })
 }
 
 /// Makes the folders of the session.

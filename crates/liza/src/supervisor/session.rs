@@ -153,6 +153,9 @@ impl HelperProcess {
         for line in BufReader::new(reports).lines() {
             let Ok(line) = line else { break };
             let Ok(received) = serde_json::from_str::<HelperReport>(&line) else { continue };
+            if let (HelperReport::Started { pid, .. }, Some(channel)) = (&received, &channel) {
+                channel.client_is(*pid);
+            }
             match received {
                 HelperReport::Ended { .. } | HelperReport::Failed { .. } => last = received,
                 HelperReport::Started { .. }

@@ -13,7 +13,7 @@ use liza_store::private;
 
 use crate::channel::CHANNEL;
 use crate::checkout_setup::{CheckoutUse, set_up};
-use crate::confine::{ClientFolder, cache_variables, conversations_of, wrapper_words};
+use crate::confine::{ClientFolder, cache_variables, check_caches, conversations_of, wrapper_words};
 use crate::contracts::Contract;
 use crate::engine::{EngineError, integration_branch};
 use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
@@ -322,7 +322,9 @@ fn confine(
         network: network.as_ref(),
     };
     if let Some(mut plan) = session_plan(project, config, &needs)? {
-        plan.private = vec![client.path.clone(), order.scratch.clone(), own.prompt.to_owned()];
+        plan.private =
+            vec![client.path.clone(), order.scratch.clone(), own.prompt.to_owned(), caches.clone()];
+        plan.check_caches = Some(check_caches(&caches));
         let (liza, minimum) = (identity.program.clone(), minimum(config));
         let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
         order.environment.extend(variables);

@@ -12,6 +12,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::peer::LineProcess;
+
 /// The processes whose environment sets the variable `name`, with its value.
 pub(super) fn processes_with(name: &str) -> Vec<(u32, String)> {
     let value_of = |pid: u32| {
@@ -99,16 +101,27 @@ pub(super) fn command_lines_above() -> Vec<Vec<OsString>> {
     ancestors(std::process::id()).skip(1).map(command_line).collect()
 }
 
-/// The command lines from a process up to its ancestor `root`, without that one; `None` if it is none.
-pub(super) fn line_below(pid: u32, root: u32) -> Option<Vec<Vec<OsString>>> {
+/// The processes from one up to its ancestor `root`, without that one; `None` if it is none.
+pub(super) fn line_below(pid: u32, root: u32) -> Option<Vec<LineProcess>> {
     let mut line = Vec::new();
     for pid in ancestors(pid) {
         if pid == root {
             return Some(line);
         }
-        line.push(command_line(pid));
+        line.push(LineProcess { pid, command: command_line(pid), program: program_name(pid) });
     }
     None
+}
+
+/// The name of the file that a process runs. Some processes hide it, such as agent programs that protect their memory; those
+/// have a name.
+fn program_name(pid: u32) -> OsString {
+    let file = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let name = file.as_deref().and_then(Path::file_name).map(OsStr::to_owned);
+    name.unwrap_or_else(|| {
+        let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+        OsStr::from_bytes(name.trim_ascii_end()).to_owned()
+    })
 }
 
 /// A process and the processes above it.

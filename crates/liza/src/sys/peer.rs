@@ -6,6 +6,29 @@ use std::os::unix::net::UnixStream;
 
 use super::system;
 
+/// A process of a line of parents and children.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LineProcess {
+    /// Its ID.
+    pub(crate) pid: u32,
+    /// Its command line.
+    pub(crate) command: Vec<OsString>,
+    /// The name of the file that it runs; its own name if the system does not report the file.
+    pub(crate) program: OsString,
+}
+
+/// Why a process does not speak for the session that it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silenced {
+    /// It is code under test.
+    UnderTest,
+    /// The agent program did not start it, or git is between them.
+    Indirect,
+}
+
+/// Decides whether the first process of a line speaks for its session; gets the process of the agent program, if it is known.
+pub(crate) type SpeakerRule = fn(&[LineProcess], Option<u32>) -> Result<(), Silenced>;
+
 /// The process at the other end, as it was when it connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
@@ -28,9 +51,9 @@ impl Peer {
         Ok(Self { pid, started: pid.and_then(system::start_time), is_own_user })
     }
 
-    /// The command lines from this process, itself included, up to its ancestor `root`, which is not; `None` if it does not
+    /// The processes from this one, itself included, up to its ancestor `root`, which is not; `None` if it does not
     /// descend from that process, or has ended. On a system that does not report processes the list is empty.
-    pub(crate) fn line_below(&self, root: u32) -> Option<Vec<Vec<OsString>>> {
+    pub(crate) fn line_below(&self, root: u32) -> Option<Vec<LineProcess>> {
         let Some(pid) = self.pid else { return Some(Vec::new()) };
         let line = system::line_below(pid, root)?;
         // Read last: if the ID had been used again meanwhile, the time would differ.

@@ -21,8 +21,8 @@ pub(super) fn command_lines_above() -> Vec<Vec<std::ffi::OsString>> {
     Vec::new()
 }
 
-/// The command lines from a process up to its ancestor: unknown here, and never asked without a process.
-pub(super) fn line_below(_pid: u32, _root: u32) -> Option<Vec<Vec<std::ffi::OsString>>> {
+/// The processes from one up to its ancestor: unknown here, and never asked without a process.
+pub(super) fn line_below(_pid: u32, _root: u32) -> Option<Vec<super::peer::LineProcess>> {
     None
 }
 

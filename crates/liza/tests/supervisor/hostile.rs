@@ -27,7 +27,7 @@ enum Proof {
     Success,
     /// Something is there after the session.
     Afterwards(fn(&Bench) -> bool),
-    /// A file of the reviewer's test run says it: a `build.rs`, or a test.
+    /// A file that code under review leaves says it: a `build.rs`, a test, or what its test run planted.
     UnderReview,
 }
 
@@ -166,6 +166,24 @@ n=0; while [ $n -lt 40 ]; do ( "$LIZA" status || echo x >> "$TMPDIR/busy" ) & n=
         command: "test",
         proof: Proof::UnderReview,
     },
+    Attempt {
+        what: "approve through the reviewer's git, by settings that a test run planted",
+        by: "channel",
+        command: "git",
+        proof: Proof::UnderReview,
+    },
+    Attempt {
+        what: "approve through a process that the reviewer's git left behind",
+        by: "channel",
+        command: "orphan",
+        proof: Proof::UnderReview,
+    },
+    Attempt {
+        what: "change the reviewer's caches through its test run",
+        by: "Landlock",
+        command: "cache",
+        proof: Proof::UnderReview,
+    },
     attempt("stop the team", "channel", r#""$LIZA" abort"#),
     plant("plant a tag for the project", GIT, "git tag integration && git tag planted", |bench| {
         !bench.project.git(&["tag", "--list"]).is_empty()
@@ -282,6 +300,19 @@ const APPROVES: &str = r#"fn approve(who: &str) {
 }
 "#;
 
+/// What a test run leaves for the reviewer's next git: a program that approves, at once and when git has ended.
+const PLANTS: &str = r#"#!/bin/sh
+approve() {
+  if "$LIZA" submit-verdict t1 APPROVED "all is well" > "$HERE/why-$1" 2>&1
+  then echo allowed > "$HERE/new-$1"; else echo refused > "$HERE/new-$1"; fi
+  mv "$HERE/new-$1" "$HERE/said-$1"
+}
+[ -e "$HERE/said-git" ] && exit 1
+approve git
+( ( while [ ! -e "$HERE/ended" ]; do sleep 0.05; done; approve orphan ) > /dev/null 2>&1 & )
+exit 1
+"#;
+
 /// A reviewer that runs the tests of code which tries to approve itself, and rejects it.
 fn reviewer() -> String {
     let cargo = Path::new(env!("CARGO"));
@@ -299,7 +330,17 @@ END_OF_CODE
 : > src/lib.rs
 export KEPT="$LIZA_CHANNEL"
 "$LIZA" check -- sh -c 'CARGO_HOME="$TMPDIR/cargo" RUSTC="{rustc}" "{cargo}" test --offline'
-for who in build test; do echo "UNDER REVIEW $who $(cat said-$who)"; done
+export HERE="$PWD" CACHE="${{XDG_CACHE_HOME:-$HOME/.cache}}"
+cat > planted <<'END_OF_CODE'
+{PLANTS}END_OF_CODE
+chmod +x planted; mkdir -p "$CACHE"
+"$LIZA" check -- sh -c 'git config core.fsmonitor "$HERE/planted"
+if echo x > "$CACHE/planted"; then echo allowed > said-cache; else echo refused > said-cache; fi'
+git status > /dev/null; : > ended
+while [ ! -e said-orphan ]; do sleep 0.05; done
+git config --unset core.fsmonitor
+for who in build test git orphan cache; do echo "UNDER REVIEW $who $(cat said-$who)"; done
+sed 's/^/why: /' why-git why-orphan
 cd .. && rm -rf hostile
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer""#,
         rustc = rustc.display(),
@@ -333,6 +374,8 @@ fn results(config: &str) -> (Vec<String>, String) {
     assert_eq!(review.wait(), 0, "{}\n{}", review.output(), bench.outputs());
     let log = bench.outputs();
     assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
+    let explained = log.matches("a code reviewer's command counts only if the agent program runs it").count();
+    assert_eq!(explained, 2, "what git ran is refused for that reason:\n{log}");
     let line = |prefix: String| {
         let line = log.lines().find_map(|line| line.strip_prefix(&prefix));
         line.unwrap_or_else(|| panic!("{prefix} is missing:\n{log}")).to_owned()

@@ -94,6 +94,8 @@ fn refused(why: Refused, message: String) -> CommandError {
         Refused::UnderTest => {
             CommandError::refused("not_permitted", message).hint("run liza outside of liza check")
         }
+        Refused::Indirect => CommandError::refused("indirect", message)
+            .hint("run liza yourself: not in a hook, an alias or a filter of git, and not detached"),
         Refused::Busy => {
             CommandError::refused("busy", message).exit(Exit::Locked).hint("run commands one after the other")
         }

@@ -4,7 +4,7 @@
 //! address is read once, the socket is duplicated, a path is opened before it is judged, and the call itself is made here.
 //! So no call is ever handed back to run as it is.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, connect, connect_unspec, sockopt};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use super::super::peer::Silenced;
 use super::super::process::pid;
 use super::super::system;
 use super::seccomp::{PendingCall, answer, is_waiting, receive};
@@ -94,12 +95,16 @@ fn read_address(thread: u32, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
 
 /// The caller's socket, as a descriptor of our own.
 fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).map_err(|_| Errno::SRCH)?;
-    let leader = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-    let leader = leader.and_then(pid).ok_or(Errno::SRCH)?;
+    let leader = leader_of(thread).and_then(pid).ok_or(Errno::SRCH)?;
     let process = pidfd_open(leader, PidfdFlags::empty())?;
     let number = i32::try_from(number as u32).map_err(|_| Errno::BADF)?;
     pidfd_getfd(process, number, PidfdGetfdFlags::empty())
+}
+
+/// The process that a thread belongs to.
+fn leader_of(thread: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
 }
 
 fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: &[u8]) -> Result<(), Errno> {
@@ -117,9 +122,7 @@ fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: 
     let target = open_socket(thread, Path::new(OsStr::from_bytes(name)))?;
     let own = format!("/proc/self/fd/{}", target.as_raw_fd());
     let place = fs::read_link(&own).map_err(|_| Errno::ACCESS)?;
-    if !policy.allows(thread, &place) {
-        return Err(Errno::ACCESS);
-    }
+    policy.judge(thread, &place)?;
     // By the descriptor: nothing can be exchanged between the judgement and the call.
     connect(socket, &SocketAddrUnix::new(own.as_str())?)
 }
@@ -178,17 +181,22 @@ fn ipv6(rest: &[u8]) -> Option<SocketAddr> {
 
 impl ConnectPolicy {
     /// Whether a thread of the session may connect to the socket at this place.
-    fn allows(&self, thread: u32, place: &Path) -> bool {
+    fn judge(&self, thread: u32, place: &Path) -> Result<(), Errno> {
         if self.channel.as_deref() == Some(place) {
             return self.may_speak(thread);
         }
-        self.allowed.iter().any(|allowed| place.starts_with(allowed))
+        let is_allowed = self.allowed.iter().any(|allowed| place.starts_with(allowed));
+        if is_allowed { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
-    /// Whether no process between this one and the thread runs code that must not speak for the session.
-    fn may_speak(&self, thread: u32) -> bool {
-        let line: Option<Vec<Vec<OsString>>> = system::line_below(thread, std::process::id());
-        line.is_some_and(|line| !line.iter().any(|command| (self.is_silenced)(command)))
+    /// Whether the thread may speak for the session. The other end knows the reason by the error number.
+    fn may_speak(&self, thread: u32) -> Result<(), Errno> {
+        let leader = leader_of(thread).ok_or(Errno::ACCESS)?;
+        let line = system::line_below(leader, std::process::id()).ok_or(Errno::ACCESS)?;
+        (self.speakers)(&line, self.client).map_err(|silenced| match silenced {
+            Silenced::UnderTest => Errno::ACCESS,
+            Silenced::Indirect => Errno::PERM,
+        })
     }
 }
 

@@ -3,13 +3,14 @@
 //! Restrictions can only be added. Each part reports whether it was applied; what was really refused is found out by
 //! trying it, never by version numbers.
 
-use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::os::fd::OwnedFd;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use super::peer::SpeakerRule;
 
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod capabilities;
@@ -83,8 +84,10 @@ pub(crate) struct ConnectPolicy {
     pub(crate) channel: Option<PathBuf>,
     /// What it may use of the network; none if all of it is open.
     pub(crate) network: Option<TcpGrants>,
-    /// Tells from its command line whether a process runs code that must not use the channel.
-    pub(crate) is_silenced: fn(&[OsString]) -> bool,
+    /// Decides which processes may use the channel.
+    pub(crate) speakers: SpeakerRule,
+    /// The process of the agent program, if it is known.
+    pub(crate) client: Option<u32>,
 }
 
 /// Decides the connects of a session from now on, in a thread. Call it in a process above the session.
