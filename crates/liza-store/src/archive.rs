@@ -39,9 +39,26 @@ pub(crate) fn store(
     sync_folder(&archive).map_err(StoreError::io("sync", &archive))
 }
 
-/// The name of an archived record. IDs of goals and sprints come from the file, so they may not be safe as file names.
-pub(crate) fn record_name(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+/// The name of an archived goal or sprint: `goal-1`, `sprint-1`. Their IDs come from the file, so another one may not be safe
+/// as the name of a file, or be that of a task.
+pub(crate) fn record_name(kind: &str, id: &str) -> String {
+    if is_numbered(kind, id) {
+        return id.to_owned();
+    }
+    let safe: String =
+        id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    format!("{kind}_{safe}")
+}
+
+/// The name of an archived task; one that is called like a goal or a sprint gets a name that no ID can be.
+pub(crate) fn task_name(id: &TaskId) -> String {
+    let is_taken = ["goal", "sprint"].iter().any(|kind| is_numbered(kind, id.as_str()));
+    if is_taken { format!("task_{id}") } else { id.to_string() }
+}
+
+fn is_numbered(kind: &str, id: &str) -> bool {
+    let number = id.strip_prefix(kind).and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The names and texts of what the change removes.
@@ -50,17 +67,18 @@ pub(crate) fn texts(view: &StateView<'_>, board: &Board, change: &Change) -> Vec
     for id in &change.archived {
         if let Some(record) = task_value(view, board, change, id) {
             let kept = task_text(view, board, id, &record);
-            texts.push(named_text(id.as_str(), &record, kept));
+            texts.push(named_text(task_name(id), &record, kept));
         }
     }
     if let Some(goal) = &change.closed_goal {
         // From the file, with its history and fields that the program does not know.
         let current = view.with_section("goal", |node| Ok(plain_value(node))).ok().flatten();
         let value = current.or_else(|| to_value(goal).ok()).unwrap_or(Value::Null);
-        texts.push(named_text(&goal.id, &value, None));
+        texts.push(named_text(record_name("goal", &goal.id), &value, None));
     }
     if let Some(sprint) = &change.closed_sprint {
-        texts.push(named_text(&sprint.id, &to_value(sprint).unwrap_or(Value::Null), None));
+        let value = to_value(sprint).unwrap_or(Value::Null);
+        texts.push(named_text(record_name("sprint", &sprint.id), &value, None));
     }
     texts
 }
@@ -115,8 +133,8 @@ fn as_document(lines: &str, indent: usize) -> Option<String> {
     Some(text)
 }
 
-fn named_text(name: &str, value: &Value, kept: Option<String>) -> (String, String) {
+fn named_text(name: String, value: &Value, kept: Option<String>) -> (String, String) {
     let empty = Fields::new();
     let written = || yaml::document(if let Value::Map(fields) = value { fields } else { &empty });
-    (record_name(name), kept.unwrap_or_else(written))
+    (name, kept.unwrap_or_else(written))
 }

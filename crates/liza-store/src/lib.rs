@@ -36,7 +36,9 @@ pub mod yaml;
 
 pub use call::{Call, Host, Outcome, Written};
 pub use codec::settings_as_fields;
-pub use database::{Address, AddressError, DatabaseReport, RaisedAlarms, RequestId, STORE_URL_ENV};
+pub use database::{
+    Address, AddressError, DatabaseReport, RaisedAlarms, RequestId, STORE_URL_ENV, clock_difference,
+};
 pub use database_error::{DatabaseError, DatabaseReason};
 pub use disk::ProjectDisk;
 pub use error::{FileFault, StoreError};

@@ -3,12 +3,11 @@
 //! Collects the facts that rules ask for; decides nothing. Writes go through `engine`.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use liza_core::model::{Actor, Generation, State, StopFile, StopFiles, Timestamp};
-use liza_store::{IncrementalReader, Store, StoreError};
+use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
 
 use crate::git::{Git, GitError, Repo};
 
@@ -71,11 +70,7 @@ impl Project {
     ///
     /// When it cannot be read.
     pub fn state(&self) -> Result<Arc<State>, StoreError> {
-        let state = self.reader.lock().unwrap_or_else(PoisonError::into_inner).read();
-        if self.store.is_in_database() {
-            AHEAD.store(self.store.clock_difference(), Ordering::Relaxed);
-        }
-        state
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).read()
     }
 
     /// Its repository.
@@ -141,12 +136,9 @@ fn is_below_worktrees(folder: &Path) -> bool {
     projects.any(|project| project.join(".liza").exists())
 }
 
-/// How many seconds the time of the project is ahead of this machine's clock: with a database, time is the database's.
-static AHEAD: AtomicI64 = AtomicI64::new(0);
-
-/// The current time, in whole seconds.
+/// The current time of the project, in whole seconds. With a database it is the database's, known after the first read.
 pub fn now() -> Timestamp {
-    Timestamp::from_unix(jiff::Timestamp::now().as_second().saturating_add(AHEAD.load(Ordering::Relaxed)))
+    Timestamp::from_unix(jiff::Timestamp::now().as_second().saturating_add(clock_difference()))
 }
 
 /// The next midnight where the human is.

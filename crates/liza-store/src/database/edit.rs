@@ -153,8 +153,7 @@ impl DatabaseEdit<'_> {
         let (project, mut connection) = store.connect()?;
         let sql = load::lock_statements(project, &Wanted::everything(), connection.timeline());
         let results = connection.begin(&sql).map_err(|error| store.fault(&error))?;
-        let loaded = load::decoded(results.get(load::LOCK_LEAD..).unwrap_or_default(), load::LOCK_GAP);
-        let Some(loaded) = loaded else { return Err(store.no_project().into()) };
+        let loaded = store.checked(results.get(load::LOCK_LEAD..).unwrap_or_default(), load::LOCK_GAP)?;
         if loaded.project.revision != self.revision.0 {
             store.pool().put(connection);
             return Err(self.overtaken());

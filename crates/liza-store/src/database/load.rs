@@ -88,6 +88,8 @@ pub(super) struct HeartbeatRow {
 #[derive(Debug, Clone, Default)]
 pub(super) struct LoadedRows {
     pub(super) project: ProjectRow,
+    /// The version of the tables: a newer program may have changed them since this one began.
+    pub(super) tables: i64,
     /// The server's clock, and the timeline of the server.
     pub(super) server_ms: i64,
     pub(super) timeline: String,
@@ -97,7 +99,8 @@ pub(super) struct LoadedRows {
 }
 
 /// The columns of the row of a project.
-const PROJECT_COLUMNS: &str = "revision, layout, clock_ms, clock_offset_ms, hold_until, server";
+const PROJECT_COLUMNS: &str =
+    "revision, layout, clock_ms, clock_offset_ms, hold_until, server, (SELECT max(version) FROM liza.meta)";
 
 /// The server's clock in milliseconds, read when the statement is carried out.
 pub(super) const SERVER_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -177,6 +180,7 @@ pub(super) fn decoded(results: &[ResultSet], gap: usize) -> Option<LoadedRows> {
     }
     Some(LoadedRows {
         project: project_row(project),
+        tables: project.number(6),
         server_ms: clock.number(0),
         timeline: clock.text(1).to_owned(),
         rows,

@@ -89,8 +89,16 @@ struct Shared {
     notified: Mutex<Option<Instant>>,
     /// The stop files when they were last read.
     stops: Mutex<Option<StopFileTimes>>,
-    /// How far the database's clock is ahead of this machine's.
-    difference: AtomicI64,
+}
+
+/// How many seconds the database's clock is ahead of this machine's, as this process last saw it: one process works on one
+/// project.
+static AHEAD: AtomicI64 = AtomicI64::new(0);
+
+/// How many seconds the time of the project is ahead of this machine's clock: with a database, time is the database's. Known
+/// after the first read; 0 for a file.
+pub fn clock_difference() -> i64 {
+    AHEAD.load(Ordering::Relaxed)
 }
 
 impl DatabaseStore {
@@ -106,7 +114,6 @@ impl DatabaseStore {
             known: Mutex::default(),
             notified: Mutex::default(),
             stops: Mutex::default(),
-            difference: AtomicI64::new(0),
         };
         let folder = root.join(".liza");
         Self { root: root.to_owned(), folder, path, retry_limit: RETRY_LIMIT, shared: Arc::new(shared) }
@@ -134,10 +141,6 @@ impl DatabaseStore {
 
     pub(crate) fn settings_file(&self) -> PathBuf {
         settings::path(&self.root)
-    }
-
-    pub(crate) fn clock_difference(&self) -> i64 {
-        self.shared.difference.load(Ordering::Relaxed)
     }
 
     fn path(&self) -> &Path {
@@ -231,13 +234,20 @@ impl DatabaseStore {
         results
     }
 
+    /// What was read, unless the project is gone or a newer program has changed the tables.
+    fn checked(&self, results: &[ResultSet], gap: usize) -> Result<LoadedRows, DatabaseError> {
+        let loaded = load::decoded(results, gap).ok_or_else(|| self.no_project())?;
+        schema::check_version(self.address(), loaded.tables)?;
+        Ok(loaded)
+    }
+
     /// The clock of the project after the server's was read.
     fn clock_of(&self, loaded: &LoadedRows, server: &str) -> Clock {
         let lease = || self.lease_length(loaded);
         let clock = loaded.project.clock.read(loaded.server_ms, server, lease);
         let here = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let here = i64::try_from(here).unwrap_or(i64::MAX);
-        self.shared.difference.store(clock.now().unix().saturating_sub(here), Ordering::Relaxed);
+        AHEAD.store(clock.now().unix().saturating_sub(here), Ordering::Relaxed);
         clock
     }
 

@@ -25,8 +25,7 @@ impl DatabaseStore {
     /// The rows, all of one moment.
     pub(super) fn load(&self, wanted: &Wanted) -> Result<LoadedRows, StoreError> {
         let results = self.query(|project| load::snapshot_statements(project, wanted))?;
-        let loaded = load::decoded(results.get(load::SNAPSHOT_LEAD..).unwrap_or_default(), 0);
-        Ok(loaded.ok_or_else(|| self.no_project())?)
+        Ok(self.checked(results.get(load::SNAPSHOT_LEAD..).unwrap_or_default(), 0)?)
     }
 
     /// The whole blackboard.

@@ -239,10 +239,14 @@ impl DatabaseStore {
                 return Err(setback);
             }
         };
-        let loaded = load::decoded(results.get(load::LOCK_LEAD..).unwrap_or_default(), load::LOCK_GAP);
-        let Some(loaded) = loaded else {
-            self.pool().put(connection);
-            return Err(self.no_project().into());
+        let loaded = self.checked(results.get(load::LOCK_LEAD..).unwrap_or_default(), load::LOCK_GAP);
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                connection.roll_back();
+                self.pool().put(connection);
+                return Err(error.into());
+            }
         };
         let server = connection.server(&loaded.timeline);
         let clock = self.clock_of(&loaded, &server);

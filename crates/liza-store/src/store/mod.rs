@@ -19,7 +19,7 @@ use liza_core::protocol::{Operation, Request};
 use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::MisspelledKey;
 
-use crate::archive::record_name;
+use crate::archive::{record_name, task_name};
 use crate::call::{Call, Host, Outcome};
 use crate::codec;
 use crate::database::{self, Address, DatabaseReport, DatabaseStore, RaisedAlarms, RequestId};
@@ -249,15 +249,26 @@ impl Store {
         }
     }
 
-    /// The last record of an archived task, goal or sprint; none if the archive does not have it.
+    /// The last record of an archived task; none if the archive does not have it.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn archived(&self, id: &str) -> Result<Option<String>, StoreError> {
-        let name = record_name(id);
+    pub fn archived_task(&self, id: &TaskId) -> Result<Option<String>, StoreError> {
+        self.archived(&task_name(id))
+    }
+
+    /// The last record of a closed sprint; none if the archive does not have it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn archived_sprint(&self, id: &str) -> Result<Option<String>, StoreError> {
+        self.archived(&record_name("sprint", id))
+    }
+
+    fn archived(&self, name: &str) -> Result<Option<String>, StoreError> {
         match &self.kind {
-            Kind::File(store) => store.archived(&name),
-            Kind::Database(store) => store.archived(&name),
+            Kind::File(store) => store.archived(name),
+            Kind::Database(store) => store.archived(name),
         }
     }
 
@@ -449,14 +460,6 @@ impl Store {
         match &self.kind {
             Kind::File(_) => Ok(None),
             Kind::Database(store) => store.raise_alarms(keys, seen).map(Some),
-        }
-    }
-
-    /// How many seconds the clock of the database is ahead of this machine's, as far as is known; 0 for a file.
-    pub fn clock_difference(&self) -> i64 {
-        match &self.kind {
-            Kind::File(_) => 0,
-            Kind::Database(store) => store.clock_difference(),
         }
     }
 }

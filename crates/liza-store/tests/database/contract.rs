@@ -427,9 +427,9 @@ fn archived_tasks_leave_the_board(kind: Kind) {
     assert_eq!(state.board.tasks.keys().cloned().collect::<Vec<_>>(), [task("one"), task("three")]);
     assert_eq!(state.board.archived.get(&task("two")), Some(&Status::Abandoned));
     assert_eq!(*reader.read().unwrap(), state);
-    let record = store.archived("two").unwrap().expect("its last record");
+    let record = store.archived_task(&task("two")).unwrap().expect("its last record");
     assert!(record.contains("id: two") && record.contains("status: ABANDONED"), "{record}");
-    assert_eq!(store.archived("one").unwrap(), None, "it is not archived");
+    assert_eq!(store.archived_task(&task("one")).unwrap(), None, "it is not archived");
     assert!(human(&store, add_task("two")).is_err(), "the name is taken");
 }
 

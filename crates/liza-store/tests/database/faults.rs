@@ -273,7 +273,15 @@ fn needs_postgres_tables_of_a_newer_program_and_missing_boards_are_refused() {
     let missing = Store::join_database(&board.root.join("third"), &address, Some("no-such")).unwrap_err();
     assert!(missing.to_string().contains(&board.name), "it names those that exist: {missing}");
     assert_eq!(reason(missing), DatabaseReason::NoProject);
+    let used = board.store();
+    human(&used, note("in use")).unwrap();
+    let mut reader = used.incremental_reader();
+    reader.read().unwrap();
     server.sql("UPDATE liza.meta SET version = 99");
+    assert_eq!(reason(human(&used, note("no")).unwrap_err()), DatabaseReason::NewerSchema);
+    assert_eq!(reason(used.snapshot().unwrap_err()), DatabaseReason::NewerSchema);
+    assert_eq!(reason(used.begin_edit().map(drop).unwrap_err()), DatabaseReason::NewerSchema);
+    assert_eq!(reason(reader.read().unwrap_err()), DatabaseReason::NewerSchema);
     assert_eq!(reason(board.store().snapshot().unwrap_err()), DatabaseReason::NewerSchema);
     assert_eq!(reason(human(&board.store(), note("no")).unwrap_err()), DatabaseReason::NewerSchema);
 }

@@ -26,7 +26,7 @@ const SLOWEST: usize = 5;
 pub fn previous(project: &Project, sprint: &Sprint) -> Option<Sprint> {
     let before = sprint.number().checked_sub(1)?;
     // The page is useful without it, so an unreadable archive is ignored.
-    let text = project.store().archived(&format!("sprint-{before}")).ok()??;
+    let text = project.store().archived_sprint(&format!("sprint-{before}")).ok()??;
     yaml::read(&text).ok()
 }
 

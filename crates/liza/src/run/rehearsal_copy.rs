@@ -109,6 +109,14 @@ fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), CopyError> {
 fn copy_blackboard(project: &Project, to: &Path) -> Result<(), CopyError> {
     let mut state = project.store().snapshot()?;
     state.board.agents = Loaded::Ready(Default::default());
+    if let Loaded::Ready(config) = &mut state.board.config {
+        // Nothing of a rehearsal leaves the copy.
+        config.remote = None;
+        config.escalation_webhook = None;
+        if let Some(file) = &mut config.team_file {
+            file.values.shift_remove("escalation_webhook");
+        }
+    }
     let log = LogEntry {
         timestamp: now(),
         agent: "human".to_owned(),

@@ -330,8 +330,10 @@ impl Watcher {
 }
 
 /// All active alarms. Nothing is delivered or recorded.
-pub fn current_alerts(project: &Project, now: Timestamp) -> Vec<AlertMessage> {
-    let (state, seen) = match project.store().snapshot() {
+pub fn current_alerts(project: &Project) -> Vec<AlertMessage> {
+    let read = project.store().snapshot();
+    let now = now();
+    let (state, seen) = match read {
         Ok(state) => {
             let seen = observe(project, &state, now);
             (state, seen)

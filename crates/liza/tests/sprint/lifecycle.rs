@@ -91,6 +91,25 @@ fn from_checkpoint_to_the_next_goal() {
     assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
 }
 
+/// Covers: SP-08
+#[test]
+fn a_task_that_is_called_like_a_goal_or_a_sprint_is_archived_beside_it() {
+    let project = TestProject::new();
+    for id in ["goal-1", "sprint-1"] {
+        project.add_task(id);
+        project.liza(&["abandon-task", id, "--reason", &format!("{id} is not needed")]).ok();
+    }
+    project.liza(&["goal", "complete"]).ok();
+    project.liza(&["goal", "new", "Next"]).ok();
+    project.liza(&["archive", "--older-than", "0s"]).ok();
+    for id in ["goal-1", "sprint-1"] {
+        let shown = project.liza(&["show", id]).ok().to_owned();
+        assert!(shown.contains(&format!("{id} is not needed")), "{shown}");
+        let record = project.read(&format!(".liza/archive/{id}.yaml"));
+        assert!(!record.contains("is not needed"), "the goal and the sprint have their own: {record}");
+    }
+}
+
 /// Covers: SP-01
 #[test]
 fn the_merge_of_the_last_task_ends_the_sprint() {

@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 fn archived(project: &Project, task: &TaskId, status: &str) -> Result<Reply, CommandError> {
-    let text = project.store().archived(task.as_str())?.ok_or_else(|| {
+    let text = project.store().archived_task(task)?.ok_or_else(|| {
         let message = format!("{task} is archived ({status}), but its record is missing in the archive");
         CommandError::refused("archived", message)
             .hint(format!("what happened to it: liza log --task {task}"))

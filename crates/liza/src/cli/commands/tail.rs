@@ -108,8 +108,8 @@ fn is_running(project: &Project, agent: AgentId) -> bool {
     let entry = |state: &liza_core::model::State| {
         state.board.agents.ready().and_then(|agents| agents.get(&agent)).cloned()
     };
-    let now = crate::project::now();
     let state = project.state().ok();
+    let now = crate::project::now();
     state
         .and_then(|state| entry(&state))
         .is_some_and(|entry| entry.status.is_in_session() && entry.holds(now))

@@ -72,9 +72,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     match Watcher::new(&project, options) {
         Ok(watcher) if args.once => Ok(once(watcher, sending, &context)),
         Ok(watcher) => watch(watcher, &project, &context),
-        Err(WatchError::Running) if args.once => {
-            Ok(current_reply(&current_alerts(&project, now()), &[], &context))
-        }
+        Err(WatchError::Running) if args.once => Ok(current_reply(&current_alerts(&project), &[], &context)),
         Err(WatchError::Running) => Err(CommandError::refused("watching", WatchError::Running.to_string())
             .hint("print the current alerts: liza watch --once; all alerts are in .liza/alerts.log")),
         Err(WatchError::Lock(error)) => Err(error.into()),
