@@ -64,12 +64,19 @@ pub(crate) fn session_plan(
         program: needs.program,
         search_path: &search_path,
         home: home.as_deref(),
+        passwords: &database_passwords(),
         user: rustix::process::getuid().as_raw(),
         config,
         channel: needs.channel,
         network: needs.network,
     };
     Ok(Some(make_plan(&around, &DiskLook)))
+}
+
+/// The files with the password of the team's database, besides the usual one in the home folder.
+fn database_passwords() -> Vec<PathBuf> {
+    let named = ["PGPASSFILE", "PGSERVICEFILE"].into_iter().filter_map(std::env::var_os);
+    named.filter_map(|file| std::path::absolute(file).ok()).collect()
 }
 
 /// The home folder of the person.

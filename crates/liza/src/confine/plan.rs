@@ -35,6 +35,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) search_path: &'a [PathBuf],
     /// The home folder of the person.
     pub(crate) home: Option<&'a Path>,
+    /// Files with the password of the team's database.
+    pub(crate) passwords: &'a [PathBuf],
     /// The number of the user, for the names of sockets.
     pub(crate) user: u32,
     /// The settings.
@@ -117,6 +119,7 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
 fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
     let mut left_out = LeftOut::default();
     left_out.add_path(look, around.folder);
+    around.passwords.iter().for_each(|file| left_out.add_path(look, file));
     left_out.add(look, Path::new(ETC), IN_ETC);
     left_out.add(look, around.git, IN_GIT);
     for module in submodules(around.git, look) {
@@ -217,10 +220,11 @@ mod tests {
 
     fn disk() -> FakeLook {
         FakeLook::default()
-            .with("/home/a", &[".ssh", ".gitconfig", "project"])
+            .with("/home/a", &[".ssh", ".gitconfig", "project", "database-login"])
             .with("/home/a/project", &[".liza", ".git", ".worktrees", "src"])
             .with("/home/a/project/.git", &["objects", "config", "hooks"])
-            .with("/etc", &["shadow", "passwd"])
+            .with("/etc", &["shadow", "passwd", "team"])
+            .with("/etc/team", &["login", "other"])
     }
 
     fn plan_with(config: &Config, look: &FakeLook) -> Plan {
@@ -236,6 +240,7 @@ mod tests {
             program: Some(Path::new("/data/tool/node_modules/agent/bin/agent")),
             search_path: &[PathBuf::from("/data/sdk/bin"), PathBuf::from("bin")],
             home: Some(Path::new("/home/a")),
+            passwords: &[PathBuf::from("/home/a/database-login"), PathBuf::from("/etc/team/login")],
             user: 7,
             config,
             channel: Some(Path::new("/run/liza/1")),
@@ -256,6 +261,7 @@ mod tests {
         for path in [
             "/usr/bin/git",
             "/etc/passwd",
+            "/etc/team/other",
             "/home/a/.gitconfig",
             "/home/a/project/src/main.rs",
             "/home/a/project/.git/objects/ab",
@@ -269,6 +275,8 @@ mod tests {
         }
         for path in [
             "/etc/shadow",
+            "/etc/team/login",
+            "/home/a/database-login",
             "/home/a/.ssh/id_rsa",
             "/home/a/project/.liza/state.yaml",
             "/home/a/project/.git/config",

@@ -54,6 +54,7 @@ fn the_level_is_shown_everywhere() {
 #[cfg(target_os = "linux")]
 fn variables_that_lead_to_services_are_removed_and_listed_sockets_are_reachable() {
     let ask = r#"env > seen; git add seen
+cat "$HOME/database-login" > login 2>&1 && exit 3; git add login
 printf 'protocol=https\nhost=yours\n\n' | git credential-cache --socket="$HOME/service/socket" get > answer"#;
     let home_service = "sandbox: auto\nsandbox_sockets: [\"~/service\"]";
     let bench = Bench::new(home_service, &[("c", &format!("{ask}\n{CODER}"))]);
@@ -69,15 +70,20 @@ printf 'protocol=https\nhost=yours\n\n' | git credential-cache --socket="$HOME/s
         "DISPLAY",
         "WAYLAND_DISPLAY",
         "LIZA_STORE_URL",
-        "PGPASSFILE",
+        "PGSERVICEFILE",
     ] {
         program.env(name, "/somewhere");
     }
+    let login = bench.home().join("database-login");
+    fs::write(&login, "somewhere:5432:*:liza:password\n").unwrap();
+    program.env("PGPASSFILE", &login);
     let run = bench.project.run(&mut program);
     run.ok();
     service.call(&bench, "exit", "");
     let seen = fs::read_to_string(bench.tree("t1").join("seen")).unwrap();
-    assert!(!seen.contains("/somewhere"), "{seen}");
+    assert!(!seen.contains("/somewhere") && !seen.contains("database-login"), "{seen}");
+    let login = fs::read_to_string(bench.tree("t1").join("login")).unwrap();
+    assert!(login.contains("Permission denied"), "{login}");
     assert!(seen.contains("XDG_CACHE_HOME="), "{seen}");
     let answer = fs::read_to_string(bench.tree("t1").join("answer")).unwrap();
     assert!(answer.contains("password=secret"), "{answer}");
