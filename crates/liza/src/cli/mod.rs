@@ -22,6 +22,7 @@ use clap::CommandFactory as _;
 
 use crate::channel::SessionCommands;
 use crate::identity::sessions_around;
+use crate::sys::inherited::keep_descriptors;
 
 use context::{Caller, Context, Environment, Services, no_directory};
 use ui::console::{Console, ProcessConsole, Stream};
@@ -33,6 +34,7 @@ use verb::{Cli, dispatch, parse};
 
 /// Runs the command line of this process; returns the exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    keep_descriptors();
     let arguments: Vec<OsString> = arguments.collect();
     if commands::confine::is_stage(&arguments) {
         return ExitCode::from(crate::confine::serve());

@@ -6,6 +6,7 @@
 pub(crate) mod confinement;
 pub(crate) mod desktop;
 pub(crate) mod family;
+pub(crate) mod inherited;
 pub(crate) mod peer;
 pub(crate) mod process;
 mod program;

@@ -132,6 +132,31 @@ rm hostile.sh spoken inside
     }
 }
 
+/// Covers: IS-03, IS-14
+#[test]
+#[cfg(target_os = "linux")]
+fn files_that_the_persons_shell_has_open_reach_no_program() {
+    for config in ["sandbox: auto", "sandbox: off"] {
+        let look = "if cat <&7; then echo inherited; else echo closed; fi";
+        let bench = Bench::new(config, &[("c", &format!("{look}\n{CODER}"))]);
+        bench
+            .project
+            .set_config("setup", &format!("( {look} ) > setup-said 2>&1; echo setup-said > .gitignore"));
+        bench.project.add_task("t1");
+        fs::write(bench.home().join("secret"), "the secret").unwrap();
+        let liza = env!("CARGO_BIN_EXE_liza");
+        let mut shell = bench.project.command("sh");
+        shell.args(["-c", "exec 7< \"$HOME/secret\"; exec \"$@\"", "sh", liza, "agent", "coder"]);
+        shell.args(["--cli", "c", "--once"]).env("LIZA", liza);
+        bench.project.run(&mut shell).ok();
+        let (log, setup) =
+            (bench.outputs(), fs::read_to_string(bench.tree("t1").join("setup-said")).unwrap());
+        for said in [&log, &setup] {
+            assert!(said.contains("closed") && !said.contains("the secret"), "{config}:\n{said}");
+        }
+    }
+}
+
 /// Covers: IS-07
 #[test]
 #[cfg(target_os = "linux")]
@@ -274,7 +299,9 @@ fn a_supervisor_without_capabilities_is_not_slowed_down() {
     let without: &[&str] =
         if is_root { &["setpriv", "--bounding-set=-all", "--inh-caps=-all"] } else { &["env"] };
     for (config, expected) in [("sandbox: auto", "refused"), ("sandbox: off", "slowed down")] {
-        let script = r#"if renice -n 19 -p "$PPID"; then echo 'slowed down'; else echo refused; fi"#;
+        let script = r#"for call in "taskset -pc 0" "chrt --batch --pid 0" "ionice -c 2 -n 7 -p" "renice -n 19 -p"; do
+if $call "$PPID"; then echo "$call: slowed down"; else echo "$call: refused"; fi; done
+if renice -n 19 -g 0; then echo 'group: slowed down'; else echo 'group: refused'; fi"#;
         let bench = Bench::new(config, &[("c", &format!("{script}\n{CODER}"))]);
         bench.project.add_task("t1");
         let liza = env!("CARGO_BIN_EXE_liza");
@@ -282,6 +309,11 @@ fn a_supervisor_without_capabilities_is_not_slowed_down() {
         agent.args(&without[1..]).args([liza, "agent", "coder", "--cli", "c", "--once"]).env("LIZA", liza);
         bench.project.run(&mut agent).ok();
         let log = bench.outputs();
-        assert!(log.lines().any(|line| line == expected), "{config}:\n{log}");
+        for call in
+            ["taskset -pc 0", "chrt --batch --pid 0", "ionice -c 2 -n 7 -p", "renice -n 19 -p", "group"]
+        {
+            let line = format!("{call}: {expected}");
+            assert!(log.lines().any(|other| other == line), "{config}: {line}\n{log}");
+        }
     }
 }
