@@ -33,17 +33,10 @@ pub(super) const READABLE: &[&str] = &[
 /// Readable, except credentials.
 pub(super) const ETC: &str = "/etc";
 
-/// The devices that programs use; no disks, no memory, no cameras.
-pub(super) const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-];
+/// The devices that programs use; no disks, no memory, no cameras. Not `/dev/pts`, which has the terminals of the person: those
+/// that a session makes are opened for it.
+pub(super) const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"];
 
 /// A folder for memory that processes share.
 pub(super) const SHARED_MEMORY: &str = "/dev/shm";

@@ -213,6 +213,18 @@ pub(crate) fn wait_for_orphaned_git(folder: &Path, limit: Duration) -> bool {
     true
 }
 
+/// Whether a process carries the mark of a family that this process started.
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+pub(super) fn is_marked_by_us(id: u32) -> bool {
+    let mark = system::variable_of(id, MARK);
+    mark.as_deref().and_then(owner_of) == Some(std::process::id())
+}
+
+/// The process that set a mark.
+fn owner_of(mark: &str) -> Option<u32> {
+    mark.split('-').next()?.parse().ok()
+}
+
 fn session_mark(helper: u32) -> String {
     format!("{helper}-session")
 }
@@ -262,10 +274,7 @@ fn orphans(name: &str, folder: &Path) -> Vec<u32> {
 
 /// Processes with a mark of that name whose owner and value are wanted.
 fn marked(name: &str, wanted: impl Fn(u32, &str) -> bool) -> Vec<u32> {
-    let is_wanted = |value: &str| {
-        let owner = value.split('-').next().and_then(|owner| owner.parse().ok());
-        owner.is_some_and(|owner| wanted(owner, value))
-    };
+    let is_wanted = |value: &str| owner_of(value).is_some_and(|owner| wanted(owner, value));
     let all = system::processes_with(name);
     all.into_iter().filter(|(_, value)| is_wanted(value)).map(|(id, _)| id).collect()
 }

@@ -16,13 +16,16 @@ use super::peer::LineProcess;
 
 /// The processes whose environment sets the variable `name`, with its value.
 pub(super) fn processes_with(name: &str) -> Vec<(u32, String)> {
-    let value_of = |pid: u32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        let variables = environment.split(|byte| *byte == 0).filter_map(|text| str::from_utf8(text).ok());
-        let mut values = variables.filter_map(|text| text.strip_prefix(name)?.strip_prefix('='));
-        values.next().map(|value| (pid, value.to_owned()))
-    };
+    let value_of = |pid: u32| variable_of(pid, name).map(|value| (pid, value));
     all().into_iter().filter_map(value_of).filter(|(pid, _)| !is_zombie(*pid)).collect()
+}
+
+/// A variable of a process, as it was when its program started.
+pub(super) fn variable_of(pid: u32, name: &str) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let variables = environment.split(|byte| *byte == 0).filter_map(|text| str::from_utf8(text).ok());
+    let mut values = variables.filter_map(|text| text.strip_prefix(name)?.strip_prefix('='));
+    values.next().map(str::to_owned)
 }
 
 /// Everything that descends from the given processes, without zombies.
@@ -144,6 +147,16 @@ pub(super) fn peer(connection: &UnixStream) -> io::Result<(Option<u32>, u32)> {
 pub(super) fn start_time(pid: u32) -> Option<u64> {
     stat_field(pid, 19)
 }
+
+/// When a process started, in seconds since 1970.
+pub(super) fn started_at(pid: u32) -> Option<u64> {
+    let facts = fs::read_to_string("/proc/stat").ok()?;
+    let boot: u64 = facts.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())?;
+    Some(boot + start_time(pid)? / TICKS_PER_SECOND)
+}
+
+/// The unit of times in `/proc`, the same on every processor that Linux still supports.
+const TICKS_PER_SECOND: u64 = 100;
 
 /// The parent of a process.
 fn parent(pid: u32) -> Option<u32> {

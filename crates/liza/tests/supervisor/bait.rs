@@ -56,6 +56,37 @@ pub(crate) fn open_services(bench: &Bench) {
     }
 }
 
+/// A terminal of the person's, and what other programs of the person's share by numbers; `~/terminal`, `~/memory` and `~/queue`
+/// say which.
+pub(crate) struct OpenThings {
+    _terminal: rustix::fd::OwnedFd,
+    memory: String,
+    queue: String,
+}
+
+impl OpenThings {
+    pub(crate) fn make(bench: &Bench) -> Self {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&terminal).and_then(|()| unlockpt(&terminal)).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap();
+        fs::write(bench.home().join("terminal"), name.to_bytes()).unwrap();
+        let make = |option: &str, amount: &[&str], file: &str| {
+            let run = bench.project.run(bench.project.command("ipcmk").arg(option).args(amount));
+            let number = run.stdout.rsplit(' ').next().unwrap().trim().to_owned();
+            fs::write(bench.home().join(file), &number).unwrap();
+            number
+        };
+        Self { _terminal: terminal, memory: make("-M", &["64"], "memory"), queue: make("-Q", &[], "queue") }
+    }
+}
+
+impl Drop for OpenThings {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("ipcrm").args(["-m", &self.memory, "-q", &self.queue]).status();
+    }
+}
+
 /// A service of the person's: git's cache of passwords. Ends when the folder of its socket is removed, or by `exit`.
 pub(crate) struct PasswordService(PathBuf);
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::thread;
 
-use crate::bait::{PasswordService, bait, open_services};
+use crate::bait::{OpenThings, PasswordService, bait, open_services};
 use crate::fixture::{Bench, CODER};
 use crate::support::process::wait_for;
 
@@ -107,8 +107,23 @@ const ATTEMPTS: &[Attempt] = &[
     attempt("read the variables of its supervisor", "Landlock", r#"cat "/proc/$PPID/environ""#),
     attempt("trace its supervisor", "Landlock", r#": < "/proc/$PPID/mem""#),
     attempt("signal its supervisor", "Landlock", r#"kill -0 "$PPID""#),
-    attempt("limit its supervisor", "seccomp", r#"prlimit --pid "$PPID" --core=0"#),
-    attempt("slow its supervisor down", "seccomp", r#"renice -n 19 -p "$PPID""#),
+    attempt("limit its supervisor", "helper", r#"prlimit --pid "$PPID" --core=0"#),
+    attempt("slow its supervisor down", "helper", r#"renice -n 19 -p "$PPID""#),
+    attempt("choose the processors of its supervisor", "helper", r#"taskset -pc 0 "$PPID""#),
+    attempt("choose how its supervisor is scheduled", "helper", r#"chrt --batch --pid 0 "$PPID""#),
+    attempt("make its supervisor wait for the disk", "helper", r#"ionice -c 2 -n 7 -p "$PPID""#),
+    attempt("read what you type in another terminal", "Landlock", r#": < "$(cat "$HOME/terminal")""#),
+    attempt("write to another terminal", "Landlock", r#"echo x > "$(cat "$HOME/terminal")""#),
+    attempt(
+        "read your shared memory of System V",
+        "helper",
+        r#"perl -e 'shmread($ARGV[0], $text, 0, 4) or die' "$(cat "$HOME/memory")""#,
+    ),
+    attempt(
+        "use your message queues of System V",
+        "seccomp",
+        r#"perl -e 'msgsnd($ARGV[0], pack("l! a*", 1, "x"), 0) or die' "$(cat "$HOME/queue")""#,
+    ),
     attempt("reach tmux", "helper", r#"reach "$HOME/run/tmux""#),
     attempt("reach systemd --user", "helper", r#"reach "$HOME/run/systemd""#),
     attempt("reach docker", "helper", r#"reach "$HOME/run/docker""#),
@@ -243,6 +258,29 @@ printf '#!/bin/sh\n"$HOME/evil" hook\nexit 0\n' > ".git/hooks/$hook"; chmod +x "
 printf 'protocol=https\nhost=own\n\n' | git credential-cache --socket="$TMPDIR/s/socket" get | grep -q password"#,
     ),
     attempt(
+        "use `/dev/shm`, also what you have there",
+        NO_ONE,
+        r#"file=$(mktemp -p /dev/shm) && rm "$file""#,
+    ),
+    attempt(
+        "make shared memory of its own",
+        NO_ONE,
+        r#"perl -e '$id = shmget(0, 64, 0600) // die; shmwrite($id, "text", 0, 4) or die; shmread($id, $text, 0, 4) or die;
+shmctl($id, 0, 0) or die; $text eq "text" or die'"#,
+    ),
+    attempt("choose its own processors", NO_ONE, r#"taskset -pc 0 "$$""#),
+    attempt(
+        "open a terminal of its own",
+        NO_ONE,
+        r#"script -qec 'test -t 1 && tty && : < /dev/tty' /dev/null"#,
+    ),
+    attempt(
+        "open a terminal of its own, by its name",
+        NO_ONE,
+        r#"perl -e 'sysopen(M, "/dev/ptmx", 2) or die; $n = pack("i", 0); ioctl(M, 0x40045431, $n) or die;
+ioctl(M, 0x80045430, $n) or die; sysopen(S, "/dev/pts/" . unpack("i", $n), 0x102) or die; -t S or die'"#,
+    ),
+    attempt(
         "write to its worktree and its folder for temporary files",
         NO_ONE,
         r#"echo x > own && rm own && echo x > "$TMPDIR/own""#,
@@ -358,6 +396,7 @@ fn results(config: &str) -> (Vec<String>, String) {
     bench.project.run(bench.project.command(bench.home().join("evil")).arg("control"));
     assert!(bench.home().join("ran-outside-control").exists(), "it leaves its mark outside of a session");
     open_services(&bench);
+    let _things = OpenThings::make(&bench);
     let service = PasswordService::start(&bench);
     let mut other = bench.agent(&["coder", "t2", "--id", "coder-9", "--cli", "v", "--once"]);
     wait_for("the other session runs", || bench.tree("t2").join("kept").exists().then_some(()));

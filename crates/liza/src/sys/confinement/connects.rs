@@ -1,18 +1,16 @@
 //! Decides outside of a session which sockets it connects to, and connects for it.
 //!
-//! The kernel reports each `connect` of the session. Everything is decided on copies that the session cannot change: the
+//! Everything is decided on copies that the session cannot change: the
 //! address is read once, the socket is duplicated, a path is opened before it is judged, and the call itself is made here.
 //! So no call is ever handed back to run as it is.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread;
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -22,50 +20,18 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use super::super::peer::Silenced;
 use super::super::process::pid;
 use super::super::system;
-use super::seccomp::{PendingCall, answer, is_waiting, receive};
+use super::seccomp::{PendingCall, is_waiting};
 use super::{ConnectPolicy, TcpGrants};
 
 /// The longest address that the kernel knows.
 const ADDRESS_MAX: usize = 128;
 
-/// Decides until no process of the session is left.
-pub(super) fn serve(listener: OwnedFd, policy: ConnectPolicy) {
-    let shared = Arc::new((listener, policy));
-    thread::spawn(move || {
-        loop {
-            match receive(shared.0.as_fd()) {
-                Ok(call) => {
-                    let shared = Arc::clone(&shared);
-                    // Connecting can take long; others must not wait for it.
-                    thread::spawn(move || decide(&shared.0, &shared.1, call));
-                }
-                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-                // The thread that made the call is gone, or every process is.
-                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
-                    if is_over(&shared.0) {
-                        return;
-                    }
-                }
-                Err(_) => return,
-            }
-        }
-    });
-}
-
-/// Whether no process with the filter is left.
-fn is_over(listener: &OwnedFd) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut ready = [PollFd::new(listener, PollFlags::IN)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut ready, Some(&now)).is_ok() && ready[0].revents().contains(PollFlags::HUP)
-}
-
-fn decide(listener: &OwnedFd, policy: &ConnectPolicy, call: PendingCall) {
-    let result = handle(listener, policy, &call);
-    answer(listener.as_fd(), call.id, result.err().map(Errno::raw_os_error));
-}
-
-fn handle(listener: &OwnedFd, policy: &ConnectPolicy, call: &PendingCall) -> Result<(), Errno> {
+/// Makes the `connect` of a session, if it may.
+pub(super) fn connect_for(
+    listener: &OwnedFd,
+    policy: &ConnectPolicy,
+    call: &PendingCall,
+) -> Result<(), Errno> {
     let [number, address, length, ..] = call.arguments;
     let address = read_address(call.thread, address, length)?;
     let socket = duplicate(call.thread, number)?;
@@ -93,8 +59,8 @@ fn read_address(thread: u32, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
     Ok(bytes)
 }
 
-/// The caller's socket, as a descriptor of our own.
-fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
+/// A descriptor of the caller's, as one of our own.
+pub(super) fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
     let leader = leader_of(thread).and_then(pid).ok_or(Errno::SRCH)?;
     let process = pidfd_open(leader, PidfdFlags::empty())?;
     let number = i32::try_from(number as u32).map_err(|_| Errno::BADF)?;
@@ -102,7 +68,7 @@ fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
 }
 
 /// The process that a thread belongs to.
-fn leader_of(thread: u32) -> Option<u32> {
+pub(super) fn leader_of(thread: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
 }

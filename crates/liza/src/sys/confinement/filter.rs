@@ -23,6 +23,10 @@ pub(super) enum When {
     HasBits(u32, u32),
     /// The argument is this.
     Is(u32, u32),
+    /// The argument is not this.
+    IsNot(u32, u32),
+    /// Of these bits, the argument has exactly those.
+    MaskedIs(u32, u32, u32),
     /// It makes a local socket for datagrams, which are sent without connecting.
     LocalDatagram,
     /// It makes a socket that is neither local nor for TCP.
@@ -52,6 +56,13 @@ const NEW_NAMESPACE: u32 = 0x7e02_0080;
 /// Puts a character into a terminal's input, as if the person had typed it.
 const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
+/// Opens the other end of a terminal.
+const TIOCGPTPEER: u32 = 0x5441;
+const TERMINAL_FLAGS: u32 = (libc::O_RDWR | libc::O_NOCTTY).cast_unsigned();
+const TERMINAL_MASK: u32 =
+    (libc::O_ACCMODE | libc::O_NOCTTY | libc::O_DIRECTORY | libc::O_CREAT).cast_unsigned();
+const PRIO_PROCESS: u32 = 0;
+const IOPRIO_WHO_PROCESS: u32 = 1;
 const AF_VSOCK: u32 = 40;
 const AF_UNIX: u32 = 1;
 const AF_INET: u32 = 2;
@@ -77,8 +88,9 @@ pub(super) fn rules(only_tcp: bool) -> Vec<CallRule> {
     let missing =
         MISSING.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Refuse(libc::ENOSYS)));
     let partly = [
-        (libc::SYS_prlimit64, When::NotZero(0)),
-        (libc::SYS_setpriority, When::NotZero(1)),
+        // Groups of processes, and all processes of the user.
+        (libc::SYS_setpriority, When::IsNot(0, PRIO_PROCESS)),
+        (libc::SYS_ioprio_set, When::IsNot(0, IOPRIO_WHO_PROCESS)),
         (libc::SYS_unshare, When::HasBits(0, NEW_NAMESPACE)),
         (libc::SYS_clone, When::HasBits(0, NEW_NAMESPACE)),
         (libc::SYS_ioctl, When::Is(1, TIOCSTI)),
@@ -97,18 +109,68 @@ pub(super) fn rules(only_tcp: bool) -> Vec<CallRule> {
     refused.chain(missing).chain(partly).chain(network).collect()
 }
 
-/// The same, with connects decided outside.
-pub(super) fn rules_with_connects(only_tcp: bool) -> Vec<CallRule> {
+/// The rules of a session about which no one outside can be asked.
+pub(super) fn rules_alone(only_tcp: bool) -> Vec<CallRule> {
+    let aimed = AIMED.iter().map(|(call, argument)| (*call, When::NotZero(*argument)));
+    let memory = MEMORY.iter().map(|call| (*call, When::Always));
+    let refused =
+        aimed.chain(memory).map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EPERM)));
+    rules(only_tcp).into_iter().chain(refused).collect()
+}
+
+/// Calls that change another process, and the argument that says which; zero is the caller.
+const AIMED: [(c_long, u32); 7] = [
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+];
+
+/// Calls on shared memory by its number, which anyone may know.
+const MEMORY: [c_long; 2] = [libc::SYS_shmat, libc::SYS_shmctl];
+
+/// Which argument of a call names another process.
+pub(super) fn aimed_at(call: c_long) -> Option<usize> {
+    let argument = AIMED.iter().find(|(aimed, _)| *aimed == call).map(|(_, argument)| *argument)?;
+    usize::try_from(argument).ok()
+}
+
+/// The same, with the rest decided outside: connects, own terminals, what is aimed at other processes.
+pub(super) fn rules_with_listener(only_tcp: bool) -> Vec<CallRule> {
+    let aimed =
+        AIMED.iter().map(|(call, argument)| CallRule::new(*call, When::NotZero(*argument), Verdict::Ask));
+    let memory = MEMORY.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Ask));
+    // How terminals are opened; almost nothing else is.
+    let by_name = |flags: u32| When::MaskedIs(flags, TERMINAL_MASK, TERMINAL_FLAGS);
+    let terminals = [
+        CallRule::new(libc::SYS_ioctl, When::Is(1, TIOCGPTPEER), Verdict::Ask),
+        CallRule::new(libc::SYS_openat, by_name(2), Verdict::Ask),
+        #[cfg(target_arch = "x86_64")]
+        CallRule::new(libc::SYS_open, by_name(1), Verdict::Ask),
+    ];
     let connects = [
         CallRule::new(libc::SYS_connect, When::Always, Verdict::Ask),
         CallRule::new(libc::SYS_socket, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
         CallRule::new(libc::SYS_socketpair, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
     ];
-    rules(only_tcp).into_iter().chain(connects).collect()
+    rules(only_tcp).into_iter().chain(connects).chain(aimed).chain(memory).chain(terminals).collect()
 }
 
-/// Refused: processes of others, mounts, keys, the kernel itself.
-const REFUSED: [c_long; 38] = [
+/// Refused: processes of others, what processes of one user share by numbers or names, mounts, keys, the kernel itself.
+const REFUSED: [c_long; 48] = [
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -150,8 +212,14 @@ const REFUSED: [c_long; 38] = [
 ];
 
 /// Reported as missing, so that programs fall back to calls that the filter can judge.
-const MISSING: [c_long; 4] =
-    [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
+const MISSING: [c_long; 6] = [
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_clone3,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+];
 
 impl CallRule {
     pub(super) const fn new(call: c_long, when: When, verdict: Verdict) -> Self {
@@ -185,6 +253,15 @@ fn instructions(rule: &CallRule) -> Vec<sock_filter> {
         When::NotZero(argument) => test(argument, jump(EQUAL, 0, 1, 0)),
         When::HasBits(argument, bits) => test(argument, jump(ANY_BIT, bits, 0, 1)),
         When::Is(argument, value) => test(argument, jump(EQUAL, value, 0, 1)),
+        When::IsNot(argument, value) => test(argument, jump(EQUAL, value, 1, 0)),
+        When::MaskedIs(argument, mask, value) => vec![
+            jump(EQUAL, number, 0, 5),
+            load(argument_at(argument)),
+            constant(MASK, mask),
+            jump(EQUAL, value, 0, 1),
+            verdict,
+            load(NUMBER_AT),
+        ],
         When::LocalDatagram => vec![
             jump(EQUAL, number, 0, 8),
             load(argument_at(0)),
@@ -288,7 +365,7 @@ mod tests {
     }
 
     fn verdict(call: c_long, arguments: [u32; 6]) -> u32 {
-        run(&assemble(&rules_with_connects(false)), ARCHITECTURE, u32::try_from(call).unwrap(), arguments)
+        run(&assemble(&rules_with_listener(false)), ARCHITECTURE, u32::try_from(call).unwrap(), arguments)
     }
 
     const REFUSE: u32 = FAIL | libc::EPERM as u32;
@@ -319,9 +396,32 @@ mod tests {
             arguments
         };
         assert_eq!(verdict(libc::SYS_prlimit64, with(0, 0)), ALLOW);
-        assert_eq!(verdict(libc::SYS_prlimit64, with(0, 77)), REFUSE);
-        assert_eq!(verdict(libc::SYS_setpriority, with(1, 77)), REFUSE);
-        assert_eq!(verdict(libc::SYS_setpriority, with(1, 0)), ALLOW);
+        let alone = assemble(&rules_alone(false));
+        for (call, argument) in AIMED {
+            let number = u32::try_from(call).unwrap();
+            let mut arguments =
+                [if call == libc::SYS_ioprio_set { IOPRIO_WHO_PROCESS } else { 0 }, 0, 0, 0, 0, 0];
+            assert_eq!(verdict(call, arguments), ALLOW, "{call}: itself");
+            arguments[usize::try_from(argument).unwrap()] = 77;
+            assert_eq!(verdict(call, arguments), NOTIFY, "{call}");
+            assert_eq!(run(&alone, ARCHITECTURE, number, arguments), REFUSE, "{call}");
+        }
+        for call in MEMORY {
+            assert_eq!(verdict(call, with(0, 5)), NOTIFY);
+            assert_eq!(run(&alone, ARCHITECTURE, u32::try_from(call).unwrap(), with(0, 5)), REFUSE);
+        }
+        assert_eq!(verdict(libc::SYS_shmget, with(0, 5)), ALLOW);
+        for which in [1, 2] {
+            assert_eq!(verdict(libc::SYS_setpriority, with(0, which)), REFUSE, "groups and users");
+            assert_eq!(verdict(libc::SYS_ioprio_set, with(0, which + 1)), REFUSE, "groups and users");
+        }
+        let open = |flags: i32| verdict(libc::SYS_openat, with(2, flags.cast_unsigned()));
+        assert_eq!(open(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC), NOTIFY);
+        for flags in [libc::O_RDWR, libc::O_NOCTTY, libc::O_RDWR | libc::O_NOCTTY | libc::O_CREAT] {
+            assert_eq!(open(flags), ALLOW, "{flags:#x}");
+        }
+        assert_eq!(verdict(libc::SYS_ioctl, with(1, TIOCGPTPEER)), NOTIFY);
+        assert_eq!(verdict(libc::SYS_ioctl, with(1, TIOCLINUX)), REFUSE);
         assert_eq!(verdict(libc::SYS_unshare, with(0, 0x400)), ALLOW);
         assert_eq!(verdict(libc::SYS_unshare, with(0, 0x1000_0000)), REFUSE);
         assert_eq!(verdict(libc::SYS_clone, with(0, 0x0120_0011)), ALLOW, "fork");
@@ -351,7 +451,7 @@ mod tests {
     /// Covers: IS-06
     #[test]
     fn without_network_only_local_sockets_and_tcp_are_left() {
-        let program = assemble(&rules_with_connects(true));
+        let program = assemble(&rules_with_listener(true));
         let number = |call: c_long| u32::try_from(call).unwrap();
         let socket = |domain: u32, kind: u32, protocol: u32| {
             run(&program, ARCHITECTURE, number(libc::SYS_socket), [domain, kind, protocol, 0, 0, 0])

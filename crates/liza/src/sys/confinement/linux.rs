@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
 use rustix::process::{Pid, getppid, test_kill_process};
 
-use super::{ConnectPolicy, Grants, Restrictions, capabilities, connects, files, filter, seccomp};
+use super::{ConnectPolicy, Grants, Restrictions, asked, capabilities, files, filter, seccomp};
 
 /// Restricts this process.
 pub(super) fn restrict(grants: &Grants) -> Restrictions {
@@ -24,10 +24,10 @@ fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
         let why = "not known for this processor".to_owned();
         return (Some(why.clone()), Err(why));
     }
-    match seccomp::install_with_listener(&filter::assemble(&filter::rules_with_connects(only_tcp))) {
+    match seccomp::install_with_listener(&filter::assemble(&filter::rules_with_listener(only_tcp))) {
         Ok(listener) => (None, Ok(listener)),
         Err(error) => {
-            let installed = seccomp::install(&filter::assemble(&filter::rules(only_tcp)));
+            let installed = seccomp::install(&filter::assemble(&filter::rules_alone(only_tcp)));
             (installed.err().map(|error| error.to_string()), Err(error.to_string()))
         }
     }
@@ -35,7 +35,7 @@ fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
 
 /// Decides connects in a thread.
 pub(super) fn decide_connects(listener: OwnedFd, policy: ConnectPolicy) {
-    connects::serve(listener, policy);
+    asked::serve(listener, policy);
 }
 
 /// Whether Landlock is there.

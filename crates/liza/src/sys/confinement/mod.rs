@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::peer::SpeakerRule;
 
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod asked;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod capabilities;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod connects;
@@ -24,6 +26,8 @@ mod filter;
 mod linux;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod seccomp;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod terminals;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 use linux as system;
 

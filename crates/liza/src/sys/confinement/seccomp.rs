@@ -1,13 +1,13 @@
-//! The kernel's filter of system calls: the one place with unsafe code, since no safe crate installs a filter with a
+//! The kernel's filter of system calls: bare system calls, since no safe crate installs a filter with a
 //! listener or reads from one.
 //!
-//! Takes a program as data; what it refuses is in `filter`, what is decided outside is in `connects`.
+//! Takes a program as data; what it refuses is in `filter`, what is decided outside is in `asked`.
 #![allow(unsafe_code, reason = "system calls without a safe wrapper; each block says why it is sound")]
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
-use libc::{seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
+use libc::{seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp, sock_filter, sock_fprog};
 
 /// Asks the kernel for a descriptor that receives the calls to be decided outside.
 const NEW_LISTENER: libc::c_ulong = 1 << 3;
@@ -18,6 +18,9 @@ const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
 const RECEIVE: u64 = 0xc050_2100;
 const SEND: u64 = 0xc018_2101;
 const IS_VALID: u64 = 0x4008_2102;
+const ADD_DESCRIPTOR: u64 = 0x4018_2103;
+/// In an answer: the kernel makes the call as usual.
+const CONTINUE: u32 = 1;
 
 /// A call that waits for a decision.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +29,8 @@ pub(super) struct PendingCall {
     pub(super) id: u64,
     /// The thread that makes it.
     pub(super) thread: u32,
+    /// Which call it is.
+    pub(super) call: libc::c_long,
     /// Its arguments.
     pub(super) arguments: [u64; 6],
 }
@@ -56,7 +61,8 @@ pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<PendingCall> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(PendingCall { id: call.id, thread: call.pid, arguments: call.data.args })
+    let number = libc::c_long::from(call.data.nr);
+    Ok(PendingCall { id: call.id, thread: call.pid, call: number, arguments: call.data.args })
 }
 
 /// Whether a call still waits: its thread cannot have been replaced by another one with the same number.
@@ -65,9 +71,39 @@ pub(super) fn is_waiting(listener: BorrowedFd<'_>, id: u64) -> bool {
     unsafe { libc::ioctl(listener.as_raw_fd(), IS_VALID as _, &raw const id) == 0 }
 }
 
-/// Ends a call: with success, or with an error number. A call whose thread is gone is no error.
-pub(super) fn answer(listener: BorrowedFd<'_>, id: u64, error: Option<i32>) {
-    let mut answer = seccomp_notif_resp { id, val: 0, error: error.map_or(0, |error| -error), flags: 0 };
+/// How a call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallEnd {
+    /// With this result.
+    Returns(i64),
+    /// With this error number.
+    Fails(i32),
+    /// As if no one had been asked. What the caller can change meanwhile must not matter: memory that the call points to.
+    Continues,
+}
+
+/// Gives the thread that makes a call a copy of a descriptor; returns its number there.
+pub(super) fn add_descriptor(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    descriptor: BorrowedFd<'_>,
+    newfd_flags: u32,
+) -> io::Result<i32> {
+    let srcfd = u32::try_from(descriptor.as_raw_fd()).map_err(io::Error::other)?;
+    let added = seccomp_notif_addfd { id, flags: 0, srcfd, newfd: 0, newfd_flags };
+    // SAFETY: the request reads one `seccomp_notif_addfd`, which `added` is, and keeps no pointer to it.
+    let number = unsafe { libc::ioctl(listener.as_raw_fd(), ADD_DESCRIPTOR as _, &raw const added) };
+    if number < 0 { Err(io::Error::last_os_error()) } else { Ok(number) }
+}
+
+/// Ends a call. A call whose thread is gone is no error.
+pub(super) fn answer(listener: BorrowedFd<'_>, id: u64, end: CallEnd) {
+    let none = seccomp_notif_resp { id, val: 0, error: 0, flags: 0 };
+    let mut answer = match end {
+        CallEnd::Returns(val) => seccomp_notif_resp { val, ..none },
+        CallEnd::Fails(error) => seccomp_notif_resp { error: -error, ..none },
+        CallEnd::Continues => seccomp_notif_resp { flags: CONTINUE, ..none },
+    };
     // SAFETY: the request reads one `seccomp_notif_resp`, which `answer` is, and keeps no pointer to it.
     let _ = unsafe { libc::ioctl(listener.as_raw_fd(), SEND as _, &raw mut answer) };
 }

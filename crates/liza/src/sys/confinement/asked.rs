@@ -1,0 +1,153 @@
+//! Decides outside of a session about its system calls that the filter alone cannot judge.
+//!
+//! The kernel reports them. A call is handed back to be made as usual only if nothing was decided from memory that the caller
+//! can still change.
+
+use std::fs;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::thread;
+
+use rustix::io::Errno;
+
+use super::super::family::is_marked_by_us;
+use super::super::system;
+use super::ConnectPolicy;
+use super::connects::{connect_for, leader_of};
+use super::filter::aimed_at;
+use super::seccomp::{CallEnd, PendingCall, answer, receive};
+use super::terminals::{open_by_name, open_terminal};
+
+/// Decides until no process of the session is left.
+pub(super) fn serve(listener: OwnedFd, policy: ConnectPolicy) {
+    let shared = Arc::new((listener, policy));
+    thread::spawn(move || {
+        loop {
+            match receive(shared.0.as_fd()) {
+                Ok(call) => {
+                    let shared = Arc::clone(&shared);
+                    // Connecting can take long; others must not wait for it.
+                    thread::spawn(move || decide(&shared.0, &shared.1, call));
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                // The thread that made the call is gone, or every process is.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
+                    if is_over(&shared.0) {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    });
+}
+
+/// Whether no process with the filter is left.
+fn is_over(listener: &OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut ready = [PollFd::new(listener, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut ready, Some(&now)).is_ok() && ready[0].revents().contains(PollFlags::HUP)
+}
+
+fn decide(listener: &OwnedFd, policy: &ConnectPolicy, call: PendingCall) {
+    let decided = match call.call {
+        libc::SYS_connect => connect_for(listener, policy, &call).map(|()| CallEnd::Returns(0)),
+        libc::SYS_ioctl => open_terminal(listener, &call),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open => open_by_name(listener, &call, 0),
+        libc::SYS_openat => open_by_name(listener, &call, 1),
+        libc::SYS_shmat | libc::SYS_shmctl => judge_memory(policy, &call),
+        other => judge_aim(policy, &call, aimed_at(other)),
+    };
+    let end = decided.unwrap_or_else(|error| CallEnd::Fails(error.raw_os_error()));
+    answer(listener.as_fd(), call.id, end);
+}
+
+/// Whether a call is aimed at a process of the session. The argument is a number, which the caller cannot change any more.
+fn judge_aim(policy: &ConnectPolicy, call: &PendingCall, argument: Option<usize>) -> Result<CallEnd, Errno> {
+    let target = argument.and_then(|argument| call.arguments.get(argument)).ok_or(Errno::PERM)?;
+    if is_own(policy.client, *target as u32) { Ok(CallEnd::Continues) } else { Err(Errno::PERM) }
+}
+
+/// Whether shared memory was made by a process of the session that still runs.
+fn judge_memory(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, Errno> {
+    let number = call.arguments[0] as u32;
+    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let is_own =
+        maker(&table, number).is_some_and(|maker| maker.still_runs() && is_own(policy.client, maker.pid));
+    if is_own { Ok(CallEnd::Continues) } else { Err(Errno::ACCESS) }
+}
+
+/// Who made shared memory, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MemoryMaker {
+    pid: u32,
+    /// In seconds since 1970.
+    made: u64,
+}
+
+impl MemoryMaker {
+    /// Whether the process that has this ID now is the one that made it: it is not younger. The clock of the system is not
+    /// more exact than a second.
+    fn still_runs(&self) -> bool {
+        system::started_at(self.pid).is_some_and(|started| started <= self.made + 1)
+    }
+}
+
+/// The process that made the shared memory of this number.
+fn maker(table: &str, number: u32) -> Option<MemoryMaker> {
+    table.lines().skip(1).find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, id, _, _, maker, _, _, _, _, _, _, _, _, made, ..] = fields[..] else { return None };
+        let found = MemoryMaker { pid: maker.parse().ok()?, made: made.parse().ok()? };
+        (id.parse() == Ok(number)).then_some(found)
+    })
+}
+
+/// Whether a thread or process belongs to the session: it descends from the agent program, or carries the mark of its family,
+/// as orphans do.
+fn is_own(client: Option<u32>, thread: u32) -> bool {
+    let descends = |leader: u32| client.is_some_and(|client| system::line_below(leader, client).is_some());
+    leader_of(thread).is_some_and(|leader| descends(leader) || is_marked_by_us(leader))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-16
+    #[test]
+    fn the_maker_of_shared_memory_is_found_by_its_number() {
+        let table = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n\
+                     0 7 1600 64 41 42 0 0 0 0 0 0 0 1700000000 0 0\n\
+                     99 8 600 64 51 52 0 0 0 0 0 0 0 1700000001 0 0\n";
+        assert_eq!(maker(table, 8), Some(MemoryMaker { pid: 51, made: 1_700_000_001 }));
+        assert_eq!(maker(table, 7).map(|maker| maker.pid), Some(41));
+        assert_eq!(maker(table, 9), None);
+        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        let made_by_us = |made: u64| MemoryMaker { pid: std::process::id(), made };
+        assert!(made_by_us(now).still_runs());
+        assert!(!made_by_us(now - 100_000).still_runs(), "another process had this ID then");
+    }
+
+    /// Covers: IS-16
+    #[test]
+    fn a_session_owns_what_descends_from_its_program_or_carries_its_mark() {
+        use std::process::{Command, Stdio};
+        let start = |mark: u32| {
+            let mark = format!("{mark}-session");
+            Command::new("cat").stdin(Stdio::piped()).env("LIZA_PROCESS_TREE", mark).spawn().unwrap()
+        };
+        let (own, parent) = (std::process::id(), std::os::unix::process::parent_id());
+        let (mut child, mut stranger) = (start(own), start(1));
+        assert!(is_own(Some(own), own) && is_own(Some(own), stranger.id()));
+        assert!(!is_own(Some(own), parent) && !is_own(None, own));
+        assert!(is_own(None, child.id()) && !is_own(None, stranger.id()));
+        assert!(!is_own(Some(child.id()), own) && !is_own(Some(child.id()), stranger.id()));
+        drop(stranger.stdin.take());
+        stranger.wait().unwrap();
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
