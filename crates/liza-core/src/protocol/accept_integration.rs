@@ -4,7 +4,9 @@
 
 use serde::Serialize;
 
-use crate::model::{LogAction, Refusal, Section, Sha};
+use crate::model::{
+    AgentStatus, Board, Effect, EventName, LogAction, Refusal, Section, Sha, Status, TaskId, Timestamp,
+};
 
 use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights, SUPERVISION};
@@ -17,6 +19,19 @@ pub struct AcceptIntegration {
     pub head: Sha,
     /// What was done, for the log.
     pub detail: String,
+    /// Merges of tasks among what is accepted that the blackboard does not know: it may be older than they are.
+    pub merged: Vec<AcceptedMerge>,
+}
+
+/// A merge that the blackboard does not know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AcceptedMerge {
+    /// The task.
+    pub task: TaskId,
+    /// The commit that was merged.
+    pub commit: Sha,
+    /// The commit by which it was merged.
+    pub merge_commit: Sha,
 }
 
 /// Nothing was recorded before: the head that was found is where the program starts from.
@@ -37,14 +52,54 @@ impl Rule for AcceptIntegration {
     type Reply = IntegrationAccepted;
     const VERB: &'static str = "accept-integration";
     const RIGHTS: Rights = HUMAN;
-    const LOADS: LoadScope = LoadScope::named(&[Section::Goal]);
+    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Handoff, Section::Sprint]);
+
+    fn other_tasks(&self, _: &Board, _: Timestamp) -> Vec<TaskId> {
+        self.merged.iter().map(|merge| merge.task.clone()).collect()
+    }
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<IntegrationAccepted, Refusal> {
         let goal = tx.goal()?;
         goal.integration_head = Some(self.head.clone());
         goal.head_test = None;
         tx.log(LogAction::IntegrationUpdated, None, &self.detail);
+        for merge in &self.merged {
+            merge.record(tx)?;
+        }
         Ok(IntegrationAccepted { integration_head: self.head.clone() })
+    }
+}
+
+impl AcceptedMerge {
+    /// Makes the task MERGED, whatever its status was: its work is on the branch that the human accepts, and would otherwise
+    /// be done and merged once more.
+    fn record(&self, tx: &mut Tx<'_>) -> Result<(), Refusal> {
+        let id = &self.task;
+        let mut record = tx.board.body(id)?.record().clone();
+        if record.status.is_some_and(Status::is_terminal) {
+            return Ok(());
+        }
+        let agents = [record.assigned_to, record.reviewing_by].into_iter().flatten();
+        tx.free_agents(agents, id, AgentStatus::Idle)?;
+        if record.worktree.is_some() {
+            tx.effect(Effect::RemoveWorktree(id.clone()));
+        }
+        record.clear_status_fields();
+        record.status = Some(Status::Merged);
+        record.merge_commit = Some(self.merge_commit.clone());
+        record.reservation = None;
+        record.handoff_pending = record.handoff_pending.map(|_| false);
+        let event = tx.event(EventName::Merged).with("commit", self.commit.as_str());
+        let event = event.with("merge_commit", self.merge_commit.as_str());
+        record
+            .history
+            .get_or_insert_default()
+            .push(event.with("reason", "accepted with the integration branch"));
+        tx.drop_handoff(id)?;
+        let detail = format!("merged by {} before; accepted", self.merge_commit.short());
+        tx.log(LogAction::Task(EventName::Merged), Some(id), &detail);
+        tx.put_record(id.clone(), record);
+        Ok(())
     }
 }
 

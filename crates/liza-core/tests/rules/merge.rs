@@ -2,8 +2,8 @@
 
 use liza_core::model::{Actor, Effect, Sha, Status};
 use liza_core::protocol::{
-    AcceptIntegration, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked, MergeFailure,
-    RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
+    AcceptIntegration, AcceptedMerge, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked,
+    MergeFailure, RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
 };
 use liza_core::rules::claimable::{held_merge, mergeable_for};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
@@ -217,11 +217,29 @@ fn a_test_that_fails_without_the_task_is_a_question_to_the_human_and_not_the_tas
     }
 }
 
+/// Covers: MM-12
+#[test]
+fn a_merge_that_the_blackboard_does_not_know_is_recorded_when_the_human_accepts_the_branch() {
+    for status in [Status::Unclaimed, Status::Claimed, Status::ReadyForReview, Status::Blocked] {
+        let mut world = World::with_task(status);
+        let merge = AcceptedMerge { task: task("t"), commit: sha('c'), merge_commit: sha('d') };
+        let accept = || AcceptIntegration { head: sha('d'), detail: "x".into(), merged: vec![merge.clone()] };
+        world.must(Actor::Human, Command::from(accept()));
+        let record = world.record("t").clone();
+        assert_eq!((record.status, record.merge_commit), (Some(Status::Merged), Some(sha('d'))), "{status}");
+        assert_eq!((record.assigned_to, record.worktree), (None, None));
+        assert_eq!(world.last_event("t").event, "merged");
+        world.must(Actor::Human, Command::from(accept()));
+        assert_eq!(world.record("t").history.as_ref().map(Vec::len), record.history.as_ref().map(Vec::len));
+    }
+}
+
 /// Covers: RV-06
 #[test]
 fn a_held_merge_continues_when_the_branch_moves_or_the_human_says_so() {
     let mut moved = held();
-    moved.must(Actor::Human, Command::from(AcceptIntegration { head: sha('d'), detail: "sync".into() }));
+    let accept = AcceptIntegration { head: sha('d'), detail: "sync".into(), merged: Vec::new() };
+    moved.must(Actor::Human, Command::from(accept));
     let mut merged = held();
     merged.must(merged.supervisor(planner()), head_test(None));
     let mut resumed = held();

@@ -169,7 +169,7 @@ fn human() -> Vec<Command> {
         Command::from(Answer { task: task("t"), text: "x".into() }),
         Command::from(DismissDiscovery { discovery: DiscoveryId(1) }),
         Command::from(DismissEdit { edit: DirectEditId(Revision(1)) }),
-        Command::from(AcceptIntegration { head: base(), detail: "x".into() }),
+        Command::from(AcceptIntegration { head: base(), detail: "x".into(), merged: Vec::new() }),
         Command::from(Finish { head: base(), detail: "x".into() }),
     ]
 }

@@ -76,15 +76,23 @@ impl FileLock {
     /// # Errors
     /// When another process holds it until the timeout, or the file cannot be opened or locked.
     pub fn at(path: &Path, timeout: Duration) -> Result<Self, EngineError> {
+        let failed = |error| EngineError::io("lock", path)(error);
         let deadline = Instant::now() + timeout;
+        let mut file = open(path).map_err(failed)?;
         loop {
-            if let Some(lock) = Self::try_at(path)? {
-                return Ok(lock);
+            match file.try_lock() {
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Ok(()) if is_at(&file, path) => return Ok(Self { path: path.to_owned(), _file: file }),
+                // The last holder has removed the file.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                    return Err(EngineError::Locked { path: path.to_owned(), waited: timeout });
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
             }
-            if Instant::now() >= deadline {
-                return Err(EngineError::Locked { path: path.to_owned(), waited: timeout });
+            if !is_at(&file, path) {
+                file = open(path).map_err(failed)?;
             }
-            thread::sleep(PAUSE);
         }
     }
 }

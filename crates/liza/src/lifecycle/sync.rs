@@ -68,7 +68,7 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
     };
     let commits = repo.count_commits(&merge.old, &merge.new)?;
     let (head, detail) = (merge.new, format!("{from} was merged into {integration}"));
-    engine.execute(AcceptIntegration { head: head.clone(), detail })?;
+    engine.execute(AcceptIntegration { head: head.clone(), detail, merged: Vec::new() })?;
     Ok(SyncOutcome::Synced { head, commits })
 }
 

@@ -355,6 +355,30 @@ fn a_merge_that_was_published_and_not_recorded_is_found_by_its_message() {
     assert_eq!(project.status("two"), "APPROVED");
 }
 
+/// Covers: MM-12
+#[test]
+fn merges_that_the_blackboard_lost_are_recorded_when_the_branch_is_accepted() {
+    let project = shared();
+    claimed(&project, "one", "coder-1");
+    let head = commit(&project, &project.tree("one"), "one.txt", "done\n");
+    project.git(&["fetch", "-q", project.tree("one").to_str().unwrap(), "HEAD"]);
+    // As after a failover to a copy that lacks the submission, the approval and the merge.
+    let merged = merge_of(&project, "one", &head);
+    project.git(&["push", "-q", "origin", &format!("{merged}:refs/heads/integration")]);
+    project.liza(&["recover"]).ok();
+    assert_eq!(
+        project.status("one"),
+        "CLAIMED",
+        "without an approval only a person can say that it was ours"
+    );
+    let said = project.liza(&["accept-integration"]).ok().to_owned();
+    assert!(said.contains("merges that the blackboard had lost are recorded: one"), "{said}");
+    let record = project.record("one");
+    assert_eq!((project.status("one"), record.merge_commit.unwrap().to_string()), ("MERGED", merged));
+    assert!(!project.tree("one").exists());
+    check_consistent(&project);
+}
+
 /// Covers: MM-07
 #[test]
 fn references_of_a_task_that_is_over_go_and_unmerged_work_stays() {
