@@ -49,6 +49,9 @@ pub enum DatabaseReason {
     /// A newer program has changed the tables.
     #[strum(to_string = "was set up by a newer liza")]
     NewerSchema,
+    /// It cannot store every letter.
+    #[strum(to_string = "does not store text as UTF-8")]
+    Encoding,
     /// The ID of a request was used for another command.
     #[strum(to_string = "has this request ID from another command")]
     RequestReused,
@@ -76,6 +79,7 @@ impl DatabaseReason {
             | Self::NoProject
             | Self::ProjectExists
             | Self::NewerSchema
+            | Self::Encoding
             | Self::RequestReused
             | Self::RequestRepeated
             | Self::RequestTooOld
@@ -105,6 +109,7 @@ impl DatabaseReason {
                 "use it: liza join ADDRESS; create another one: liza init --store ADDRESS --project NAME"
             }
             Self::NewerSchema => "update liza on this machine",
+            Self::Encoding => "use another one: CREATE DATABASE NAME ENCODING 'UTF8' TEMPLATE template0",
             Self::RequestReused => "use a new ID for each command",
             Self::RequestRepeated => "nothing is left to do",
             Self::RequestTooOld => "look at the blackboard, then send a new request",

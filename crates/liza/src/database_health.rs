@@ -54,6 +54,15 @@ fn judged(place: &str, report: &DatabaseReport) -> Vec<DatabaseFinding> {
                    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA liza TO USER";
         findings.push(finding(Verdict::Broken(fix), "this user may not write".to_owned()));
     }
+    if report.is_read_only && !report.is_standby {
+        let fix = "as the owner: ALTER DATABASE NAME RESET default_transaction_read_only";
+        findings.push(finding(Verdict::Broken(fix), "it is set to take no writes".to_owned()));
+    }
+    if !report.stores_all_text() {
+        let fix = "use a database with the encoding UTF8: liza export, liza init --store, liza import";
+        let found = format!("its encoding is {}, which does not have every letter", report.encoding);
+        findings.push(finding(Verdict::Broken(fix), found));
+    }
     let milliseconds = report.round_trip.as_secs_f64() * 1000.0;
     let trip = format!("a round trip takes {milliseconds:.1} ms");
     findings.push(match report.round_trip > SLOW {
@@ -107,6 +116,8 @@ mod tests {
             clock_difference: 0,
             may_write: true,
             is_standby: false,
+            is_read_only: false,
+            encoding: "UTF8".to_owned(),
             durability: vec![("fsync".to_owned(), "on".to_owned())],
             encrypted: Some(true),
         }
@@ -127,6 +138,10 @@ mod tests {
         let standby = DatabaseReport { is_standby: true, ..report() };
         assert_eq!(bad(&standby, far), ["it is a standby server, which takes no writes"]);
         assert_eq!(bad(&DatabaseReport { may_write: false, ..report() }, far), ["this user may not write"]);
+        let read_only = DatabaseReport { is_read_only: true, ..report() };
+        assert_eq!(bad(&read_only, far), ["it is set to take no writes"]);
+        let latin = DatabaseReport { encoding: "LATIN1".to_owned(), ..report() };
+        assert_eq!(bad(&latin, far), ["its encoding is LATIN1, which does not have every letter"]);
         let slow = DatabaseReport { round_trip: Duration::from_millis(250), ..report() };
         assert_eq!(bad(&slow, far), ["a round trip takes 250.0 ms"]);
         let behind = DatabaseReport { clock_difference: -600, ..report() };

@@ -151,9 +151,9 @@ fn merged(key: &str, shared: &Value, own: &Value) -> Value {
 /// The same for one role: it may be only the name of its agent program, and a model belongs to the program that it is
 /// configured with.
 fn merged_role(shared: &Value, own: &Value) -> Value {
-    let with_parts = |role: &Value| match role {
-        Value::Text(_) => Value::Map(Fields::from_iter([("provider".to_owned(), role.clone())])),
-        other => other.clone(),
+    let with_parts = |role: &Value| match role.as_text() {
+        Some(_) => Value::Map(Fields::from_iter([("provider".to_owned(), role.clone())])),
+        None => role.clone(),
     };
     let (mut shared, own) = (with_parts(shared), with_parts(own));
     if let (Value::Map(shared), Some(provider)) = (&mut shared, part_of(&own, Some("provider")))

@@ -54,6 +54,7 @@ impl DatabaseStore {
         let mut rows = Rows::of_text(text).ok_or_else(|| mismatch(self.path(), "the rows"))?;
         add_revision(&mut rows);
         let mut connection = self.pool().take()?;
+        self.check_encoding(&mut connection)?;
         schema::prepare(&mut connection, self.address())?;
         let revision = state.board.revision;
         let name = quoted(self.name());
@@ -78,6 +79,21 @@ impl DatabaseStore {
         self.pool().put(connection);
         Ok(())
     }
+
+    /// Refuses a database that cannot store every letter: a later write would fail.
+    fn check_encoding(&self, connection: &mut Connection) -> Result<(), DatabaseError> {
+        let results = connection.run("SHOW server_encoding").map_err(|error| self.fault(&error))?;
+        let encoding = results.first().and_then(ResultSet::first).map(|row| row.text(0).to_owned());
+        match encoding.unwrap_or_default() {
+            encoding if stores_all_text(&encoding) => Ok(()),
+            encoding => Err(self.error(DatabaseReason::Encoding, encoding)),
+        }
+    }
+}
+
+/// Whether a database with that encoding can store every text.
+pub(super) fn stores_all_text(encoding: &str) -> bool {
+    ["UTF8", "SQL_ASCII"].contains(&encoding)
 }
 
 /// Adds the row that says where the revision is in the text.

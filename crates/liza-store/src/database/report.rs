@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::DatabaseStore;
+use super::create::stores_all_text;
 use super::load::SERVER_MS;
 use crate::error::StoreError;
 
@@ -21,6 +22,10 @@ pub struct DatabaseReport {
     pub may_write: bool,
     /// Whether it is a standby server, which takes no writes.
     pub is_standby: bool,
+    /// Whether its settings let nobody write.
+    pub is_read_only: bool,
+    /// How it stores letters.
+    pub encoding: String,
     /// The settings that decide whether a confirmed write can be lost, with their values.
     pub durability: Vec<(String, String)>,
     /// Whether the connection is encrypted; none if the server does not say.
@@ -30,7 +35,17 @@ pub struct DatabaseReport {
 /// The settings that decide whether a confirmed write can be lost.
 const DURABILITY: &str = "'fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names'";
 
+/// Whether this user may change every table.
+const MAY_WRITE: &str = "(SELECT bool_and(has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT') \
+     AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE')) \
+     FROM pg_class WHERE relnamespace = 'liza'::regnamespace AND relkind = 'r' AND relname <> 'meta')";
+
 impl DatabaseReport {
+    /// Whether it can store every text.
+    pub fn stores_all_text(&self) -> bool {
+        stores_all_text(&self.encoding)
+    }
+
     /// Why a write that was confirmed could be lost by a crash of the server; none if it could not.
     pub fn durability_risk(&self) -> Option<String> {
         let is_off = |name: &str| self.durability.iter().any(|(key, value)| key == name && value == "off");
@@ -48,8 +63,8 @@ impl DatabaseStore {
         let started = Instant::now();
         let results = self.query_rows(|_| {
             format!(
-                "SELECT version(), {SERVER_MS}, pg_is_in_recovery(), \
-                 has_table_privilege('liza.projects', 'UPDATE') AND has_table_privilege('liza.tasks', 'INSERT'); \
+                "SELECT version(), {SERVER_MS}, pg_is_in_recovery(), {MAY_WRITE}, \
+                 current_setting('transaction_read_only') = 'on', current_setting('server_encoding'); \
                  SELECT max(version) FROM liza.meta; \
                  SELECT name, setting FROM pg_settings WHERE name IN ({DURABILITY}); \
                  SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
@@ -69,6 +84,8 @@ impl DatabaseStore {
             clock_difference: (main.number(1) - here) / 1000,
             may_write: main.is_true(3),
             is_standby: main.is_true(2),
+            is_read_only: main.is_true(4),
+            encoding: main.text(5).to_owned(),
             durability: settings.map(Iterator::collect).unwrap_or_default(),
             encrypted: row(3).map(|row| row.is_true(0)),
         })

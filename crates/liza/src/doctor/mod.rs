@@ -8,10 +8,10 @@ mod result;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use liza_core::model::{Config, Role, State, Status, TaskId};
+use liza_core::model::{Config, Role, Sha, State, Status, TaskId};
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
-use liza_store::ProjectDisk;
+use liza_store::{ProjectDisk, StoreError};
 
 use crate::database_health::{DatabaseFinding, Verdict, database_findings};
 use crate::engine::{EngineError, Exchange, integration_branch};
@@ -55,11 +55,11 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     checks.push(space(project.map_or(folder, Project::root)));
     match project.map(|project| project.store().snapshot()) {
         None => checks.push(broken("blackboard", "missing", "liza init \"GOAL\"")),
-        Some(Err(error)) => checks.push(broken(
-            "blackboard",
-            error.to_string(),
-            "to see what is wrong: liza validate; to repair it: liza edit",
-        )),
+        Some(Err(error)) => {
+            let repair = "to see what is wrong: liza validate; to repair it: liza edit";
+            let fix = if let StoreError::Database(fault) = &error { fault.reason.hint() } else { repair };
+            checks.push(broken("blackboard", error.to_string(), fix));
+        }
         Some(Ok(state)) => {
             checks.extend(project.map(blackboard));
             checks.extend(project.into_iter().flat_map(database));
@@ -318,11 +318,25 @@ fn remote(project: &Project) -> Option<Check> {
             let found = format!("{name} has no integration branch");
             broken("remote", found, format!("git push {name} {}", exchange.integration()))
         }
+        Ok(RemoteProbe { head: Some(head), refusal: None }) if lacks_merges(project, &head) => {
+            let found =
+                format!("the integration branch on {name} is at {}, without all merged work", head.short());
+            broken("remote", found, "what is missing: liza status")
+        }
         Ok(RemoteProbe { head: Some(head), refusal: None }) => {
             let found = format!("{name} takes pushes; its integration branch is at {}", head.short());
             good("remote", found)
         }
     })
+}
+
+/// Whether a head of the remote's branch, as far as it is known here, does not contain the recorded one.
+fn lacks_merges(project: &Project, head: &Sha) -> bool {
+    let recorded = project.state().ok().and_then(|state| state.board.goal.ready()?.integration_head.clone());
+    let lacks = |repo: &Repo, recorded: &Sha| {
+        repo.has_commit(head).is_ok_and(|known| known) && !repo.is_ancestor(recorded, head).unwrap_or(true)
+    };
+    recorded.is_some_and(|recorded| project.repo().is_ok_and(|repo| lacks(repo, &recorded)))
 }
 
 /// Whether merged work is still on the branch.

@@ -65,6 +65,13 @@ fn a_team_that_cannot_start_in_the_background_says_why() {
 fn a_rehearsal_plays_in_a_copy_and_leaves_no_trace() {
     let project = project();
     project.write("specs/new.md", "not committed\n");
+    // What a rehearsal must not use.
+    let remote = project.home().join("remote.git");
+    project.git(&["init", "-q", "--bare", remote.to_str().unwrap()]);
+    project.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+    project.git(&["push", "-q", "origin", "integration"]);
+    project.liza(&["config", "remote", "origin"]).ok();
+    project.liza(&["config", "escalation_webhook", "http://127.0.0.1:9/"]).ok();
     let (before, head) = (project.state(), project.git(&["show-ref"]));
     let temporary = project.home().join("tmp");
     fs::create_dir(&temporary).unwrap();
@@ -81,6 +88,8 @@ fn a_rehearsal_plays_in_a_copy_and_leaves_no_trace() {
     let merged = project.git_at(&copy, &["log", "--oneline", "integration"]);
     assert!(merged.lines().count() > 2, "{merged}");
     assert_eq!(project.git_at(&copy, &["remote"]), "");
+    let board = fs::read_to_string(copy.join(".liza/state.yaml")).unwrap();
+    assert!(!board.contains("escalation_webhook") && !board.contains("remote:"), "{board}");
     // A demo is a copy itself.
     let again = project.run(project.program().arg("-C").arg(&copy).args(words));
     assert!(again.ok().contains("goal-1 is COMPLETED"), "{again:#?}");

@@ -384,6 +384,8 @@ fn merges_that_the_blackboard_lost_are_recorded_when_the_branch_is_accepted() {
 fn references_of_a_task_that_is_over_go_and_unmerged_work_stays() {
     let project = shared();
     let head = submitted(&project, "one");
+    // Another registration has sent the same commit.
+    on_remote(&project, &["update-ref", "refs/liza/task/one/7", &head]);
     project.liza(&["mark-blocked", "one", "--reason", "no", "--question", "Why?", "--attempted", "a"]).ok();
     project.liza(&["abandon-task", "one", "--reason", "not needed"]).ok();
     assert_eq!(refs(&project, "refs/liza/task"), Vec::<String>::new());

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use liza_core::model::Config;
+use liza_core::model::{Config, Sha};
 use liza_store::{Address, Store};
 use serde_json::json;
 
@@ -73,7 +73,10 @@ fn prepare(repo: &Repo, store: &Store) -> Result<Branch, CommandError> {
     let branch = integration_branch(&board)?;
     repo.exclude(&EXCLUDED)?;
     match &config.remote {
-        Some(remote) => fetch_integration(repo, config, remote, &branch)?,
+        Some(remote) => {
+            let recorded = board.goal.ready().and_then(|goal| goal.integration_head.as_ref());
+            fetch_integration(repo, config, remote, &branch, recorded)?;
+        }
         None if repo.tip(&branch)?.is_some() => {}
         None => {
             let message =
@@ -91,6 +94,7 @@ fn fetch_integration(
     config: &Config,
     remote: &str,
     branch: &Branch,
+    recorded: Option<&Sha>,
 ) -> Result<(), CommandError> {
     if !repo.remotes()?.iter().any(|(known, _)| known == remote) {
         let message = format!("the team uses the git remote {remote}, which this clone does not have");
@@ -104,6 +108,16 @@ fn fetch_integration(
         );
         return Err(CommandError::refused("no_remote", message).hint(hint));
     };
+    if let Some(recorded) = recorded
+        && !(repo.has_commit(recorded)? && repo.is_ancestor(recorded, &head)?)
+    {
+        let message = format!(
+            "{branch} on {remote} does not contain {}, which the team has merged: it may be another project's",
+            recorded.short()
+        );
+        return Err(CommandError::refused("remote_rewound", message)
+            .hint("which one it is: git remote -v; on the first machine: liza doctor"));
+    }
     if repo.tip(branch)?.is_none() {
         repo.create_branch(branch, &head)?;
     }

@@ -238,8 +238,10 @@ impl Exchange<'_> {
                 Some(head) => repo.is_ancestor(&commit, head)?,
                 None => false,
             };
-            if !is_merged {
-                changes.push(rescue_of(task, &commit));
+            // Two registrations may have sent the same commit.
+            let rescue = rescue_of(task, &commit);
+            if !is_merged && !changes.contains(&rescue) {
+                changes.push(rescue);
             }
             changes.push(RefChange::Delete { name: remote_ref(task, generation), at: commit });
         }
