@@ -14,7 +14,7 @@ use liza_core::model::{
     TEAM_FILE, TaskId, TaskStatus, Timestamp,
 };
 use liza_core::rules::invariants::{self, Subject, Violation};
-use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations, VisionGap};
+use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations, TeamFileChange, VisionGap};
 use liza_store::LogRecord;
 
 use crate::activity::session_activity;
@@ -27,6 +27,7 @@ use crate::lifecycle::{lost_merges, merged_commits};
 use crate::machine::machine_name;
 use crate::project::Project;
 use crate::sys::untrusted::UntrustedFolder;
+use crate::team_file;
 
 /// How much of the log's end is searched first for the last progress.
 const TAIL: u64 = 64 * 1024;
@@ -47,20 +48,26 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         confinement: confinement(project, state),
         setup_failure: last_failure(project),
         remote_problem: remote_problem(project.folder(), &state.board),
-        team_file_changed: team_file_changed(project, state),
+        team_file_change: team_file_change(project, state),
         dead: dead_agents(project, state, now),
         main_branch: main_branch(project, state),
         vision_gap: vision_gap(project, state),
     }
 }
 
-/// Whether the shared settings on the integration branch differ from those that the human accepted. Asks git only in a
-/// project that has such settings.
-fn team_file_changed(project: &Project, state: &State) -> bool {
-    let accepted = state.board.config.ready().and_then(|config| config.team_file.as_ref());
-    let Some(accepted) = accepted else { return false };
-    let (Ok(branch), Ok(repo)) = (integration_branch(&state.board), project.repo()) else { return false };
-    repo.blob_at(&branch, TEAM_FILE).is_ok_and(|blob| blob.is_some_and(|blob| blob.as_str() != accepted.hash))
+/// Where the shared settings on the integration branch are, if they differ from those that the human accepted. Asks git
+/// only in a project that has such settings.
+fn team_file_change(project: &Project, state: &State) -> Option<TeamFileChange> {
+    let accepted = state.board.config.ready().and_then(|config| config.team_file.as_ref())?;
+    let (branch, repo) = (integration_branch(&state.board).ok()?, project.repo().ok()?);
+    let changed = repo.blob_at(&branch, TEAM_FILE).ok()?.filter(|blob| blob.as_str() != accepted.hash)?;
+    Some(match team_file::read(project) {
+        Ok(content) if content.as_ref().is_none_or(|content| content.hash != changed.as_str()) => {
+            TeamFileChange::OnBranch(branch.to_string())
+        }
+        // Whoever accepts a file with a mistake sees the mistake.
+        Ok(_) | Err(_) => TeamFileChange::CheckedOut,
+    })
 }
 
 /// How far a reached goal is from the main branch. Asks git only then.

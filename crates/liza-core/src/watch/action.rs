@@ -214,7 +214,9 @@ impl Action {
     pub fn needs_terminal(&self) -> bool {
         let Action::Suggested(words) = self else { return false };
         let Some(verb) = words.first().map(String::as_str) else { return true };
-        matches!(verb, "edit" | "run" | "demo" | "tui" | "web")
+        // What a shared file changes is shown only there, before it is accepted.
+        let accepts_file = verb == "config" && words.iter().any(|word| word == "--trust");
+        accepts_file || matches!(verb, "edit" | "run" | "demo" | "tui" | "web")
     }
 
     /// Its name.
@@ -263,7 +265,9 @@ impl Action {
                     "dismiss" | "accept-integration" | "resolve" | "goal" => Some("This cannot be undone."),
                     "agent" => Some(IN_BACKGROUND),
                     "plan" => Some("Coders begin with all proposed tasks. To read them first: liza plan"),
-                    _ => None,
+                    // Only what reads, resumes or carries a text of the person's.
+                    "resume" | "validate" | "status" | "answer" | "note" | "config" => None,
+                    _ => Some("This changes the project."),
                 }
             }
             Action::Pause | Action::Resume | Action::Note(_) | Action::Answer(_) | Action::Add => None,

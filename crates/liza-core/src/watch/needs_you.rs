@@ -10,8 +10,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    Anomaly, Discovery, Fields, GoalStatus, Role, Severity, State, Status, StopFile, TaskId, TaskStatus,
-    Timestamp, Urgency,
+    Anomaly, Discovery, Fields, GoalStatus, Role, Severity, State, Status, StopFile, TEAM_FILE, TaskId,
+    TaskStatus, Timestamp, Urgency,
 };
 use crate::rules::clients::waits_for_human;
 use crate::rules::questions::unresolved_anomalies;
@@ -19,7 +19,7 @@ use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
 use crate::text::count;
 use crate::watch::alarms::{
-    Alarm, AlarmKind, AlarmLevel, AlarmSubject, Observations, VisionGap, budget_subject,
+    Alarm, AlarmKind, AlarmLevel, AlarmSubject, Observations, TeamFileChange, VisionGap, budget_subject,
 };
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
 
@@ -301,7 +301,10 @@ fn command(
         AlarmKind::RemoteProblem => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
-        AlarmKind::TeamFileChanged => Some("liza config --trust".to_owned()),
+        AlarmKind::TeamFileChanged => seen.team_file_change.as_ref().map(|change| match change {
+            TeamFileChange::CheckedOut => "liza config --trust".to_owned(),
+            TeamFileChange::OnBranch(branch) => format!("git diff HEAD {branch} -- {TEAM_FILE}"),
+        }),
         AlarmKind::PlanProposed => {
             let seen = proposed_revision(state);
             Some(seen.map_or_else(

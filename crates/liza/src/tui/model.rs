@@ -255,7 +255,7 @@ impl Model {
     pub(super) fn set_view(&mut self, view: Arc<View>) {
         let task = self.tasks().get(self.task).map(|task| task.id.clone());
         let agent = self.selected_agent();
-        let need = self.needs().get(self.need).map(|need| (need.kind, need.task.clone()));
+        let need = self.needs().get(self.need).cloned();
         let had_needs = !self.needs().is_empty();
         let first = self.view.is_none();
         self.view = Some(view);
@@ -267,10 +267,7 @@ impl Model {
         self.task = place(found, self.task, self.tasks().len());
         let found = agent.and_then(|id| self.agents().iter().position(|agent| agent.id == id));
         self.agent = place(found, self.agent, self.agents().len());
-        let same = |entry: &NeedsYou| {
-            need.as_ref().is_some_and(|(kind, task)| entry.kind == *kind && entry.task == *task)
-        };
-        let found = self.needs().iter().position(same);
+        let found = need.and_then(|need| same_need(self.needs(), &need));
         self.need = place(found, self.need, self.needs().len());
         if self.needs().is_empty() && self.panel == Panel::NeedsYou {
             self.panel = Panel::Tasks;
@@ -292,4 +289,13 @@ impl Model {
         }
         self.log_back = self.log_back.min(self.log.len().saturating_sub(1));
     }
+}
+
+/// The place of a decision in a new list: the same command, and of those the same text if it has not changed, as ages do.
+fn same_need(needs: &[NeedsYou], need: &NeedsYou) -> Option<usize> {
+    let same = |entry: &NeedsYou| {
+        entry.kind == need.kind && entry.task == need.task && entry.command == need.command
+    };
+    let exact = needs.iter().position(|entry| same(entry) && entry.text == need.text);
+    exact.or_else(|| needs.iter().position(same))
 }

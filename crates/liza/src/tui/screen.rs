@@ -196,7 +196,7 @@ fn keys_page() -> String {
     ];
     let line = |key: &str, what: &str| format!("  {key:<12}{what}");
     let mut lines = vec![
-        "p and r run at once; the others show their command first and wait for you.".to_owned(),
+        "p, r and an answer that only resumes or reads run at once; the others show their command first.".to_owned(),
         "A command that runs is shown at the bottom.".to_owned(),
         String::new(),
     ];

@@ -189,3 +189,41 @@ fn every_setting_is_shown_with_its_value_and_its_source() {
     assert_eq!(count, "roles.coder.count  4  (blackboard)\n");
     project.liza(&["config", "roles.coder.model", "--json"]).refused(1, "unknown_setting");
 }
+
+/// Covers: UI-11, UI-03
+#[test]
+fn needs_script_a_person_sees_what_changes_before_a_shared_file_is_accepted() {
+    let project = TestProject::new();
+    project.write("liza.yaml", "max_crashes: 2\nlease_duration: 600\n");
+    project.liza(&["config", "--trust"]).ok();
+    project.write("liza.yaml", "max_crashes: 2\nsetup: rm -rf /\n");
+    let said = project.liza_at_terminal("config --trust", "n\n");
+    assert!(said.contains("setup: none → rm -rf /") && said.contains("lease_duration: 600 → none"), "{said}");
+    assert!(!said.contains("max_crashes:") && said.contains("nothing was accepted"), "{said}");
+    is(&project, "lease_duration", "600", "liza.yaml");
+    let said = project.liza_at_terminal("config --trust", "y\n");
+    assert!(said.contains("liza.yaml is accepted: max_crashes, setup"), "{said}");
+    project.write("liza.yaml", "max_crashes: 3\n");
+    let said = project.liza_at_terminal("config --trust --yes", "");
+    assert!(said.contains("liza.yaml is accepted: max_crashes") && !said.contains("[y/N]"), "{said}");
+}
+
+/// Covers: UI-11, UI-03
+#[test]
+fn a_changed_shared_file_that_is_not_checked_out_is_read_first() {
+    let project = TestProject::new();
+    project.write("liza.yaml", "max_crashes: 2\n");
+    project.git(&["add", "liza.yaml"]);
+    project.git(&["commit", "-qm", "settings"]);
+    project.liza(&["sync"]).ok();
+    project.liza(&["config", "--trust"]).ok();
+    project.git(&["checkout", "-qb", "other"]);
+    project.write("liza.yaml", "max_crashes: 3\n");
+    project.git(&["commit", "-qam", "more"]);
+    project.git(&["checkout", "-q", "main"]);
+    project.liza(&["sync", "other"]).ok();
+    let command = || project.liza(&["status", "--json"]).result()["needs_you"][0]["command"].clone();
+    assert_eq!(command(), "git diff HEAD integration -- liza.yaml");
+    project.git(&["merge", "-q", "integration"]);
+    assert_eq!(command(), "liza config --trust");
+}

@@ -90,3 +90,18 @@ fn the_deadline_is_set_and_the_next_sprint_started() {
     assert_eq!(error["message"], "the sprint is IN_PROGRESS; sprint new needs a finished sprint");
     project.liza_as("coder-1", &["sprint", "deadline", time, "--json"]).refused(1, "not_permitted");
 }
+
+/// Covers: UI-03, SP-01
+#[test]
+fn needs_script_a_person_at_a_terminal_is_asked_before_the_goal_ends() {
+    for command in ["abort", "goal abort", "resume --decision stop"] {
+        let project = TestProject::new();
+        project.liza(&["checkpoint"]).ok();
+        let said = project.liza_at_terminal(command, "\n");
+        assert!(said.contains("cannot be undone") && said.contains("nothing was ended"), "{command}: {said}");
+        assert_eq!(project.liza(&["goal", "--json"]).result()["goal"]["status"], "IN_PROGRESS", "{command}");
+        let said = project.liza_at_terminal(&format!("{command} --yes"), "");
+        assert!(said.contains("abort") || said.contains("ABORTED"), "{command}: {said}");
+        assert_eq!(project.liza(&["goal", "--json"]).result()["goal"]["status"], "ABORTED", "{command}");
+    }
+}

@@ -175,3 +175,19 @@ fn the_links_of_the_pages_lead_somewhere() {
         }
     }
 }
+
+/// Covers: CM-05
+#[test]
+fn examples_can_be_copied_at_any_width() {
+    let project = TestProject::bare();
+    let help = |verb: &str, columns: &str| {
+        let run = project.run(project.program().args([verb, "--help"]).env("COLUMNS", columns));
+        run.ok().to_owned()
+    };
+    for verb in verbs(project.liza(&["help", "--all"]).ok()) {
+        let examples = |text: &str| text.split_once("\nExample").map(|(_, rest)| rest.to_owned());
+        let (narrow, wide) = (help(&verb, "40"), help(&verb, "300"));
+        assert_eq!(examples(&narrow), examples(&wide), "{verb}");
+        assert_eq!(examples(&help(&verb, "")), examples(&wide), "{verb}");
+    }
+}

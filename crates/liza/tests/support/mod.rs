@@ -151,6 +151,17 @@ impl TestProject {
         Run::of(format!("{command:?}"), &output)
     }
 
+    /// Runs `liza` in a terminal of its own, with these keys typed; returns what the person sees.
+    pub(crate) fn liza_at_terminal(&self, arguments: &str, keys: &str) -> String {
+        let mut terminal = self.command("script");
+        terminal.args(["-qec", &format!("{} {arguments}", env!("CARGO_BIN_EXE_liza")), "/dev/null"]);
+        terminal.env("TERM", "dumb").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child =
+            terminal.spawn().expect("script(1) is installed; ./check leaves this test out without it");
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), keys.as_bytes()).unwrap();
+        String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned()
+    }
+
     /// Runs `liza` with this on standard input.
     pub(crate) fn liza_with(&self, arguments: &[&str], input: &str) -> Run {
         let mut program = self.program();

@@ -23,7 +23,9 @@ use crate::rules::metrics::sprint_metrics;
 use crate::text::count;
 
 pub use episodes::Episodes;
-pub use observations::{ForeignCommits, MainBranch, Observations, RemoteProblem, SessionActivity, VisionGap};
+pub use observations::{
+    ForeignCommits, MainBranch, Observations, RemoteProblem, SessionActivity, TeamFileChange, VisionGap,
+};
 pub use stops::StopAge;
 pub(super) use team::budget_subject;
 
@@ -300,7 +302,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(team::alarms(state, seen, now));
     found.extend(setup_failure(state, seen));
     found.extend(remote_problem(state, seen));
-    found.extend(seen.team_file_changed.then(plan::team_file_changed));
+    found.extend(seen.team_file_change.as_ref().map(plan::team_file_changed));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
     found.extend(state.board.direct_edits.ready().into_iter().flatten().map(direct_edit));
     found

@@ -32,14 +32,23 @@ pub struct Observations {
     pub setup_failure: Option<String>,
     /// Why work cannot be exchanged through the git remote now.
     pub remote_problem: Option<RemoteProblem>,
-    /// Whether the shared settings on the integration branch are not those that the human accepted.
-    pub team_file_changed: bool,
+    /// Where the shared settings on the integration branch are, if they are not those that the human accepted.
+    pub team_file_change: Option<TeamFileChange>,
     /// Agents whose supervisor is proven to have ended without deregistering them.
     pub dead: BTreeSet<AgentId>,
     /// How far the result is from the main branch; observed only once the goal is reached.
     pub main_branch: Option<MainBranch>,
     /// Why the vision document says nothing to the planner; observed only while the goal is open.
     pub vision_gap: Option<VisionGap>,
+}
+
+/// Where changed settings of the team are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TeamFileChange {
+    /// In the checkout, where they can be accepted.
+    CheckedOut,
+    /// Only on this branch.
+    OnBranch(String),
 }
 
 /// Why the vision document says nothing.

@@ -4,6 +4,7 @@ use crate::model::{State, TEAM_FILE, TaskId};
 use crate::rules::triggers::proposed_tasks;
 use crate::text::count;
 
+use super::observations::TeamFileChange;
 use super::{Alarm, AlarmKind};
 
 /// The planner has proposed tasks, and the human has to approve them.
@@ -17,9 +18,13 @@ pub(super) fn alarm(state: &State) -> Option<Alarm> {
 }
 
 /// A merge changed the shared settings.
-pub(super) fn team_file_changed() -> Alarm {
-    let text = format!(
-        "{TEAM_FILE} on the integration branch is not what you accepted; it applies once it is in your checkout and you accept it"
-    );
+pub(super) fn team_file_changed(change: &TeamFileChange) -> Alarm {
+    let then = match change {
+        TeamFileChange::CheckedOut => "it applies once you accept it",
+        TeamFileChange::OnBranch(_) => {
+            "it applies once it is in your checkout and you accept it there: liza config --trust"
+        }
+    };
+    let text = format!("{TEAM_FILE} on the integration branch is not what you accepted; {then}");
     Alarm::warning(AlarmKind::TeamFileChanged, TEAM_FILE, text)
 }

@@ -6,6 +6,7 @@ use liza_store::{ValueSyntax, settings_as_fields, yaml};
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;
@@ -38,16 +39,19 @@ pub(crate) struct Args {
     /// Remove it from the blackboard, so that liza.yaml or the default applies.
     #[arg(long, requires = "key", conflicts_with = "value")]
     unset: bool,
-    /// Accept liza.yaml as it is now.
+    /// Accept liza.yaml as it is now; in a terminal, shows what it changes and asks.
     #[arg(long)]
     trust: bool,
+    /// Do not ask.
+    #[arg(long, short, requires = "trust")]
+    yes: bool,
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     if args.trust {
-        return trust(context, &project);
+        return trust(context, &project, args.yes);
     }
     if let (Some(key), true) = (&args.key, args.unset || args.value.is_some()) {
         return change(context, &project, key, args.value.as_deref());
@@ -178,13 +182,7 @@ fn check_known(key: &str) -> Result<(), CommandError> {
 }
 
 fn line(key: &str, value: &Value, source: SettingSource, width: usize) -> String {
-    let text = yaml::document(&Fields::from_iter([("value".to_owned(), value.clone())]));
-    let text = text.trim_end();
-    let value = text.strip_prefix("value:").unwrap_or(text).trim();
-    let value = match value {
-        "null" | "[]" | "{}" => "none".to_owned(),
-        value => clean(&value.split_whitespace().collect::<Vec<_>>().join(" ")),
-    };
+    let value = in_one_line(value);
     let source = match source {
         SettingSource::Default => paint(DIM, "default"),
         SettingSource::TeamFile => paint(CYAN, TEAM_FILE),
@@ -192,6 +190,15 @@ fn line(key: &str, value: &Value, source: SettingSource, width: usize) -> String
         SettingSource::Both => paint(CYAN, "blackboard and liza.yaml"),
     };
     format!("{key:<width$}  {value}  ({source})")
+}
+
+fn in_one_line(value: &Value) -> String {
+    let text = yaml::document(&Fields::from_iter([("value".to_owned(), value.clone())]));
+    let text = text.trim_end();
+    match text.strip_prefix("value:").unwrap_or(text).trim() {
+        "null" | "[]" | "{}" => "none".to_owned(),
+        value => clean(&value.split_whitespace().collect::<Vec<_>>().join(" ")),
+    }
 }
 
 fn unreadable(error: yaml::YamlError) -> CommandError {
@@ -204,18 +211,49 @@ fn own_settings(project: &Project) -> Result<Fields, CommandError> {
     Ok(found.first().and_then(Value::as_map).cloned().unwrap_or_default())
 }
 
-fn trust(context: &Context, project: &Project) -> Result<Reply, CommandError> {
+fn trust(context: &Context, project: &Project, yes: bool) -> Result<Reply, CommandError> {
     context.human_only("config --trust")?;
     let Some(content) = team_file::read(project)? else {
         let message = format!("there is no {TEAM_FILE} in {}", project.root().display());
         return Err(CommandError::refused("no_team_file", message)
             .hint(format!("write {TEAM_FILE}, one setting per line; to list the settings: liza config")));
     };
+    if !yes && at_terminal(context) {
+        confirm_changes(context, project, &content)?;
+    }
     team_file::accept(context.environment.home().as_deref(), project.root(), &content.hash)?;
     apply(context, project, Some(&content))?;
     let names: Vec<&str> = content.values.keys().map(String::as_str).collect();
     let text = format!("{TEAM_FILE} is accepted: {}", names.join(", "));
     Ok(Reply::new(text, json!({"hash": content.hash, "settings": names})))
+}
+
+/// Shows what would change against what was accepted last, and asks.
+fn confirm_changes(
+    context: &Context,
+    project: &Project,
+    content: &TeamFileContent,
+) -> Result<(), CommandError> {
+    let config = project.store().snapshot()?.board.config()?.clone();
+    let old = config.team_file.map(|file| file.values).unwrap_or_default();
+    let changes = changes(&old, &content.values);
+    let changes = if changes.is_empty() { vec!["no setting changes".to_owned()] } else { changes };
+    let lines: String = changes.iter().map(|line| format!("\n  {line}")).collect();
+    match says_yes(context, &format!("{TEAM_FILE} changes:{lines}\nAccept it?")) {
+        true => Ok(()),
+        false => Err(CommandError::refused("not_confirmed", "nothing was accepted")
+            .hint(format!("the settings that you accepted before still apply; edit {TEAM_FILE} first"))),
+    }
+}
+
+/// The settings that differ, each as `KEY: OLD → NEW`.
+fn changes(old: &Fields, new: &Fields) -> Vec<String> {
+    let keys = new.keys().chain(old.keys().filter(|key| !new.contains_key(*key)));
+    let differs = |key: &&String| old.get(*key) != new.get(*key);
+    let shown = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), in_one_line);
+    keys.filter(differs)
+        .map(|key| format!("{key}: {} → {}", shown(old.get(key)), shown(new.get(key))))
+        .collect()
 }
 
 /// Brings the accepted file to the blackboard before a team starts; says what does not apply.

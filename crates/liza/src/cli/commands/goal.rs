@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::spec_path;
+use crate::cli::ui::confirm::{GOAL_ENDS, confirm_end};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
@@ -29,8 +30,12 @@ enum GoalVerb {
     Show,
     /// Complete the goal; no task may be open.
     Complete,
-    /// Abort the goal and stop all agents permanently.
-    Abort,
+    /// Abort the goal and stop all agents permanently; asks first in a terminal.
+    Abort {
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
     /// State the next goal; the tasks and the sprint of the last one are archived.
     New(New),
 }
@@ -50,9 +55,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     match args.verb.unwrap_or(GoalVerb::Show) {
         GoalVerb::Show => show(context),
         GoalVerb::Complete => complete(context),
-        GoalVerb::Abort => context.run(AbortGoal, |_| {
-            "the goal is ABORTED: all agents stop now. Start over: liza goal new \"GOAL\"".into()
-        }),
+        GoalVerb::Abort { yes } => {
+            confirm_end(context, yes, GOAL_ENDS)?;
+            context.run(AbortGoal, |_| {
+                "the goal is ABORTED: all agents stop now. Start over: liza goal new \"GOAL\"".into()
+            })
+        }
         GoalVerb::New(new) => state_new(new, context),
     }
 }

@@ -4,6 +4,7 @@ use liza_core::model::{DECISIONS, SprintStatus};
 use liza_core::protocol::{Resume, Resumed};
 
 use crate::cli::context::Context;
+use crate::cli::ui::confirm::{GOAL_ENDS, confirm_end};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
@@ -12,7 +13,7 @@ use crate::run::is_team_running;
 /// Continue after a pause or a checkpoint.
 ///
 /// Your decision is kept in the sprint and in the log. `--decision stop` does not continue: it ends the goal
-/// permanently, like `liza abort`. If nothing is paused, nothing happens.
+/// permanently, like `liza abort`, and asks first in a terminal. If nothing is paused, nothing happens.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza resume
@@ -24,10 +25,16 @@ pub(crate) struct Args {
     /// A note on the decision.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     note: Option<Text>,
+    /// Do not ask before --decision stop.
+    #[arg(long, short)]
+    yes: bool,
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    if args.decision.as_deref() == Some("stop") {
+        confirm_end(context, args.yes, GOAL_ENDS)?;
+    }
     let command = Resume { decision: args.decision, note: Text::read_some(args.note, context)? };
     let project = context.project()?;
     let done = context.execute(&project, command)?;

@@ -3,6 +3,7 @@
 use crate::cli::context::Context;
 
 use super::console::Stream;
+use super::error::CommandError;
 
 /// Whether there is a person to ask.
 pub(crate) fn at_terminal(context: &Context) -> bool {
@@ -20,3 +21,18 @@ pub(crate) fn ask(context: &Context, question: &str) -> String {
 pub(crate) fn says_yes(context: &Context, question: &str) -> bool {
     matches!(ask(context, &format!("{question} [y/N]")).as_str(), "y" | "yes")
 }
+
+/// Asks a person before something that cannot be undone. A script is not asked, nor is who has said `--yes`.
+///
+/// # Errors
+/// When the person does not say yes.
+pub(crate) fn confirm_end(context: &Context, yes: bool, what: &str) -> Result<(), CommandError> {
+    if yes || !at_terminal(context) || says_yes(context, &format!("{what} This cannot be undone. Continue?")) {
+        return Ok(());
+    }
+    Err(CommandError::refused("not_confirmed", "nothing was ended")
+        .hint("to stop for a while: liza pause; to do it without a question: --yes"))
+}
+
+/// What the end of the goal means.
+pub(crate) const GOAL_ENDS: &str = "The goal ends and all agents stop for good; nothing is deleted.";

@@ -105,6 +105,7 @@ pub(crate) enum Listed {
 
 /// The command with its help grouped.
 pub(crate) fn grouped(command: Command, listed: Listed) -> Command {
+    let command = command.mut_subcommands(with_whole_examples);
     let width = command.get_subcommands().map(|verb| verb.get_name().len()).max().unwrap_or(0);
     let line = |verb: &Command| {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
@@ -133,6 +134,17 @@ pub(crate) fn grouped(command: Command, listed: Listed) -> Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}\n\n\
          Details and examples: liza help COMMAND{more}"
     ))
+}
+
+/// The command with its examples as they are: wrapped ones could not be copied.
+fn with_whole_examples(command: Command) -> Command {
+    let command = command.mut_subcommands(with_whole_examples);
+    match command.get_after_help().map(ToString::to_string) {
+        None => command,
+        Some(examples) => command.help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{{all-args}}\n\n{examples}"
+        )),
+    }
 }
 
 fn push_group(list: &mut String, heading: &str, lines: &str) {

@@ -134,8 +134,12 @@ impl Painter<'_> {
         let about = |need: &&liza_core::watch::needs_you::NeedsYou| {
             need.task.as_ref().is_some_and(|task| words.iter().any(|word| word == task.as_str()))
         };
-        let selected =
-            self.model.needs().get(self.model.need).filter(|_| self.model.panel == Panel::NeedsYou);
+        // Other actions may be about something else than the selected decision.
+        let answers = |need: &&liza_core::watch::needs_you::NeedsYou| {
+            self.model.panel == Panel::NeedsYou
+                && (matches!(dialog.action, Action::Suggested(_)) || about(need))
+        };
+        let selected = self.model.needs().get(self.model.need).filter(answers);
         let need = selected.or_else(|| self.model.needs().iter().find(about));
         let (text, questions) = match (need, &dialog.action) {
             (Some(need), _) => (Some(need.text.clone()), need.questions.clone()),

@@ -3,7 +3,7 @@
 use liza_core::model::{Revision, Status};
 use liza_core::watch::action::Action;
 use liza_core::watch::alarms::VisionGap;
-use liza_core::watch::needs_you::NeedKind;
+use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, TaskView};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -466,4 +466,54 @@ fn the_agent_that_is_stopped_is_the_one_that_was_shown_when_the_key_was_pressed(
     // Another one takes the name while the person decides.
     update(&mut model, Event::View(of(34)), &dark());
     assert_eq!(commands(&type_in(&mut model, "y")), ["deregister coder-1 --if-generation 12"]);
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_new_view_keeps_the_selected_decision_among_similar_ones() {
+    let mut model = model_of(FIRE, &paused(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    let discovery = |number: usize| {
+        let text = format!("disc-{number} (high): found");
+        let (kind, command) = (NeedKind::Discovery, format!("liza dismiss disc-{number}"));
+        NeedsYou { kind, text, command, ..view.needs_you[0].clone() }
+    };
+    view.needs_you = (1..=3).map(discovery).collect();
+    update(&mut model, Event::View(Arc::new(view.clone())), &dark());
+    press(&mut model, KeyCode::End);
+    // Its age is part of a text, and the first one was answered.
+    view.needs_you[2].text = "disc-3 (high): found 1s ago".to_owned();
+    update(&mut model, Event::View(Arc::new(view.clone())), &dark());
+    assert_eq!(model.need, 2);
+    view.needs_you.remove(0);
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert_eq!(commands(&type_in(&mut model, "\ny")), ["dismiss disc-3"]);
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_shared_file_is_accepted_only_where_the_person_sees_it() {
+    let mut model = model_of(FIRE, &paused(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    view.needs_you[model.need].command = "liza config --trust".to_owned();
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert_eq!(type_in(&mut model, "\n"), []);
+    assert!(picture(&model).contains("in another terminal: liza config --trust"), "{}", picture(&model));
+}
+
+/// Covers: UI-01
+#[test]
+fn a_dialog_quotes_only_what_it_is_about() {
+    let mut model = model_of(FIRE, &Observations::default(), (80, 24));
+    model.panel = Panel::NeedsYou;
+    model.need = model.needs().iter().position(|need| need.task.is_some()).unwrap();
+    let text = crate::columns::cut(&model.needs()[model.need].text, 40);
+    for key in ["X", "c"] {
+        type_in(&mut model, key);
+        let shown = picture(&model);
+        let dialog = shown.lines().skip_while(|line| !line.contains("───") || !(line.contains("Abort") || line.contains("Checkpoint")));
+        let dialog: Vec<&str> = dialog.collect();
+        assert!(!dialog.is_empty() && !dialog.join("\n").contains(text.trim_end_matches('…')), "{shown}");
+        press(&mut model, KeyCode::Esc);
+    }
 }
