@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use liza_core::model::{AgentId, AgentRecord, State, Timestamp};
+use liza_core::model::{AgentId, AgentRecord, State, TaskId, Timestamp};
 use liza_core::text::one_line;
 use liza_core::watch::alarms::SessionActivity;
 
@@ -16,7 +16,7 @@ use crate::project::Project;
 use crate::providers::event::{ClientEvent, EventFormat};
 use crate::providers::event_format;
 use crate::providers::stream::{EventStream, detect_format};
-use crate::session_files::OUTPUTS;
+use crate::session_files::{KeptSession, OUTPUTS};
 
 /// How much of the end of the output is searched for the last action.
 const TAIL: u64 = 64 << 10;
@@ -39,9 +39,28 @@ pub(crate) fn session_activity(project: &Project, state: &State) -> BTreeMap<Age
     agents.into_iter().filter_map(one).collect()
 }
 
-/// The file with the output of an agent's last session.
-pub(crate) fn newest_output(project: &Project, agent: AgentId) -> Option<PathBuf> {
-    newest_of(project, &output_names(project), agent)
+/// Whose output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OutputOf {
+    /// An agent's, whatever it works on.
+    Agent(AgentId),
+    /// A task's, whoever works on it.
+    Task(TaskId),
+}
+
+/// The file with the output of the last session of an agent or on a task, and whose session it was.
+pub(crate) fn newest_output(project: &Project, of: &OutputOf) -> Option<(AgentId, PathBuf)> {
+    let names = output_names(project);
+    match of {
+        OutputOf::Agent(agent) => Some((*agent, newest_of(project, &names, *agent)?)),
+        OutputOf::Task(task) => {
+            let sessions = names.iter().filter_map(|name| KeptSession::of_output(name));
+            let own = sessions.filter(|session| session.about == task.as_str());
+            let path = |session: &KeptSession| session.output(project.folder());
+            let last = own.max_by_key(|session| (session.started, modified(&path(session))))?;
+            Some((last.agent, path(&last)))
+        }
+    }
 }
 
 fn output_names(project: &Project) -> Vec<String> {
@@ -49,17 +68,17 @@ fn output_names(project: &Project) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Names have the time first, then a number that counts within the second.
+/// Names have the time first, in seconds; within a second, the one that was written last is the newest.
 fn newest_of(project: &Project, names: &[String], agent: AgentId) -> Option<PathBuf> {
     let prefix = format!("{agent}-");
-    let order = |name: &&String| {
-        let rest = name.strip_prefix(&prefix).unwrap_or_default();
-        let mut parts = rest.splitn(3, '-');
-        let time = parts.next().unwrap_or_default().to_owned();
-        (time, parts.next().and_then(|number| number.parse::<u32>().ok()))
-    };
-    let own = names.iter().filter(|name| name.starts_with(&prefix)).max_by_key(order)?;
-    Some(project.folder().join(OUTPUTS).join(own))
+    let time = |name: &str| name.strip_prefix(&prefix)?.split('-').next().map(str::to_owned);
+    let newest = names.iter().filter_map(|name| time(name)).max()?;
+    let last = names.iter().filter(|name| time(name).as_ref() == Some(&newest));
+    last.map(|name| project.folder().join(OUTPUTS).join(name)).max_by_key(|path| modified(path))
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|meta| meta.modified()).ok()
 }
 
 /// The format of an output: that of the agent's client, or what it looks like if the agent is gone.
@@ -93,7 +112,7 @@ fn activity_of(path: &Path, format: EventFormat) -> Option<SessionActivity> {
 }
 
 /// How a line of Liza's own in an output begins.
-const OWN_LINE: &str = "[liza: ";
+pub(crate) const OWN_LINE: &str = "[liza: ";
 
 fn last_action(tail: &[u8], format: EventFormat) -> Option<String> {
     let (mut stream, mut last) = (EventStream::new(format), None);

@@ -37,6 +37,11 @@ impl KeptSession {
         Some(Self { name: name.to_owned(), agent, about: parts.next()?.to_owned(), started, number })
     }
 
+    /// The session that this file of the outputs is of.
+    pub(crate) fn of_output(file: &str) -> Option<Self> {
+        Self::parse(file.strip_suffix(".log")?)
+    }
+
     /// The file of its prompt.
     pub(crate) fn prompt(&self, folder: &Path) -> PathBuf {
         folder.join(PROMPTS).join(format!("{}.md", self.name))

@@ -292,7 +292,8 @@ fn command(
         AlarmKind::InvalidState => Some("liza validate".to_owned()),
         AlarmKind::Question | AlarmKind::ReviewDropped => Some(about(&alarm.subject)),
         AlarmKind::Blocked => planner.leaves_to_human(&alarm.subject).then(|| about(&alarm.subject)),
-        AlarmKind::PlannerStopped | AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
+        AlarmKind::PlannerStopped => Some(start_planner(state, seen, now).to_owned()),
+        AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::Budget => raise_budget(state, &alarm.subject, now),
         AlarmKind::SetupFailed => {
             let has_setup = state.board.config.ready().is_some_and(|config| config.setup.is_some());
@@ -338,6 +339,17 @@ fn command(
         | AlarmKind::RubberStamp
         | AlarmKind::StrayChanges
         | AlarmKind::QuietSession => None,
+    }
+}
+
+/// The command that lets a planner try again. One that runs reads a note; each new one begins from zero.
+fn start_planner(state: &State, seen: &Observations, now: Timestamp) -> &'static str {
+    let agents = state.board.agents.ready().into_iter().flatten();
+    let mut present = agents.filter(|(id, entry)| entry.holds(now) && !seen.dead.contains(*id)).peekable();
+    match present.peek().is_some() {
+        false => "liza run",
+        true if present.any(|(_, entry)| entry.role == Role::Planner) => "liza note \"...\"",
+        true => "liza agent planner",
     }
 }
 

@@ -6,7 +6,7 @@ use crate::model::{AgentStatus, GoalStatus, Role, Seconds, Status, Usage};
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::view::{
-    AgentView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency, View,
+    AgentView, LeaseView, Liveness, RetryView, SprintView, TaskPhase, TaskView, UnmetDependency, View,
 };
 
 /// The phases of open tasks with their headings, in the order in which they are shown.
@@ -75,11 +75,19 @@ pub fn full_columns(sprint: &SprintView, columns: usize) -> usize {
 pub fn agent_doing(agent: &AgentView) -> String {
     let holding = agent.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
     match agent.liveness {
-        Liveness::Live => format!("{}{holding}{}", agent.status, waits_for(agent)),
+        Liveness::Live => match agent.retry {
+            Some(retry) => format!("FAILED {} of {}, again {}", retry.failed, retry.limit, again(retry)),
+            None => format!("{}{holding}{}", agent.status, waits_for(agent)),
+        },
         Liveness::Grace => format!("silent, was {}{holding}", agent.status),
         Liveness::Gone => format!("gone, was {}{holding}", agent.status),
         Liveness::Dead => format!("dead, was {}{holding}", agent.status),
     }
+}
+
+/// When an agent tries again: `in 8s`.
+pub fn again(retry: RetryView) -> String {
+    if retry.again_in.0 == 0 { "now".to_owned() } else { format!("in {}", retry.again_in) }
 }
 
 /// What an agent that waits is waiting for.

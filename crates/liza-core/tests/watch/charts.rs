@@ -141,7 +141,9 @@ fn what_stops_something_waits_for_nothing_slow() {
 #[test]
 fn of_what_needs_the_human_only_what_loses_nothing_runs_without_a_question() {
     let asks = |command: &str| Action::suggested(command).warning().is_some();
-    for command in ["liza resume", "liza validate", "liza status", "liza answer t \"...\"", "liza note \"...\""] {
+    for command in
+        ["liza resume", "liza validate", "liza status", "liza answer t \"...\"", "liza note \"...\""]
+    {
         assert!(!asks(command), "{command}");
     }
     for command in ["liza dismiss disc-1", "liza accept-integration", "liza sync", "liza of-tomorrow"] {

@@ -152,3 +152,32 @@ fn stopped_work_is_shown_with_its_start_time() {
     let files: Vec<&str> = shown.stopped.iter().map(|stop| stop.file.name()).collect();
     assert_eq!(files, ["ABORT", "PAUSE"]);
 }
+
+/// Covers: UI-03
+#[test]
+fn a_planner_that_waits_for_its_next_try_is_shown_as_failed() {
+    let mut state = state_with(Status::Claimed);
+    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
+    sprint.planner_exits.count = 2;
+    let mut planner = agents(&mut state)[1].clone();
+    planner.role = liza_core::model::Role::Planner;
+    planner.status = liza_core::model::AgentStatus::Waiting;
+    planner.current_task = None;
+    planner.last_session = Some(liza_core::model::SessionSummary {
+        client: "codex".to_owned(),
+        task: None,
+        started: now(),
+        ended: now(),
+        result: "codex exited 1: no route".to_owned(),
+        failed: true,
+        fault: None,
+    });
+    agents(&mut state).insert("planner-7".parse().unwrap(), planner);
+    let doing = |seconds: u64| {
+        let view = shown(&state, now() + Seconds(seconds));
+        let planner = view.agents.iter().find(|agent| agent.id.to_string() == "planner-7").unwrap();
+        liza_core::watch::words::agent_doing(planner)
+    };
+    assert_eq!(doing(2), "FAILED 2 of 5, again in 8s");
+    assert_eq!(doing(10), "FAILED 2 of 5, again now");
+}

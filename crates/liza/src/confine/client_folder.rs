@@ -185,9 +185,10 @@ impl ClientFolder {
         let _ = fs::remove_dir_all(&self.path);
         private::create_folder(&self.path)?;
         for copy in &self.copies {
-            let Some(content) = small_file(&copy.from) else { continue };
             let to = self.path.join(&copy.to);
+            // Also without a file: codex refuses to start if its folder does not exist.
             to.parent().map_or(Ok(()), private::create_folder)?;
+            let Some(content) = small_file(&copy.from) else { continue };
             fs::write(&to, content)?;
         }
         self.kept.as_ref().map_or(Ok(()), |kept| kept.restore(&self.path))

@@ -30,10 +30,9 @@ pub(super) fn template() -> CommandTemplate {
         events: EventFormat::Codex,
         model_hosts: words("api.openai.com chatgpt.com auth.openai.com"),
         address_variables: words("OPENAI_BASE_URL"),
-        login: "codex login".to_owned(),
+        login: "codex login, or set CODEX_API_KEY".to_owned(),
         login_signs: vec![
             LoginSign::File(ClientFile::new("CODEX_HOME", ".codex", "auth.json")),
-            LoginSign::Variable("OPENAI_API_KEY"),
             LoginSign::Variable("CODEX_API_KEY"),
             LoginSign::Setting(ClientFile::new("CODEX_HOME", ".codex", "config.toml"), "model_provider"),
         ],

@@ -57,6 +57,7 @@ const WORDS: [(FaultKind, &[&str]); 4] = [
             "no api key",
             "missing api key",
             "api key is missing",
+            "missing environment variable",
             "not logged in",
             "please run /login",
             "login required",
@@ -204,6 +205,7 @@ mod tests {
         let cases = [
             ("unexpected status 401 Unauthorized: Missing bearer", FaultKind::Auth),
             ("Invalid API key · Please run /login", FaultKind::Auth),
+            ("Missing environment variable: `MY_KEY`.", FaultKind::Auth),
             ("You've hit your usage limit. Try again in 3 hours", FaultKind::Quota),
             ("API Error: 529 overloaded_error", FaultKind::Overloaded),
             ("request failed with status 503", FaultKind::Overloaded),

@@ -194,6 +194,9 @@ mod tests {
         }
         assert_eq!(login("claude", &[("ANTHROPIC_API_KEY", "x")]).as_deref(), Some("ANTHROPIC_API_KEY"));
         assert_eq!(login("claude", &[("ANTHROPIC_API_KEY", "")]), None);
+        // codex exec sends no header for the first one.
+        assert_eq!(login("codex", &[("OPENAI_API_KEY", "x")]), None);
+        assert_eq!(login("codex", &[("CODEX_API_KEY", "x")]).as_deref(), Some("CODEX_API_KEY"));
         write(".claude/.credentials.json", "{}");
         write(".codex/config.toml", "# model_provider = \"no\"\n");
         write("other/auth.json", "{}");

@@ -180,14 +180,19 @@ impl Provider {
     ///
     /// When one of them neither reports its cost nor has a price.
     pub(crate) fn check_budget(&self, config: &Config) -> Result<(), ProviderError> {
-        let unknown =
-            |provider: &&Self| !provider.events().reports_cost() && provider.price(config).is_none();
-        match self.all().find(unknown).filter(|_| config.budget.counts_dollars()) {
+        match self.without_cost(config).filter(|_| config.budget.counts_dollars()) {
             Some(Self { template, model, .. }) => {
                 Err(ProviderError::NoPrice { name: template.name.clone(), model: model.clone() })
             }
             None => Ok(()),
         }
+    }
+
+    /// The first of it and the providers that take over whose sessions cost an unknown amount.
+    pub(crate) fn without_cost(&self, config: &Config) -> Option<&Self> {
+        let unknown =
+            |provider: &&Self| !provider.events().reports_cost() && provider.price(config).is_none();
+        self.all().find(unknown)
     }
 
     /// Adds environment variables for its sessions.

@@ -5,16 +5,26 @@
 use std::fs;
 use std::io;
 
+use liza_core::model::Config;
+
 use crate::confine::Level;
 use crate::project::Project;
 use crate::providers::rights_of;
 use crate::supervisor::Post;
 
+/// Sets a budget that can be kept with every agent program.
+pub(crate) const TOKEN_BUDGET: &str = "liza config budget.day.tokens 2000000";
+
 /// The file that says that it was shown.
 const SHOWN: &str = "first-run";
 
 /// The text to show before the first session; `None` if it was shown before. Remembers that it was shown.
-pub(crate) fn first_run_notice(project: &Project, posts: &[Post], level: &Level) -> Option<String> {
+pub(crate) fn first_run_notice(
+    project: &Project,
+    config: &Config,
+    posts: &[Post],
+    level: &Level,
+) -> Option<String> {
     let clients = clients(posts);
     let mark = project.folder().join(SHOWN);
     if clients.is_empty() || mark.exists() {
@@ -32,7 +42,11 @@ pub(crate) fn first_run_notice(project: &Project, posts: &[Post], level: &Level)
             .to_owned(),
     );
     lines.push("  Details: liza doctor; liza agent coder --explain".to_owned());
-    lines.push("  To limit the cost: liza config budget.day.dollars 20".to_owned());
+    let limit = match posts.iter().any(|post| post.provider.without_cost(config).is_some()) {
+        true => TOKEN_BUDGET,
+        false => "liza config budget.day.dollars 20",
+    };
+    lines.push(format!("  To limit the cost: {limit}"));
     Some(lines.join("\n"))
 }
 

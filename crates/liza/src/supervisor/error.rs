@@ -2,7 +2,7 @@
 
 use std::io;
 
-use liza_core::model::{Refusal, RefusalClass};
+use liza_core::model::{AgentId, Refusal, RefusalClass};
 use liza_core::text::count;
 use liza_store::StoreError;
 
@@ -47,10 +47,18 @@ pub enum SupervisorError {
         message: String,
     },
     /// A planner reached the limit of sessions without a result.
-    #[error("{} in a row ended without a result", count(*times as usize, "session"))]
+    #[error(
+        "{agent} stopped: {} in a row ended without a result; the last one printed: {}",
+        count(*times as usize, "session"),
+        last_words.as_deref().unwrap_or("nothing")
+    )]
     NoResult {
-        /// The number of crashes.
+        /// Which one.
+        agent: AgentId,
+        /// How many.
         times: u32,
+        /// The last lines that the last of them printed.
+        last_words: Option<String>,
     },
     /// A bug in Liza; the panic message was printed.
     #[error("internal error in liza, see the message above; please report it")]

@@ -1,5 +1,6 @@
 //! Everything that a team waits for, as one type.
 
+use liza_core::model::Timestamp;
 use liza_core::watch::supervise::AfterSession;
 
 use super::error::SupervisorError;
@@ -54,10 +55,12 @@ pub(super) enum JobOutcome {
 pub(super) struct SessionVerdict {
     /// What happens next.
     pub(super) next: AfterSession,
-    /// Whether a planner has reached the limit of sessions without a result.
-    pub(super) gave_up: bool,
+    /// Why a planner ends that has reached the limit of sessions without a result.
+    pub(super) gave_up: Option<SupervisorError>,
     /// Whether its client is held now, which the notes say.
     pub(super) held: bool,
-    /// What to report.
+    /// What the session achieved, and when, if it is known.
+    pub(super) result: Option<(Option<Timestamp>, String)>,
+    /// What else to report.
     pub(super) notes: Vec<(MessageLevel, String)>,
 }

@@ -37,12 +37,11 @@ impl JobRunner {
         let state = retry_locked(|| Ok(self.project.state()?))?;
         self.observe(&mut run);
         self.end_review(&run);
-        let (mut notes, mut gave_up) = (Vec::new(), false);
+        let (mut notes, mut gave_up) = (Vec::new(), None);
         notes.extend(self.report_modes(&repaired)?);
         notes.extend(self.record_session(&state, &mut run)?);
         let next = after_session(&state, &run.session, run.end);
         let result = session_result(&state, &run.session, next.progress);
-        notes.extend(result.map(|text| (MessageLevel::Info, text)));
         for command in &next.record {
             match self.execute(command) {
                 Ok(Reply::CountExit(ExitCounted { count, limit, .. })) => {
@@ -50,7 +49,11 @@ impl JobRunner {
                 }
                 Ok(Reply::CountPlannerExit(PlannerExitCounted { count, limit })) => {
                     notes.extend(self.count_notes(&run.session, count, limit));
-                    gave_up = count >= limit;
+                    gave_up = (count >= limit).then(|| SupervisorError::NoResult {
+                        agent: run.session.agent,
+                        times: count,
+                        last_words: run.session.last_words.clone(),
+                    });
                 }
                 Ok(_) => {}
                 // The task belongs to another agent now: nothing to count.
@@ -68,7 +71,13 @@ impl JobRunner {
         }
         let lost = |error| (MessageLevel::Info, format!("cannot record its usage: {error}"));
         notes.extend(not_recorded.map(lost));
-        Ok(JobOutcome::Judged(SessionVerdict { next, gave_up, held: run.session.is_clients_fault, notes }))
+        Ok(JobOutcome::Judged(SessionVerdict {
+            next,
+            gave_up,
+            held: run.session.is_clients_fault,
+            result,
+            notes,
+        }))
     }
 
     /// Raises an alarm for modes that a session changed.

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use liza_core::text::one_line;
 
+use crate::activity::OWN_LINE;
+
 /// How much of the end of the output is read.
 const TAIL: u64 = 64 << 10;
 /// The number of lines that are quoted.
@@ -23,10 +25,17 @@ pub(super) fn last_words(output: &Path) -> Option<String> {
     quote(&String::from_utf8_lossy(&tail))
 }
 
+/// The last lines, as many as fit: the end says most.
 fn quote(tail: &str) -> Option<String> {
-    let lines: Vec<String> = tail.lines().rev().filter_map(words).take(LINES).collect();
-    let lines: Vec<&str> = lines.iter().rev().map(String::as_str).collect();
-    (!lines.is_empty()).then(|| one_line(&lines.join(" "), LENGTH))
+    let mut quoted = String::new();
+    for line in tail.lines().rev().filter_map(words).take(LINES) {
+        let line = one_line(&line, LENGTH);
+        if quoted.chars().count() + line.chars().count() >= LENGTH && !quoted.is_empty() {
+            break;
+        }
+        quoted = if quoted.is_empty() { line } else { format!("{line} {quoted}") };
+    }
+    (!quoted.is_empty()).then_some(quoted)
 }
 
 /// What a line says: the text of an event that an agent program prints as JSON, or the line itself.
@@ -34,7 +43,8 @@ fn words(line: &str) -> Option<String> {
     let line = line.trim();
     match serde_json::from_str::<serde_json::Value>(line) {
         Ok(event @ serde_json::Value::Object(_)) => text_of(&event),
-        _ => Some(line.to_owned()).filter(|line| !line.is_empty()),
+        // What Liza itself wrote there is not what the session said.
+        _ => Some(line.to_owned()).filter(|line| !line.is_empty() && !line.starts_with(OWN_LINE)),
     }
 }
 
@@ -63,6 +73,15 @@ mod tests {
         assert_eq!(quote("a\n\nWhich database?\n").as_deref(), Some("a Which database?"));
         let many: String = (1..9).map(|number| format!("{number}\n")).collect();
         assert_eq!(quote(&many).as_deref(), Some("4 5 6 7 8"));
+    }
+
+    /// Covers: AC-01
+    #[test]
+    fn the_end_is_quoted_and_nothing_of_liza() {
+        let said = format!("[liza: confinement enforced]\n{}\nno such model\n", "warning ".repeat(60));
+        let quoted = quote(&said).unwrap();
+        assert!(quoted.ends_with("no such model") && !quoted.contains("[liza"), "{quoted}");
+        assert_eq!(quote("[liza: confinement enforced]\n"), None);
     }
 
     /// Covers: AC-01

@@ -1,6 +1,6 @@
 //! What a team reports to people: who, what, and how much it matters.
 
-use liza_core::model::AgentId;
+use liza_core::model::{AgentId, Timestamp};
 
 /// One line of a team's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct TeamMessage {
     pub text: String,
     /// How much it matters.
     pub level: MessageLevel,
+    /// When it happened, if it is reported later: a session's result is known when the session has ended.
+    pub happened: Option<Timestamp>,
 }
 
 /// How much a message matters.
@@ -27,6 +29,6 @@ pub enum MessageLevel {
 impl TeamMessage {
     /// A message about the whole team.
     pub fn of_team(level: MessageLevel, text: impl Into<String>) -> Self {
-        Self { agent: None, text: text.into(), level }
+        Self { agent: None, text: text.into(), level, happened: None }
     }
 }

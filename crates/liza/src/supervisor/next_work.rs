@@ -237,16 +237,18 @@ impl Team<'_> {
     }
 
     fn session_judged(&mut self, index: MemberIndex, verdict: SessionVerdict) {
-        let SessionVerdict { next, gave_up, held, notes } = verdict;
+        let SessionVerdict { next, gave_up, held, result, notes } = verdict;
+        if let Some((happened, text)) = result {
+            self.report_at(index, MessageLevel::Info, text, happened);
+        }
         for (level, note) in notes {
             self.report(index, level, note);
         }
         let level = if next.progress { MessageLevel::Debug } else { MessageLevel::Info };
-        if !gave_up && !held {
+        if gave_up.is_none() && !held {
             self.report(index, level, after_text(&next));
         }
         self.reset_idle_time(index);
-        let limit = self.config.max_crashes;
         let Some(member) = self.members.get_mut(index) else { return };
         member.shown_waiting = member.post.role == Role::Planner;
         if next.progress {
@@ -255,9 +257,8 @@ impl Team<'_> {
         if member.post.once {
             return self.leave(index, EndReason::Once);
         }
-        if gave_up {
-            let error = SupervisorError::NoResult { times: limit };
-            self.alert(index, format!("{error}; ending. Logs: .liza/agent-outputs/"));
+        if let Some(error) = gave_up {
+            self.alert(index, "ends: too many sessions without a result. Logs: .liza/agent-outputs/");
             return self.leave(index, EndReason::Failed(error));
         }
         self.idle_until(index, after(next.pause));

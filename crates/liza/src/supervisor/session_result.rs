@@ -57,10 +57,14 @@ pub(super) fn end_text(end: SessionEnd, exit: SessionEnd) -> String {
     }
 }
 
-/// What the session achieved; `None` if nothing.
-pub(super) fn session_result(state: &State, session: &EndedSession, progress: bool) -> Option<String> {
+/// What the session achieved, and when, if the blackboard says so; `None` if nothing.
+pub(super) fn session_result(
+    state: &State,
+    session: &EndedSession,
+    progress: bool,
+) -> Option<(Option<Timestamp>, String)> {
     match &session.task {
-        None => plan_result(state, session),
+        None => plan_result(state, session).map(|text| (None, text)),
         Some(task) if progress => {
             let record = state.board.body(task).ok()?.record();
             Some(task_result(task, record, session.agent))
@@ -86,28 +90,46 @@ fn plan_result(state: &State, session: &EndedSession) -> Option<String> {
 }
 
 /// The last thing that the agent did to the task; what others did since does not matter.
-fn task_result(task: &TaskId, record: &TaskRecord, agent: AgentId) -> String {
+fn task_result(task: &TaskId, record: &TaskRecord, agent: AgentId) -> (Option<Timestamp>, String) {
     let name = agent.to_string();
     let own =
         |event: &&HistoryEvent| event.agent.as_deref() == Some(&name) && !event.is(EventName::SessionEnded);
     let Some(event) = record.events().rev().find(own) else {
-        return format!("{task} belongs to another agent now");
+        return (None, format!("{task} belongs to another agent now"));
     };
     let field = |key: &str| event.more.get(key).map(ToString::to_string).unwrap_or_default();
     let commit = || field("commit").chars().take(8).collect::<String>();
     let reason = || one_line(first_blocker(&field("reason")), REASON_MAX);
-    match event.name() {
+    let text = match event.name() {
         Some(EventName::ReadyForReview) => format!("{task} submitted for review at {}", commit()),
         Some(EventName::Approved) => format!("{task} APPROVED at {}", commit()),
         Some(EventName::Rejected) => format!("{task} REJECTED: {}", reason()),
         Some(EventName::Blocked) => format!("{task} BLOCKED: {}", reason()),
         Some(EventName::Handoff) => format!("{task} handed off to its next session"),
         Some(_) | None => format!("{task}: {}", event.event),
-    }
+    };
+    (Some(event.time), text)
 }
 
 /// The first blocker of a rejection that has the expected format.
 fn first_blocker(reason: &str) -> &str {
     let line = reason.lines().find_map(|line| line.split_once("[blocker] "));
     line.map_or(reason, |(_, issue)| issue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: UI-03
+    #[test]
+    fn a_result_has_the_time_at_which_it_happened() {
+        let history = r#"[{"time": "2026-01-17T14:00:00Z", "event": "rejected", "agent": "code-reviewer-1", "reason": "no"},
+            {"time": "2026-01-17T14:00:09Z", "event": "session_ended", "agent": "code-reviewer-1"}]"#;
+        let record = TaskRecord { history: serde_json::from_str(history).unwrap(), ..TaskRecord::default() };
+        let (happened, text) =
+            task_result(&"t".parse().unwrap(), &record, "code-reviewer-1".parse().unwrap());
+        assert_eq!(happened.map(|time| time.to_string()).as_deref(), Some("2026-01-17T14:00:00Z"));
+        assert_eq!(text, "t REJECTED: no");
+    }
 }

@@ -422,10 +422,21 @@ impl Team<'_> {
     }
 
     pub(super) fn report(&mut self, index: MemberIndex, level: MessageLevel, text: String) {
+        self.report_at(index, level, text, None);
+    }
+
+    /// Reports what happened at that time, or now.
+    pub(super) fn report_at(
+        &mut self,
+        index: MemberIndex,
+        level: MessageLevel,
+        text: String,
+        happened: Option<Timestamp>,
+    ) {
         let Some(member) = self.members.get_mut(index) else { return };
         if member.last_message != text {
             let agent = Some(member.identity.agent);
-            (self.on_message)(&TeamMessage { agent, text: text.clone(), level });
+            (self.on_message)(&TeamMessage { agent, text: text.clone(), level, happened });
             member.last_message = text;
         }
     }
@@ -435,7 +446,7 @@ impl Team<'_> {
         if self.last_message != text {
             text.clone_into(&mut self.last_message);
             let agent = self.members.first().filter(|_| !self.in_team).map(|member| member.identity.agent);
-            (self.on_message)(&TeamMessage { agent, text: text.to_owned(), level });
+            (self.on_message)(&TeamMessage { agent, text: text.to_owned(), level, happened: None });
         }
     }
 }

@@ -94,6 +94,8 @@ pub(super) struct LogLine {
     pub(super) text: String,
     /// Whether it needs attention.
     pub(super) is_alert: bool,
+    /// Whether it was reported later than it happened.
+    pub(super) earlier: bool,
 }
 
 /// The result of the last action.
@@ -125,6 +127,8 @@ pub(super) struct Model {
     pub(super) problem: Option<String>,
     pub(super) log: VecDeque<LogLine>,
     pub(super) panel: Panel,
+    /// Whether the person has chosen a panel or a row.
+    pub(super) moved: bool,
     /// The selected decision.
     pub(super) need: usize,
     /// The selected task, by its place in the view.
@@ -155,6 +159,7 @@ impl Model {
             problem: None,
             log: VecDeque::new(),
             panel: Panel::Tasks,
+            moved: false,
             need: 0,
             task: 0,
             agent: 0,
@@ -258,7 +263,10 @@ impl Model {
         let need = self.needs().get(self.need).cloned();
         let had_needs = !self.needs().is_empty();
         let first = self.view.is_none();
-        self.view = Some(view);
+        let mut view = Arc::unwrap_or_clone(view);
+        // Those at work are what a person looks for, and rows may be few.
+        view.agents.sort_by_key(|agent| !(agent.liveness.is_present() && agent.status.is_in_session()));
+        self.view = Some(Arc::new(view));
         self.problem = None;
         let place = |found: Option<usize>, old: usize, length: usize| {
             found.unwrap_or(old).min(length.saturating_sub(1))
@@ -271,7 +279,8 @@ impl Model {
         self.need = place(found, self.need, self.needs().len());
         if self.needs().is_empty() && self.panel == Panel::NeedsYou {
             self.panel = Panel::Tasks;
-        } else if (first || self.tasks().is_empty()) && !had_needs && !self.needs().is_empty() {
+        } else if (first || !self.moved || self.tasks().is_empty()) && !had_needs && !self.needs().is_empty()
+        {
             self.panel = Panel::NeedsYou;
         }
     }
@@ -283,7 +292,7 @@ impl Model {
         }
         self.log.extend(lines);
         // The team's messages and the log of the project come from two sources.
-        self.log.make_contiguous().sort_by_key(|line| line.time);
+        self.log.make_contiguous().sort_by_key(|line| (line.time, !line.earlier));
         while self.log.len() > LOG_MAX {
             self.log.pop_front();
         }

@@ -76,21 +76,21 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The page of a task, whose work is in the hands of that agent.
-    pub(super) fn of_task(task: &TaskId, agent: Option<AgentId>) -> Self {
-        let mut tabs = vec![
+    /// The page of a task.
+    pub(super) fn of_task(task: &TaskId) -> Self {
+        let tabs = vec![
             PageTab { title: "Task and history", source: PageSource::command(&["show", task.as_str()]) },
             PageTab { title: "Diff", source: PageSource::command(&["diff", task.as_str()]) },
             PageTab { title: "Prompt", source: PageSource::Prompt(None, Some(task.clone())) },
+            output(task.as_str()),
         ];
-        tabs.extend(agent.map(output));
         Self::new(PageSubject::Task(task.clone()), tabs)
     }
 
     /// The page of an agent.
     pub(super) fn of_agent(agent: AgentId) -> Self {
         let prompt = PageTab { title: "Prompt", source: PageSource::Prompt(Some(agent), None) };
-        Self::new(PageSubject::Agent(agent), vec![output(agent), prompt])
+        Self::new(PageSubject::Agent(agent), vec![output(&agent.to_string()), prompt])
     }
 
     /// What an action has printed. It has no source: nothing runs an action again.
@@ -184,8 +184,8 @@ impl Page {
     }
 }
 
-fn output(agent: AgentId) -> PageTab {
-    let agent = agent.to_string();
-    let words = ["tail", &agent, "--no-follow", "--last", OUTPUT_LINES];
+/// The last session of an agent, or on a task.
+fn output(of: &str) -> PageTab {
+    let words = ["tail", of, "--no-follow", "--last", OUTPUT_LINES];
     PageTab { title: "Output", source: PageSource::command(&words) }
 }

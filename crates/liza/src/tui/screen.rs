@@ -69,7 +69,13 @@ impl LiveScreen {
         let who = message.agent.map_or_else(|| "liza".to_owned(), |agent| agent.to_string());
         // Their width differs between terminals, and the line has a colour.
         let text = message.text.trim_start_matches(['⚠', '🚨', '\u{fe0f}', ' ']).to_owned();
-        let line = LogLine { time: now(), who, text, is_alert };
+        let line = LogLine {
+            time: message.happened.unwrap_or_else(now),
+            who,
+            text,
+            is_alert,
+            earlier: message.happened.is_some(),
+        };
         self.events.send(Event::Log(vec![line])).is_ok()
     }
 }
@@ -196,7 +202,8 @@ fn keys_page() -> String {
     ];
     let line = |key: &str, what: &str| format!("  {key:<12}{what}");
     let mut lines = vec![
-        "p, r and an answer that only resumes or reads run at once; the others show their command first.".to_owned(),
+        "p, r and an answer that only resumes or reads run at once; the others show their command first."
+            .to_owned(),
         "A command that runs is shown at the bottom.".to_owned(),
         String::new(),
     ];

@@ -41,5 +41,5 @@ fn log_line(entry: &LogRecord) -> LogLine {
     let said = sentence(&entry.action, entry.task.as_deref(), &entry.detail);
     let text = one_line(&said.whole(), TEXT_MAX);
     let is_alert = said.tone == Tone::Bad || entry.action == "blocked";
-    LogLine { time: entry.timestamp, who: one_line(&entry.agent, TEXT_MAX), text, is_alert }
+    LogLine { time: entry.timestamp, who: one_line(&entry.agent, TEXT_MAX), text, is_alert, earlier: false }
 }

@@ -213,6 +213,7 @@ fn on_board_key(model: &mut Model, key: KeyEvent) -> Option<Vec<Effect>> {
 
 /// Moves the selection of the panel.
 fn select(model: &mut Model, by: isize) {
+    model.moved = true;
     let moved = |from: usize, length: usize| from.saturating_add_signed(by).min(length.saturating_sub(1));
     match model.panel {
         Panel::NeedsYou => model.need = moved(model.need, model.needs().len()),
@@ -229,6 +230,7 @@ fn select(model: &mut Model, by: isize) {
 
 /// Gives the keys to another panel that has something to show.
 fn next_panel(model: &mut Model, steps: usize) {
+    model.moved = true;
     let at = Panel::ALL.iter().position(|panel| *panel == model.panel).unwrap_or(0);
     let shown = |panel: &Panel| match panel {
         Panel::NeedsYou => !model.needs().is_empty(),
@@ -255,7 +257,7 @@ fn enter(model: &mut Model) -> Vec<Effect> {
         }
         Panel::Tasks => {
             let Some(task) = model.tasks().get(model.task) else { return Vec::new() };
-            open(model, Page::of_task(&task.id.clone(), task.owner.or(task.assigned_to)))
+            open(model, Page::of_task(&task.id.clone()))
         }
         Panel::Agents => match model.selected_agent() {
             Some(agent) => open(model, Page::of_agent(agent)),

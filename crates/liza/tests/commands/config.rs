@@ -227,3 +227,17 @@ fn a_changed_shared_file_that_is_not_checked_out_is_read_first() {
     project.git(&["merge", "-q", "integration"]);
     assert_eq!(command(), "liza config --trust");
 }
+
+/// Covers: SE-06
+#[test]
+fn a_budget_in_dollars_that_cannot_be_kept_is_reported_when_it_is_set() {
+    let project = TestProject::new();
+    let kept = project.liza(&["config", "budget.day.dollars", "20"]);
+    assert_eq!((kept.code, kept.stderr.as_str()), (0, ""), "{kept:#?}");
+    project.liza(&["config", "roles.coder", "codex"]).ok();
+    let run = project.liza(&["config", "budget.day.dollars", "10"]);
+    run.ok();
+    assert!(run.stderr.contains("codex does not report what its sessions cost"), "{run:#?}");
+    assert!(run.stderr.contains("liza config budget.day.tokens 2000000"), "{run:#?}");
+    assert_eq!(project.liza(&["config", "budget.day.tokens", "5"]).code, 0);
+}

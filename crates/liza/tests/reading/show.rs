@@ -41,3 +41,41 @@ fn an_unknown_task_is_refused_with_a_hint() {
     assert!(error["hint"].as_str().unwrap().contains("liza status"));
     assert_eq!(project.liza(&["show", "../x", "--json"]).code, 1);
 }
+
+/// Covers: UI-01
+#[test]
+fn the_output_of_a_task_is_that_of_its_own_last_session() {
+    let project = TestProject::new();
+    for id in ["one", "two"] {
+        project.add_task(id);
+    }
+    for (name, text) in [
+        ("coder-1-20260117T140000Z-1-one", "first"),
+        ("coder-2-20260117T140100Z-1-one", "second"),
+        ("coder-1-20260117T140200Z-1-two", "other"),
+    ] {
+        project.write(&format!(".liza/agent-outputs/{name}.log"), &format!("{text}\n"));
+    }
+    assert_eq!(project.liza(&["tail", "one", "--no-follow"]).ok(), "second\n");
+    assert_eq!(project.liza(&["tail", "coder-1", "--no-follow"]).ok(), "other\n");
+    assert_eq!(project.liza(&["tail", "one", "--json"]).result()["agent"], "coder-2");
+    let error = project.liza(&["tail", "three", "--json"]).refused(1, "no_output");
+    assert!(error["message"].as_str().unwrap().contains("no session on three"), "{error}");
+}
+
+/// Covers: UI-01
+#[test]
+fn of_two_sessions_in_one_second_the_later_output_is_shown() {
+    let project = TestProject::new();
+    let write = |name: &str, text: &str, age: u64| {
+        let path = format!(".liza/agent-outputs/coder-1-20260117T140000Z-1-{name}.log");
+        project.write(&path, &format!("{text}\n"));
+        let file = std::fs::File::options().append(true).open(project.root.join(path)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(age)).unwrap();
+    };
+    for (old, new) in [("a", "b"), ("b", "a")] {
+        write(old, "old", 60);
+        write(new, "new", 10);
+        assert_eq!(project.liza(&["tail", "coder-1", "--no-follow"]).ok(), "new\n", "{new}");
+    }
+}

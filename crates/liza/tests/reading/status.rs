@@ -173,3 +173,28 @@ fn a_broken_file_is_reported_with_its_line() {
     let error = project.liza(&["status", "--json"]).refused(4, "broken_state");
     assert!(error["message"].as_str().unwrap().contains("state.yaml:"), "{error}");
 }
+
+/// Covers: UI-03
+#[test]
+fn a_question_is_shown_whole() {
+    let project = TestProject::new();
+    project.add_task("one");
+    let question = format!("{} and which database?", "Should it retry, and how often, ".repeat(12));
+    project.liza(&["mark-blocked", "one", "--reason", "unclear", "--question", &question]).ok();
+    let status = project.liza(&["status"]).ok().to_owned();
+    let text = status.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&question.split_whitespace().collect::<Vec<_>>().join(" ")), "{status}");
+}
+
+/// Covers: UI-03
+#[test]
+fn while_a_team_works_status_says_that_there_is_nothing_to_do() {
+    let project = TestProject::new();
+    project.add_task("one");
+    assert!(!project.liza(&["status"]).ok().contains("the team is working"));
+    for agent in ["planner-1", "coder-1", "code-reviewer-1"] {
+        project.liza_as(agent, &["register", agent]).ok();
+    }
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(status.contains("NEXT\n  Nothing: the team is working. Watch it:\n  → liza tui"), "{status}");
+}

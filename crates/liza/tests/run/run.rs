@@ -454,6 +454,7 @@ fn an_installed_program_is_chosen_and_the_first_run_says_what_it_may_do() {
     assert!(said.contains("no agent program is named; codex is installed and is used"), "{said}");
     assert!(said.contains("First run in this project") && said.contains("codex: runs any command"), "{said}");
     assert!(said.contains("confined: "), "{said}");
+    assert!(said.contains("liza config budget.day.tokens 2000000") && !said.contains("dollars"), "{said}");
     team.signal("TERM");
     team.wait();
     // One with a login is preferred, and the notice is shown once.

@@ -317,3 +317,15 @@ if renice -n 19 -g 0; then echo 'group: slowed down'; else echo 'group: refused'
         }
     }
 }
+
+/// Covers: SE-09
+#[test]
+#[cfg(target_os = "linux")]
+fn the_private_folder_of_a_program_exists_although_there_is_nothing_to_copy() {
+    let script = format!("test -d \"$CODEX_HOME\" && echo FOLDER\n{CODER}");
+    let bench = Bench::new("sandbox: auto", &[("codex", &script)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "codex", "--once"]);
+    assert_eq!(coder.wait(), 0, "{}", coder.output());
+    assert!(bench.outputs().contains("FOLDER"), "{}", bench.outputs());
+}

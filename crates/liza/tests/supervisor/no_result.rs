@@ -24,10 +24,14 @@ fn a_planner_that_ends_with_a_question_is_started_again_and_then_needs_the_human
     let bench = Bench::new("max_crashes: 1", &[("p", script)]);
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
     assert_ne!(planner.wait(), 0, "{}", planner.output());
-    assert!(planner.output().contains("Which database should I use?"), "{}", planner.output());
+    let said = planner.output();
+    let end = said.lines().rev().take(3).collect::<Vec<_>>().join("\n");
+    assert!(end.contains("planner-1 stopped: 1 session in a row ended without a result"), "{said}");
+    assert!(end.contains("Which database should I use?"), "{said}");
+    assert!(end.contains("liza tail planner-1") && end.contains("liza run"), "{said}");
     let page = status(&bench);
     assert!(page.contains("PLANNER STOPPED") && page.contains("Which database should I use?"), "{page}");
-    assert!(page.contains("liza note"), "{page}");
+    assert!(page.contains("liza note") && page.contains("→ liza run"), "{page}");
     assert!(needs_you(&bench).iter().any(|entry| entry.starts_with("PLANNER STOPPED")), "{page}");
     // A new planner gets the same trigger.
     let mut again = bench.agent(&["planner", "--cli", "p"]);

@@ -113,7 +113,10 @@ fn no_result(sprint: &Sprint) -> Alarm {
     let exits = &sprint.planner_exits;
     let words = exits.last_words.as_deref().unwrap_or("nothing");
     let sessions = count(exits.count as usize, "planning session");
-    let text = format!("{sessions} in a row ended without a result; the last one printed: {words}");
+    let text = format!(
+        "{sessions} in a row ended without a result; the last one printed: {words}. \
+         If it asks something, answer first: liza note \"...\""
+    );
     Alarm::critical(AlarmKind::PlannerStopped, "planner", text)
 }
 

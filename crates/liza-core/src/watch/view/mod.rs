@@ -24,6 +24,7 @@ use crate::rules::sprint::planned_with_replacements;
 use crate::rules::triggers::planner_triggers;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, MainBranch, Observations, alarms};
 use crate::watch::needs_you::{NeedKind, NeedsYou, needs_you};
+use crate::watch::supervise::backoff;
 
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
 pub use detail::{TaskDetail, task_detail};
@@ -201,9 +202,23 @@ pub struct AgentView {
     pub context_percent: Option<u32>,
     /// Tokens and money.
     pub usage: Option<Usage>,
+    /// When it tries again after a session that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryView>,
     /// How well its last session was confined, in words; none if it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confinement: Option<String>,
+}
+
+/// A planner that waits before its next try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RetryView {
+    /// How many sessions in a row had no result.
+    pub failed: u32,
+    /// How many are allowed.
+    pub limit: u32,
+    /// How long it still waits.
+    pub again_in: Seconds,
 }
 
 /// Something that the human should know.
@@ -270,7 +285,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         goal: board.goal.ready().cloned(),
         sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, now)),
         stopped: stops(seen),
-        agents: agents.map(|(id, entry)| agent_view(*id, entry, seen, now)).collect(),
+        agents: agents.map(|(id, entry)| agent_view(board, *id, entry, seen, now)).collect(),
         alerts,
         needs_you,
         held_clients: held_clients(state, now),
@@ -381,7 +396,22 @@ impl Progress {
     }
 }
 
-fn agent_view(id: AgentId, entry: &AgentRecord, seen: &Observations, now: Timestamp) -> AgentView {
+/// Whether a planner waits for its next try, and how long.
+fn retry(board: &Board, entry: &AgentRecord, now: Timestamp) -> Option<RetryView> {
+    let waits = entry.role == Role::Planner && entry.status == AgentStatus::Waiting;
+    let last = entry.last_session.as_ref().filter(|last| waits && last.failed)?;
+    let (failed, limit) = (board.sprint.ready()?.planner_exits.count, board.config.ready()?.max_crashes);
+    let again = last.ended + backoff(failed);
+    (1..limit).contains(&failed).then(|| RetryView { failed, limit, again_in: again.since(now) })
+}
+
+fn agent_view(
+    board: &Board,
+    id: AgentId,
+    entry: &AgentRecord,
+    seen: &Observations,
+    now: Timestamp,
+) -> AgentView {
     let activity = seen.sessions.get(&id);
     let liveness = match entry {
         _ if seen.dead.contains(&id) => Liveness::Dead,
@@ -405,6 +435,7 @@ fn agent_view(id: AgentId, entry: &AgentRecord, seen: &Observations, now: Timest
         last_session: entry.last_session.clone(),
         context_percent: entry.context_percent,
         usage: entry.usage.clone(),
+        retry: retry(board, entry, now),
         confinement: seen.confinement.get(&id).cloned(),
     }
 }

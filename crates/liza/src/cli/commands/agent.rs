@@ -441,7 +441,20 @@ impl From<SupervisorError> for CommandError {
             Consequence::Inconsistent => ("broken_state", Exit::Inconsistent),
             Consequence::RetryLater => ("failed", Exit::Refused),
         };
-        Self::refused(code, error.to_string()).exit(exit)
+        let failed = Self::refused(code, error.to_string()).exit(exit);
+        match error {
+            SupervisorError::NoResult { agent, .. } => {
+                failed.hint(format!("see it: liza tail {agent}; then again: liza run"))
+            }
+            SupervisorError::Engine(_)
+            | SupervisorError::Provider(_)
+            | SupervisorError::Contract(_)
+            | SupervisorError::Io { .. }
+            | SupervisorError::NoFreeName { .. }
+            | SupervisorError::NothingToClaim
+            | SupervisorError::MergeHeld { .. }
+            | SupervisorError::Panicked => failed,
+        }
     }
 }
 

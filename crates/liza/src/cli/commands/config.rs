@@ -11,6 +11,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;
 use crate::project::{Project, now};
+use crate::run::{TOKEN_BUDGET, TeamOptions, team_posts};
 use crate::settings_text::without_setting;
 use crate::team_file::{self, TeamFileContent, TeamFileError};
 
@@ -151,7 +152,22 @@ fn change(
             "liza: this is the default, which does not override {TEAM_FILE}; what applies: liza config {first}"
         ));
     }
+    if first == "budget" && value.is_some() {
+        warn_of_unknown_cost(context, project)?;
+    }
     Ok(Reply::new(text, json!({"key": key, "value": value})).at(edited.revision.0))
+}
+
+/// Says if a budget in dollars cannot be kept, before the next run is refused.
+fn warn_of_unknown_cost(context: &Context, project: &Project) -> Result<(), CommandError> {
+    let config = project.store().snapshot()?.board.config()?.clone();
+    // A mistake elsewhere in the settings is reported by the run.
+    let posts = team_posts(&config, &TeamOptions::default()).unwrap_or_default();
+    let refused = posts.iter().find_map(|post| post.provider.check_budget(&config).err());
+    if let Some(error) = refused {
+        context.screen.note(&format!("liza: {error}, and liza run refuses it. In tokens: {TOKEN_BUDGET}"));
+    }
+    Ok(())
 }
 
 /// A role may be only the name of its agent program, and then has no parts that could be set: its key and the same with

@@ -378,7 +378,7 @@ pub(crate) fn work(
             head.short()
         ));
     }
-    if let Some(notice) = first_run_notice(project, &posts, &level) {
+    if let Some(notice) = first_run_notice(project, config, &posts, &level) {
         printer.print_text(&notice);
     }
     printer.print_text(&introduction(&posts));

@@ -129,9 +129,10 @@ fn needs(view: &View, page: &Page) -> Vec<String> {
         let text = need.text.strip_prefix(&prefix(need.task.as_ref())).unwrap_or(&need.text);
         let kinds = std::iter::once(need.kind.to_string()).chain(need.also.iter().map(ToString::to_string));
         let mut lines = heading(need.level, need.task.as_ref(), &kinds.collect::<Vec<_>>(), page.columns);
-        lines.extend(brief(&page.times.in_text(text), page.columns));
+        // What a person has to decide is never cut.
+        lines.extend(indent(&one_line(&page.times.in_text(text)), 5, page.columns));
         for question in &need.questions {
-            lines.extend(brief(&format!("? {question}"), page.columns));
+            lines.extend(indent(&one_line(&format!("? {question}")), 5, page.columns));
         }
         lines.extend(command(&need.command, 5, page.columns));
         lines
@@ -335,7 +336,11 @@ fn agent_lines(agent: &AgentView, name: usize, columns: usize) -> Vec<String> {
 
 /// What only a person can do now.
 fn next(view: &View, columns: usize) -> Vec<String> {
-    let steps = next_steps(view);
+    let mut steps = next_steps(view);
+    let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
+    if steps.is_empty() && is_open && view.has_team() && view.needs_you.is_empty() {
+        steps.push(("Nothing: the team is working. Watch it:".to_owned(), "liza tui"));
+    }
     if steps.is_empty() {
         return Vec::new();
     }

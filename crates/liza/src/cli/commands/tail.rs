@@ -1,13 +1,13 @@
-//! `liza tail`: what an agent's session does, for a person; live, or the last one.
+//! `liza tail`: what the session of an agent or on a task does, for a person; live, or the last one.
 
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use liza_core::model::AgentId;
+use liza_core::model::{AgentId, IdError};
 use serde_json::json;
 
-use crate::activity::{format_of_output, newest_output};
+use crate::activity::{OutputOf, format_of_output, newest_output};
 use crate::machine::runs_here;
 use crate::project::Project;
 use crate::providers::stream::EventStream;
@@ -18,15 +18,17 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, RED, clean, paint};
 use crate::cli::ui::output::Reply;
 
-/// Show what an agent's session says and does; follows it while it runs.
+/// Show what an agent's or a task's session does; follows it while it runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza tail coder-1
+  liza tail retry-orders       # the last session on this task
   liza tail code-reviewer-1 --last 20
   liza tail planner-1 --no-follow")]
 pub(crate) struct Args {
-    /// The agent, such as coder-1.
-    agent: AgentId,
+    /// The agent, such as coder-1, or a task.
+    #[arg(value_name = "AGENT|TASK", value_parser = output_of)]
+    of: OutputOf,
     /// Begin with the last N lines.
     #[arg(long, short = 'n', value_name = "N")]
     last: Option<usize>,
@@ -48,10 +50,15 @@ const POLL: Duration = Duration::from_millis(300);
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let agent = args.agent;
-    let machine = other_machine(&project, agent);
-    let Some(path) = newest_output(&project, agent).filter(|_| machine.is_none()) else {
-        return Err(nothing_to_show(agent, machine));
+    let newest = newest_output(&project, &args.of);
+    let agent = match (&newest, &args.of) {
+        (Some((agent, _)), _) => Some(*agent),
+        (None, OutputOf::Agent(agent)) => Some(*agent),
+        (None, OutputOf::Task(_)) => None,
+    };
+    let machine = agent.and_then(|agent| other_machine(&project, agent));
+    let Some((agent, path)) = newest.filter(|_| machine.is_none()) else {
+        return Err(nothing_to_show(&args.of, machine));
     };
     let state = project.store().snapshot()?;
     let stream = EventStream::new(format_of_output(&state, agent, &path));
@@ -71,7 +78,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     while context.screen.stream(&lines.join("\n")) {
         // Asked before the last reading, so that what is printed at the end is shown.
-        let running = is_running(&project, agent) && newest_output(&project, agent).as_ref() == Some(&path);
+        let running = is_running(&project, agent)
+            && newest_output(&project, &args.of).is_some_and(|(_, newest)| newest == path);
         lines = output.read_new().map(read).map_err(no_output(&path))?;
         if !running {
             lines.extend(read(output.finish()));
@@ -91,16 +99,27 @@ fn other_machine(project: &Project, agent: AgentId) -> Option<String> {
 }
 
 /// Why there is nothing to show: prompts and outputs stay on the machine of the session.
-fn nothing_to_show(agent: AgentId, machine: Option<String>) -> CommandError {
+fn nothing_to_show(of: &OutputOf, machine: Option<String>) -> CommandError {
+    let (name, whose) = match of {
+        OutputOf::Agent(agent) => (agent.to_string(), format!("of {agent}")),
+        OutputOf::Task(task) => (task.to_string(), format!("on {task}")),
+    };
     match machine {
         Some(machine) => {
-            let message = format!("{agent} runs on {machine}; its output stays there");
-            CommandError::refused("no_output", message).hint(format!("on {machine}: liza tail {agent}"))
+            let message = format!("the last session {whose} ran on {machine}; its output stays there");
+            CommandError::refused("no_output", message).hint(format!("on {machine}: liza tail {name}"))
         }
         None => {
-            let message = format!("no session of {agent} has printed anything yet");
-            CommandError::refused("no_output", message).hint("liza status lists the agents")
+            let message = format!("no session {whose} has printed anything yet");
+            CommandError::refused("no_output", message).hint("liza status lists the agents and the tasks")
         }
+    }
+}
+
+fn output_of(text: &str) -> Result<OutputOf, IdError> {
+    match text.parse() {
+        Ok(agent) => Ok(OutputOf::Agent(agent)),
+        Err(_) => text.parse().map(OutputOf::Task),
     }
 }
 

@@ -27,7 +27,8 @@ pub(crate) fn says_yes(context: &Context, question: &str) -> bool {
 /// # Errors
 /// When the person does not say yes.
 pub(crate) fn confirm_end(context: &Context, yes: bool, what: &str) -> Result<(), CommandError> {
-    if yes || !at_terminal(context) || says_yes(context, &format!("{what} This cannot be undone. Continue?")) {
+    if yes || !at_terminal(context) || says_yes(context, &format!("{what} This cannot be undone. Continue?"))
+    {
         return Ok(());
     }
     Err(CommandError::refused("not_confirmed", "nothing was ended")

@@ -123,7 +123,7 @@ impl EventPrinter {
 
     fn keep(&self, level: MessageLevel, text: &str) {
         if self.live_screen {
-            let line = |text: &str| TeamMessage { agent: None, text: text.trim().to_owned(), level };
+            let line = |text: &str| TeamMessage::of_team(level, text.trim());
             let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
             covered.extend(text.lines().map(line));
         }

@@ -20,7 +20,7 @@ impl Painter<'_> {
     pub(super) fn board(&self, buffer: &mut Buffer, area: Rect) {
         let area = self.next(buffer, area);
         if area.width < WIDE {
-            let needs = self.needs_height(area.width, area.height / 3);
+            let needs = self.needs_height(area.width, area.height / 3, 0);
             let rest = area.height - needs;
             let agents = self.agents_height(rest / 3);
             let log = self.log_height(rest, agents);
@@ -33,7 +33,9 @@ impl Painter<'_> {
         }
         let left = Rect { width: area.width * 11 / 20, ..area };
         let right = Rect { x: area.x + left.width + 1, width: area.width - left.width - 1, ..area };
-        let needs = self.needs_height(left.width, area.height / 2);
+        let tasks = u16::try_from(self.task_rows().len()).unwrap_or(u16::MAX).max(1).saturating_add(1);
+        let spare = area.height.saturating_sub(tasks);
+        let needs = self.needs_height(left.width, area.height / 2, spare);
         let [needs, tasks, ..] = stack(left, [needs, area.height - needs, 0, 0]);
         let agents = self.agents_height_with_activity(right.width, area.height / 2);
         let [agents, log, ..] = stack(right, [agents, area.height - agents, 0, 0]);
@@ -67,13 +69,14 @@ impl Painter<'_> {
         Rect { y: area.y + 1, height: area.height - 1, ..area }
     }
 
-    /// As many rows as its lines need; more if it has the keys.
-    fn needs_height(&self, columns: u16, at_most: u16) -> u16 {
+    /// As many rows as its lines need; more if it has the keys, or if other panels leave rows to spare.
+    fn needs_height(&self, columns: u16, at_most: u16, spare: u16) -> u16 {
         if self.model.needs().is_empty() {
             return 0;
         }
-        let lines = self.need_lines(columns).0.len();
         let at_most = if self.model.panel == Panel::NeedsYou { at_most + at_most / 2 } else { at_most };
+        let at_most = at_most.max(spare);
+        let lines = self.need_lines(columns, usize::from(at_most.saturating_sub(1))).0.len();
         u16::try_from(lines + 1).unwrap_or(at_most).min(at_most.max(3))
     }
 

@@ -4,7 +4,7 @@ use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, Liveness, TaskPhase, TaskView};
 use liza_core::watch::words::{
-    PHASES, agent_activity, agent_doing, agent_sign, ended_counts, lease_left, task_facts, used,
+    PHASES, again, agent_activity, agent_doing, agent_sign, ended_counts, lease_left, task_facts, used,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -44,8 +44,8 @@ impl Painter<'_> {
         let focused = self.model.panel == Panel::NeedsYou;
         let detail = self.model.needs().len().to_string();
         put(buffer, row(area, 0), &self.heading("NEEDS YOU", &detail, focused, area.width));
-        let (lines, selected) = self.need_lines(area.width);
         let height = usize::from(area.height - 1);
+        let (lines, selected) = self.need_lines(area.width, height);
         let first = window(selected + height / 3, lines.len(), height);
         for (at, line) in lines.iter().skip(first).take(height).enumerate() {
             let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
@@ -54,17 +54,22 @@ impl Painter<'_> {
         }
     }
 
-    /// One line for each decision, all of the selected one; and the line of that.
-    pub(super) fn need_lines(&self, columns: u16) -> (Vec<Line<'static>>, usize) {
-        let (mut lines, mut selected) = (Vec::new(), 0);
-        for (at, need) in self.model.needs().iter().enumerate() {
-            let chosen = at == self.model.need;
-            if chosen {
-                selected = lines.len();
+    /// All lines of each decision if that many rows are enough, else one line each, and all of the selected one; and the
+    /// line of that.
+    pub(super) fn need_lines(&self, columns: u16, rows: usize) -> (Vec<Line<'static>>, usize) {
+        let lines = |unfolded: bool| {
+            let (mut lines, mut selected) = (Vec::new(), 0);
+            for (at, need) in self.model.needs().iter().enumerate() {
+                let chosen = at == self.model.need;
+                if chosen {
+                    selected = lines.len();
+                }
+                lines.extend(self.need(need, chosen || unfolded, usize::from(columns)));
             }
-            lines.extend(self.need(need, chosen, usize::from(columns)));
-        }
-        (lines, selected)
+            (lines, selected)
+        };
+        let all = lines(true);
+        if all.0.len() <= rows { all } else { lines(false) }
     }
 
     fn need(&self, need: &NeedsYou, whole: bool, columns: usize) -> Vec<Line<'static>> {
@@ -174,7 +179,12 @@ impl Painter<'_> {
     fn first_step(&self) -> String {
         match self.model.next_steps().first() {
             Some((text, command)) => format!(" {text} {command}"),
-            None if self.model.view.is_some() => " No tasks yet; the planner is planning.".to_owned(),
+            None if self.model.view.is_some() => {
+                match self.model.agents().iter().find_map(|agent| agent.retry) {
+                    Some(retry) => format!(" No tasks yet; planning failed, again {}.", again(retry)),
+                    None => " No tasks yet; the planner is planning.".to_owned(),
+                }
+            }
             None => String::new(),
         }
     }
@@ -215,9 +225,20 @@ impl Painter<'_> {
         put(buffer, row(area, 0), &self.heading("AGENTS", &detail, focused, area.width));
         let height = usize::from(area.height - 1);
         let rows_each = if area.width < ACTIVITY_BESIDE && height >= agents.len() * 2 { 2 } else { 1 };
-        let first = window(self.model.agent, agents.len(), height / rows_each);
+        // The last row says how many are hidden.
+        let fitting = height / rows_each;
+        let shown = if agents.len() > fitting && fitting > 1 { fitting - 1 } else { fitting };
+        let first = window(self.model.agent, agents.len(), shown);
+        if shown < fitting {
+            let text = format!("    … {} more", agents.len() - shown);
+            put(
+                buffer,
+                row(area, u16::try_from(height).unwrap_or(u16::MAX)),
+                &Line::styled(text, self.theme.dim),
+            );
+        }
         let name = agents.iter().map(|agent| width(&agent.id.to_string())).max().unwrap_or(0).min(NAME);
-        for (at, agent) in agents.iter().enumerate().skip(first).take(height / rows_each) {
+        for (at, agent) in agents.iter().enumerate().skip(first).take(shown) {
             let place = |more: usize| {
                 row(area, u16::try_from((at - first) * rows_each + 1 + more).unwrap_or(u16::MAX))
             };

@@ -3,7 +3,7 @@
 use liza_core::model::{Revision, Status};
 use liza_core::watch::action::Action;
 use liza_core::watch::alarms::VisionGap;
-use liza_core::watch::needs_you::{NeedKind, NeedsYou};
+use liza_core::watch::needs_you::NeedKind;
 use liza_core::watch::view::{AgentView, TaskView};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -11,42 +11,6 @@ use super::*;
 use crate::tui::CommandResult;
 use crate::tui::model::{ActionNotice, Effect, Panel};
 use crate::tui::page::PageSource;
-
-fn busy() -> Model {
-    let mut model = model_of(BUSY, &observations(), (80, 24));
-    model.panel = Panel::Tasks;
-    model
-}
-
-fn press(model: &mut Model, code: KeyCode) -> Vec<Effect> {
-    update(model, Event::Key(KeyEvent::from(code)), &dark())
-}
-
-/// Presses keys as a person types them; `\n` is Enter, `\t` is Tab.
-fn type_in(model: &mut Model, keys: &str) -> Vec<Effect> {
-    let code = |c: char| match c {
-        '\n' => KeyCode::Enter,
-        '\t' => KeyCode::Tab,
-        c => KeyCode::Char(c),
-    };
-    keys.chars().flat_map(|c| press(model, code(c))).collect()
-}
-
-fn ctrl_c(model: &mut Model) -> Vec<Effect> {
-    update(model, Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), &dark())
-}
-
-fn commands(effects: &[Effect]) -> Vec<String> {
-    let command = |effect: &Effect| match effect {
-        Effect::Execute(words) => Some(words.join(" ")),
-        Effect::Load(_) | Effect::StopTeam | Effect::Quit => None,
-    };
-    effects.iter().filter_map(command).collect()
-}
-
-fn select(model: &mut Model, task: &str) {
-    model.task = model.tasks().iter().position(|view| view.id.as_str() == task).unwrap();
-}
 
 /// Covers: UI-01
 #[test]
@@ -291,13 +255,13 @@ fn a_task_opens_with_history_diff_prompt_and_output() {
     assert_eq!(words(&type_in(&mut model, "\n")), "show retry-users");
     assert_eq!(words(&type_in(&mut model, "2")), "diff retry-users");
     assert!(words(&type_in(&mut model, "\t")).starts_with("prompt None"));
-    assert_eq!(words(&type_in(&mut model, "4")), "tail coder-1 --no-follow --last 2000");
+    assert_eq!(words(&type_in(&mut model, "4")), "tail retry-users --no-follow --last 2000");
     // Actions are about the open task.
     assert_eq!(commands(&type_in(&mut model, "ayes\n")), ["answer retry-users yes"]);
     press(&mut model, KeyCode::Esc);
     assert!(model.page.is_none());
     model.panel = Panel::Agents;
-    assert_eq!(words(&type_in(&mut model, "\n")), "tail planner-1 --no-follow --last 2000");
+    assert_eq!(words(&type_in(&mut model, "\n")), "tail coder-1 --no-follow --last 2000");
 }
 
 /// Covers: UI-01
@@ -392,7 +356,8 @@ fn the_log_keeps_its_place_while_a_person_reads_it() {
     model.panel = Panel::Log;
     press(&mut model, KeyCode::Up);
     assert_eq!(model.log_back, 1);
-    let line = LogLine { time: now(), who: "x".to_owned(), text: "new".to_owned(), is_alert: false };
+    let line =
+        LogLine { time: now(), who: "x".to_owned(), text: "new".to_owned(), is_alert: false, earlier: false };
     update(&mut model, Event::Log(vec![line]), &dark());
     assert_eq!(model.log_back, 2);
     press(&mut model, KeyCode::End);
@@ -466,54 +431,4 @@ fn the_agent_that_is_stopped_is_the_one_that_was_shown_when_the_key_was_pressed(
     // Another one takes the name while the person decides.
     update(&mut model, Event::View(of(34)), &dark());
     assert_eq!(commands(&type_in(&mut model, "y")), ["deregister coder-1 --if-generation 12"]);
-}
-
-/// Covers: UI-01, UI-03
-#[test]
-fn a_new_view_keeps_the_selected_decision_among_similar_ones() {
-    let mut model = model_of(FIRE, &paused(), (80, 24));
-    let mut view = (*model.view.clone().unwrap()).clone();
-    let discovery = |number: usize| {
-        let text = format!("disc-{number} (high): found");
-        let (kind, command) = (NeedKind::Discovery, format!("liza dismiss disc-{number}"));
-        NeedsYou { kind, text, command, ..view.needs_you[0].clone() }
-    };
-    view.needs_you = (1..=3).map(discovery).collect();
-    update(&mut model, Event::View(Arc::new(view.clone())), &dark());
-    press(&mut model, KeyCode::End);
-    // Its age is part of a text, and the first one was answered.
-    view.needs_you[2].text = "disc-3 (high): found 1s ago".to_owned();
-    update(&mut model, Event::View(Arc::new(view.clone())), &dark());
-    assert_eq!(model.need, 2);
-    view.needs_you.remove(0);
-    update(&mut model, Event::View(Arc::new(view)), &dark());
-    assert_eq!(commands(&type_in(&mut model, "\ny")), ["dismiss disc-3"]);
-}
-
-/// Covers: UI-01, UI-03
-#[test]
-fn a_shared_file_is_accepted_only_where_the_person_sees_it() {
-    let mut model = model_of(FIRE, &paused(), (80, 24));
-    let mut view = (*model.view.clone().unwrap()).clone();
-    view.needs_you[model.need].command = "liza config --trust".to_owned();
-    update(&mut model, Event::View(Arc::new(view)), &dark());
-    assert_eq!(type_in(&mut model, "\n"), []);
-    assert!(picture(&model).contains("in another terminal: liza config --trust"), "{}", picture(&model));
-}
-
-/// Covers: UI-01
-#[test]
-fn a_dialog_quotes_only_what_it_is_about() {
-    let mut model = model_of(FIRE, &Observations::default(), (80, 24));
-    model.panel = Panel::NeedsYou;
-    model.need = model.needs().iter().position(|need| need.task.is_some()).unwrap();
-    let text = crate::columns::cut(&model.needs()[model.need].text, 40);
-    for key in ["X", "c"] {
-        type_in(&mut model, key);
-        let shown = picture(&model);
-        let dialog = shown.lines().skip_while(|line| !line.contains("───") || !(line.contains("Abort") || line.contains("Checkpoint")));
-        let dialog: Vec<&str> = dialog.collect();
-        assert!(!dialog.is_empty() && !dialog.join("\n").contains(text.trim_end_matches('…')), "{shown}");
-        press(&mut model, KeyCode::Esc);
-    }
 }

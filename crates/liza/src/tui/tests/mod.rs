@@ -1,5 +1,6 @@
 //! The screen on a test backend, and its keys, without a terminal.
 
+mod board;
 mod keys;
 mod pictures;
 
@@ -11,13 +12,14 @@ use liza_core::watch::view::{View, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::local_time::LocalTime;
 use crate::project::Project;
 
 use super::ScreenMode;
 use super::draw::{Painter, draw};
-use super::model::{Event, LogLine, Model};
+use super::model::{Effect, Event, LogLine, Model, Panel};
 use super::theme::{Theme, ThemeName};
 use super::update::update;
 
@@ -80,6 +82,7 @@ fn model_of(board: &str, seen: &Observations, size: (u16, u16)) -> Model {
         who: who.to_owned(),
         text: text.to_owned(),
         is_alert,
+        earlier: false,
     };
     let lines = vec![
         line(300, "planner-1", "tasks_finalized retry-core, retry-users, retry-orders", false),
@@ -115,4 +118,40 @@ fn picture(model: &Model) -> String {
         text.trim_end().to_owned()
     });
     rows.collect::<Vec<_>>().join("\n")
+}
+
+fn busy() -> Model {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    model.panel = Panel::Tasks;
+    model
+}
+
+fn press(model: &mut Model, code: KeyCode) -> Vec<Effect> {
+    update(model, Event::Key(KeyEvent::from(code)), &dark())
+}
+
+/// Presses keys as a person types them; `\n` is Enter, `\t` is Tab.
+fn type_in(model: &mut Model, keys: &str) -> Vec<Effect> {
+    let code = |c: char| match c {
+        '\n' => KeyCode::Enter,
+        '\t' => KeyCode::Tab,
+        c => KeyCode::Char(c),
+    };
+    keys.chars().flat_map(|c| press(model, code(c))).collect()
+}
+
+fn ctrl_c(model: &mut Model) -> Vec<Effect> {
+    update(model, Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), &dark())
+}
+
+fn commands(effects: &[Effect]) -> Vec<String> {
+    let command = |effect: &Effect| match effect {
+        Effect::Execute(words) => Some(words.join(" ")),
+        Effect::Load(_) | Effect::StopTeam | Effect::Quit => None,
+    };
+    effects.iter().filter_map(command).collect()
+}
+
+fn select(model: &mut Model, task: &str) {
+    model.task = model.tasks().iter().position(|view| view.id.as_str() == task).unwrap();
 }

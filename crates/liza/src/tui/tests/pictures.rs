@@ -101,7 +101,8 @@ fn nothing_that_agents_write_reaches_the_terminal_as_control() {
         activity.last_action = Some(evil.to_owned());
     }
     let mut model = model_of(&board, &seen, (120, 40));
-    let line = LogLine { time: now(), who: evil.to_owned(), text: evil.to_owned(), is_alert: false };
+    let line =
+        LogLine { time: now(), who: evil.to_owned(), text: evil.to_owned(), is_alert: false, earlier: false };
     update(&mut model, Event::Log(vec![line]), &dark());
     for at in 0..model.needs().len() {
         model.need = at;

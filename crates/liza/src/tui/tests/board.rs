@@ -1,0 +1,139 @@
+//! What the board shows and keeps when the team changes, and what its pages and dialogs are about.
+
+use liza_core::watch::needs_you::{NeedKind, NeedsYou};
+use liza_core::watch::view::AgentView;
+use ratatui::crossterm::event::KeyCode;
+
+use super::*;
+use crate::tui::model::{Effect, Panel};
+use crate::tui::page::PageSource;
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_new_view_keeps_the_selected_decision_among_similar_ones() {
+    let mut model = model_of(FIRE, &paused(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    let discovery = |number: usize| {
+        let text = format!("disc-{number} (high): found");
+        let (kind, command) = (NeedKind::Discovery, format!("liza dismiss disc-{number}"));
+        NeedsYou { kind, text, command, ..view.needs_you[0].clone() }
+    };
+    view.needs_you = (1..=3).map(discovery).collect();
+    update(&mut model, Event::View(Arc::new(view.clone())), &dark());
+    press(&mut model, KeyCode::End);
+    // Its age is part of a text, and the first one was answered.
+    view.needs_you[2].text = "disc-3 (high): found 1s ago".to_owned();
+    update(&mut model, Event::View(Arc::new(view.clone())), &dark());
+    assert_eq!(model.need, 2);
+    view.needs_you.remove(0);
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert_eq!(commands(&type_in(&mut model, "\ny")), ["dismiss disc-3"]);
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_shared_file_is_accepted_only_where_the_person_sees_it() {
+    let mut model = model_of(FIRE, &paused(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    view.needs_you[model.need].command = "liza config --trust".to_owned();
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert_eq!(type_in(&mut model, "\n"), []);
+    assert!(picture(&model).contains("in another terminal: liza config --trust"), "{}", picture(&model));
+}
+
+/// Covers: UI-01
+#[test]
+fn a_dialog_quotes_only_what_it_is_about() {
+    let mut model = model_of(FIRE, &Observations::default(), (80, 24));
+    model.panel = Panel::NeedsYou;
+    model.need = model.needs().iter().position(|need| need.task.is_some()).unwrap();
+    let text = crate::columns::cut(&model.needs()[model.need].text, 40);
+    for key in ["X", "c"] {
+        type_in(&mut model, key);
+        let shown = picture(&model);
+        let dialog = shown.lines().skip_while(|line| {
+            !line.contains("───") || !(line.contains("Abort") || line.contains("Checkpoint"))
+        });
+        let dialog: Vec<&str> = dialog.collect();
+        assert!(!dialog.is_empty() && !dialog.join("\n").contains(text.trim_end_matches('…')), "{shown}");
+        press(&mut model, KeyCode::Esc);
+    }
+}
+
+/// Covers: UI-01
+#[test]
+fn the_page_of_a_task_shows_the_output_of_that_task() {
+    let mut model = busy();
+    for task in ["retry-users", "retry-core"] {
+        select(&mut model, task);
+        type_in(&mut model, "\n");
+        let effects = type_in(&mut model, "4");
+        let words = ["tail", task, "--no-follow", "--last", "2000"].map(str::to_owned).to_vec();
+        assert_eq!(effects, [Effect::Load(PageSource::Command(words))], "{task}");
+        press(&mut model, KeyCode::Esc);
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn what_needs_the_person_gets_the_keys_unless_the_person_has_used_them() {
+    let quiet = |model: &Model| {
+        let mut view = (*model.view.clone().unwrap()).clone();
+        view.needs_you.clear();
+        Event::View(Arc::new(view))
+    };
+    for (key, panel) in [(None, Panel::NeedsYou), (Some(KeyCode::Tab), Panel::Agents)] {
+        let mut model = model_of(FIRE, &paused(), (80, 24));
+        let with_needs = Event::View(model.view.clone().unwrap());
+        let event = quiet(&model);
+        update(&mut model, event, &dark());
+        assert_eq!(model.panel, Panel::Tasks);
+        if let Some(key) = key {
+            press(&mut model, key);
+        }
+        update(&mut model, with_needs, &dark());
+        assert_eq!(model.panel, panel, "{key:?}");
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn agents_in_a_session_come_first_and_hidden_ones_are_counted() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    let idle = view.agents.iter().find(|agent| !agent.status.is_in_session()).unwrap().clone();
+    let more =
+        (3..12).map(|number| AgentView { id: format!("coder-{number}").parse().unwrap(), ..idle.clone() });
+    view.agents = more.chain(view.agents.clone()).collect();
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert!(model.agents()[0].status.is_in_session() && model.agents()[1].status.is_in_session());
+    let shown = picture(&model);
+    assert!(shown.contains("code-reviewer-1") && shown.contains(" more"), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn every_decision_is_unfolded_while_there_is_room() {
+    let commands = |model: &Model| picture(model).matches("→ liza").count();
+    let model = model_of(FIRE, &paused(), (140, 90));
+    assert_eq!(commands(&model), model.needs().len(), "{}", picture(&model));
+    let model = model_of(FIRE, &paused(), (80, 24));
+    assert_eq!(commands(&model), 1, "{}", picture(&model));
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_message_that_comes_late_is_shown_where_it_happened() {
+    let mut model = busy();
+    let line = |age: u64, text: &str, earlier: bool| LogLine {
+        time: now() - Seconds(age),
+        who: "coder-1".to_owned(),
+        text: text.to_owned(),
+        is_alert: false,
+        earlier,
+    };
+    update(&mut model, Event::Log(vec![line(10, "effect", false)]), &dark());
+    update(&mut model, Event::Log(vec![line(10, "cause", true), line(20, "before", true)]), &dark());
+    let texts: Vec<&str> = model.log.iter().rev().take(3).map(|line| line.text.as_str()).collect();
+    assert_eq!(texts, ["effect", "cause", "before"]);
+}
