@@ -16,6 +16,9 @@ use crate::random_text::random_hex;
 /// The longest path of the place for such a folder: systems allow 104 bytes for the path of a socket.
 const PLACE_MAX: usize = 60;
 
+/// Every session can write there.
+const SHARED_MEMORY: &str = "/dev/shm";
+
 /// How often a folder is made again because another process has removed it before it was locked.
 const ATTEMPTS: u32 = 5;
 
@@ -58,7 +61,11 @@ impl SocketFolder {
     pub(crate) fn create(usage: SocketUse, runtime: Option<&Path>, temporary: &Path) -> io::Result<Self> {
         let places = runtime.into_iter().chain([temporary, Path::new("/tmp")]);
         let mut failed = io::Error::from(io::ErrorKind::NotFound);
-        for place in places.filter(|place| place.is_absolute() && place.as_os_str().len() <= PLACE_MAX) {
+        let is_usable = |place: &&Path| {
+            let is_shared = place.starts_with(SHARED_MEMORY);
+            place.is_absolute() && place.as_os_str().len() <= PLACE_MAX && !is_shared
+        };
+        for place in places.filter(is_usable) {
             remove_abandoned(usage, place, rustix::process::geteuid().as_raw());
             for _ in 0..ATTEMPTS {
                 match Self::create_in(usage, place) {
@@ -80,6 +87,11 @@ impl SocketFolder {
             return Err(io::ErrorKind::NotFound.into());
         }
         Ok(Self { path, _lock: lock, sockets: AtomicU32::default() })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The path of a new socket.
@@ -146,6 +158,10 @@ mod tests {
     #[test]
     fn the_folder_is_private_short_and_removed() {
         let place = tempfile::tempdir().unwrap();
+        let shared =
+            SocketFolder::create(SocketUse::Channel, Some(Path::new("/dev/shm")), place.path()).unwrap();
+        assert!(shared.path().starts_with(place.path()), "sessions write to /dev/shm");
+        drop(shared);
         let long = place.path().join("x".repeat(PLACE_MAX));
         fs::create_dir(&long).unwrap();
         let folder = SocketFolder::create(SocketUse::Channel, Some(&long), place.path()).unwrap();

@@ -131,8 +131,43 @@ fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
             // A home folder that is a repository, as some people keep their settings.
             left_out.add(look, &home.join(".git"), IN_GIT);
         }
+        if around.config.sandbox_read == SandboxRead::Home && home.parent().is_some() {
+            other_projects(home, look).iter().for_each(|folder| left_out.add_path(look, folder));
+        }
     }
     left_out
+}
+
+/// How deep below the home folder other projects are looked for, and in how many folders: a session waits for its plan.
+const PROJECT_DEPTH: usize = 4;
+const PROJECT_FOLDERS: usize = 4000;
+
+/// The `.liza` of other projects below a folder, the nearest first: they contain logins and prompts.
+fn other_projects(home: &Path, look: &dyn Look) -> Vec<PathBuf> {
+    let (mut found, mut looked) = (Vec::new(), 0);
+    let mut level = vec![home.to_owned()];
+    for _ in 0..PROJECT_DEPTH {
+        let mut next = Vec::new();
+        for folder in level {
+            looked += 1;
+            if looked > PROJECT_FOLDERS {
+                return found;
+            }
+            for entry in look.folders(&folder) {
+                let name = entry.file_name().unwrap_or_default().to_string_lossy();
+                if name == ".liza" {
+                    // The one in the home folder usually contains contracts, which agent programs read.
+                    let is_project = folder != home
+                        || look.entries(&entry).iter().any(|file| file.ends_with("state.yaml"));
+                    found.extend(is_project.then_some(entry));
+                } else if !name.starts_with('.') && name != "node_modules" && name != "target" {
+                    next.push(entry);
+                }
+            }
+        }
+        level = next;
+    }
+    found
 }
 
 /// The repositories of submodules, which can contain others.
@@ -288,6 +323,27 @@ mod tests {
             assert!(!has(read, path), "{path} in {read:#?}");
         }
         assert!(plan.not_read.contains(&"/home/a/.ssh".into()));
+    }
+
+    /// Covers: IS-14
+    #[test]
+    fn what_other_projects_have_in_their_folders_of_liza_is_left_out() {
+        let look = disk()
+            .with("/home/a", &[".ssh", ".gitconfig", ".liza", "project", "src"])
+            .with("/home/a/.liza", &["CORE.md"])
+            .with("/home/a/src", &["other", ".hidden"])
+            .with("/home/a/src/other", &[".liza", "lib.rs"])
+            .with("/home/a/src/other/.liza", &["clients"]);
+        let plan = plan_with(&Config::default(), &look);
+        assert!(
+            has(&plan.grants.read, "/home/a/src/other/lib.rs")
+                && has(&plan.grants.read, "/home/a/src/.hidden")
+        );
+        assert!(!has(&plan.grants.read, "/home/a/src/other/.liza/clients"), "{:#?}", plan.grants.read);
+        assert!(plan.not_read.contains(&"/home/a/src/other/.liza".into()));
+        assert!(has(&plan.grants.read, "/home/a/.liza/CORE.md"), "contracts");
+        let strict = Config { sandbox_read: SandboxRead::Strict, ..Config::default() };
+        assert!(!plan_with(&strict, &look).not_read.contains(&"/home/a/src/other/.liza".into()));
     }
 
     /// Covers: IS-03

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub(crate) trait Look {
     /// The files and folders in a folder; no links.
     fn entries(&self, folder: &Path) -> Vec<PathBuf>;
+    /// The folders among them.
+    fn folders(&self, folder: &Path) -> Vec<PathBuf>;
     /// Where a path really leads to, if it exists.
     fn real(&self, path: &Path) -> Option<PathBuf>;
     /// The text of a small file.
@@ -24,6 +26,12 @@ impl Look for DiskLook {
         // A link could lead to what is left out; what it leads to is granted by its own name, or not at all.
         let no_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
         entries.filter(no_link).map(|entry| entry.path()).collect()
+    }
+
+    fn folders(&self, folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        entries.filter(is_folder).map(|entry| entry.path()).collect()
     }
 
     fn real(&self, path: &Path) -> Option<PathBuf> {
@@ -131,6 +139,10 @@ pub(super) mod tests {
     impl Look for FakeLook {
         fn entries(&self, folder: &Path) -> Vec<PathBuf> {
             self.folders.get(folder).into_iter().flatten().map(|name| folder.join(name)).collect()
+        }
+
+        fn folders(&self, folder: &Path) -> Vec<PathBuf> {
+            self.entries(folder).into_iter().filter(|entry| self.folders.contains_key(entry)).collect()
         }
 
         fn real(&self, path: &Path) -> Option<PathBuf> {

@@ -18,7 +18,7 @@ use super::descriptor::{ReceivedListener, learn_sender, receive_listener};
 use super::level::Level;
 use super::plan::Plan;
 use super::stage::{StageInput, StageOrder, StageReport};
-use super::system_folders::{HOST_SERVICES, USER_SERVICES};
+use super::system_folders::{HOST_SERVICES, SHARED_MEMORY, USER_SERVICES};
 
 /// For programs without a channel.
 pub(super) const NO_SPEAKER: SpeakerRule = |_, _| Err(Silenced::UnderTest);
@@ -150,7 +150,9 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let grants = &plan.grants;
     let hosts = HOST_SERVICES.iter().filter(|_| grants.network.is_none());
     let harmless = USER_SERVICES.iter().chain(hosts).map(PathBuf::from);
-    let allowed = grants.write.iter().chain(&grants.sockets).cloned().chain(harmless);
+    // What other programs of the person have in the shared folder is not the session's own.
+    let own = grants.write.iter().filter(|path| path.as_path() != Path::new(SHARED_MEMORY));
+    let allowed = own.chain(&grants.sockets).cloned().chain(harmless);
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
@@ -229,9 +231,11 @@ mod tests {
     #[test]
     fn a_session_that_reaches_only_its_model_asks_no_one_for_names_of_hosts() {
         let mut plan = Plan::default();
+        plan.grants.write = vec!["/p/.worktrees/t1".into(), SHARED_MEMORY.into()];
         let allows =
             |plan: &Plan, path: &str| policy(plan, NO_SPEAKER).allowed.contains(&PathBuf::from(path));
         assert!(allows(&plan, "/run/nscd/socket") && allows(&plan, "/run/systemd/userdb"));
+        assert!(allows(&plan, "/p/.worktrees/t1") && !allows(&plan, SHARED_MEMORY));
         plan.grants.network = Some(TcpGrants::default());
         assert!(!allows(&plan, "/run/nscd/socket") && allows(&plan, "/run/systemd/userdb"));
     }

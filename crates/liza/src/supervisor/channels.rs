@@ -1,7 +1,7 @@
 //! The channels of a team's sessions: one folder for their sockets, one executor for their commands.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +33,11 @@ impl Channels {
         let folder = SocketFolder::create(SocketUse::Channel, runtime.as_deref(), &std::env::temp_dir())
             .map_err(SupervisorError::io("create a folder for the sockets of sessions"))?;
         Ok(Self { folder: Arc::new(folder), commands })
+    }
+
+    /// The folder of the sockets.
+    pub(super) fn place(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Opens the channel of a session that is about to start.

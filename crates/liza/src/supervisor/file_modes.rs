@@ -1,4 +1,5 @@
-//! The modes of Liza's own files, which a session can change although it cannot write them: compared and repaired.
+//! The modes of Liza's own files and of the folders of the project's repository, which a session can change although it cannot
+//! write them: compared and repaired.
 //!
 //! Landlock does not cover `chmod`. What a person has set before the session is kept.
 
@@ -10,19 +11,25 @@ use std::path::{Path, PathBuf};
 /// The folder whose files are compared too, besides those in `.liza` itself.
 const LOCKS: &str = "agent-locks";
 
-/// The modes of `.liza` and of what is in it.
+/// Below `.git`: the folders whose own folders are compared too. Git replaces files, but never changes the mode of a folder.
+const REPOSITORY: [&str; 3] = ["", "objects", "refs"];
+
+/// The modes of `.liza` and of what is in it, of the folder with the sockets, and of the folders of the repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FileModes(BTreeMap<PathBuf, u32>);
 
 impl FileModes {
     /// Reads them. What cannot be read is left out.
-    pub(super) fn read(folder: &Path) -> Self {
+    pub(super) fn read(folder: &Path, sockets: &Path, git: &Path) -> Self {
         let entries = |folder: &Path| {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
             entries.map(|entry| entry.path()).collect::<Vec<PathBuf>>()
         };
-        let paths =
-            [folder.to_owned()].into_iter().chain(entries(folder)).chain(entries(&folder.join(LOCKS)));
+        let own = [folder, sockets].map(Path::to_owned).into_iter().chain(entries(folder));
+        let own = own.chain(entries(&folder.join(LOCKS))).chain(entries(sockets));
+        let folders = REPOSITORY.iter().flat_map(|name| entries(&git.join(name))).chain([git.to_owned()]);
+        let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+        let paths = own.chain(folders.filter(is_folder));
         Self(
             paths.filter_map(|path| Some((mode_of(&path)?, path))).map(|(mode, path)| (path, mode)).collect(),
         )
@@ -72,8 +79,21 @@ mod tests {
             set(name, mode);
         }
         set("", 0o700);
-        let modes = FileModes::read(&folder);
+        let (sockets, git) = (place.path().join("sockets"), place.path().join(".git"));
+        for made in [sockets.clone(), git.join("refs/heads"), git.join("objects/ab")] {
+            fs::create_dir_all(made).unwrap();
+        }
+        fs::write(git.join("packed-refs"), "").unwrap();
+        fs::set_permissions(&sockets, Permissions::from_mode(0o700)).unwrap();
+        let modes = FileModes::read(&folder, &sockets, &git);
         assert_eq!(modes.repair(), Vec::<PathBuf>::new());
+        let locked = [git.clone(), git.join("objects"), git.join("objects/ab"), git.join("refs"), sockets];
+        for path in locked.iter().rev() {
+            fs::set_permissions(path, Permissions::from_mode(0o000)).unwrap();
+        }
+        assert_eq!(modes.repair(), locked);
+        fs::set_permissions(git.join("packed-refs"), Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(modes.repair(), Vec::<PathBuf>::new(), "git replaces its files");
         set("state.yaml", 0o666);
         set("agent-locks/coder-1", 0o604);
         set("log.yaml", 0o000);

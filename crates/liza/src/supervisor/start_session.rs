@@ -141,7 +141,7 @@ pub(super) fn start(
         Job::Code { task, .. } => project.repo()?.worktree_head(task).ok().flatten(),
         Job::Review { .. } | Job::Plan { .. } => None,
     };
-    let modes = FileModes::read(project.folder());
+    let modes = FileModes::read(project.folder(), identity.channels.place(), project.repo()?.common_dir());
     let (mut session, mut helper) = helper.send(&order, task, state.board.revision)?;
     session.modes = modes;
     (session.triggers, session.head, session.checkout) = (triggers, head, checkout);

@@ -26,9 +26,13 @@ pub(crate) const SERVICES: [&str; 4] = ["tmux", "systemd", "docker", "ssh-agent"
 pub(crate) fn bait(config: &str, scripts: &[(&str, &str)]) -> Bench {
     let bench = Bench::new(config, scripts);
     let home = bench.home().to_owned();
-    for (file, text) in
-        [(".ssh/id_ed25519", "key"), ("yours", "text"), (".claude/settings.json", "{}"), ("evil", EVIL)]
-    {
+    for (file, text) in [
+        (".ssh/id_ed25519", "key"),
+        ("yours", "text"),
+        ("src/other/.liza/clients/login", "key"),
+        (".claude/settings.json", "{}"),
+        ("evil", EVIL),
+    ] {
         fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
         fs::write(home.join(file), text).unwrap();
     }

@@ -89,6 +89,11 @@ const ATTEMPTS: &[Attempt] = &[
         r#"echo x > "$TMPDIR/a" && mv "$TMPDIR/a" "$root/moved""#,
     ),
     attempt("read an ssh key", "Landlock", r#"cat "$HOME/.ssh/id_ed25519""#),
+    attempt(
+        "read logins in another project's `.liza`",
+        "Landlock",
+        r#"cat "$HOME/src/other/.liza/clients/login""#,
+    ),
     attempt("read tokens in the project's remotes", "Landlock", r#"cat "$root/.git/config""#),
     attempt(
         "change the settings of its program for others",
@@ -133,6 +138,11 @@ const ATTEMPTS: &[Attempt] = &[
         "reach a service through a link",
         "helper",
         r#"ln -s "$HOME/service/socket" "$TMPDIR/service" && reach "$TMPDIR/service""#,
+    ),
+    attempt(
+        "reach a service through a hard link",
+        "helper",
+        r#"ln "$HOME/run/docker" "$TMPDIR/hard-service" && reach "$TMPDIR/hard-service""#,
     ),
     // Both programs get their rights from a set-id bit, which has no effect then.
     attempt("leave a job with `at`", "no-new-privileges", r#"! grep -q '^NoNewPrivs:.*1' /proc/self/status"#),
@@ -249,6 +259,10 @@ printf '#!/bin/sh\n"$HOME/evil" hook\nexit 0\n' > ".git/hooks/$hook"; chmod +x "
     plant("open Liza's files to others", "Liza", r#"chmod 755 "$root/.liza""#, |bench| {
         let meta = fs::metadata(bench.project.root.join(".liza")).unwrap();
         meta.permissions().mode() & 0o077 != 0
+    }),
+    plant("lock you out of the project's repository", "Liza", r#"chmod 0 "$root/.git/refs/tags""#, |bench| {
+        let meta = fs::metadata(bench.project.root.join(".git/refs/tags")).unwrap();
+        meta.permissions().mode() & 0o700 != 0o700
     }),
     attempt("change the mode of a file of yours", NO_ONE, r#"chmod 600 "$HOME/yours""#),
     attempt(

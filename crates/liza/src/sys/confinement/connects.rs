@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, connect, connect_unspec, sockopt};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -89,6 +89,10 @@ fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: 
     let own = format!("/proc/self/fd/{}", target.as_raw_fd());
     let place = fs::read_link(&own).map_err(|_| Errno::ACCESS)?;
     policy.judge(thread, &place)?;
+    if fstat(&target)?.st_nlink > 1 {
+        // One of its names is here, others may be anywhere.
+        return Err(Errno::ACCESS);
+    }
     // By the descriptor: nothing can be exchanged between the judgement and the call.
     connect(socket, &SocketAddrUnix::new(own.as_str())?)
 }
