@@ -23,6 +23,29 @@ fn needs_postgres_every_machine_shows_an_archived_task() {
     assert!(error["hint"].as_str().unwrap().contains("liza show old"), "{error}");
 }
 
+/// Covers: MM-03
+#[test]
+fn needs_postgres_every_command_uses_the_time_of_the_database() {
+    for (seconds, name) in [(-600, "behind"), (600, "ahead")] {
+        let server = Server::own("");
+        let home = tempfile::tempdir().unwrap();
+        let (bare, address) = (home.path().join("remote.git"), server.address());
+        let [one, _two] = two_machines(bare.to_str().unwrap(), [&address, &address]);
+        server.sql(&format!(
+            "UPDATE liza.projects SET clock_offset_ms = {seconds} * 1000, clock_ms = clock_ms + ({seconds} - 60) * 1000"
+        ));
+        one.liza(&["config", "lease_duration", "500"]).ok();
+        one.register("coder-1");
+        assert_eq!(one.liza(&["validate"]).ok().trim(), "VALID", "{name}");
+        let status = one.liza(&["status", "--json"]).result();
+        assert_eq!(status["agents"][0]["liveness"], "live", "{name}: {status}");
+        let text = one.liza(&["status"]).ok().to_owned();
+        assert!(!text.contains("LEASE EXPIRED") && !text.contains("gone"), "{name}: {text}");
+        let alerts = one.liza(&["watch", "--once", "--no-desktop"]).ok().to_owned();
+        assert!(!alerts.contains("LEASE EXPIRED") && !alerts.contains("INVALID"), "{name}: {alerts}");
+    }
+}
+
 /// Covers: MM-01, UI-07
 #[test]
 fn needs_postgres_remove_leaves_the_team_to_the_other_machines() {
