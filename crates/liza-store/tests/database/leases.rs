@@ -6,7 +6,7 @@ use liza_store::{Store, StoreError};
 
 use crate::board::{Done, Kind, TestBoard, claim, human, now, register, submit};
 use crate::server::{Server, clock_at};
-use crate::support::{agent, note, task};
+use crate::support::{agent, note, task, wait_until};
 
 /// Lets time pass for this project.
 fn pass(board: &TestBoard, seconds: i64) {
@@ -159,6 +159,38 @@ fn needs_postgres_a_takeover_and_a_renewal_never_both_succeed() {
             []
         );
     }
+}
+
+/// Covers: MM-06
+#[test]
+fn needs_postgres_a_takeover_waits_for_a_renewal_that_has_begun() {
+    let server = Server::own("");
+    let board = TestBoard::at(&server.address(), "waits").with_tasks(&["one"]);
+    let store = board.store();
+    let (first, second) = (register(&store, "coder-1"), register(&store, "coder-2"));
+    claim(&store, &task("one"), "coder-1", first).unwrap();
+    let seconds = lease_length(&store) + 61;
+    server.sql(&format!("UPDATE liza.projects SET clock_offset_ms = {seconds} * 1000"));
+    beat(&store, "coder-2", second).unwrap();
+    let mut renewal = server.connect().unwrap();
+    renewal.batch_execute("BEGIN").unwrap();
+    // As far as a lease of now goes.
+    let renew = format!(
+        "UPDATE liza.heartbeats SET lease_expires = lease_expires + {seconds} WHERE agent = 'coder-1'"
+    );
+    assert_eq!(renewal.execute(&*renew, &[]).unwrap(), 1);
+    let taken = std::thread::scope(|scope| {
+        let taken = scope.spawn(|| take_over(&store, "coder-2", second));
+        let waits = || server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != ["0"];
+        wait_until("the takeover waits", waits);
+        renewal.batch_execute("COMMIT").unwrap();
+        taken.join().unwrap()
+    });
+    assert!(matches!(taken, Err(StoreError::Refused(_))), "{taken:?}");
+    assert_eq!(
+        store.snapshot().unwrap().board.summary(&task("one")).unwrap().assigned_to,
+        Some(agent("coder-1"))
+    );
 }
 
 /// Covers: MM-06

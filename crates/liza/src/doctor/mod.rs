@@ -298,7 +298,12 @@ fn branches(repo: &Repo, folder: &Path, state: &State) -> Vec<Check> {
 /// Whether work can be exchanged through the git remote, if one is set.
 fn remote(project: &Project) -> Option<Check> {
     let exchange = match Exchange::of(project) {
-        Ok(exchange) => exchange?,
+        Ok(Some(exchange)) => exchange,
+        Ok(None) if project.store().is_in_database() => {
+            let found = "the team has a database and no git remote: no other machine gets the work";
+            return Some(warning("remote", found, "liza config remote origin"));
+        }
+        Ok(None) => return None,
         Err(error) => {
             return Some(broken("remote", error.to_string(), "to use another one: liza config remote NAME"));
         }

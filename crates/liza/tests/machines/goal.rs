@@ -75,6 +75,12 @@ fn check_claims(state: &State) {
         }
         let first = owners.get("claimed").copied().unwrap_or_default();
         assert!(first <= 1, "{task} was claimed twice: {owners:?}");
+        let mut owner = None;
+        for event in body.record().events() {
+            let by = event.agent.as_deref().filter(|agent| agent.starts_with("coder-"));
+            owner = if event.is_claim() { by } else { owner };
+            assert!(by.is_none() || by == owner, "{task}: {by:?} worked after {owner:?} had claimed it");
+        }
     }
 }
 
