@@ -205,7 +205,10 @@ impl Context {
             return Ok(session.project.clone());
         }
         let root = Project::find(&self.directory).ok_or_else(|| CommandError::no_project(&self.directory))?;
-        Ok(Project::open(&root)?)
+        let project = Project::open(&root)?;
+        // No agent may run here who would do it.
+        let _ = project.share_stop_files();
+        Ok(project)
     }
 
     /// The same caller without `--if-revision`, for a command that compares by itself.

@@ -291,8 +291,12 @@ fn rejection(output: &GitOutput) -> Option<PushOutcome> {
         return None;
     }
     let said = remote_words(&String::from_utf8_lossy(&output.stderr));
-    let moved = |reason: &&&String| is_one_of(reason, &MOVED);
-    if own.iter().any(|reason| moved(&reason)) && own.iter().all(|reason| moved(&reason)) {
+    let is_moved = match own.is_empty() {
+        // The reason is in the remote's words only, as with a single reference in an atomic push.
+        true => is_one_of(&said, &MOVED),
+        false => own.iter().all(|reason| is_one_of(reason, &MOVED)),
+    };
+    if is_moved {
         return Some(PushOutcome::Moved);
     }
     let reason =

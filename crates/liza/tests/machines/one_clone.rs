@@ -46,6 +46,22 @@ fn needs_postgres_every_command_uses_the_time_of_the_database() {
     }
 }
 
+/// Covers: MM-11
+#[test]
+fn needs_postgres_a_stop_file_stops_all_machines_at_the_next_command_where_no_agent_runs() {
+    let server = Server::own("");
+    let home = tempfile::tempdir().unwrap();
+    let (bare, address) = (home.path().join("remote.git"), server.address());
+    let [one, two] = two_machines(bare.to_str().unwrap(), [&address, &address]);
+    two.write(".liza/PAUSE", "");
+    for machine in [&two, &one] {
+        let status = machine.liza(&["status", "--json"]).result();
+        assert_eq!(status["stopped"][0]["file"], "PAUSE", "{status}");
+    }
+    one.liza(&["resume"]).ok();
+    assert_eq!(two.liza(&["status", "--json"]).result()["stopped"], serde_json::json!([]));
+}
+
 /// Covers: MM-01, UI-07
 #[test]
 fn needs_postgres_remove_leaves_the_team_to_the_other_machines() {
