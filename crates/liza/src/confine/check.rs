@@ -15,6 +15,7 @@ use crate::sys::find_program;
 
 use super::caches::cache_variables;
 use super::plan::Plan;
+use super::repository_guard::RepositoryGuard;
 use super::stage::{StageInput, StageOrder};
 use super::start::{NO_SPEAKER, stage_command};
 
@@ -24,25 +25,38 @@ pub(crate) const PLAN_VARIABLE: &str = "LIZA_PLAN";
 /// Variables that only the session itself needs.
 const OWN_VARIABLES: [&str; 4] = ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_GENERATION", PLAN_VARIABLE];
 
-/// Runs a command; returns its exit code.
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct CheckEnd {
+    /// Its exit code.
+    pub(crate) code: u8,
+    /// What it had changed in the repository of the checkout, and is restored.
+    pub(crate) restored: Vec<PathBuf>,
+}
+
+/// Runs a command.
 ///
 /// # Errors
 ///
 /// When it cannot be started.
-pub(crate) fn run_check(liza: &Path, command: &[OsString]) -> io::Result<u8> {
+pub(crate) fn run_check(liza: &Path, command: &[OsString]) -> io::Result<CheckEnd> {
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
     private::create_folder(&scratch)?;
+    let guard = std::env::current_dir().ok().and_then(|folder| RepositoryGuard::of(&folder));
     let family = match session_plan()? {
         Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
         None => ProcessFamily::spawn(own(Command::new(name).args(arguments), &scratch), false),
     };
     let exit = family.map(|family| wait(&family));
+    // No process of the command is left that could change it again.
+    let restored = guard.map(|guard| guard.restore()).unwrap_or_default();
     let _ = fs::remove_dir_all(&scratch);
-    Ok(match exit? {
+    let code = match exit? {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
         ProgramExit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
-    })
+    };
+    Ok(CheckEnd { code, restored })
 }
 
 /// The plan of the session around; none if it is not confined.

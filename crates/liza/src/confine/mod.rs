@@ -13,13 +13,14 @@ mod level;
 mod plan;
 mod program_run;
 mod readable;
+mod repository_guard;
 mod stage;
 mod start;
 mod system_folders;
 mod wrapper;
 
 pub(crate) use caches::{cache_variables, check_caches, shared_caches};
-pub(crate) use check::{PLAN_VARIABLE, run_check};
+pub(crate) use check::{CheckEnd, PLAN_VARIABLE, run_check};
 pub(crate) use client_folder::ClientFolder;
 pub(crate) use conversations::conversations_of;
 pub(crate) use level::{Level, MODEL_ONLY, record_level, recorded_level};

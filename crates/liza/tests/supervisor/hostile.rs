@@ -192,7 +192,13 @@ n=0; while [ $n -lt 40 ]; do ( "$LIZA" status || echo x >> "$TMPDIR/busy" ) & n=
         proof: Proof::UnderReview,
     },
     Attempt {
-        what: "approve through the reviewer's git, by settings that a test run planted",
+        what: "leave settings for the reviewer's git through its test run",
+        by: "Liza",
+        command: "settings",
+        proof: Proof::UnderReview,
+    },
+    Attempt {
+        what: "approve through a program that the reviewer's git runs",
         by: "channel",
         command: "git",
         proof: Proof::UnderReview,
@@ -388,10 +394,13 @@ cat > planted <<'END_OF_CODE'
 chmod +x planted; mkdir -p "$CACHE"
 "$LIZA" check -- sh -c 'git config core.fsmonitor "$HERE/planted"
 if echo x > "$CACHE/planted"; then echo allowed > said-cache; else echo refused > said-cache; fi'
+if git config core.fsmonitor; then echo allowed > said-settings; else echo refused > said-settings; fi
+# As if the test run had found another way.
+git config core.fsmonitor "$HERE/planted"
 git status > /dev/null; : > ended
 while [ ! -e said-orphan ]; do sleep 0.05; done
 git config --unset core.fsmonitor
-for who in build test git orphan cache; do echo "UNDER REVIEW $who $(cat said-$who)"; done
+for who in build test settings git orphan cache; do echo "UNDER REVIEW $who $(cat said-$who)"; done
 sed 's/^/why: /' why-git why-orphan
 cd .. && rm -rf hostile
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer""#,

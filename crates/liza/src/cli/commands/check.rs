@@ -9,14 +9,15 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use crate::confine::run_check;
+use crate::confine::{CheckEnd, run_check};
 use crate::identity::check_arguments;
 use crate::project::Project;
 
 /// Run a command on code under review, without access to Liza.
 ///
 /// The command and everything that it starts is confined again: it can use this folder and a folder for temporary files, but no command
-/// of Liza, and not the login of your program. Exits as the command does.
+/// of Liza, and not the login of your program. What it changes in the settings of the checkout's repository is restored. Exits as the
+/// command does.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza check -- cargo test
@@ -39,6 +40,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         let error = Command::new(&context.program).args(check_arguments(&root)).args(&args.command).exec();
         return Err(failed(error));
     }
-    let code = run_check(&context.program, &args.command).map_err(failed)?;
+    let CheckEnd { code, restored } = run_check(&context.program, &args.command).map_err(failed)?;
+    for path in restored {
+        context.screen.note(&format!("liza: the command changed {}; restored", path.display()));
+    }
     Ok(Reply::already_written().exit(Exit::Session(code)))
 }
