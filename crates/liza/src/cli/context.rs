@@ -211,6 +211,11 @@ impl Context {
         Ok(project)
     }
 
+    /// Whether the command comes from a session.
+    pub(crate) fn is_of_session(&self) -> bool {
+        self.on_behalf.is_some()
+    }
+
     /// The same caller without `--if-revision`, for a command that compares by itself.
     pub(crate) fn without_revision(&self) -> Self {
         Self { if_revision: None, ..self.clone() }

@@ -1,10 +1,11 @@
-//! Finds merges in the history: which task each one merged, from the lines at the end of its message.
+//! Reads the history: which task each merge merged, from the lines at the end of its message, and who made a commit.
 //!
 //! Anyone who can push can write such lines, so they only say what to look for; [`Repo::is_merge_of`] checks the rest.
 
-use liza_core::model::{Sha, TaskId};
+use liza_core::model::{AgentId, Sha, TaskId};
 
 use super::error::GitError;
+use super::refs::Branch;
 use super::repo::{Repo, sha};
 
 /// A commit on the first-parent line of a branch.
@@ -31,6 +32,36 @@ impl Repo {
         let text = String::from_utf8_lossy(&output).into_owned();
         Ok(text.split('\0').filter_map(parse).collect())
     }
+}
+
+impl Repo {
+    /// A commit that a branch does not have and that names no agent, neither as its author nor in a line `Liza-Agent`; with
+    /// its author.
+    ///
+    /// # Errors
+    ///
+    /// When the commit does not exist.
+    pub(crate) fn commit_without_agent(
+        &self,
+        branch: &Branch,
+        commit: &Sha,
+    ) -> Result<Option<(Sha, String)>, GitError> {
+        let format = "--format=%H %(trailers:key=Liza-Agent,valueonly,separator=%x2C)%x09%an";
+        let command = self.command("reading authors").args(["log", format, commit.as_str()]);
+        let text = command.args(["--not", &branch.full(), "--"]).read_text()?;
+        let mut found = text.lines().filter_map(|line| {
+            let (head, author) = line.split_once('\t')?;
+            let (commit, agents) = head.split_once(' ')?;
+            Some((sha(commit.as_bytes())?, agents, author))
+        });
+        let foreign = found.find(|(_, agents, author)| !names_agent(agents) && !names_agent(author));
+        Ok(foreign.map(|(commit, _, author)| (commit, author.to_owned())))
+    }
+}
+
+/// Whether a word of a text is the ID of an agent.
+fn names_agent(text: &str) -> bool {
+    text.split(|c: char| c.is_whitespace() || c == ',').any(|word| word.parse::<AgentId>().is_ok())
 }
 
 fn parse(entry: &str) -> Option<BranchStep> {

@@ -29,7 +29,7 @@ pub use lost_merge::{LostMerge, lost_merges, merged_commits};
 pub use recover::recover;
 pub use recovery_report::{Finding, FindingKind, RecoveryReport};
 pub(crate) use remove::{Removal, carry_out_removal, plan_removal};
-pub use review::{claim_review, submit_for_review, submit_verdict, worktree_facts};
+pub use review::{Submitter, claim_review, submit_for_review, submit_verdict, worktree_facts};
 pub(crate) use start_remote::{create_on_remote, try_remote};
 pub use sync::{SyncOutcome, sync};
 pub(crate) use take_work::{generation_of, remove_ended_worktrees};

@@ -3,7 +3,7 @@
 //!
 //! The coder's worktree is never changed.
 
-use liza_core::model::{AgentId, Refusal, Role, Sha, TaskId, TaskStatus};
+use liza_core::model::{AgentCommits, AgentId, Refusal, Role, Sha, TaskId, TaskStatus};
 use liza_core::protocol::{
     ClaimReview, RefundSession, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted,
     TaskReply, Verdict, WorktreeFacts,
@@ -14,6 +14,15 @@ use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::engine::{Engine, EngineError, Exchange, Executed, integration_branch, lock_task};
 use crate::git::{FileChange, WorktreeState};
 
+/// Who submits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Submitter {
+    /// An agent in its session.
+    Session,
+    /// A person who plays an agent.
+    Person,
+}
+
 /// Submits exactly this commit for review.
 ///
 /// # Errors
@@ -22,6 +31,7 @@ pub fn submit_for_review(
     engine: &Engine<'_>,
     task: &TaskId,
     commit: &Sha,
+    submitter: Submitter,
 ) -> Result<Executed<Submitted>, EngineError> {
     let taken = take_work(engine.project(), &engine.read(&[task])?, task)?;
     let Some(_) = taken else {
@@ -31,6 +41,9 @@ pub fn submit_for_review(
     let commit = engine.repo()?.resolve(commit)?;
     refuse_reserved_path(engine, task, &commit)?;
     refuse_unpublished_submodule(engine, task, &commit)?;
+    if submitter == Submitter::Session {
+        refuse_foreign_author(engine, task, &commit)?;
+    }
     let facts = worktree_facts(engine, task)?;
     let command = SubmitForReview { task: task.clone(), commit: commit.clone(), facts };
     let board = engine.read(&[task])?;
@@ -65,6 +78,18 @@ fn refuse_unpublished_submodule(engine: &Engine<'_>, task: &TaskId, commit: &Sha
             let path = path.to_string_lossy().into_owned();
             Err(Refusal::UnpublishedSubmodule { task: task.clone(), path, commit }.into())
         }
+        None => Ok(()),
+    }
+}
+
+/// Refuses work of a session that could be taken for a person's.
+fn refuse_foreign_author(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
+    let board = engine.read(&[task])?;
+    if board.config()?.agent_commits == AgentCommits::Person {
+        return Ok(());
+    }
+    match engine.repo()?.commit_without_agent(&integration_branch(&board)?, commit)? {
+        Some((commit, author)) => Err(Refusal::ForeignAuthor { task: task.clone(), commit, author }.into()),
         None => Ok(()),
     }
 }

@@ -46,3 +46,25 @@ fn nobody_in_a_session_is_the_human_or_another_agent() {
     assert!(answer("foreign").contains("\"ok\":true"), "{} {}", answer("init"), answer("foreign"));
     wait_for("the work is submitted", || (bench.status("t1") == Status::ReadyForReview).then_some(()));
 }
+
+/// Covers: IS-10
+#[test]
+fn a_sessions_commit_that_could_be_a_persons_is_refused() {
+    let forge = r#"
+echo "work" > "$1.txt"; git add .; GIT_AUTHOR_NAME=Ada git commit -qm "as Ada"
+"$LIZA" pre-check "$1" --intent "do it" --validation "cat $1.txt"
+"$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)" 2> "$TMPDIR/said" && exit 1
+git commit -q --amend --reset-author -F "$TMPDIR/said"
+"$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)"
+exit 42"#;
+    let bench = Bench::new("", &[("c", forge)]);
+    bench.project.add_task("t1");
+    let mut program = bench.project.program();
+    program.args(["agent", "coder", "--cli", "c", "--once"]).env("LIZA", env!("CARGO_BIN_EXE_liza"));
+    // The person's own shell says who they are.
+    program.env("GIT_AUTHOR_NAME", "Ada");
+    bench.project.run(&mut program).ok();
+    assert_eq!(bench.project.status("t1"), "READY_FOR_REVIEW");
+    let commit = bench.project.git(&["log", "-1", "--format=%an: %B", "task/t1"]);
+    assert!(commit.starts_with("coder-1 for ") && commit.contains("has \"Ada\" as its author"), "{commit}");
+}

@@ -159,6 +159,10 @@ impl Refusal {
             Refusal::UnpublishedSubmodule { path, .. } => {
                 format!("use a published commit in {path}, or block the task: a person has to publish it")
             }
+            Refusal::ForeignAuthor { commit, .. } => format!(
+                "git rebase --exec \"git commit --amend --no-edit --reset-author\" {}^; for work of a person: git commit --amend --no-edit --trailer Liza-Agent=ID",
+                commit.short()
+            ),
             Refusal::ReservedPath { path, .. } => format!("git rm -r --cached {path}, commit, and submit that commit"),
             Refusal::ReviewTouched { .. } => {
                 "a review must not change files; its checkout was created again, so review it again".into()

@@ -7,7 +7,7 @@ use liza_core::model::{Refusal, Sha, TaskId};
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::lifecycle::submit_for_review;
+use crate::lifecycle::{Submitter, submit_for_review};
 
 /// Submit exactly this commit for review, then end your turn.
 ///
@@ -50,7 +50,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             head.ok_or_else(|| Refusal::WorktreeMissing { task: args.task.clone() })?
         }
     };
-    let done = context.reported(&engine, submit_for_review(&engine, &args.task, &commit))?;
+    let submitter = if context.is_of_session() { Submitter::Session } else { Submitter::Person };
+    let done = context.reported(&engine, submit_for_review(&engine, &args.task, &commit, submitter))?;
     let text = format!(
         "{} is ready for review at {}; end your turn now (with exit code 42 if you can choose one)",
         args.task, done.reply.commit
