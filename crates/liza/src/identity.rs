@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(direct(&line(&[(12, "liza x"), (11, "sh planted")]), Some(10)), silenced, "an orphan");
         assert_eq!(direct(&line(&[(12, "liza x"), client]), None), silenced, "its program is not known");
         assert_eq!(direct(&line(&[(12, "liza x"), (11, "gitea"), client]), Some(10)), Ok(()));
-        let tested = line(&[(12, "liza x"), (11, "liza check --of /p"), client]);
+        let tested = line(&[(12, "liza x"), (11, concat!("liza", " check --of /p")), client]);
         for role in [Role::Coder, Role::CodeReviewer, Role::Planner] {
             assert_eq!(Speakers::of(role).rule()(&tested, Some(10)), Err(Silenced::UnderTest));
         }
