@@ -2,6 +2,8 @@
 //!
 //! Knows no task and no colour. The command line and the terminal screen share it.
 
+use std::collections::BTreeSet;
+
 use liza_core::text::is_unprintable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -90,6 +92,14 @@ fn head(word: &str, columns: usize) -> String {
 pub(crate) fn indent(text: &str, by: usize, columns: usize) -> Vec<String> {
     let lines = wrap(text, columns.saturating_sub(by).max(10));
     lines.into_iter().map(|line| format!("{}{line}", " ".repeat(by))).collect()
+}
+
+/// The columns for a list of names: at most that many, unless two of them would look the same.
+pub(crate) fn name_columns(names: &[&str], at_most: usize) -> usize {
+    let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
+    let shown: BTreeSet<String> = names.iter().map(|name| cut(name, at_most)).collect();
+    let different: BTreeSet<&&str> = names.iter().collect();
+    if shown.len() < different.len() { longest } else { longest.min(at_most) }
 }
 
 /// Names separated by commas.

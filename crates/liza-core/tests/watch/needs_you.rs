@@ -62,7 +62,7 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
     goal.spec_ref = Some("specs/vision.md#goal".to_owned());
     let template =
         "specs/vision.md is still the template: fill it in, or the planner plans from the goal alone";
-    let expected = [(template.to_owned(), "$EDITOR specs/vision.md".to_owned())];
+    let expected = [(template.to_owned(), "${EDITOR:-vi} specs/vision.md".to_owned())];
     assert_eq!(needs(&state, VisionGap::Template), expected);
     assert_eq!(needs(&state, VisionGap::Missing), [], "tasks can do without one");
     state.board.tasks.clear();

@@ -18,7 +18,8 @@ pub(crate) fn find(root: &Path) -> Option<&'static str> {
     };
     if has("Cargo.toml") {
         Some("cargo test")
-    } else if contains("package.json", "\"test\"") {
+    // What npm init writes fails always.
+    } else if contains("package.json", "\"test\"") && !contains("package.json", "no test specified") {
         Some("npm test")
     } else if has("go.mod") {
         Some("go test ./...")
@@ -48,6 +49,7 @@ mod tests {
             ("Cargo.toml", "", Some("cargo test")),
             ("package.json", "{\"scripts\": {\"test\": \"jest\"}}", Some("npm test")),
             ("package.json", "{}", None),
+            ("package.json", r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#, None),
             ("go.mod", "", Some("go test ./...")),
             ("pyproject.toml", "[tool.pytest.ini_options]", Some("pytest")),
             ("Makefile", "all:\n\ttrue\ntest: all\n", Some("make test")),

@@ -101,19 +101,27 @@ pub(crate) fn merge_into_main(
     Ok(FinishOutcome::Merged { head: merge.new, commits })
 }
 
-/// Publishes the result as a branch of a remote.
+/// Publishes the result as a branch of a remote. It is taken only once `record_taken` was called with what is returned.
 ///
 /// # Errors
-/// When the remote refuses it, or the blackboard fails.
+/// When the remote refuses it, or the human may not take it.
 pub(crate) fn publish(
     engine: &Engine<'_>,
     result: &GoalResult,
     (remote, branch): (&Remote, &Branch),
-) -> Result<(), EngineError> {
+) -> Result<Finish, EngineError> {
     let detail = format!("pushed to {} as {branch}", remote.name);
     let finish = Finish { head: result.head.clone(), detail };
     engine.check(engine.project().stop_files(), finish.clone())?;
     engine.repo()?.push(remote, &result.head, branch)?;
+    Ok(finish)
+}
+
+/// Records that the human has taken the result.
+///
+/// # Errors
+/// When the blackboard fails.
+pub(crate) fn record_taken(engine: &Engine<'_>, finish: Finish) -> Result<(), EngineError> {
     engine.execute(finish)?;
     Ok(())
 }

@@ -24,7 +24,7 @@ mod wt_merge;
 pub use adopt_integration::adopt_integration;
 pub use claim_task::{TaskClaim, claim_task};
 pub(crate) use fetch_commits::{fetch_merged, fetch_sent, fetch_submitted};
-pub(crate) use finish::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish};
+pub(crate) use finish::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
 pub use lost_merge::{LostMerge, lost_merges, merged_commits};
 pub use recover::recover;
 pub use recovery_report::{Finding, FindingKind, RecoveryReport};

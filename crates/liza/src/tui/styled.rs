@@ -6,6 +6,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::theme::Theme;
+use crate::columns::width;
 use crate::text::shell_word;
 
 /// How wide a tab is.
@@ -15,6 +16,35 @@ const TAB: &str = "    ";
 pub(super) fn lines(text: &str, theme: &Theme) -> Vec<Line<'static>> {
     let mut style = Style::new();
     text.lines().map(|line| styled_line(line, &mut style, theme)).collect()
+}
+
+/// The lines with those that are too long on several.
+pub(super) fn wrapped(lines: Vec<Line<'static>>, columns: usize) -> Vec<Line<'static>> {
+    lines
+        .into_iter()
+        .flat_map(|line| if line.width() <= columns { vec![line] } else { broken(&line, columns.max(2)) })
+        .collect()
+}
+
+/// A line broken at the edge, so that code and paths keep every character.
+fn broken(line: &Line<'static>, columns: usize) -> Vec<Line<'static>> {
+    let (mut lines, mut spans, mut used) = (Vec::new(), Vec::new(), 0);
+    for span in &line.spans {
+        let mut text = String::new();
+        for c in span.content.chars() {
+            let width = width(c.encode_utf8(&mut [0; 4]));
+            if used + width > columns {
+                spans.push(Span::styled(std::mem::take(&mut text), span.style));
+                lines.push(Line::from(std::mem::take(&mut spans)));
+                used = 0;
+            }
+            text.push(c);
+            used += width;
+        }
+        spans.push(Span::styled(text, span.style));
+    }
+    lines.push(Line::from(spans));
+    lines
 }
 
 fn styled_line(text: &str, style: &mut Style, theme: &Theme) -> Line<'static> {

@@ -35,6 +35,7 @@ pub(super) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effe
             if let Some(page) = &mut model.page {
                 page.loading = false;
                 page.loaded_at = 0;
+                page.lines = page.lines.take().filter(|_| page.source().is_none());
             }
             refresh(model)
         }
@@ -70,9 +71,10 @@ fn refresh(model: &mut Model) -> Vec<Effect> {
 }
 
 fn loaded(model: &mut Model, source: &PageSource, result: &CommandResult, theme: &Theme) {
+    let columns = usize::from(model.size.0);
     let Some(page) = model.page.as_mut().filter(|page| page.source() == Some(source)) else { return };
     page.loading = false;
-    page.lines = Some(styled::lines(&result.text, theme));
+    page.lines = Some(styled::wrapped(styled::lines(&result.text, theme), columns));
 }
 
 /// Shows the result of an action: in the footer if it is one line, else as a page.
@@ -85,6 +87,7 @@ fn executed(model: &mut Model, words: &[String], result: &CommandResult, theme: 
     let first = said.iter().find(|line| !line.trim().is_empty()).cloned().unwrap_or_default();
     let short = said.iter().filter(|line| !line.trim().is_empty()).count() <= 2;
     if result.succeeded && !short {
+        let lines = styled::wrapped(lines, usize::from(model.size.0));
         model.page = Some(Page::of_result(words, lines));
     }
     let text = if result.succeeded { first } else { said.join(" ") };

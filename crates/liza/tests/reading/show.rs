@@ -79,3 +79,29 @@ fn of_two_sessions_in_one_second_the_later_output_is_shown() {
         assert_eq!(project.liza(&["tail", "coder-1", "--no-follow"]).ok(), "new\n", "{new}");
     }
 }
+
+/// Covers: UI-03
+#[test]
+fn a_coder_that_only_asked_has_not_failed() {
+    let project = TestProject::new();
+    project.add_task("one");
+    project.liza_as("coder-1", &["register", "coder-1"]).ok();
+    project.liza_as("coder-1", &["claim-task", "one", "coder-1"]).ok();
+    let words = ["mark-blocked", "one", "--reason", "unclear", "--question", "How often?"];
+    project.liza_as("coder-1", &words).ok();
+    let page = project.liza(&["show", "one"]).ok().to_owned();
+    assert!(page.contains("How often?") && !page.contains("Failed by"), "{page}");
+}
+
+/// Covers: UI-12
+#[test]
+fn a_proposed_task_waits_for_the_person() {
+    let project = TestProject::new();
+    project.set_config("plan_approval", "true");
+    project.liza_as("planner-1", &["register", "planner-1"]).ok();
+    let words = ["add-task", "--id", "one", "--desc", "d", "--spec", "specs/vision.md", "--done", "d"];
+    project.liza_as("planner-1", &[&words[..], &["--scope", "s", "--draft"]].concat()).ok();
+    project.liza_as("planner-1", &["finalize", "one"]).ok();
+    let page = project.liza(&["show", "one"]).ok().to_owned();
+    assert!(page.contains("you approve it") && !page.contains("the planner finalizes it"), "{page}");
+}

@@ -36,7 +36,7 @@ fn a_vision_that_is_not_written_needs_the_human() {
     project.liza(&["init", "--template"]).ok();
     let said = page(&project, "80", &["status"]);
     assert!(said.contains("     specs/vision.md is still the template"), "{said}");
-    assert!(said.contains("→ $EDITOR specs/vision.md"), "{said}");
+    assert!(said.contains("→ ${EDITOR:-vi} specs/vision.md"), "{said}");
     let said = project.liza(&["doctor"]).stdout;
     assert!(said.contains("warn  specifications      specs/vision.md is still the template"), "{said}");
     // The heading alone does not say what is wanted.
@@ -197,4 +197,28 @@ fn while_a_team_works_status_says_that_there_is_nothing_to_do() {
     }
     let status = project.liza(&["status"]).ok().to_owned();
     assert!(status.contains("NEXT\n  Nothing: the team is working. Watch it:\n  → liza tui"), "{status}");
+}
+
+/// Covers: UI-03
+#[test]
+fn names_that_begin_alike_are_not_cut() {
+    let project = TestProject::new();
+    for end in ["one", "two"] {
+        project.add_task(&format!("a-very-long-name-of-a-task-that-ends-in-{end}"));
+    }
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(status.contains("ends-in-one  ") && status.contains("ends-in-two  "), "{status}");
+}
+
+/// Covers: UI-03
+#[test]
+fn while_the_planner_decides_about_a_block_its_question_can_be_answered() {
+    let project = TestProject::new();
+    project.liza_as("planner-1", &["register", "planner-1"]).ok();
+    project.add_task("one");
+    project.liza(&["mark-blocked", "one", "--reason", "unclear", "--question", "How often?"]).ok();
+    let status = project.liza(&["status"]).ok().to_owned();
+    let alert = status.split("ALERTS").nth(1).unwrap_or_else(|| panic!("{status}"));
+    assert!(alert.contains("? How often?") && alert.contains("→ liza answer one \"...\""), "{status}");
+    assert!(!status.contains("unblock-task"), "{status}");
 }

@@ -150,3 +150,15 @@ fn outside_a_terminal_the_screen_is_refused_with_a_hint() {
         .run(project.program().args(["tui", "--json"]).env("LIZA_AGENT_ID", "coder-1"))
         .refused(1, "not_permitted");
 }
+
+/// Covers: AG-16
+#[test]
+fn needs_tmux_ctrl_c_ends_the_demo() {
+    let project = TestProject::bare();
+    let line = format!("trap : INT; {} demo --dir demo; echo \"exit $?\"; cat", env!("CARGO_BIN_EXE_liza"));
+    let terminal = Tmux::start(&project, (100, 40), &line);
+    terminal.wait_for("the plan is ready");
+    terminal.press(&["C-c"]);
+    let screen = terminal.wait_for("exit 130");
+    assert!(!screen.contains("Try next"), "{screen}");
+}

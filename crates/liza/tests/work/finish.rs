@@ -62,7 +62,13 @@ fn a_conflict_or_a_file_in_the_way_changes_nothing() {
     project.git(&["commit", "-qm", "mine"]);
     let before = tip(&project, "main");
     let error = project.liza(&["finish", "--merge", "--json"]).refused(3, "not_merged");
-    assert!(error["hint"].as_str().unwrap().contains("liza sync"), "{error}");
+    assert!(
+        error["hint"]
+            .as_str()
+            .unwrap()
+            .contains("git switch integration && git merge main; then liza accept-integration"),
+        "{error}"
+    );
     assert_eq!(tip(&project, "main"), before);
     assert_eq!(project.git(&["status", "--short"]), "");
 }
@@ -163,6 +169,9 @@ fn without_a_remote_or_when_the_forge_refuses_the_reason_is_given() {
     let path = stand_in(&project, "glab", "echo not logged in >&2; exit 1");
     let error =
         finish_with(&project, &path, &["--pr", "--head", "next", "--json"]).refused(1, "no_pull_request");
+    // What was only pushed is not taken: the next try goes on.
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(!status.contains("you have its result") && status.contains("liza finish"), "{status}");
     let message = error["message"].as_str().unwrap();
     assert!(
         message.contains("is pushed to origin as next") && message.contains("not logged in"),

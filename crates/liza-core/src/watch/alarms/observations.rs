@@ -75,7 +75,7 @@ impl VisionGap {
     pub fn command(self, file: &str) -> String {
         match self {
             VisionGap::Missing => "liza init --template".to_owned(),
-            VisionGap::Template => format!("$EDITOR {file}"),
+            VisionGap::Template => format!("${{EDITOR:-vi}} {file}"),
         }
     }
 }

@@ -455,7 +455,10 @@ fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<
         let needed = answers.get(alarm.text.as_str()).filter(|need| need.kind.alarm() == Some(alarm.kind));
         let invalid = invalid.filter(|_| alarm.kind == AlarmKind::InvalidState);
         let command = needed.copied().or(invalid).map(|need| need.command.clone());
-        let command = command.or_else(|| task.and_then(|task| task.command.clone()));
+        // The planner may be faster; a person answers the question, and does not only unblock.
+        let answer = task.filter(|_| alarm.kind == AlarmKind::Blocked);
+        let answer = answer.map(|task| format!("liza answer {} \"...\"", task.id));
+        let command = command.or(answer).or_else(|| task.and_then(|task| task.command.clone()));
         Alert {
             level: alarm.level,
             kind: alarm.kind,

@@ -268,6 +268,9 @@ impl TaskSituation<'_> {
         let command = |verb: &str| Some(format!("liza {verb} {id}"));
         let assigned = self.record.assigned_to;
         match status {
+            TaskStatus::Draft if self.record.events().any(|event| event.is(EventName::Proposed)) => {
+                Outlook::new(TaskPhase::Draft, "you approve it: liza plan --approve", command("finalize"))
+            }
             TaskStatus::Draft => {
                 Outlook::new(TaskPhase::Draft, "the planner finalizes it", command("finalize"))
             }

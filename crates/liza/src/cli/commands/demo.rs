@@ -63,6 +63,9 @@ pub(crate) struct Args {
     fast: bool,
 }
 
+/// What a shell expects after Ctrl-C.
+const INTERRUPTED: Exit = Exit::Session(130);
+
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("demo")?;
@@ -108,8 +111,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         watching,
         Some(LIMIT),
     );
-    if let Some(story) = story {
-        story.finish();
+    if story.is_some_and(|story| !story.finish()) {
+        let message = format!("the demo was interrupted; its sample project stays in {}", folder.display());
+        return Err(CommandError::refused("interrupted", message).exit(INTERRUPTED));
     }
     ended?;
     let state = project.store().snapshot()?;

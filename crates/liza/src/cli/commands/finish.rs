@@ -11,7 +11,7 @@ use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
 use crate::engine::Engine;
 use crate::git::{Branch, BranchError, MergeError, Remote};
-use crate::lifecycle::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish};
+use crate::lifecycle::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
 use crate::project::Project;
 use crate::pull_request::{Forge, PullRequest};
 use crate::text::markdown_line;
@@ -208,7 +208,11 @@ fn not_merged(result: &GoalResult, main: &Branch, error: &MergeError) -> Command
     let message = format!("{} cannot be merged into {main}: {error}", result.integration);
     let hint = match error {
         MergeError::Conflict { .. } => {
-            format!("{main} is unchanged; bring it into {} first: liza sync", result.integration)
+            let integration = &result.integration;
+            format!(
+                "{main} is unchanged. Resolve it: git switch {integration} && git merge {main}; \
+                 then liza accept-integration, liza finish"
+            )
         }
         MergeError::NoBranch { .. }
         | MergeError::AlreadyMerged { .. }
@@ -232,10 +236,11 @@ fn open_pull_request(
         CommandError::refused("no_remote", "this repository has no remote to push to")
             .hint("git remote add origin ADDRESS, or take it here: liza finish --merge")
     })?;
-    context.reported(engine, publish(engine, result, (&remote, head)))?;
+    let taken = context.reported(engine, publish(engine, result, (&remote, head)))?;
     let pushed = format!("{} is pushed to {} as {head}", result.integration, remote.name);
     let search_path = context.environment.raw("PATH").unwrap_or_default();
     let Some(forge) = Forge::for_remote(&remote.url, search_path) else {
+        context.reported(engine, record_taken(engine, taken))?;
         let text =
             format!("{pushed}\nneither gh nor glab is installed: open the pull request on the website");
         return Ok(Reply::new(text, answer(result, &remote, head, None)));
@@ -244,11 +249,12 @@ fn open_pull_request(
     let request = PullRequest { base: main.as_str(), head: head.as_str(), title: &result.title, body: &body };
     match forge.open(engine.project().root(), &request) {
         Ok(address) => {
+            context.reported(engine, record_taken(engine, taken))?;
             let text = format!("{pushed}\npull request: {address}");
             Ok(Reply::new(text, answer(result, &remote, head, Some(&address))))
         }
         Err(reason) => Err(CommandError::refused("no_pull_request", format!("{pushed}; {reason}"))
-            .hint(format!("open it yourself, from {head} into {main}"))),
+            .hint(format!("try again: liza finish --pr; or open it yourself, from {head} into {main}"))),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::cli::ui::output::Reply;
 #[command(after_help = "Examples:
   liza retro
   liza retro --write
-  liza retro > retro.md && $EDITOR retro.md && liza retro --file retro.md")]
+  liza retro > retro.md && ${EDITOR:-vi} retro.md && liza retro --file retro.md")]
 pub(crate) struct Args {
     /// Save it in the sprint.
     #[arg(long)]

@@ -1,7 +1,8 @@
 //! `liza show`: everything about one task, and what a person can do about it now.
 
 use liza_core::model::{
-    Actor, EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
+    Actor, AgentId, EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage,
+    Value,
 };
 use liza_core::watch::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
 use serde_json::json;
@@ -193,12 +194,14 @@ impl TaskPage<'_> {
 
     fn trouble(&self) -> Vec<String> {
         let record = self.record;
+        let failed = record.failed_by.iter().flatten().copied();
+        let failed: Vec<AgentId> = failed.filter(|agent| !has_only_asked(record, *agent)).collect();
         let mut lines = self.fields(&[
             ("Rejected", record.rejection_reason.clone()),
             ("Blocked", record.blocked_reason.clone()),
             ("Questions", record.blocked_questions.as_deref().map(bullets)),
             ("Attempted", record.attempted.as_deref().map(bullets)),
-            ("Failed by", record.failed_by.as_deref().map(names)),
+            ("Failed by", Some(failed).filter(|failed| !failed.is_empty()).map(|failed| names(&failed))),
             ("Rescoped", record.rescope_reason.clone()),
         ]);
         let counted = |label: &str, n: Option<u32>| {
@@ -293,4 +296,14 @@ fn facts(fields: &Fields, between: &str) -> String {
         format!("{key}: {}", if commit { &text[..8] } else { &text })
     };
     fields.iter().filter(|(_, value)| !value.is_blank()).map(shown).collect::<Vec<_>>().join(between)
+}
+
+/// Whether a coder that counts as failed has blocked the task itself, with a question, and was never stopped by a limit.
+fn has_only_asked(record: &TaskRecord, agent: AgentId) -> bool {
+    let name = agent.to_string();
+    let blocks: Vec<&HistoryEvent> = record.events().filter(|event| event.is(EventName::Blocked)).collect();
+    let stopped =
+        |event: &HistoryEvent| event.more.get("coder").is_some_and(|coder| coder.to_string() == name);
+    let asked = blocks.iter().any(|event| event.agent.as_deref() == Some(&name));
+    asked && !blocks.iter().any(|event| stopped(event))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use liza_core::model::{AgentId, GoalStatus, TaskId};
-use liza_core::watch::alarms::AlarmLevel;
+use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
 use liza_core::watch::view::{AgentView, Alert, Liveness, SprintView, TaskPhase, TaskView, View, view};
 use liza_core::watch::words::{
     PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
@@ -11,6 +11,7 @@ use liza_core::watch::words::{
 };
 use serde_json::Value;
 
+use crate::columns::name_columns;
 use crate::confine::MODEL_ONLY;
 use crate::local_time::LocalTime;
 use crate::observations::observe;
@@ -194,6 +195,10 @@ fn matter(view: &View, alert: &Alert, others: &[&Alert], page: &Page) -> Vec<Str
         }
     };
     lines.extend(brief(&said, page.columns));
+    let asked = task.filter(|_| alert.kind == AlarmKind::Blocked);
+    for question in asked.into_iter().flat_map(|task| &task.questions) {
+        lines.extend(indent(&one_line(&format!("? {question}")), 5, page.columns));
+    }
     lines.extend(alert.command.iter().flat_map(|step| command(step, 5, page.columns)));
     lines
 }
@@ -211,9 +216,9 @@ fn brief(text: &str, columns: usize) -> Vec<String> {
 
 fn tasks(view: &View, columns: usize, all: bool) -> Vec<String> {
     let mut lines = Vec::new();
-    let names =
-        view.tasks.iter().filter(|task| task.phase != TaskPhase::Ended).map(|task| width(task.id.as_str()));
-    let name = names.max().unwrap_or(0).min(columns / 3);
+    let open = view.tasks.iter().filter(|task| all || task.phase != TaskPhase::Ended);
+    let names: Vec<&str> = open.map(|task| task.id.as_str()).collect();
+    let name = name_columns(&names, columns / 3);
     for (phase, title) in PHASES {
         let rows: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == phase).collect();
         if rows.is_empty() {

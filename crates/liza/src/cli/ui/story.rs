@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use liza_core::model::Role;
 use liza_store::{LogReader, LogRecord};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::register;
 
 use crate::log_text::{Tone, sentence};
 
@@ -24,6 +26,7 @@ const NAME: usize = 16;
 /// A story that is being told.
 pub(crate) struct Story {
     ended: Arc<AtomicBool>,
+    interrupted: Arc<AtomicBool>,
     teller: JoinHandle<()>,
 }
 
@@ -32,6 +35,12 @@ impl Story {
     pub(crate) fn begin(screen: Screen, mut log: LogReader) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let is_last = Arc::clone(&ended);
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // Without it, the story is told to its end.
+            let _ = register(signal, Arc::clone(&interrupted));
+        }
+        let stops = Arc::clone(&interrupted);
         let teller = thread::spawn(move || {
             loop {
                 // Asked before the last reading, so that what happens at the end is told.
@@ -44,6 +53,9 @@ impl Story {
                     .collect();
                 let nothing = lines.is_empty();
                 for line in lines {
+                    if stops.load(Ordering::Acquire) {
+                        return;
+                    }
                     screen.out(&line);
                     thread::sleep(PACE);
                 }
@@ -55,14 +67,15 @@ impl Story {
                 }
             }
         });
-        Self { ended, teller }
+        Self { ended, interrupted, teller }
     }
 
-    /// Tells the rest.
-    pub(crate) fn finish(self) {
+    /// Tells the rest; false if the person has interrupted it.
+    pub(crate) fn finish(self) -> bool {
         self.ended.store(true, Ordering::Release);
         // If the teller has failed, the result is still printed.
         let _ = self.teller.join();
+        !self.interrupted.load(Ordering::Acquire)
     }
 }
 

@@ -12,7 +12,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Painter, put, row, span, with_right};
-use crate::columns::{cut, one_line, pad, width, wrap};
+use crate::columns::{cut, name_columns, one_line, pad, width, wrap};
 use crate::tui::model::{LogLine, Panel};
 
 /// The most lines of one decision.
@@ -140,10 +140,10 @@ impl Painter<'_> {
         let first = window(selected.unwrap_or(0), rows.len(), height);
         let visible = rows.iter().skip(first).take(height);
         let names = visible.clone().filter_map(|row| match row {
-            TaskRow::Task(at) => tasks.get(*at).map(|task| width(task.id.as_str())),
+            TaskRow::Task(at) => tasks.get(*at).map(|task| task.id.as_str()),
             TaskRow::Heading(..) => None,
         });
-        let name = names.max().unwrap_or(0).min(usize::from(area.width) / 3);
+        let name = name_columns(&names.collect::<Vec<_>>(), usize::from(area.width) / 3);
         for (at, shown) in visible.enumerate() {
             let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
             match shown {

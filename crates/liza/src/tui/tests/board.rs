@@ -137,3 +137,32 @@ fn a_message_that_comes_late_is_shown_where_it_happened() {
     let texts: Vec<&str> = model.log.iter().rev().take(3).map(|line| line.text.as_str()).collect();
     assert_eq!(texts, ["effect", "cause", "before"]);
 }
+
+/// Covers: UI-01
+#[test]
+fn long_lines_of_a_page_are_wrapped() {
+    let mut model = busy();
+    type_in(&mut model, "\n2");
+    let text = format!("{}\nshort\n{}END", "a".repeat(100), "日本".repeat(30));
+    let source = model.page.as_ref().unwrap().source().unwrap().clone();
+    let result = crate::tui::CommandResult { succeeded: true, text };
+    update(&mut model, Event::Loaded(source, result), &dark());
+    let shown = picture(&model);
+    assert!(shown.contains(&format!("\n{}\nshort\n", "a".repeat(20))), "{shown}");
+    assert!(shown.contains("END"), "{shown}");
+    // Wrapped again for another width.
+    assert_eq!(update(&mut model, Event::Resize(120, 24), &dark()).len(), 1);
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn names_that_begin_alike_are_not_cut() {
+    let mut model = busy();
+    let mut view = (*model.view.clone().unwrap()).clone();
+    for (task, end) in view.tasks.iter_mut().zip(["one", "two"]) {
+        task.id = format!("a-very-long-name-of-a-task-that-ends-in-{end}").parse().unwrap();
+    }
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    let shown = picture(&model);
+    assert!(shown.contains("ends-in-one") && shown.contains("ends-in-two"), "{shown}");
+}

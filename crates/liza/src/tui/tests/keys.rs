@@ -222,7 +222,7 @@ fn a_command_of_another_program_is_only_shown() {
     model.panel = Panel::NeedsYou;
     model.need = model.needs().iter().position(|need| need.kind == NeedKind::Vision).unwrap();
     assert_eq!(type_in(&mut model, "\n"), []);
-    assert_eq!(model.notice.as_ref().unwrap().text, "in another terminal: $EDITOR specs/vision.md");
+    assert_eq!(model.notice.as_ref().unwrap().text, "in another terminal: ${EDITOR:-vi} specs/vision.md");
 }
 
 /// Covers: UI-01
