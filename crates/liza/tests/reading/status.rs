@@ -222,3 +222,14 @@ fn while_the_planner_decides_about_a_block_its_question_can_be_answered() {
     assert!(alert.contains("? How often?") && alert.contains("→ liza answer one \"...\""), "{status}");
     assert!(!status.contains("unblock-task"), "{status}");
 }
+
+/// Covers: CM-05
+#[test]
+fn doctor_fits_a_narrow_terminal_and_an_empty_task_is_explained() {
+    let project = TestProject::new();
+    let run = project.run(project.program().arg("doctor").env("COLUMNS", "40"));
+    let long = run.stdout.lines().find(|line| line.chars().count() > 40);
+    assert_eq!(long, None, "{}", run.stdout);
+    let error = project.liza(&["add", "", "--json"]).refused(1, "missing");
+    assert!(!error.to_string().contains("--desc"), "{error}");
+}

@@ -46,6 +46,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let board = project.store().snapshot()?.board;
     let description = args.text.read(context)?;
+    if description.trim().is_empty() {
+        return Err(CommandError::refused("missing", "the task has no text")
+            .hint("liza add \"Log every retry with its reason\""));
+    }
     let task = free_id(&board, &description)?;
     let draft = args.done.is_none();
     let spec_ref = args.spec.or_else(|| board.goal.ready().and_then(|goal| goal.spec_ref.clone()));

@@ -47,15 +47,22 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(reply(&checks, report.as_ref(), context.screen.page_columns()))
 }
 
+/// A column of texts with less room than this is hard to read.
+const LEAST_TEXT: usize = 20;
+
 fn reply(checks: &[Check], report: Option<&RecoveryReport>, columns: usize) -> Reply {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let line = |check: &Check| {
         let head = format!("{:4}  {:width$}  ", check.health.name(), check.name);
-        let room = columns.saturating_sub(head.len()).max(20);
+        // In a narrow terminal the texts are below the name.
+        let below = columns < head.len() + LEAST_TEXT;
+        let indent = if below { 6 } else { head.len() };
+        let head = if below { format!("{}\n{}", head.trim_end(), " ".repeat(indent)) } else { head };
+        let room = columns.saturating_sub(indent).max(LEAST_TEXT);
         let fix = check.fix.as_ref().map(|fix| format!("fix: {fix}"));
         let texts = std::iter::once(&check.found).chain(&fix);
         let lines: Vec<String> = texts.flat_map(|text| wrap(text, room)).collect();
-        format!("{head}{}", lines.join(&format!("\n{}", " ".repeat(head.len()))))
+        format!("{head}{}", lines.join(&format!("\n{}", " ".repeat(indent))))
     };
     let mut lines: Vec<String> = report.into_iter().map(recover::in_words).collect();
     lines.extend(checks.iter().map(line));
