@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use liza::engine::Engine;
-use liza::lifecycle::{claim_review, claim_task, submit_for_review, submit_verdict};
+use liza::lifecycle::{Submitter, claim_review, claim_task, submit_for_review, submit_verdict};
 use liza::project::Project;
 use liza_core::model::{Actor, AgentId, Status};
 use liza_core::protocol::Verdict;
@@ -82,8 +82,10 @@ impl Life {
     }
 
     fn submit(&self, task: &str, coder: &str, head: &str) {
-        self.act(coder, |engine| submit_for_review(engine, &task.parse().unwrap(), &head.parse().unwrap()))
-            .unwrap();
+        self.act(coder, |engine| {
+            submit_for_review(engine, &task.parse().unwrap(), &head.parse().unwrap(), Submitter::Person)
+        })
+        .unwrap();
     }
 
     fn claim_review(&self, task: &str, reviewer: &str) {
