@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use liza_core::model::{AgentId, AgentRecord, Board, TaskId};
@@ -25,13 +25,32 @@ pub(crate) fn machine_name(liza: &Path) -> String {
 
 fn own_word(liza: &Path) -> Option<String> {
     let path = liza.join(FILE);
-    if !path.exists() {
-        let word = format!("{:08x}\n", RandomState::new().hash_one(std::process::id()) & 0xffff_ffff);
-        // Where another process is faster, its word counts.
-        let _ = private::create_new(&path).and_then(|mut file| file.write_all(word.as_bytes()));
-    }
+    read_word(&path).or_else(|| {
+        let _ = make_word(&path);
+        read_word(&path)
+    })
+}
+
+fn read_word(path: &Path) -> Option<String> {
     let word = fs::read_to_string(path).ok()?.trim().to_owned();
     (!word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric())).then_some(word)
+}
+
+/// Makes the file with its content in one step: a process that saw it empty would take itself for another machine. Where
+/// another process is faster, its word counts.
+fn make_word(path: &Path) -> io::Result<()> {
+    let random = RandomState::new().hash_one(std::process::id());
+    let new = path.with_extension(format!("{random:016x}"));
+    private::create_new(&new)?.write_all(format!("{:08x}\n", random & 0xffff_ffff).as_bytes())?;
+    let placed = match fs::hard_link(&new, path) {
+        // Left empty by an older version that was killed.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && read_word(path).is_none() => {
+            fs::rename(&new, path)
+        }
+        placed => placed,
+    };
+    let _ = fs::remove_file(&new);
+    placed
 }
 
 /// Whether an agent's supervisor runs, or ran, on this machine. Entries of older versions do not say.
@@ -71,5 +90,30 @@ mod tests {
         };
         assert!(runs_here(one.path(), &entry(Some(&name))) && runs_here(one.path(), &entry(None)));
         assert!(!runs_here(other.path(), &entry(Some(&name))));
+    }
+
+    /// Covers: MM-11, AG-07
+    #[test]
+    fn processes_that_start_at_the_same_time_are_one_machine() {
+        for left in [None, Some("")] {
+            for _ in 0..20 {
+                let folder = tempfile::tempdir().unwrap();
+                left.map(|text| fs::write(folder.path().join(FILE), text).unwrap());
+                let begin = std::sync::Barrier::new(8);
+                let names: Vec<String> = std::thread::scope(|scope| {
+                    let name = || {
+                        begin.wait();
+                        machine_name(folder.path())
+                    };
+                    let running: Vec<_> = (0..8).map(|_| scope.spawn(name)).collect();
+                    running.into_iter().map(|thread| thread.join().unwrap()).collect()
+                });
+                let word = read_word(&folder.path().join(FILE)).unwrap();
+                assert!(left.is_some() || names.iter().all(|name| name.ends_with(&word)), "{names:?} {word}");
+                let is_word = |name: &String| name.rsplit('-').next().is_some_and(|word| word.len() == 8);
+                assert!(names.iter().all(is_word), "{names:?}");
+                assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+            }
+        }
     }
 }
