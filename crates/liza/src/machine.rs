@@ -98,7 +98,9 @@ mod tests {
         for left in [None, Some("")] {
             for _ in 0..20 {
                 let folder = tempfile::tempdir().unwrap();
-                left.map(|text| fs::write(folder.path().join(FILE), text).unwrap());
+                if let Some(text) = left {
+                    fs::write(folder.path().join(FILE), text).unwrap();
+                }
                 let begin = std::sync::Barrier::new(8);
                 let names: Vec<String> = std::thread::scope(|scope| {
                     let name = || {
