@@ -119,7 +119,20 @@ fn last_action(tail: &[u8], format: EventFormat) -> Option<String> {
     // What Liza itself wrote there is not what the session does.
     let said = |event: &ClientEvent| describe(event).filter(|text| !text.starts_with(OWN_LINE));
     stream.push(tail, &mut |event| last = said(event).or(last.take()));
-    last.map(|text| one_line(&text, ACTION_MAX))
+    last.map(|text| one_line(&without_programs_folder(&text), ACTION_MAX))
+}
+
+/// Sessions call this program by its whole path, which would use all the room that a screen has for what they do.
+fn without_programs_folder(text: &str) -> String {
+    let words =
+        text.split_inclusive(char::is_whitespace).map(|word| match word.trim_end().rsplit_once("/liza") {
+            Some((folder, "")) => {
+                let quote: String = folder.chars().take_while(|c| "'\"(".contains(*c)).collect();
+                format!("{quote}liza{}", &word[word.trim_end().len()..])
+            }
+            Some(_) | None => word.to_owned(),
+        });
+    words.collect()
 }
 
 /// An event for a person; `None` if it has nothing to show.
@@ -147,6 +160,9 @@ mod tests {
 "#;
         assert_eq!(last_action(tail, EventFormat::Codex).as_deref(), Some("shell: cargo test"));
         assert_eq!(last_action(b"one\ntwo\n", EventFormat::None).as_deref(), Some("two"));
+        let called = b"bash -lc '/opt/bin/liza show t1' in /opt/liza-x\n";
+        let short = "bash -lc 'liza show t1' in /opt/liza-x";
+        assert_eq!(last_action(called, EventFormat::None).as_deref(), Some(short));
         assert_eq!(last_action(b"", EventFormat::Claude), None);
         assert_eq!(last_action(b"[liza: confinement enforced]\n", EventFormat::Codex), None);
     }

@@ -307,5 +307,10 @@ fn start_team(view: &View) -> Vec<(String, &'static str)> {
             ("or add a task yourself:".to_owned(), "liza add \"TEXT\""),
         ];
     }
+    let has_ended = |task: &TaskView| task.status.is_some_and(Status::is_terminal);
+    if view.tasks.iter().all(has_ended) {
+        let why = "All tasks have ended; the planner has not judged the goal yet, and no team is running.";
+        return vec![(format!("{why} Start it:"), "liza run")];
+    }
     vec![("No team is running. Start it:".to_owned(), "liza run")]
 }

@@ -54,6 +54,11 @@ fn without_a_running_agent_the_team_is_suggested() {
     project.add_task("t1");
     let said = page(&project, "80", &["status"]);
     assert!(said.contains("No team is running. Start it:\n  → liza run"), "{said}");
+    let ended = TestProject::new();
+    ended.add_task("t1");
+    ended.liza(&["abandon-task", "t1", "--reason", "not needed"]).ok();
+    let said = page(&ended, "120", &["status"]);
+    assert!(said.contains("the planner has not judged the goal yet"), "{said}");
     // With a part of it, what is missing.
     project.register("code-reviewer-1");
     let said = page(&project, "80", &["status"]);

@@ -198,6 +198,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         false => printer.with_progress(),
         true => printer,
     };
+    // Before anything is said about a team that does not start.
+    if let Some(running) = RunLock::holder(&project)? {
+        return Err(already_running(&running));
+    }
     let options = TeamOptions { default_provider: Some(default_client(context).to_owned()), ..args.team() };
     let config = state.board.config()?;
     let mut posts = team_posts(config, &options)?;
