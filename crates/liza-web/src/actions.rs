@@ -93,9 +93,8 @@ impl ActionTurns {
 
     /// Waits until no action runs, and lets no other one begin.
     pub(crate) async fn close(&self) {
-        for lane in ActionLane::iter() {
-            std::mem::forget(self.next(lane).await);
-        }
+        let lanes = ActionLane::iter().map(|lane| async move { std::mem::forget(self.next(lane).await) });
+        futures_util::future::join_all(lanes).await;
     }
 }
 

@@ -47,6 +47,10 @@ fn make_word(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && read_word(path).is_none() => {
             fs::rename(&new, path)
         }
+        // Without hard links, as on some network drives: not in one step, but seldom done.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists && !path.exists() => {
+            fs::rename(&new, path)
+        }
         placed => placed,
     };
     let _ = fs::remove_file(&new);

@@ -112,6 +112,10 @@ impl Forge {
             empty if empty.is_empty() => output.status.to_string(),
             said => said,
         };
+        // A person may have opened it after an earlier try.
+        if said.contains("already exists") {
+            return Ok(said);
+        }
         Err(format!("{} refused: {said}", self.name()))
     }
 }

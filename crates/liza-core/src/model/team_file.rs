@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::role::Role;
 use crate::model::time::Timestamp;
 use crate::model::value::{Fields, Value};
 
@@ -138,14 +139,27 @@ fn is_chosen(key: &str, value: &Value, defaults: &Fields) -> bool {
 /// The shared value of a setting with what the blackboard sets: maps key by key, down to the last part.
 fn merged(key: &str, shared: &Value, own: &Value) -> Value {
     let (Value::Map(shared), Value::Map(own)) = (shared, own) else { return own.clone() };
-    let mut all = shared.clone();
-    for (part, value) in own {
+    let is_roles = key == "roles";
+    let (mut all, own) = match is_roles {
+        true => (by_role(shared), by_role(own)),
+        false => (shared.clone(), own.clone()),
+    };
+    for (part, value) in &own {
         let below = all
             .get(part)
-            .map(|below| if key == "roles" { merged_role(below, value) } else { merged("", below, value) });
+            .map(|below| if is_roles { merged_role(below, value) } else { merged("", below, value) });
         all.insert(part.clone(), below.unwrap_or_else(|| value.clone()));
     }
     Value::Map(all)
+}
+
+/// Roles by one of their two names: `code_reviewer` may also be written `code-reviewer`.
+fn by_role(roles: &Fields) -> Fields {
+    let name = |written: &String| {
+        let role = Role::ALL.into_iter().find(|role| role.id_prefix() == written);
+        role.map_or_else(|| written.clone(), |role| role.to_string())
+    };
+    roles.iter().map(|(written, value)| (name(written), value.clone())).collect()
 }
 
 /// The same for one role: it may be only the name of its agent program, and a model belongs to the program that it is
@@ -252,6 +266,11 @@ mod tests {
             role(whole, r#"{"provider": "claude", "model": "fast"}"#),
             r#"{"provider":"claude","count":2,"model":"fast"}"#
         );
+        let spelled = fields(
+            r#"{"roles": {"code-reviewer": {"count": 3}}, "team_file": {"hash": "x", "values": {"roles": {"code_reviewer": {"count": 2}}}}}"#,
+        );
+        let found = serde_json::to_string(&settings_in_force(&spelled, &Fields::new())["roles"]).unwrap();
+        assert_eq!(found, r#"{"code_reviewer":{"count":3}}"#);
         assert_eq!(role(whole, r#"{"model": "fast"}"#), r#"{"provider":"codex","model":"fast","count":2}"#);
     }
 }

@@ -22,7 +22,7 @@ pub struct DatabaseReport {
     pub may_write: bool,
     /// Whether it is a standby server, which takes no writes.
     pub is_standby: bool,
-    /// Whether its settings let nobody write.
+    /// Whether its settings refuse all writes.
     pub is_read_only: bool,
     /// How it stores letters.
     pub encoding: String,

@@ -206,7 +206,7 @@ impl Context {
         }
         let root = Project::find(&self.directory).ok_or_else(|| CommandError::no_project(&self.directory))?;
         let project = Project::open(&root)?;
-        // No agent may run here who would do it.
+        // If no agent runs here, only commands can do it.
         let _ = project.share_stop_files();
         Ok(project)
     }

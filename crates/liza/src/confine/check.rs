@@ -10,6 +10,7 @@ use std::process::Command;
 
 use liza_store::private;
 
+use crate::project::AGENT_ID;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use crate::sys::find_program;
 
@@ -43,14 +44,16 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString]) -> io::Result<CheckEn
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
     private::create_folder(&scratch)?;
-    let guard = std::env::current_dir().ok().and_then(|folder| RepositoryGuard::of(&folder));
+    // Outside of a session a person may change their repository at the same time.
+    let folder = std::env::current_dir().ok().filter(|_| std::env::var_os(AGENT_ID).is_some());
+    let guards = folder.map(|folder| RepositoryGuard::around(&folder)).unwrap_or_default();
     let family = match session_plan()? {
         Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
         None => ProcessFamily::spawn(own(Command::new(name).args(arguments), &scratch), false),
     };
     let exit = family.map(|family| wait(&family));
     // No process of the command is left that could change it again.
-    let restored = guard.map(|guard| guard.restore()).unwrap_or_default();
+    let restored = guards.iter().flat_map(RepositoryGuard::restore).collect();
     let _ = fs::remove_dir_all(&scratch);
     let code = match exit? {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),

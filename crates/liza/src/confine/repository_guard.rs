@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 /// Files that are remembered, in every folder, and folders of which everything is.
@@ -16,13 +16,21 @@ const FOLDERS: [&str; 2] = ["hooks", "info"];
 /// Folders that contain only data.
 const DATA: [&str; 3] = ["logs", "refs", "lfs"];
 
-/// A longer file is not remembered, and removed if it is new.
+/// The content of a longer file is not remembered.
 const FILE_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Remembered {
-    File { content: Vec<u8>, mode: u32 },
+    File {
+        content: Vec<u8>,
+        mode: u32,
+    },
     Link(PathBuf),
+    /// Too long, or not readable: only whether it changes is known. Its change time cannot be set back.
+    Other {
+        inode: u64,
+        changed: (i64, i64),
+    },
 }
 
 /// What a repository had.
@@ -33,17 +41,25 @@ pub(super) struct RepositoryGuard {
 }
 
 impl RepositoryGuard {
-    /// Remembers the repository of the checkout around a folder; none if there is none.
-    pub(super) fn of(folder: &Path) -> Option<Self> {
-        let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-        let git = folder.ancestors().map(|above| above.join(".git")).find(is_folder)?;
-        let found = found_in(&git);
-        let parts = found.into_iter().filter_map(|path| Some((path.clone(), read(&path)?))).collect();
-        Some(Self { git, parts })
+    /// Remembers the repositories around a folder, up to the top of the session's checkout.
+    pub(super) fn around(folder: &Path) -> Vec<Self> {
+        let inside = folder.ancestors().take_while(|above| above.file_name() != Some(".worktrees".as_ref()));
+        inside.map(|above| above.join(".git")).filter(|git| is_folder(git)).map(Self::of).collect()
     }
 
-    /// Restores it; returns what had changed. What cannot be restored is returned too.
+    fn of(git: PathBuf) -> Self {
+        let found = found_in(&git);
+        let parts = found.into_iter().filter_map(|path| Some((path.clone(), read(&path)?))).collect();
+        Self { git, parts }
+    }
+
+    /// Restores it; returns what had changed. What cannot be restored is removed, and returned too.
     pub(super) fn restore(&self) -> Vec<PathBuf> {
+        if !is_folder(&self.git) {
+            // A link in its place would lead to another folder.
+            let _ = remove(&self.git);
+            return vec![self.git.clone()];
+        }
         let mut changed = Vec::new();
         for path in found_in(&self.git).into_iter().filter(|path| !self.parts.contains_key(path)) {
             let _ = remove(&path);
@@ -74,8 +90,13 @@ impl RepositoryGuard {
                 fs::set_permissions(path, Permissions::from_mode(*mode))
             }
             Remembered::Link(target) => symlink(target, path),
+            Remembered::Other { .. } => Ok(()),
         }
     }
+}
+
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
 /// The files and links below a folder that matter.
@@ -88,9 +109,11 @@ fn found_in(git: &Path) -> Vec<PathBuf> {
             let is = |names: &[&str]| names.iter().any(|known| name == *known);
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let is_kept = is_kept || is(&FOLDERS) || (!is_folder && is(&FILES));
-            if is_folder && name == "objects" && !is_kept {
+            // A submodule can have any name.
+            let is_module = folder.file_name() == Some("modules".as_ref());
+            if is_folder && name == "objects" && !is_kept && !is_module {
                 folders.push((path.join("info"), true));
-            } else if is_folder && (is_kept || !is(&DATA)) {
+            } else if is_folder && (is_kept || is_module || !is(&DATA)) {
                 folders.push((path, is_kept));
             } else if !is_folder && is_kept {
                 found.push(path);
@@ -106,8 +129,10 @@ fn read(path: &Path) -> Option<Remembered> {
         return fs::read_link(path).ok().map(Remembered::Link);
     }
     let is_small = meta.is_file() && meta.len() <= FILE_MAX;
-    let content = is_small.then(|| fs::read(path).ok()).flatten()?;
-    Some(Remembered::File { content, mode: meta.permissions().mode() & 0o7777 })
+    let other = Remembered::Other { inode: meta.ino(), changed: (meta.ctime(), meta.ctime_nsec()) };
+    let mode = meta.permissions().mode() & 0o7777;
+    let content = is_small.then(|| fs::read(path).ok()).flatten();
+    Some(content.map_or(other, |content| Remembered::File { content, mode }))
 }
 
 /// Removes whatever is there, without following a link.
@@ -136,10 +161,16 @@ mod tests {
         names.iter().for_each(|name| put(name, "ours"));
         put("refs/heads/hooks/x", "a branch");
         put("index", "data");
-        let guard = RepositoryGuard::of(&place.path().join("src")).unwrap();
+        let (long, longer) = ("x".repeat(2 << 20), "y".repeat(2 << 20));
+        put("hooks/long", &long);
+        put("hooks/changed", &long);
+        put("modules/logs/config", "ours");
+        let [guard] = &RepositoryGuard::around(&place.path().join("src"))[..] else { panic!("one") };
         assert_eq!(guard.restore(), Vec::<PathBuf>::new());
 
         put("config", "[core] fsmonitor = evil");
+        put("hooks/changed", &longer);
+        put("modules/logs/config", "evil");
         put("info/attributes", "* filter=evil");
         put("modules/new/hooks/post-checkout", "evil");
         put("refs/heads/hooks/x", "another commit");
@@ -155,9 +186,11 @@ mod tests {
         restored.sort();
         let expected = [
             "config",
+            "hooks/changed",
             "hooks/pre-commit",
             "info/attributes",
             "modules/lib/config",
+            "modules/logs/config",
             "modules/new/hooks/post-checkout",
             "objects/info/alternates",
         ];
@@ -167,7 +200,15 @@ mod tests {
         }
         assert!(!git.join("info/attributes").exists() && fs::read_dir(&outside).unwrap().next().is_none());
         assert_eq!(fs::read_to_string(git.join("index")).unwrap(), "other data");
-        assert_eq!(guard.restore(), Vec::<PathBuf>::new());
-        assert!(RepositoryGuard::of(Path::new("/proc")).is_none());
+        assert!(!git.join("hooks/changed").exists(), "what it was is not known");
+        assert_eq!(fs::read_to_string(git.join("hooks/long")).unwrap(), long);
+        assert_eq!(guard.restore(), [git.join("hooks/changed")], "it is gone");
+        assert!(RepositoryGuard::around(Path::new("/proc")).is_empty());
+        fs::rename(&git, place.path().join("moved")).unwrap();
+        fs::create_dir(outside.join("hooks")).unwrap();
+        fs::write(outside.join("hooks/theirs"), "").unwrap();
+        symlink(&outside, &git).unwrap();
+        assert_eq!(guard.restore(), [git.as_path()]);
+        assert!(outside.join("hooks/theirs").exists() && fs::symlink_metadata(&git).is_err());
     }
 }

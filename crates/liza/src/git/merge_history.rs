@@ -35,20 +35,21 @@ impl Repo {
 }
 
 impl Repo {
-    /// A commit that a branch does not have and that names no agent, neither as its author nor in a line `Liza-Agent`; with
-    /// its author.
+    /// The oldest commit that none of these branches has and that names no agent, neither as its author nor in a line
+    /// `Liza-Agent`; with its author.
     ///
     /// # Errors
     ///
     /// When the commit does not exist.
     pub(crate) fn commit_without_agent(
         &self,
-        branch: &Branch,
+        branches: &[Branch],
         commit: &Sha,
     ) -> Result<Option<(Sha, String)>, GitError> {
-        let format = "--format=%H %(trailers:key=Liza-Agent,valueonly,separator=%x2C)%x09%an";
-        let command = self.command("reading authors").args(["log", format, commit.as_str()]);
-        let text = command.args(["--not", &branch.full(), "--"]).read_text()?;
+        let format = "--format=%H %(trailers:key=Liza-Agent,valueonly,unfold,separator=%x2C)%x09%an";
+        let command = self.command("reading authors").args(["log", "--reverse", format, commit.as_str()]);
+        let known = branches.iter().map(Branch::full);
+        let text = command.arg("--not").args(known).arg("--").read_text()?;
         let mut found = text.lines().filter_map(|line| {
             let (head, author) = line.split_once('\t')?;
             let (commit, agents) = head.split_once(' ')?;

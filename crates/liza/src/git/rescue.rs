@@ -326,7 +326,11 @@ impl Repo {
         // Nested repositories are saved separately: git would only record the hash of their commit. In those of submodules
         // it would start itself.
         let nested = status.changes.iter().filter_map(nested_repository).map(Path::to_owned);
-        let submodules = self.submodules(view)?;
+        let (submodules, replaced): (Vec<_>, Vec<_>) =
+            self.submodules(view)?.into_iter().partition(|(path, _)| has_git(&view.tree().join(path)));
+        for (path, _) in replaced.iter().filter(|(path, _)| has_files(&view.tree().join(path))) {
+            view.command(ACTION).args(["update-index", "--force-remove", "--"]).arg(path).check()?;
+        }
         let nested = nested.chain(submodules.iter().map(|(path, _)| path.clone()));
         let excludes = nested.map(|path| {
             let mut pathspec = std::ffi::OsString::from(":(exclude,top,literal)");
@@ -406,6 +410,16 @@ impl GitCommand {
             .stdin(message);
         command.read_with(sha)
     }
+}
+
+/// Whether git takes a folder for a repository, or could.
+fn has_git(folder: &Path) -> bool {
+    fs::symlink_metadata(folder.join(".git")).is_ok()
+}
+
+/// Whether there are files in the place of a submodule, which has none where it is not checked out.
+fn has_files(place: &Path) -> bool {
+    fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// The error for a folder whose `.git` is neither a folder nor a link of this project.

@@ -12,7 +12,7 @@ use liza_core::protocol::{
 use super::take_work::{generation_of, take_work};
 use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::engine::{Engine, EngineError, Exchange, Executed, integration_branch, lock_task};
-use crate::git::{FileChange, WorktreeState};
+use crate::git::{Branch, FileChange, WorktreeState};
 
 /// Who submits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,12 @@ fn refuse_foreign_author(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Re
     if board.config()?.agent_commits == AgentCommits::Person {
         return Ok(());
     }
-    match engine.repo()?.commit_without_agent(&integration_branch(&board)?, commit)? {
+    let repo = engine.repo()?;
+    let mut known = vec![integration_branch(&board)?];
+    // What a person has committed there is theirs.
+    let main = board.config()?.main_branch.as_deref().and_then(|name| name.parse::<Branch>().ok());
+    known.extend(main.filter(|main| repo.tip(main).is_ok_and(|tip| tip.is_some())));
+    match repo.commit_without_agent(&known, commit)? {
         Some((commit, author)) => Err(Refusal::ForeignAuthor { task: task.clone(), commit, author }.into()),
         None => Ok(()),
     }

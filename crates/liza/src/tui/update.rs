@@ -24,7 +24,11 @@ pub(super) const PAGE_FRAME: u16 = 4;
 pub(super) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effect> {
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-        Event::Key(key) => on_key(model, key),
+        Event::Key(key) => {
+            // From now on the keys go where the person thinks that they go.
+            model.moved = true;
+            on_key(model, key)
+        }
         Event::Paste(text) => {
             paste(model, &text);
             Vec::new()

@@ -184,6 +184,27 @@ fn repositories_inside_of_others_and_in_ignored_folders_are_saved() {
     }
 }
 
+/// Covers: AT-11
+#[test]
+fn what_an_agent_puts_in_the_place_of_a_submodule_is_saved() {
+    let hostile = Hostile::new();
+    for name in ["file", "folder", "gone"] {
+        hostile.repository(name);
+    }
+    hostile.commit_all(&["file", "folder", "gone"]);
+    for name in ["file", "folder", "gone"] {
+        fs::remove_dir_all(hostile.tree.join(name)).unwrap();
+    }
+    write(&hostile.tree.join("file"), "precious\n");
+    fs::create_dir(hostile.tree.join("folder")).unwrap();
+    write(&hostile.tree.join("folder/x"), "precious\n");
+    let removed = hostile.test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap();
+    let saved = removed.rescued.unwrap().branch;
+    for path in ["file", "folder/x"] {
+        assert_eq!(hostile.test.show(saved.as_str(), path), "precious");
+    }
+}
+
 /// Covers: IS-08
 #[test]
 fn a_pipe_in_a_repository_holds_nothing_up() {

@@ -160,7 +160,7 @@ impl Refusal {
                 format!("use a published commit in {path}, or block the task: a person has to publish it")
             }
             Refusal::ForeignAuthor { commit, .. } => format!(
-                "git rebase --exec \"git commit --amend --no-edit --reset-author\" {}^; for work of a person: git commit --amend --no-edit --trailer Liza-Agent=ID",
+                "git rebase --rebase-merges --exec \"git commit --amend --no-edit --reset-author\" {}^; to keep the author of a person's work: the same with --trailer Liza-Agent=ID instead of --reset-author",
                 commit.short()
             ),
             Refusal::ReservedPath { path, .. } => format!("git rm -r --cached {path}, commit, and submit that commit"),

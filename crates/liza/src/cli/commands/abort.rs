@@ -21,6 +21,7 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.project()?;
     confirm_end(context, args.yes, GOAL_ENDS)?;
     let text = "aborted: all agents stop now, nothing is deleted. Start over: liza goal new \"GOAL\"";
     context.run(Abort, |_| text.to_owned())

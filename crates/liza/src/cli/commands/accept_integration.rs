@@ -60,7 +60,7 @@ fn unknown_merges(
     to: &Sha,
 ) -> Result<Vec<AcceptedMerge>, CommandError> {
     let mut found = Vec::new();
-    for step in repo.steps_between(from, to).unwrap_or_default() {
+    for step in repo.steps_between(from, to)? {
         let (Some((task, commit)), Some(before)) = (step.merged, step.before) else { continue };
         let is_open = board.status(&task).is_some_and(|status| !status.is_terminal());
         if is_open && repo.has_commit(&commit)? && repo.is_merge_of(&step.commit, &before, &commit)? {

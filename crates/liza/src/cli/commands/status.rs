@@ -343,7 +343,8 @@ fn agent_lines(agent: &AgentView, name: usize, columns: usize) -> Vec<String> {
 fn next(view: &View, columns: usize) -> Vec<String> {
     let mut steps = next_steps(view);
     let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
-    if steps.is_empty() && is_open && view.has_team() && view.needs_you.is_empty() {
+    let is_well = view.agents.iter().all(|agent| agent.retry.is_none());
+    if steps.is_empty() && is_open && is_well && view.has_team() && view.needs_you.is_empty() {
         steps.push(("Nothing: the team is working. Watch it:".to_owned(), "liza tui"));
     }
     if steps.is_empty() {

@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let mut output = SessionOutput::open(&path, stream).map_err(no_output(&path))?;
     let read = |lines: Vec<RenderedLine>| lines.iter().map(painted).collect::<Vec<String>>();
     let mut lines = output.read_new().map(read).map_err(no_output(&path))?;
-    let follows = args.follows() && !context.screen.json && is_running(&project, agent);
+    let follows = args.follows() && !context.screen.json && is_running(&project, agent, &args.of);
     if !follows {
         lines.extend(read(output.finish()));
     }
@@ -78,7 +78,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     while context.screen.stream(&lines.join("\n")) {
         // Asked before the last reading, so that what is printed at the end is shown.
-        let running = is_running(&project, agent)
+        let running = is_running(&project, agent, &args.of)
             && newest_output(&project, &args.of).is_some_and(|(_, newest)| newest == path);
         lines = output.read_new().map(read).map_err(no_output(&path))?;
         if !running {
@@ -123,7 +123,7 @@ fn output_of(text: &str) -> Result<OutputOf, IdError> {
     }
 }
 
-fn is_running(project: &Project, agent: AgentId) -> bool {
+fn is_running(project: &Project, agent: AgentId, of: &OutputOf) -> bool {
     let entry = |state: &liza_core::model::State| {
         state.board.agents.ready().and_then(|agents| agents.get(&agent)).cloned()
     };
@@ -131,6 +131,10 @@ fn is_running(project: &Project, agent: AgentId) -> bool {
     let now = crate::project::now();
     state
         .and_then(|state| entry(&state))
+        .filter(|entry| match of {
+            OutputOf::Agent(_) => true,
+            OutputOf::Task(task) => entry.current_task.as_ref() == Some(task),
+        })
         .is_some_and(|entry| entry.status.is_in_session() && entry.holds(now))
 }
 

@@ -27,7 +27,10 @@ fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
     match seccomp::install_with_listener(&filter::assemble(&filter::rules_with_listener(only_tcp))) {
         Ok(listener) => (None, Ok(listener)),
         Err(error) => {
-            let installed = seccomp::install(&filter::assemble(&filter::rules_alone(only_tcp)));
+            // The filter around this one asks its own listener about the rest.
+            let is_nested = error.raw_os_error() == Some(libc::EBUSY);
+            let rules = if is_nested { filter::rules(only_tcp) } else { filter::rules_alone(only_tcp) };
+            let installed = seccomp::install(&filter::assemble(&rules));
             (installed.err().map(|error| error.to_string()), Err(error.to_string()))
         }
     }
