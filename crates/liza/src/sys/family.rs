@@ -168,10 +168,13 @@ impl ScopedFamily {
     }
 
     fn end(&mut self) {
+        // Twice: an orphan that is just starting a program has no environment for a moment, and so no mark.
+        let mut quiet = 0;
         sweep(|| {
             let found = self.family.signal(Signal::KILL);
             let ended = self.child.try_wait().is_ok_and(|status| status.is_some());
-            ended && !found
+            quiet = if ended && !found { quiet + 1 } else { 0 };
+            quiet == 2
         });
     }
 }
