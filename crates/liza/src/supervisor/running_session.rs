@@ -154,6 +154,8 @@ impl Team<'_> {
         exit: SessionEnd,
         outcome: ClientOutcome,
     ) {
+        // Looked at now: the session may have ended because of one that was created a moment ago.
+        let halted = self.stop_files.strongest().or(self.project.stop_files().strongest()).is_some();
         let Some(member) = self.members.get_mut(index) else { return };
         let MemberState::InSession(running) = &member.state else { return };
         let session = &running.session;
@@ -164,7 +166,7 @@ impl Team<'_> {
                 began_at: session.began_at,
                 crashes_before: member.crashes,
                 triggers: session.triggers.clone(),
-                halted: self.stop_files.strongest().is_some(),
+                halted,
                 remote_failed: false,
                 has_commits: false,
                 last_words: None,
