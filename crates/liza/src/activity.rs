@@ -44,7 +44,7 @@ pub(crate) fn session_activity(project: &Project, state: &State) -> BTreeMap<Age
 pub(crate) enum OutputOf {
     /// An agent's, whatever it works on.
     Agent(AgentId),
-    /// A task's, whoever works on it.
+    /// A task's, by any agent.
     Task(TaskId),
 }
 

@@ -65,7 +65,7 @@ fn team_file_change(project: &Project, state: &State) -> Option<TeamFileChange> 
         Ok(content) if content.as_ref().is_none_or(|content| content.hash != changed.as_str()) => {
             TeamFileChange::OnBranch(branch.to_string())
         }
-        // Whoever accepts a file with a mistake sees the mistake.
+        // A person who accepts a file with a mistake sees the mistake.
         Ok(_) | Err(_) => TeamFileChange::CheckedOut,
     })
 }

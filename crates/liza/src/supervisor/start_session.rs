@@ -363,7 +363,7 @@ fn add_git_identity(
         ("GIT_COMMITTER_EMAIL", email),
     ] {
         let is_set = environment.iter().any(|(other, _)| other == variable);
-        // The author names the agent, whoever the person's own shell says it is.
+        // The author names the agent, even if the person's own shell says who they are.
         let is_agents = variable == "GIT_AUTHOR_NAME" && commits == AgentCommits::Agent;
         let is_inherited = std::env::var_os(variable).is_some() && !is_agents;
         if !is_set && !is_inherited {

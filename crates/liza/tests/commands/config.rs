@@ -80,15 +80,21 @@ fn mistakes_and_what_cannot_be_shared_are_refused() {
     is(&project, "max_crashes", "5", "default");
 }
 
-/// Covers: UI-11
-#[test]
-fn a_merge_that_changes_the_file_is_an_alarm() {
+/// A project with an accepted file that the integration branch has too.
+fn with_accepted_file() -> TestProject {
     let project = TestProject::new();
     project.write("liza.yaml", "max_crashes: 2\n");
     project.git(&["add", "liza.yaml"]);
     project.git(&["commit", "-qm", "settings"]);
     project.liza(&["sync"]).ok();
     project.liza(&["config", "--trust"]).ok();
+    project
+}
+
+/// Covers: UI-11
+#[test]
+fn a_merge_that_changes_the_file_is_an_alarm() {
+    let project = with_accepted_file();
     assert!(!project.liza(&["status"]).ok().contains("TEAM FILE CHANGED"));
     project.git(&["checkout", "-qb", "other"]);
     project.write("liza.yaml", "max_crashes: 3\nsetup: rm -rf /\n");
@@ -211,12 +217,7 @@ fn needs_script_a_person_sees_what_changes_before_a_shared_file_is_accepted() {
 /// Covers: UI-11, UI-03
 #[test]
 fn a_changed_shared_file_that_is_not_checked_out_is_read_first() {
-    let project = TestProject::new();
-    project.write("liza.yaml", "max_crashes: 2\n");
-    project.git(&["add", "liza.yaml"]);
-    project.git(&["commit", "-qm", "settings"]);
-    project.liza(&["sync"]).ok();
-    project.liza(&["config", "--trust"]).ok();
+    let project = with_accepted_file();
     project.git(&["checkout", "-qb", "other"]);
     project.write("liza.yaml", "max_crashes: 3\n");
     project.git(&["commit", "-qam", "more"]);
