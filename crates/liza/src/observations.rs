@@ -44,6 +44,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
         foreign_commits: foreign_commits(project, state),
+        changed_programs: changed_programs(project),
         sessions: session_activity(project, state),
         confinement: confinement(project, state),
         setup_failure: last_failure(project),
@@ -68,6 +69,12 @@ fn team_file_change(project: &Project, state: &State) -> Option<TeamFileChange> 
         // A person who accepts a file with a mistake sees the mistake.
         Ok(_) | Err(_) => TeamFileChange::CheckedOut,
     })
+}
+
+/// The settings of the project's git configuration that are not as the human accepted them; none if git cannot be asked.
+fn changed_programs(project: &Project) -> Vec<String> {
+    let changes = project.repo().ok().and_then(|repo| repo.changed_programs().ok()).unwrap_or_default();
+    changes.into_iter().map(|change| change.key).collect()
 }
 
 /// How far a reached goal is from the main branch. Asks git only then.

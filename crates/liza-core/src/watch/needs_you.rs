@@ -314,6 +314,7 @@ fn command(
             ))
         }
         AlarmKind::IntegrationTestBroken => Some("liza resume".to_owned()),
+        AlarmKind::GitProgramsChanged => Some("liza config --trust".to_owned()),
         AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),
         AlarmKind::CheckpointAbandoned
         | AlarmKind::CheckpointStuck

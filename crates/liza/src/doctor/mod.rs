@@ -169,9 +169,7 @@ fn trust(repo: &Repo) -> Vec<Check> {
         let found = format!("Liza does not run what .git/config names: {}", programs.join(", "));
         // A subsection may contain any character, and an agent may have chosen it.
         let key = shell_word(first);
-        let fix = format!(
-            "if it is yours: git config --global {key} \"$(git config {key})\"; if not: git config --unset {key}"
-        );
+        let fix = format!("if it is yours: liza config --trust; if not: git config --unset {key}");
         checks.push(warning("configuration", found, fix));
     }
     checks

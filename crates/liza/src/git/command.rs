@@ -3,6 +3,7 @@
 //! No shell, no prompt, no pager, no editor; nothing inherited may point git at another repository. Does not know
 //! what any git command means.
 
+use std::cell::LazyCell;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -12,9 +13,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::accepted_programs::AcceptedPrograms;
 use super::error::GitError;
 use super::pipes::Pipes;
-use super::programs::{ALWAYS, Overrides, may_run_programs};
+use super::programs::{ALWAYS, Overrides, ProgramSetting, may_run_programs};
 use super::version::GitVersion;
 use crate::sys::family::GIT_OWNER;
 use crate::sys::{find_program_in, process};
@@ -95,6 +97,12 @@ impl Git {
         &self.environment
     }
 
+    /// The home folder.
+    pub(super) fn home(&self) -> Option<&Path> {
+        let home = self.environment.iter().find(|(name, _)| name == "HOME");
+        home.map(|(_, home)| Path::new(home)).filter(|home| home.is_absolute())
+    }
+
     /// The version of this git.
     ///
     /// # Errors
@@ -127,6 +135,7 @@ impl Git {
             stdin: Vec::new(),
             limit: LIMIT,
             runs_no_program: false,
+            accepted: None,
         }
     }
 }
@@ -155,6 +164,8 @@ pub struct GitCommand {
     limit: Duration,
     /// Whether the caller knows that it runs no program of the configuration.
     runs_no_program: bool,
+    /// The programs of the project's own configuration that may run.
+    accepted: Option<Arc<AcceptedPrograms>>,
 }
 
 /// The result of a git command.
@@ -218,6 +229,12 @@ impl GitCommand {
         self
     }
 
+    /// Runs the programs that the human has accepted for this project.
+    pub(super) fn accepting(mut self, accepted: Arc<AcceptedPrograms>) -> Self {
+        self.accepted = Some(accepted);
+        self
+    }
+
     /// Says that this command runs no program that the configuration names, so it need not be read first.
     pub(crate) fn runs_no_program(mut self) -> Self {
         self.runs_no_program = true;
@@ -248,7 +265,12 @@ impl GitCommand {
         let list = Self { arguments: list, stdin: Vec::new(), limit: LIMIT, ..self.clone() };
         let output = list.run_with(&Overrides::default())?;
         if output.status == Some(0) {
-            Ok(Overrides::parse(&output.stdout))
+            let accepted =
+                LazyCell::new(|| self.accepted.as_ref().map(|place| place.read()).unwrap_or_default());
+            let may_run = |setting: &ProgramSetting| {
+                self.accepted.as_ref().is_some_and(|place| place.may_run(setting, &accepted))
+            };
+            Ok(Overrides::parse(&output.stdout, may_run))
         } else {
             Err(list.failed(&output))
         }

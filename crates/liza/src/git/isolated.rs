@@ -55,7 +55,7 @@ impl Drop for IsolatedRepo<'_> {
 
 impl Repo {
     /// Creates an isolated git folder for a merge; returns the trees that take part too. Of attributes, only those in the root
-    /// of the branch apply, and they can name only drivers that are built in or set for all repositories.
+    /// of the branch apply, and they can name only drivers that are built in, set for all repositories, or accepted.
     pub(crate) fn isolated(
         &self,
         parents: &MergeParents<'_>,
@@ -69,7 +69,8 @@ impl Repo {
 
 impl IsolatedRepo<'_> {
     fn create(&self, parents: &MergeParents<'_>) -> Result<MergeTrees, GitError> {
-        let config = format!("{}{}", format_settings(parents.into), self.partial_clone()?);
+        let drivers = self.accepted_drivers();
+        let config = format!("{}{}{drivers}", format_settings(parents.into), self.partial_clone()?);
         self.write("HEAD", b"ref: refs/heads/none\n")?;
         self.write("refs/none", b"")?;
         self.write("config", config.as_bytes())?;
@@ -113,6 +114,19 @@ impl IsolatedRepo<'_> {
         let command = command.env("GIT_OBJECT_DIRECTORY", common.join("objects"));
         let shallow = common.join("shallow");
         if shallow.exists() { command.env("GIT_SHALLOW_FILE", shallow) } else { command }
+    }
+
+    /// The accepted merge drivers, as lines of a configuration file.
+    fn accepted_drivers(&self) -> String {
+        let place = self.repo.accepted();
+        let accepted = place.read();
+        let drivers = accepted.iter().filter(|setting| setting.key.starts_with(b"merge."));
+        let drivers = drivers.filter(|setting| place.may_run(setting, &accepted));
+        let lines = drivers.filter_map(|setting| {
+            let text = (std::str::from_utf8(&setting.key).ok()?, std::str::from_utf8(&setting.value).ok()?);
+            Some(setting_lines(text))
+        });
+        lines.collect()
     }
 
     /// The settings of a partial clone, as lines of a configuration file; usually none.

@@ -3,6 +3,7 @@
 //! Knows tasks by ID only and nothing of the blackboard. Never deletes work that is not provably kept elsewhere, and
 //! never touches a person's checkout except to update it with a branch that moved.
 
+mod accepted_programs;
 mod agent_repo;
 mod checkout;
 mod clean_up;
@@ -25,6 +26,7 @@ mod objects;
 mod own_repo;
 mod patch;
 mod pipes;
+mod program_changes;
 mod programs;
 mod push;
 mod quarantine;

@@ -1,7 +1,8 @@
-//! Programs that a repository's own configuration names. Liza's git does not run them.
+//! Programs that a repository's own configuration names. Liza's git runs only those that the human has accepted.
 //!
 //! An agent can write the configuration of its repository, so filters and helpers count only if the person set them for
-//! all repositories (`git config --global`). Hooks and the file system monitor never run. Decides from text; runs nothing.
+//! all repositories (`git config --global`) or accepted them for this one. Hooks and the file system monitor never run.
+//! Decides from text; runs nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -66,6 +67,34 @@ pub(super) struct Overrides {
     pub(super) ignored: Vec<String>,
 }
 
+/// A setting of the repository's own configuration that names a program, or says how to sign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ProgramSetting {
+    pub(super) key: Vec<u8>,
+    pub(super) value: Vec<u8>,
+}
+
+impl ProgramSetting {
+    /// As git prints it: the key and the value, with a line break between them; a key contains none.
+    pub(super) fn entry(&self) -> Vec<u8> {
+        [self.key.as_slice(), b"\n", &self.value].concat()
+    }
+
+    /// From what [`ProgramSetting::entry`] made.
+    pub(super) fn parse(entry: &[u8]) -> Option<Self> {
+        let end = entry.iter().position(|byte| *byte == b'\n')?;
+        Some(Self { key: entry[..end].to_owned(), value: entry[end + 1..].to_owned() })
+    }
+}
+
+/// The settings of the repository itself that name a program or say how to sign, from the output of
+/// `git config --list --show-scope -z`.
+pub(super) fn program_settings(output: &[u8]) -> Vec<ProgramSetting> {
+    let settings = settings(output);
+    let own = settings.iter().filter(|setting| setting.local && is_watched(setting.key));
+    own.map(Setting::to_program).collect()
+}
+
 /// One setting of the configuration.
 struct Setting<'a> {
     /// Whether it is the repository's own.
@@ -74,9 +103,15 @@ struct Setting<'a> {
     value: &'a [u8],
 }
 
+impl Setting<'_> {
+    fn to_program(&self) -> ProgramSetting {
+        ProgramSetting { key: self.key.to_owned(), value: self.value.to_owned() }
+    }
+}
+
 impl Overrides {
-    /// From the output of `git config --list --show-scope -z`.
-    pub(super) fn parse(output: &[u8]) -> Self {
+    /// From the output of `git config --list --show-scope -z`; a setting that `may_run` stays as it is.
+    pub(super) fn parse(output: &[u8], may_run: impl Fn(&ProgramSetting) -> bool) -> Self {
         let settings = settings(output);
         let mut overrides = Self::default();
         let mut seen: Vec<&[u8]> = Vec::new();
@@ -86,6 +121,10 @@ impl Overrides {
                 continue;
             }
             seen.push(setting.key);
+            let mut values = settings.iter().filter(|other| other.local && other.key == setting.key);
+            if values.all(|value| may_run(&value.to_program())) {
+                continue;
+            }
             let own: Vec<&[u8]> = settings
                 .iter()
                 .filter(|other| !other.local && other.key == setting.key)
@@ -124,7 +163,7 @@ impl Overrides {
             more => format!(" and {more} more"),
         };
         Some(format!(
-            "Liza runs no program that the repository's own configuration names ({first}{more}); if it is yours, set it with `git config --global`"
+            "Liza runs no program of the repository's own configuration that you have not accepted, and none in the repository itself ({first}{more}); if it is yours: liza config --trust"
         ))
     }
 }
@@ -192,6 +231,17 @@ fn neutral_value(key: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// Whether a setting counts as changed if its value changes: it names a program, or says whether and how to sign.
+fn is_watched(key: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(key);
+    let (section, name) =
+        (text.split('.').next().unwrap_or_default(), text.rsplit('.').next().unwrap_or_default());
+    match (section, name) {
+        ("filter" | "gpg", _) | ("merge", "driver") => true,
+        _ => matches!(&*text, "commit.gpgsign" | "user.signingkey") || neutral_value(key).is_some(),
+    }
+}
+
 /// `filter.NAME` of a setting of a filter.
 fn filter_of(key: &[u8]) -> Option<&[u8]> {
     let end = key.iter().rposition(|byte| *byte == b'.')?;
@@ -237,7 +287,7 @@ mod tests {
             local\0filter.lfs.clean\nevil\0local\0filter.a.b.smudge\nevil\0worktree\0gpg.program\nevil\0\
             local\0user.name\nOther\0local\0core.bare\0global\0credential.helper\nstore\0\
             local\0credential.helper\n!evil\0";
-        let overrides = Overrides::parse(config);
+        let overrides = Overrides::parse(config, |_| false);
         let expected = [
             "filter.lfs.clean=git-lfs clean",
             "filter.a.b.smudge=",
@@ -251,7 +301,9 @@ mod tests {
         let advice = overrides.advice().unwrap();
         assert!(advice.contains("filter.lfs.clean and 3 more"), "{advice}");
         assert_eq!(
-            Overrides::parse(b"global\0filter.x.clean\ny\0local\0filter.x.clean\ny\0").ignored.len(),
+            Overrides::parse(b"global\0filter.x.clean\ny\0local\0filter.x.clean\ny\0", |_| false)
+                .ignored
+                .len(),
             0
         );
     }

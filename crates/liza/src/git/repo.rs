@@ -7,9 +7,11 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use liza_core::model::{Sha, TaskId, Worktree};
 
+use super::accepted_programs::AcceptedPrograms;
 use super::command::{Git, GitCommand};
 use super::error::GitError;
 use super::programs::Overrides;
@@ -28,6 +30,7 @@ pub struct Repo {
     root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
+    accepted: Arc<AcceptedPrograms>,
 }
 
 /// What is checked out.
@@ -70,7 +73,8 @@ impl Repo {
 
     fn at(git: &Git, place: Location) -> Self {
         let Location { git_dir, common_dir, root } = place;
-        Self { git: git.clone(), root, git_dir, common_dir }
+        let accepted = AcceptedPrograms::of(git.home(), &common_dir, &root);
+        Self { git: git.clone(), root, git_dir, common_dir, accepted: Arc::new(accepted) }
     }
 
     /// Whether a folder is a checkout that Liza made for this project, with a repository of its own or linked.
@@ -81,6 +85,11 @@ impl Repo {
         let link = fs::read_to_string(folder.join(".git")).unwrap_or_default();
         let place = link.trim_end().strip_prefix("gitdir: ").map(Path::new);
         place.is_some_and(|place| place.starts_with(self.common_dir.join("worktrees")))
+    }
+
+    /// Where the programs are kept that the human has accepted for this project.
+    pub(super) fn accepted(&self) -> &AcceptedPrograms {
+        &self.accepted
     }
 
     /// The git folder of the project's root.
@@ -110,7 +119,7 @@ impl Repo {
 
     /// A git command that runs in a folder of this repository.
     pub(crate) fn command_in(&self, action: impl Into<String>, folder: &Path) -> GitCommand {
-        self.git.command(action, folder)
+        self.git.command(action, folder).accepting(Arc::clone(&self.accepted))
     }
 
     /// A git command that runs in the project's root.
@@ -294,7 +303,8 @@ impl Repo {
     pub(crate) fn ignored_programs(&self) -> Result<Vec<String>, GitError> {
         let command = self.command("reading the configuration");
         let output = command.args(["config", "--list", "--show-scope", "-z"]).read()?;
-        Ok(Overrides::parse(&output).ignored)
+        let accepted = self.accepted.read();
+        Ok(Overrides::parse(&output, |setting| self.accepted.may_run(setting, &accepted)).ignored)
     }
 
     /// Moves a reference from `old` to `new`, if it still is at `old`.

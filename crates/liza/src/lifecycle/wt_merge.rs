@@ -91,6 +91,7 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     // A failed test is run a second time, on the branch itself.
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), 2 * limit + LOCK_TIMEOUT)?;
     let mut approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
+    refuse_changed_programs(engine)?;
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
     let exchange = Exchange::of(engine.project())?;
     if approved.integration_head.is_none() {
@@ -312,6 +313,13 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let count = self.engine.repo()?.count_commits(base, old).unwrap_or(0);
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
+}
+
+/// Filters and merge drivers decide what is merged, and signing how: they must be those that the human accepted.
+fn refuse_changed_programs(engine: &Engine<'_>) -> Result<(), EngineError> {
+    let changes = engine.repo()?.changed_programs()?;
+    let keys: Vec<String> = changes.into_iter().map(|change| change.key).collect();
+    if keys.is_empty() { Ok(()) } else { Err(Refusal::GitProgramsChanged { keys }.into()) }
 }
 
 pub(super) fn foreign(recorded: &Sha, found: &Sha) -> EngineError {

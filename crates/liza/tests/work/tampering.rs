@@ -55,6 +55,9 @@ fn a_planted_merge_driver_adds_nothing() {
     advance(&project, "shared.txt", &lines.replace("1\n2\n", "one\n2\n"));
     project.git(&["config", "merge.evil.driver", "echo evil >>%A"]);
     project.write(".git/info/attributes", "* merge=evil\n");
+    merge(&project, "one").refused(1, "git_programs_changed");
+    // Even if a person accepts it without a look: the attributes that choose it are those of the branch.
+    project.liza(&["config", "--trust"]).ok();
     merge(&project, "one").ok();
     let merged = lines.replace("20\n", "twenty\n").replace("1\n2\n", "one\n2\n");
     assert_eq!(show(&project, "integration", "shared.txt"), merged.trim());
@@ -117,7 +120,7 @@ fn a_planted_filter_does_not_run_and_is_named() {
     project.write(".git/info/attributes", "* filter=evil\n");
     let error = claim(&project, "one", "coder-1").refused(3, "git");
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("filter.evil.") && message.contains("git config --global"), "{message}");
+    assert!(message.contains("filter.evil.") && message.contains("liza config --trust"), "{message}");
     let doctor = project.liza(&["doctor", "--json"]).json()["result"]["checks"].to_string();
     assert!(doctor.contains("filter.evil.smudge"), "{doctor}");
     assert!(!project.home().join("mark").exists());
@@ -148,7 +151,7 @@ fn a_planted_signing_program_does_not_run() {
     project.git(&["config", "commit.gpgsign", "true"]);
     project.git(&["config", "user.signingkey", "nobody@example.com"]);
     project.git(&["config", "gpg.program", &marker(&project, "gpg")]);
-    let error = merge(&project, "one").refused(3, "git");
+    let error = merge(&project, "one").refused(1, "git_programs_changed");
     assert!(error["message"].as_str().unwrap().contains("gpg.program"), "{error}");
     assert!(!project.home().join("mark").exists());
     assert_eq!((tip(&project, "integration"), project.status("one")), (before, "APPROVED"));

@@ -106,6 +106,9 @@ impl Refusal {
                 recorded.short(),
                 found.short()
             ),
+            Refusal::GitProgramsChanged { .. } => {
+                "liza config --trust shows the changes and accepts them; git config --edit takes them out".into()
+            }
             Refusal::BudgetUsedUp { setting, .. } => {
                 format!("to raise it: liza config {setting} AMOUNT; then: liza resume")
             }

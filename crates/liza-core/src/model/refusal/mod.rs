@@ -88,6 +88,9 @@ pub enum Refusal {
     /// The integration branch moved without the program.
     #[error("the integration branch is at {found}, not at {recorded}, where liza left it")]
     ForeignCommits { recorded: Sha, found: Sha },
+    /// The project's git configuration names programs, or ways to sign, that the human has not accepted.
+    #[error("merges wait: the project's git configuration is not as you accepted it ({})", keys.join(", "))]
+    GitProgramsChanged { keys: Vec<String> },
     /// No task was ever planned.
     #[error("no task was ever planned, so only the human can complete the goal")]
     NothingPlanned,

@@ -33,6 +33,7 @@ impl AlarmKind {
             AlarmKind::InvalidState
             | AlarmKind::StaleEdit
             | AlarmKind::ForeignCommits
+            | AlarmKind::GitProgramsChanged
             | AlarmKind::QuietSession
             | AlarmKind::SetupFailed
             | AlarmKind::TeamFileChanged

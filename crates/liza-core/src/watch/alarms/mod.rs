@@ -87,6 +87,7 @@ pub enum AlarmKind {
     ReviewDropped,
     RoleMissing,
     ForeignCommits,
+    GitProgramsChanged,
     DirectEdit,
     ClientHeld,
     QuietSession,
@@ -131,6 +132,7 @@ impl AlarmKind {
             | AlarmKind::ReviewDropped
             | AlarmKind::RoleMissing
             | AlarmKind::ForeignCommits
+            | AlarmKind::GitProgramsChanged
             | AlarmKind::DirectEdit
             | AlarmKind::ClientHeld
             | AlarmKind::QuietSession
@@ -304,6 +306,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(remote_problem(state, seen));
     found.extend(seen.team_file_change.as_ref().map(plan::team_file_changed));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
+    found.extend(git_programs_changed(&seen.changed_programs));
     found.extend(state.board.direct_edits.ready().into_iter().flatten().map(direct_edit));
     found
 }
@@ -328,6 +331,15 @@ fn foreign_commits(found: &ForeignCommits) -> Alarm {
         ),
     };
     Alarm::critical(AlarmKind::ForeignCommits, found.head.as_str(), text)
+}
+
+/// Settings of the project's git configuration that the human has not accepted.
+fn git_programs_changed(keys: &[String]) -> Option<Alarm> {
+    let text = format!(
+        "the project's git configuration names programs, or ways to sign, that you have not accepted; merges wait: {}",
+        keys.join(", ")
+    );
+    (!keys.is_empty()).then(|| Alarm::critical(AlarmKind::GitProgramsChanged, keys.join(" ").as_str(), text))
 }
 
 /// Changes that a supervisor saw outside any task, in this sprint and since the human's last decision.

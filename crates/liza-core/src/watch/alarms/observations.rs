@@ -24,6 +24,9 @@ pub struct Observations {
     pub stale_edits: Vec<String>,
     /// Commits on the integration branch that neither the program nor the human put there.
     pub foreign_commits: Option<ForeignCommits>,
+    /// Settings of the project's git configuration that name programs, or ways to sign, and are not as the human accepted
+    /// them.
+    pub changed_programs: Vec<String>,
     /// What running sessions print.
     pub sessions: BTreeMap<AgentId, SessionActivity>,
     /// How well the last session of each agent was confined, in words.

@@ -10,6 +10,7 @@ use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;
+use crate::git::{GitError, Repo};
 use crate::project::{Project, now};
 use crate::run::{TOKEN_BUDGET, TeamOptions, team_posts};
 use crate::settings_text::without_setting;
@@ -21,7 +22,8 @@ use super::lock::{as_refusal, begin_edit, log_entry};
 ///
 /// A team shares settings in liza.yaml, in the root of the repository: any setting except those of the confinement, the
 /// branches and the remote. They apply once you have accepted them, and again after each change. What is set on the
-/// blackboard (liza config KEY VALUE) overrides the file.
+/// blackboard (liza config KEY VALUE) overrides the file. --trust shows and accepts the file, and the programs that
+/// .git/config names.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza config
@@ -229,19 +231,61 @@ fn own_settings(project: &Project) -> Result<Fields, CommandError> {
 
 fn trust(context: &Context, project: &Project, yes: bool) -> Result<Reply, CommandError> {
     context.human_only("config --trust")?;
+    let ask = !yes && at_terminal(context);
+    let programs = trust_programs(context, project, ask)?;
     let Some(content) = team_file::read(project)? else {
+        if !programs.is_empty() {
+            return Ok(Reply::new(programs_in_words(&programs), json!({"git_programs": programs})));
+        }
         let message = format!("there is no {TEAM_FILE} in {}", project.root().display());
         return Err(CommandError::refused("no_team_file", message)
             .hint(format!("write {TEAM_FILE}, one setting per line; to list the settings: liza config")));
     };
-    if !yes && at_terminal(context) {
+    if ask {
         confirm_changes(context, project, &content)?;
     }
     team_file::accept(context.environment.home().as_deref(), project.root(), &content.hash)?;
     apply(context, project, Some(&content))?;
     let names: Vec<&str> = content.values.keys().map(String::as_str).collect();
-    let text = format!("{TEAM_FILE} is accepted: {}", names.join(", "));
-    Ok(Reply::new(text, json!({"hash": content.hash, "settings": names})))
+    let mut text = format!("{TEAM_FILE} is accepted: {}", names.join(", "));
+    if !programs.is_empty() {
+        text = format!("{}\n{text}", programs_in_words(&programs));
+    }
+    Ok(Reply::new(text, json!({"hash": content.hash, "settings": names, "git_programs": programs})))
+}
+
+/// Accepts the programs that the project's git configuration names now; returns the settings that changed.
+fn trust_programs(context: &Context, project: &Project, ask: bool) -> Result<Vec<String>, CommandError> {
+    let changes = project.repo()?.changed_programs()?;
+    if ask && !changes.is_empty() {
+        let lines: String =
+            changes.iter().map(|change| format!("\n  {}", clean(&change.to_string()))).collect();
+        let question =
+            format!("Programs that git runs, and how it signs, by .git/config:{lines}\nAccept it?");
+        confirm(context, &question, "merges wait; to take the changes out: git config --edit")?;
+    }
+    Ok(accept_programs(project.repo()?)?)
+}
+
+/// Accepts the programs that a repository's git configuration names now; returns the settings that changed.
+fn accept_programs(repo: &Repo) -> Result<Vec<String>, GitError> {
+    Ok(repo.accept_programs()?.into_iter().map(|change| change.key).collect())
+}
+
+/// Before a project is set up here no agent has been at work: what its git configuration names is the human's.
+pub(super) fn note_accepted_programs(context: &Context, repo: &Repo) {
+    match accept_programs(repo) {
+        Ok(keys) if keys.is_empty() => {}
+        Ok(keys) => context.screen.note(&format!("liza: {}", programs_in_words(&keys))),
+        Err(error) => context.screen.note(&format!(
+            "liza: the programs that .git/config names could not be accepted ({error}); again: liza config --trust"
+        )),
+    }
+}
+
+/// What was accepted.
+fn programs_in_words(keys: &[String]) -> String {
+    format!("accepted from .git/config: {}", clean(&keys.join(", ")))
 }
 
 /// Shows what would change against what was accepted last, and asks.
@@ -255,10 +299,14 @@ fn confirm_changes(
     let changes = changes(&old, &content.values);
     let changes = if changes.is_empty() { vec!["no setting changes".to_owned()] } else { changes };
     let lines: String = changes.iter().map(|line| format!("\n  {line}")).collect();
-    match says_yes(context, &format!("{TEAM_FILE} changes:{lines}\nAccept it?")) {
+    let hint = format!("the settings that you accepted before still apply; edit {TEAM_FILE} first");
+    confirm(context, &format!("{TEAM_FILE} changes:{lines}\nAccept it?"), &hint)
+}
+
+fn confirm(context: &Context, question: &str, hint: &str) -> Result<(), CommandError> {
+    match says_yes(context, question) {
         true => Ok(()),
-        false => Err(CommandError::refused("not_confirmed", "nothing was accepted")
-            .hint(format!("the settings that you accepted before still apply; edit {TEAM_FILE} first"))),
+        false => Err(CommandError::refused("not_confirmed", "nothing was accepted").hint(hint.to_owned())),
     }
 }
 

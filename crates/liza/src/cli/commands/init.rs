@@ -20,6 +20,7 @@ use crate::git::{Branch, Git, Head, RemovedWorktree, Repo, UntrackedFiles, Unuse
 use crate::lifecycle::{create_on_remote, try_remote};
 use crate::project::{EXCLUDED, now};
 
+use crate::cli::commands::config::note_accepted_programs;
 use crate::cli::commands::join::{address, default_name};
 use crate::cli::context::Context;
 use crate::cli::spec_path;
@@ -111,6 +112,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let goal = Text::read_some(args.goal.clone(), context)?.unwrap_or_default();
     let plan = Plan::new(args, &goal, &repo)?;
+    note_accepted_programs(context, &repo);
     let earlier = plan.carry_out(&repo, &place)?;
     let unused = repo.unused_test(&plan.branch)?;
     Ok(plan.reply(context, repo.root(), &earlier, unused))

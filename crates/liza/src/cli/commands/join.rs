@@ -11,6 +11,7 @@ use crate::engine::integration_branch;
 use crate::git::{Branch, Git, Repo};
 use crate::project::EXCLUDED;
 
+use crate::cli::commands::config::note_accepted_programs;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
@@ -43,6 +44,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(CommandError::refused("exists", message).hint("see what it is: liza status"));
     }
     let address = address(&args.address)?;
+    note_accepted_programs(context, &repo);
     let store = Store::join_database(&root, &address, args.project.as_deref())?;
     let joined = prepare(&repo, &store);
     if joined.is_err() {
