@@ -56,8 +56,8 @@ pub(crate) fn session_helpers() -> Vec<u32> {
 }
 
 /// The arguments with which `liza check` starts itself, so that it is recognized; the command follows.
-pub(crate) fn check_arguments(root: &Path) -> [OsString; 4] {
-    [CHECK.into(), OF.into(), root.into(), "--".into()]
+pub(crate) fn check_arguments(root: &Path) -> [OsString; 3] {
+    [CHECK.into(), OF.into(), root.into()]
 }
 
 /// Whether this is the command line of `liza check`, below which code under test runs.

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use liza_store::private;
 
@@ -15,6 +15,7 @@ use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use crate::sys::find_program;
 
 use super::caches::cache_variables;
+use super::check_keeper::Caller;
 use super::plan::Plan;
 use super::repository_guard::RepositoryGuard;
 use super::stage::{StageInput, StageOrder};
@@ -40,7 +41,7 @@ pub(crate) struct CheckEnd {
 /// # Errors
 ///
 /// When it cannot be started.
-pub(crate) fn run_check(liza: &Path, command: &[OsString]) -> io::Result<CheckEnd> {
+pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Caller>) -> io::Result<CheckEnd> {
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
     private::create_folder(&scratch)?;
@@ -49,9 +50,15 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString]) -> io::Result<CheckEn
     let guards = folder.map(|folder| RepositoryGuard::around(&folder)).unwrap_or_default();
     let family = match session_plan()? {
         Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
-        None => ProcessFamily::spawn(own(Command::new(name).args(arguments), &scratch), false),
+        None => ProcessFamily::spawn(
+            own(Command::new(name).args(arguments), &scratch).stdin(stdin_of(caller)),
+            false,
+        ),
     };
-    let exit = family.map(|family| wait(&family));
+    let exit = family.and_then(|family| {
+        caller.map_or(Ok(()), |caller| caller.watch(&family))?;
+        Ok(wait(&family))
+    });
     // No process of the command is left that could change it again.
     let restored = guards.iter().flat_map(RepositoryGuard::restore).collect();
     let _ = fs::remove_dir_all(&scratch);
@@ -60,6 +67,11 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString]) -> io::Result<CheckEn
         ProgramExit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
     };
     Ok(CheckEnd { code, restored })
+}
+
+/// A keeper's own input is its connection to the caller.
+fn stdin_of(caller: Option<&Caller>) -> Stdio {
+    if caller.is_some() { Stdio::null() } else { Stdio::inherit() }
 }
 
 /// The plan of the session around; none if it is not confined.
@@ -119,15 +131,16 @@ fn own<'c>(command: &'c mut Command, scratch: &Path) -> &'c mut Command {
 
 /// Waits for the program, then ends what is left of it.
 fn wait(family: &ProcessFamily) -> ProgramExit {
-    let mut exit = ProgramExit::Code(1);
+    let mut exit = None;
     loop {
         match family.reap() {
-            Reaped::Leader(ended) => {
-                exit = ended;
-                family.kill();
-            }
+            Reaped::Leader(ended) => exit = Some(ended),
             Reaped::Descendant => {}
-            Reaped::NoneLeft => return exit,
+            Reaped::NoneLeft => return exit.unwrap_or(ProgramExit::Code(1)),
+        }
+        // Again for each: one that is just being started is not found at once.
+        if exit.is_some() {
+            family.kill();
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod caches;
 mod check;
+mod check_keeper;
 mod client_folder;
 mod conversations;
 mod credentials;
@@ -21,6 +22,7 @@ mod wrapper;
 
 pub(crate) use caches::{cache_variables, check_caches, shared_caches};
 pub(crate) use check::{CheckEnd, PLAN_VARIABLE, run_check};
+pub(crate) use check_keeper::{Caller, detach, run_kept};
 pub(crate) use client_folder::ClientFolder;
 pub(crate) use conversations::conversations_of;
 pub(crate) use level::{Level, MODEL_ONLY, record_level, recorded_level};

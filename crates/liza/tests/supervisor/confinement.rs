@@ -132,6 +132,35 @@ rm hostile.sh spoken inside
     }
 }
 
+/// Covers: IS-13
+#[test]
+#[cfg(target_os = "linux")]
+fn a_test_run_that_the_reviewers_program_kills_is_ended_and_what_it_planted_is_restored() {
+    let reviewer = r#"
+setsid "$LIZA" check -- sh -c 'git config core.fsmonitor ./planted; echo $$ > running; sleep 1000 & wait' &
+check=$!
+until [ -s running ]; do sleep 0.05; done
+git config core.fsmonitor || echo "NOTHING PLANTED"
+for child in $(pgrep -P "$check"); do kill -9 "$child"; done
+kill -9 "-$check"
+tries=0
+while git config core.fsmonitor > /dev/null && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
+git config core.fsmonitor || echo RESTORED
+kill -0 "$(cat running)" 2> /dev/null || echo ENDED
+rm running
+"$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it hangs""#;
+    for config in ["sandbox: auto", "sandbox: off"] {
+        let bench = Bench::new(config, &[("c", CODER), ("r", reviewer)]);
+        bench.project.add_task("t1");
+        assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
+        let mut review = bench.agent(&["code-reviewer", "--cli", "r", "--once"]);
+        assert_eq!(review.wait(), 0, "{}\n{}", review.output(), bench.outputs());
+        let log = bench.outputs();
+        assert!(log.contains("RESTORED\nENDED") && !log.contains("NOTHING PLANTED"), "{config}:\n{log}");
+        assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
+    }
+}
+
 /// Covers: IS-03, IS-14
 #[test]
 #[cfg(target_os = "linux")]

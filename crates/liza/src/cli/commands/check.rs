@@ -9,9 +9,9 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use crate::confine::{CheckEnd, run_check};
+use crate::confine::{Caller, CheckEnd, detach, run_check, run_kept};
 use crate::identity::check_arguments;
-use crate::project::Project;
+use crate::project::{AGENT_ID, Project};
 
 /// Run a command on code under review, without access to Liza.
 ///
@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// The project: read by the supervisor, from the list of processes.
     #[arg(long, hide = true, value_name = "ROOT")]
     of: Option<PathBuf>,
+    /// Start the keeper of the command, and end.
+    #[arg(long, hide = true, requires = "of")]
+    detach: bool,
     /// The command and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -34,15 +37,33 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let failed = |error| CommandError::refused("confinement", format!("cannot run the command: {error}"));
-    if args.of.is_none() {
-        // Once more with arguments that the supervisor recognizes, whatever options came before.
-        let root = Project::find(&context.directory).unwrap_or_else(|| context.directory.clone());
-        let error = Command::new(&context.program).args(check_arguments(&root)).args(&args.command).exec();
-        return Err(failed(error));
+    let in_session = std::env::var_os(AGENT_ID).is_some();
+    let exit = |code| Ok(Reply::already_written().exit(Exit::Session(code)));
+    match &args.of {
+        None => {
+            // Once more with arguments that the supervisor recognizes, whatever options came before.
+            let root = Project::find(&context.directory).unwrap_or_else(|| context.directory.clone());
+            if in_session {
+                return exit(run_kept(&context.program, &root, &args.command).map_err(failed)?);
+            }
+            let mut again = Command::new(&context.program);
+            Err(failed(again.args(check_arguments(&root)).arg("--").args(&args.command).exec()))
+        }
+        Some(root) if args.detach => {
+            detach(&context.program, root, &args.command).map_err(failed)?;
+            exit(0)
+        }
+        Some(_) => {
+            let caller = in_session.then(Caller::of_this_process).transpose().map_err(failed)?;
+            let ended = run_check(&context.program, &args.command, caller.as_ref());
+            let CheckEnd { code, restored } = ended.map_err(failed)?;
+            for path in restored {
+                context.screen.note(&format!("liza: the command changed {}; restored", path.display()));
+            }
+            if let Some(caller) = caller {
+                caller.answer(code);
+            }
+            exit(code)
+        }
     }
-    let CheckEnd { code, restored } = run_check(&context.program, &args.command).map_err(failed)?;
-    for path in restored {
-        context.screen.note(&format!("liza: the command changed {}; restored", path.display()));
-    }
-    Ok(Reply::already_written().exit(Exit::Session(code)))
 }
