@@ -161,6 +161,32 @@ rm running
     }
 }
 
+/// Covers: IS-13
+#[test]
+#[cfg(target_os = "linux")]
+fn only_where_orphans_have_a_voice_or_below_a_check_a_program_can_adopt_them() {
+    // PR_SET_CHILD_SUBREAPER; what git leaves behind would become a child of such a program.
+    let adopt = r#"perl -e '$prctl = `uname -m` =~ /x86_64/ ? 157 : 167;
+print syscall($prctl, 36, 1, 0, 0, 0) == 0 ? "WHO adopts\n" : "WHO must not adopt\n"'"#;
+    let reviewer = format!(
+        r#"{direct}
+"$LIZA" check -- {checked}
+"$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - no""#,
+        direct = adopt.replace("WHO", "a reviewer"),
+        checked = adopt.replace("WHO", "code under test"),
+    );
+    let coder = format!("{}\n{CODER}", adopt.replace("WHO", "a coder"));
+    let bench = Bench::new("sandbox: auto", &[("c", &coder), ("r", &reviewer)]);
+    bench.project.add_task("t1");
+    for words in [["coder", "--cli", "c", "--once"], ["code-reviewer", "--cli", "r", "--once"]] {
+        assert_eq!(bench.agent(&words).wait(), 0, "{}", bench.outputs());
+    }
+    let log = bench.outputs();
+    for said in ["a coder adopts", "a reviewer must not adopt", "code under test adopts"] {
+        assert!(log.contains(said), "{said}:\n{log}");
+    }
+}
+
 /// Covers: IS-03, IS-14
 #[test]
 #[cfg(target_os = "linux")]

@@ -58,6 +58,7 @@ fn decide(listener: &OwnedFd, policy: &ConnectPolicy, call: PendingCall) {
         libc::SYS_open => open_by_name(listener, &call, 0),
         libc::SYS_openat => open_by_name(listener, &call, 1),
         libc::SYS_shmat | libc::SYS_shmctl => judge_memory(policy, &call),
+        libc::SYS_prctl => judge_adoption(policy, &call),
         other => judge_aim(policy, &call, aimed_at(other)),
     };
     let end = decided.unwrap_or_else(|error| CallEnd::Fails(error.raw_os_error()));
@@ -68,6 +69,13 @@ fn decide(listener: &OwnedFd, policy: &ConnectPolicy, call: PendingCall) {
 fn judge_aim(policy: &ConnectPolicy, call: &PendingCall, argument: Option<usize>) -> Result<CallEnd, Errno> {
     let target = argument.and_then(|argument| call.arguments.get(argument)).ok_or(Errno::PERM)?;
     if is_own(policy.client, *target as u32) { Ok(CallEnd::Continues) } else { Err(Errno::PERM) }
+}
+
+/// Whether a process may adopt the orphans below it. Where orphans have no voice, it must not give them its own.
+fn judge_adoption(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, Errno> {
+    let orphans_speak = (policy.speakers)(&[], policy.client).is_ok();
+    let may_adopt = orphans_speak || policy.may_speak(call.thread).is_err();
+    if may_adopt { Ok(CallEnd::Continues) } else { Err(Errno::PERM) }
 }
 
 /// Whether shared memory was made by a process of the session that still runs.

@@ -160,7 +160,7 @@ impl ConnectPolicy {
     }
 
     /// Whether the thread may speak for the session. The other end knows the reason by the error number.
-    fn may_speak(&self, thread: u32) -> Result<(), Errno> {
+    pub(super) fn may_speak(&self, thread: u32) -> Result<(), Errno> {
         let leader = leader_of(thread).ok_or(Errno::ACCESS)?;
         let line = system::line_below(leader, std::process::id()).ok_or(Errno::ACCESS)?;
         (self.speakers)(&line, self.client).map_err(|silenced| match silenced {

@@ -61,6 +61,8 @@ const TIOCGPTPEER: u32 = 0x5441;
 const TERMINAL_FLAGS: u32 = (libc::O_RDWR | libc::O_NOCTTY).cast_unsigned();
 const TERMINAL_MASK: u32 =
     (libc::O_ACCMODE | libc::O_NOCTTY | libc::O_DIRECTORY | libc::O_CREAT).cast_unsigned();
+/// Makes orphans the children of the caller.
+const PR_SET_CHILD_SUBREAPER: u32 = 36;
 const PRIO_PROCESS: u32 = 0;
 const IOPRIO_WHO_PROCESS: u32 = 1;
 const AF_VSOCK: u32 = 40;
@@ -151,12 +153,14 @@ pub(super) fn rules_with_listener(only_tcp: bool) -> Vec<CallRule> {
         #[cfg(target_arch = "x86_64")]
         CallRule::new(libc::SYS_open, by_name(1), Verdict::Ask),
     ];
+    let adoption = [CallRule::new(libc::SYS_prctl, When::Is(0, PR_SET_CHILD_SUBREAPER), Verdict::Ask)];
     let connects = [
         CallRule::new(libc::SYS_connect, When::Always, Verdict::Ask),
         CallRule::new(libc::SYS_socket, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
         CallRule::new(libc::SYS_socketpair, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
     ];
-    rules(only_tcp).into_iter().chain(connects).chain(aimed).chain(memory).chain(terminals).collect()
+    let asked = aimed.chain(memory).chain(terminals).chain(adoption);
+    rules(only_tcp).into_iter().chain(connects).chain(asked).collect()
 }
 
 /// Refused: processes of others, what processes of one user share by numbers or names, mounts, keys, the kernel itself.
