@@ -13,6 +13,7 @@ use liza_core::model::{
     AgentId, AgentRecord, EventName, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes,
     TEAM_FILE, TaskId, TaskStatus, Timestamp,
 };
+use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations, TeamFileChange, VisionGap};
 use liza_store::LogRecord;
@@ -23,7 +24,7 @@ use crate::confine::recorded_level;
 use crate::contracts::is_vision_template;
 use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
 use crate::git::{BranchStep, Repo};
-use crate::lifecycle::{lost_merges, merged_commits};
+use crate::lifecycle::{is_at_recorded_head, lost_merges, merged_commits};
 use crate::machine::machine_name;
 use crate::project::Project;
 use crate::sys::untrusted::UntrustedFolder;
@@ -139,7 +140,7 @@ fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, String> {
 /// Commits on the integration branch that neither a merge nor the human put there; none if git cannot be asked.
 fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     let branch = integration_branch(&state.board).ok()?;
-    if is_at_recorded_head(project, state) {
+    if is_at_recorded_head(project, &state.board) {
         return None;
     }
     // A merge moves the branch first and records it then.
@@ -160,7 +161,8 @@ fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     }
     let commits = repo.list_commits(&expected, &head).unwrap_or_default();
     let merge_of = refused_merge(repo, &state, &expected, &head);
-    Some(ForeignCommits { head, expected, commits, merge_of })
+    let merges = FoundMerges::new(&state.board, &project.branch_steps(&expected, &head));
+    Some(ForeignCommits { head, expected, commits, merge_of, merges })
 }
 
 /// The task of which the branch has exactly the merge of the submitted and approved commit, and nothing else. Anyone who
@@ -210,19 +212,10 @@ fn is_behind(repo: &Repo, recorded: &Sha, head: &Sha) -> bool {
     !repo.has_commit(recorded).unwrap_or(true) || repo.is_ancestor(head, recorded).unwrap_or(false)
 }
 
-/// Whether the integration branch is where the last merge left it, which is nearly always true and found out without
-/// starting git.
-fn is_at_recorded_head(project: &Project, state: &State) -> bool {
-    let expected = state.board.goal.ready().and_then(|goal| goal.integration_head.clone());
-    let (Some(expected), Ok(branch)) = (expected, integration_branch(&state.board)) else { return false };
-    let loose = project.root().join(".git").join(branch.full());
-    fs::read_to_string(loose).is_ok_and(|text| text.trim() == expected.as_str())
-}
-
 /// What is wrong with the blackboard, on its own and compared with git.
 fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
     let mut violations = invariants::validate(state, &project.store().disk(), now);
-    if merged_commits(&state.board).is_empty() || is_at_recorded_head(project, state) {
+    if merged_commits(&state.board).is_empty() || is_at_recorded_head(project, &state.board) {
         return violations;
     }
     if has_to_follow(project, state) == Some(true) {

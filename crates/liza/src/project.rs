@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use liza_core::model::{Actor, Generation, State, StopFile, StopFiles, Timestamp};
+use liza_core::model::{Actor, Generation, Sha, State, StopFile, StopFiles, Timestamp};
+use liza_core::rules::found_merges::BranchSteps;
 use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
 
 use crate::git::{Git, GitError, Repo};
@@ -26,6 +27,8 @@ pub struct Project {
     repo: Arc<OnceLock<Repo>>,
     /// The last read of the blackboard, which makes the next one cheap; shared by the whole process.
     reader: Arc<Mutex<IncrementalReader>>,
+    /// What the integration branch had beyond the recorded head, when both were last compared.
+    beyond: Arc<Mutex<Option<(Sha, Sha, BranchSteps)>>>,
 }
 
 impl Project {
@@ -46,7 +49,7 @@ impl Project {
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         let store = Store::open(root)?;
         let reader = Arc::new(Mutex::new(store.incremental_reader()));
-        Ok(Self { store, repo: Arc::default(), reader })
+        Ok(Self { store, repo: Arc::default(), reader, beyond: Arc::default() })
     }
 
     /// Its root.
@@ -82,12 +85,29 @@ impl Project {
         Ok(self.repo.get_or_init(|| repo))
     }
 
+    /// What the integration branch at `head` has beyond the recorded head; nothing if git does not know both. Asks git
+    /// only if one of the two has moved.
+    pub(crate) fn branch_steps(&self, recorded: &Sha, head: &Sha) -> BranchSteps {
+        if recorded == head {
+            return BranchSteps::default();
+        }
+        let mut known = self.beyond.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((from, to, beyond)) = known.as_ref()
+            && (from, to) == (recorded, head)
+        {
+            return beyond.clone();
+        }
+        let found = self.repo().and_then(|repo| repo.branch_steps(recorded, head)).unwrap_or_default();
+        *known = Some((recorded.clone(), head.clone(), found.clone()));
+        found
+    }
+
     /// Keeps trying for a while when a database cannot be reached, for a program that runs long.
     #[must_use]
     pub fn retrying_for_long(self) -> Self {
         let store = self.store.with_retry_limit(RETRY_LIMIT);
         let reader = Arc::new(Mutex::new(store.incremental_reader()));
-        Self { store, reader, repo: self.repo }
+        Self { store, reader, repo: self.repo, beyond: self.beyond }
     }
 
     /// Makes stop files in the folder rows of the database, so that they stop the agents of every machine.

@@ -7,7 +7,9 @@ use serde::Serialize;
 use crate::model::{
     AgentStatus, Board, Effect, EventName, LogAction, Refusal, Section, Sha, Status, TaskId, Timestamp,
 };
+use crate::rules::found_merges::BranchMerge;
 
+use super::budget::refill_after_merge;
 use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights, SUPERVISION};
 use super::tx::Tx;
@@ -20,18 +22,7 @@ pub struct AcceptIntegration {
     /// What was done, for the log.
     pub detail: String,
     /// Merges of tasks among what is accepted that the blackboard does not know: it may be older than they are.
-    pub merged: Vec<AcceptedMerge>,
-}
-
-/// A merge that the blackboard does not know.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AcceptedMerge {
-    /// The task.
-    pub task: TaskId,
-    /// The commit that was merged.
-    pub commit: Sha,
-    /// The commit by which it was merged.
-    pub merge_commit: Sha,
+    pub merged: Vec<BranchMerge>,
 }
 
 /// Nothing was recorded before: the head that was found is where the program starts from.
@@ -64,43 +55,40 @@ impl Rule for AcceptIntegration {
         goal.head_test = None;
         tx.log(LogAction::IntegrationUpdated, None, &self.detail);
         for merge in &self.merged {
-            merge.record(tx)?;
+            record(merge, tx)?;
         }
         Ok(IntegrationAccepted { integration_head: self.head.clone() })
     }
 }
 
-impl AcceptedMerge {
-    /// Makes the task MERGED, whatever its status was: its work is on the branch that the human accepts, and would otherwise
-    /// be done and merged once more.
-    fn record(&self, tx: &mut Tx<'_>) -> Result<(), Refusal> {
-        let id = &self.task;
-        let mut record = tx.board.body(id)?.record().clone();
-        if record.status.is_some_and(Status::is_terminal) {
-            return Ok(());
-        }
-        let agents = [record.assigned_to, record.reviewing_by].into_iter().flatten();
-        tx.free_agents(agents, id, AgentStatus::Idle)?;
-        if record.worktree.is_some() {
-            tx.effect(Effect::RemoveWorktree(id.clone()));
-        }
-        record.clear_status_fields();
-        record.status = Some(Status::Merged);
-        record.merge_commit = Some(self.merge_commit.clone());
-        record.reservation = None;
-        record.handoff_pending = record.handoff_pending.map(|_| false);
-        let event = tx.event(EventName::Merged).with("commit", self.commit.as_str());
-        let event = event.with("merge_commit", self.merge_commit.as_str());
-        record
-            .history
-            .get_or_insert_default()
-            .push(event.with("reason", "accepted with the integration branch"));
-        tx.drop_handoff(id)?;
-        let detail = format!("merged by {} before; accepted", self.merge_commit.short());
-        tx.log(LogAction::Task(EventName::Merged), Some(id), &detail);
-        tx.put_record(id.clone(), record);
-        Ok(())
+/// Makes the task MERGED, whatever its status was: its work is on the branch that the human accepts, and would otherwise be
+/// done and merged once more. Budgets are refilled as by any other merge.
+fn record(merge: &BranchMerge, tx: &mut Tx<'_>) -> Result<(), Refusal> {
+    let BranchMerge { task: id, commit, merge_commit } = merge;
+    let mut record = tx.board.body(id)?.record().clone();
+    if record.status.is_some_and(Status::is_terminal) {
+        return Ok(());
     }
+    let coder = record.assigned_to;
+    tx.free_agents([coder, record.reviewing_by].into_iter().flatten(), id, AgentStatus::Idle)?;
+    if record.worktree.is_some() {
+        tx.effect(Effect::RemoveWorktree(id.clone()));
+    }
+    record.clear_status_fields();
+    record.status = Some(Status::Merged);
+    record.merge_commit = Some(merge_commit.clone());
+    record.reservation = None;
+    record.handoff_pending = record.handoff_pending.map(|_| false);
+    let event = tx.event(EventName::Merged).with("commit", commit.as_str());
+    let event = event.with("merge_commit", merge_commit.as_str());
+    let event = event.with_some("coder", coder.map(|coder| coder.to_string()));
+    record.history.get_or_insert_default().push(event.with("reason", "accepted with the integration branch"));
+    tx.drop_handoff(id)?;
+    refill_after_merge(tx, id, &record)?;
+    let detail = format!("merged by {} before; accepted", merge_commit.short());
+    tx.log(LogAction::Task(EventName::Merged), Some(id), &detail);
+    tx.put_record(id.clone(), record);
+    Ok(())
 }
 
 impl Rule for AdoptIntegration {

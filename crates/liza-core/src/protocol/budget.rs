@@ -1,6 +1,6 @@
 //! What commands share about session budgets: charging a session, and refilling by a merge or a person.
 
-use crate::model::{Actor, Refusal};
+use crate::model::{Actor, Refusal, TaskId, TaskRecord};
 use crate::rules::session_budget::SessionBudget;
 
 use super::tx::Tx;
@@ -30,6 +30,12 @@ pub(super) fn refill(tx: &mut Tx<'_>, budget: &SessionBudget) -> Result<(), Refu
         budget.refill(&mut tx.sprint()?.sessions);
     }
     Ok(())
+}
+
+/// A merge refills the budget of its task, the planner's and the shared one.
+pub(super) fn refill_after_merge(tx: &mut Tx<'_>, task: &TaskId, record: &TaskRecord) -> Result<(), Refusal> {
+    let of_task = SessionBudget::of_task(task, record);
+    [of_task, SessionBudget::Planner, SessionBudget::Shared].iter().try_for_each(|budget| refill(tx, budget))
 }
 
 /// A person has decided something: the planner may look at it, however often it has been started before.

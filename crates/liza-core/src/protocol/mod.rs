@@ -77,7 +77,7 @@ mod wt_merge;
 
 pub use abandon_task::AbandonTask;
 pub use abort::Abort;
-pub use accept_integration::{AcceptIntegration, AcceptedMerge, AdoptIntegration, IntegrationAccepted};
+pub use accept_integration::{AcceptIntegration, AdoptIntegration, IntegrationAccepted};
 pub use add_task::{AddTask, NewTask};
 pub use align::{Align, Aligned};
 pub use analyze::{Analyzed, RecordAnalysis};

@@ -11,10 +11,9 @@ use crate::model::{
     Sha, Task, TaskId, TaskStatus,
 };
 use crate::rules::claimable::{check_merger, check_not_held};
-use crate::rules::session_budget::SessionBudget;
 use crate::text::count;
 
-use super::budget::refill;
+use super::budget::refill_after_merge;
 use super::operation::{LoadScope, Rule, Stage};
 use super::permission::{Rights, SUPERVISION};
 use super::reply::TaskReply;
@@ -219,11 +218,7 @@ impl Rule for RecordMerge {
         task.status = TaskStatus::Merged { merge_commit: Some(merge_commit.clone()) };
         tx.drop_handoff(id)?;
         task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
-        for budget in
-            [SessionBudget::of_task(id, &task.record), SessionBudget::Planner, SessionBudget::Shared]
-        {
-            refill(tx, &budget)?;
-        }
+        refill_after_merge(tx, id, &task.record)?;
         let how = if merge_commit.names_same_commit(&commit) { "fast-forward" } else { "merge commit" };
         let drift = count(drift_commits as usize, "commit");
         let detail = format!("{how} {}, drift {drift}", merge_commit.short());

@@ -7,6 +7,7 @@ use liza_core::protocol::{Command, RecordSession, Resume, UseClient};
 use liza_core::rules::clients::{
     ClientChoice, MAX_PROBES, choose_client, conversation_to_resume, describe_hold, probe_pause, session_line,
 };
+use liza_core::rules::found_merges::FoundMerges;
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 use liza_core::watch::supervise::{
@@ -51,6 +52,7 @@ fn step(world: &World, number: u32, in_team: bool, clients: &[&str]) -> Step {
         state: &world.state,
         agent: coder(number),
         stop_files: world.stop_files,
+        found_merges: &FoundMerges::NONE,
         now: world.now,
         idle_since: world.now,
         in_team,

@@ -1,11 +1,12 @@
 //! What may be merged, by which agent, and what is recorded.
 
-use liza_core::model::{Actor, Effect, Sha, Status};
+use liza_core::model::{Actor, Effect, Loaded, Sha, Status};
 use liza_core::protocol::{
-    AcceptIntegration, AcceptedMerge, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked,
-    MergeFailure, RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
+    AcceptIntegration, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked, MergeFailure,
+    RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
 };
 use liza_core::rules::claimable::{held_merge, mergeable_for};
+use liza_core::rules::found_merges::BranchMerge;
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 
@@ -222,9 +223,14 @@ fn a_test_that_fails_without_the_task_is_a_question_to_the_human_and_not_the_tas
 fn a_merge_that_the_blackboard_does_not_know_is_recorded_when_the_human_accepts_the_branch() {
     for status in [Status::Unclaimed, Status::Claimed, Status::ReadyForReview, Status::Blocked] {
         let mut world = World::with_task(status);
-        let merge = AcceptedMerge { task: task("t"), commit: sha('c'), merge_commit: sha('d') };
+        if let Loaded::Ready(sprint) = &mut world.state.board.sprint {
+            (sprint.sessions.planner, sprint.sessions.shared) = (3, 2);
+        }
+        let merge = BranchMerge { task: task("t"), commit: sha('c'), merge_commit: sha('d') };
         let accept = || AcceptIntegration { head: sha('d'), detail: "x".into(), merged: vec![merge.clone()] };
         world.must(Actor::Human, Command::from(accept()));
+        let sessions = &world.sprint().sessions;
+        assert_eq!((sessions.planner, sessions.shared), (0, 0), "as by any other merge");
         let record = world.record("t").clone();
         assert_eq!((record.status, record.merge_commit), (Some(Status::Merged), Some(sha('d'))), "{status}");
         assert_eq!((record.assigned_to, record.worktree), (None, None));

@@ -10,6 +10,7 @@ use liza_core::protocol::{
     SetStatus, SubmitVerdict, TakeHandoff, UnblockTask, UseClient, Verdict, WriteHandoff, WriteNote,
 };
 use liza_core::rules::clients::MAX_PROBES;
+use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::session_budget::SessionBudget;
 use liza_core::rules::triggers::{Trigger, planner_triggers};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
@@ -85,6 +86,7 @@ impl Adversaries {
                 state: &self.world.state,
                 agent,
                 stop_files: self.world.stop_files,
+                found_merges: &FoundMerges::NONE,
                 now: self.world.now,
                 idle_since: self.world.now,
                 in_team: true,

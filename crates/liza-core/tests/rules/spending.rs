@@ -6,6 +6,7 @@ use liza_core::model::{
 use liza_core::protocol::{
     AbandonTask, Checkpoint, CheckpointCause, Command, NewSprint, RecordUsage, Resume,
 };
+use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::spending::{Amount, SpendingScope, spending, used_up};
 use liza_core::watch::alarms::{AlarmLevel, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
@@ -46,6 +47,7 @@ fn step(world: &World) -> Step {
         state: &world.state,
         agent: coder(1),
         stop_files: world.stop_files,
+        found_merges: &FoundMerges::NONE,
         now: world.now,
         idle_since: world.now,
         in_team: true,

@@ -13,6 +13,7 @@ mod alarms;
 mod charts;
 #[path = "../protocol/fixture.rs"]
 mod fixture;
+mod found_merges;
 mod manual_edit;
 mod needs_you;
 mod results;

@@ -5,6 +5,7 @@ use liza_core::model::{
     Loaded, Revision, Seconds, State, Status, StopFile, StopFiles, TaskRecord,
 };
 use liza_core::protocol::{Command, CountExit, CountPlannerExit, ReleaseReview, SetStatus, UnproductiveExit};
+use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::triggers::TriggerKind;
 use liza_core::watch::supervise::{
     EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step, StopCause,
@@ -14,11 +15,14 @@ use liza_core::watch::supervise::{
 
 use crate::fixture::*;
 
-fn situation<'a>(state: &'a State, name: &str) -> Situation<'a> {
+static NO_MERGES: FoundMerges = FoundMerges::NONE;
+
+pub(crate) fn situation<'a>(state: &'a State, name: &str) -> Situation<'a> {
     Situation {
         state,
         agent: agent(name),
         stop_files: StopFiles::default(),
+        found_merges: &NO_MERGES,
         now: now(),
         idle_since: now(),
         in_team: false,

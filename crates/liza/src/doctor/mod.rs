@@ -16,7 +16,7 @@ use liza_store::{ProjectDisk, StoreError};
 use crate::database_health::{DatabaseFinding, Verdict, database_findings};
 use crate::engine::{EngineError, Exchange, integration_branch};
 use crate::git::{FolderState, Git, RemoteProbe, Repo};
-use crate::lifecycle::{lost_merges, merged_commits};
+use crate::lifecycle::{found_merges, lost_merges, merged_commits};
 use crate::machine::works_here;
 use crate::observations::vision_gap;
 use crate::project::{EXCLUDED, Project, now};
@@ -69,6 +69,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(repo.as_ref().and_then(|repo| integration_test(repo, &state)));
             let folder = project.map_or(folder, Project::folder);
             checks.extend(repo.iter().flat_map(|repo| branches(repo, folder, &state)));
+            checks.extend(project.and_then(|project| unrecorded_merges(project, &state)));
             checks.extend(project.and_then(remote));
             checks.extend(project.into_iter().flat_map(|project| confinement(project, &state, liza)));
         }
@@ -291,6 +292,15 @@ fn branches(repo: &Repo, folder: &Path, state: &State) -> Vec<Check> {
     let mut checks = vec![branch, excluded, worktrees(repo, folder, state)];
     checks.extend(merged_work(repo, state));
     checks
+}
+
+/// Tasks that wait because their merges are on the branch and not on the blackboard.
+fn unrecorded_merges(project: &Project, state: &State) -> Option<Check> {
+    let found = found_merges(project, state);
+    let tasks: Vec<&str> = found.tasks().map(TaskId::as_str).collect();
+    let text = || format!("on the branch and not on the blackboard: the merges of {}", tasks.join(", "));
+    (!tasks.is_empty())
+        .then(|| warning("integration branch", text(), "to record them: liza accept-integration"))
 }
 
 /// Whether work can be exchanged through the git remote, if one is set.

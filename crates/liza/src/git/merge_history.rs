@@ -2,7 +2,11 @@
 //!
 //! Anyone who can push can write such lines, so they only say what to look for; [`Repo::is_merge_of`] checks the rest.
 
+use std::fs;
+use std::path::Path;
+
 use liza_core::model::{AgentId, Sha, TaskId};
+use liza_core::rules::found_merges::{BranchMerge, BranchSteps};
 
 use super::error::GitError;
 use super::refs::Branch;
@@ -31,6 +35,38 @@ impl Repo {
         let output = command.args(["--format=%H%n%P%n%B", &range, "--"]).read()?;
         let text = String::from_utf8_lossy(&output).into_owned();
         Ok(text.split('\0').filter_map(parse).collect())
+    }
+
+    /// What the branch at `to` has beyond `from`: exact merges of tasks, and whether there is anything else.
+    ///
+    /// # Errors
+    ///
+    /// When one of them does not exist.
+    pub(crate) fn branch_steps(&self, from: &Sha, to: &Sha) -> Result<BranchSteps, GitError> {
+        let mut beyond = BranchSteps::default();
+        for BranchStep { commit: merge_commit, before, merged } in self.steps_between(from, to)? {
+            match (merged, before) {
+                (Some((task, commit)), Some(before))
+                    if self.has_commit(&commit)? && self.is_merge_of(&merge_commit, &before, &commit)? =>
+                {
+                    beyond.merges.push(BranchMerge { task, commit, merge_commit });
+                }
+                (Some(_) | None, _) => beyond.has_others = true,
+            }
+        }
+        Ok(beyond)
+    }
+
+    /// The head of a branch as its file or the list of packed references has it, without starting git; `None` if git
+    /// keeps it in another way.
+    pub(crate) fn head_on_disk(common_dir: &Path, branch: &Branch) -> Option<Sha> {
+        let name = branch.full();
+        if let Ok(text) = fs::read_to_string(common_dir.join(&name)) {
+            return sha(text.trim().as_bytes());
+        }
+        let packed = fs::read_to_string(common_dir.join("packed-refs")).ok()?;
+        let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
+        sha(lines.find(|(_, packed)| *packed == name)?.0.as_bytes())
     }
 }
 

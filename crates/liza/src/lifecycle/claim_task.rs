@@ -12,6 +12,7 @@ use crate::engine::{
 };
 use crate::git::{Branch, PreparedWorktree, is_sent};
 
+use super::found_merge::refuse_found_merge;
 use super::take_work::{generation_of, take_work};
 
 /// A claim.
@@ -41,6 +42,7 @@ pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<
         }
         None => engine.integration_head(&integration)?,
     };
+    refuse_found_merge(engine, task, Some(&head))?;
     // The lock comes before the reservation, so that a reservation without a lock proves that its claim died. If
     // another process holds the lock, the rules decide: it may be claiming the task, or just removing a worktree.
     let early = try_lock_task(engine.project(), task)?;

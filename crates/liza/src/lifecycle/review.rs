@@ -9,6 +9,7 @@ use liza_core::protocol::{
     TaskReply, Verdict, WorktreeFacts,
 };
 
+use super::found_merge::refuse_found_merge;
 use super::take_work::{generation_of, take_work};
 use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::engine::{Engine, EngineError, Exchange, Executed, integration_branch, lock_task};
@@ -109,6 +110,7 @@ pub fn claim_review(
     task: &TaskId,
     reviewer: AgentId,
 ) -> Result<Executed<ReviewClaimed>, EngineError> {
+    refuse_found_merge(engine, task, None)?;
     let head = match Exchange::of(engine.project())? {
         // The worktree is on the coder's machine; what was submitted is on the remote.
         Some(exchange) => bring_submission(engine, &exchange, task)?,

@@ -66,6 +66,7 @@ impl Team<'_> {
             state: &state,
             agent: identity.agent,
             stop_files: self.stop_files,
+            found_merges: &self.found_merges,
             now: now(),
             idle_since: member.idle_since,
             in_team: self.in_team,

@@ -10,11 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Config, Seconds, State, StopFiles, Timestamp};
+use liza_core::rules::found_merges::FoundMerges;
 use liza_core::watch::supervise::{can_be_renewed, renewal_interval};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::channel::SessionCommands;
+use crate::lifecycle::found_merges;
 use crate::project::{Project, now};
 use crate::sys::family::kill_own_families;
 use crate::sys::process::ignores_hangup;
@@ -68,6 +70,8 @@ pub(super) struct Team<'t> {
     /// The blackboard as last read.
     pub(super) state: Arc<State>,
     pub(super) config: Arc<Config>,
+    /// Tasks whose merge is on the integration branch and not on the blackboard.
+    pub(super) found_merges: FoundMerges,
     /// The number of different states that were read.
     pub(super) states_read: u64,
     /// The stop files as last seen.
@@ -167,6 +171,7 @@ impl<'t> Team<'t> {
             on_message,
             state,
             config: Arc::new(config),
+            found_merges: FoundMerges::NONE,
             states_read: 0,
             stop_files: project.stop_files(),
             stale: true,
@@ -257,6 +262,9 @@ impl Team<'_> {
                 // A person's edit has no revision of its own.
                 self.states_read += u64::from(!Arc::ptr_eq(&self.state, &state));
                 self.state = state;
+                let found = found_merges(&self.project, &self.state);
+                self.states_read += u64::from(self.found_merges != found);
+                self.found_merges = found;
                 if !self.readable {
                     self.readable = true;
                     self.report_all(MessageLevel::Info, "the blackboard is readable again");

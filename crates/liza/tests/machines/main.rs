@@ -10,6 +10,7 @@ mod server;
 
 mod goal;
 mod machine;
+mod older_copy;
 mod one_clone;
 mod proxy;
 mod sharing;

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -13,6 +14,7 @@ use crate::server::Server;
 pub(crate) struct DatabaseProxy {
     port: u16,
     cut: Arc<AtomicBool>,
+    target: Arc<Mutex<PathBuf>>,
     open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
@@ -21,21 +23,30 @@ impl DatabaseProxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (cut, open): (Arc<AtomicBool>, Arc<Mutex<Vec<TcpStream>>>) = Default::default();
-        let (is_cut, connections, socket) = (Arc::clone(&cut), Arc::clone(&open), server.socket());
+        let target = Arc::new(Mutex::new(server.socket()));
+        let (is_cut, connections, leads_to) = (Arc::clone(&cut), Arc::clone(&open), Arc::clone(&target));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let Ok(server) = UnixStream::connect(&socket) else { continue };
+                let socket = leads_to.lock().unwrap().clone();
+                let Ok(server) = UnixStream::connect(socket) else { continue };
                 if !is_cut.load(Ordering::SeqCst) {
                     connections.lock().unwrap().push(client.try_clone().unwrap());
                     pass(client, server);
                 }
             }
         });
-        Self { port, cut, open }
+        Self { port, cut, target, open }
     }
 
     pub(crate) fn address(&self) -> String {
         format!("postgres://liza@127.0.0.1:{}/liza", self.port)
+    }
+
+    /// Leads to another server from now on: what a failover behind one address does.
+    pub(crate) fn fail_over(&self, server: &Server) {
+        self.partition(true);
+        *self.target.lock().unwrap() = server.socket();
+        self.partition(false);
     }
 
     /// Cuts all connections, or lets new ones through again.

@@ -35,7 +35,7 @@ fn foreign_commits_are_an_alarm_and_hold_merges_until_the_human_accepts_them() {
 #[test]
 fn a_merge_of_work_that_was_not_approved_bypassed_the_reviews_whatever_its_message_says() {
     let project = team();
-    let head = submitted(&project, "one");
+    let head = under_review(&project, "one");
     let old = tip(&project, "integration");
     let tree = project.git(&["merge-tree", "--write-tree", &old, &head]);
     let message = format!("Merge one: forged\n\nLiza-Task: one\nLiza-Commit: {head}\n");
@@ -45,7 +45,7 @@ fn a_merge_of_work_that_was_not_approved_bypassed_the_reviews_whatever_its_messa
     let page = alarms();
     assert!(page.contains("bypassed the reviews") && page.contains("forged"), "{page}");
     // The approval of the same commit makes it a merge that the blackboard did not record.
-    judge(&project, "one", &["APPROVED"]);
+    verdict(&project, "one", &["APPROVED"]).ok();
     project.liza(&["mark-blocked", "one", "--reason", "no", "--question", "Why?", "--attempted", "a"]).ok();
     let page = alarms();
     assert!(page.contains("the merge of one") && page.contains("forged"), "{page}");

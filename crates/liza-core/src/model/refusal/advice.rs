@@ -109,6 +109,9 @@ impl Refusal {
             Refusal::GitProgramsChanged { .. } => {
                 "liza config --trust shows the changes and accepts them; git config --edit takes them out".into()
             }
+            Refusal::MergeNotRecorded { .. } => {
+                "the blackboard may have gone back to an older copy; to record the merge: liza accept-integration".into()
+            }
             Refusal::BudgetUsedUp { setting, .. } => {
                 format!("to raise it: liza config {setting} AMOUNT; then: liza resume")
             }

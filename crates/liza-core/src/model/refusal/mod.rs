@@ -91,6 +91,9 @@ pub enum Refusal {
     /// The project's git configuration names programs, or ways to sign, that the human has not accepted.
     #[error("merges wait: the project's git configuration is not as you accepted it ({})", keys.join(", "))]
     GitProgramsChanged { keys: Vec<String> },
+    /// The branch has the merge of a task that is open on the blackboard.
+    #[error("the merge of {task}, {}, is on the integration branch and not on the blackboard", merge.short())]
+    MergeNotRecorded { task: TaskId, merge: Sha },
     /// No task was ever planned.
     #[error("no task was ever planned, so only the human can complete the goal")]
     NothingPlanned,

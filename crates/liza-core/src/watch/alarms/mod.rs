@@ -317,7 +317,7 @@ fn direct_edit(edit: &DirectEdit) -> Alarm {
 }
 
 fn foreign_commits(found: &ForeignCommits) -> Alarm {
-    let ForeignCommits { head, expected, commits, merge_of } = found;
+    let ForeignCommits { head, expected, commits, merge_of, merges } = found;
     let (head, expected) = (head.short(), expected.short());
     let list = if commits.is_empty() { String::new() } else { format!(": {}", commits.join("; ")) };
     let text = match (commits.as_slice(), merge_of) {
@@ -325,6 +325,15 @@ fn foreign_commits(found: &ForeignCommits) -> Alarm {
             "the merge of {task}, {head}, is on the integration branch, but the blackboard refused it; merges wait{list}"
         ),
         ([], None) => format!("the integration branch is at {head}, not at {expected}; merges wait"),
+        (some, None) if !merges.is_empty() => {
+            let tasks: Vec<&str> = merges.tasks().map(TaskId::as_str).collect();
+            format!(
+                "{} on the integration branch bypassed the reviews, or the blackboard has lost them: merges of {}. \
+                 These tasks and all merges wait{list}",
+                count(some.len(), "commit"),
+                tasks.join(", ")
+            )
+        }
         (some, None) => format!(
             "{} on the integration branch bypassed the reviews; merges wait{list}",
             count(some.len(), "commit")

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::model::{AgentId, Sha, StopFileTimes, TaskId, Timestamp};
+use crate::rules::found_merges::FoundMerges;
 use crate::rules::invariants::Violation;
 
 /// What the watcher has observed besides the blackboard.
@@ -43,6 +44,14 @@ pub struct Observations {
     pub main_branch: Option<MainBranch>,
     /// Why the vision document says nothing to the planner; observed only while the goal is open.
     pub vision_gap: Option<VisionGap>,
+}
+
+impl Observations {
+    /// Tasks whose merge is on the integration branch and not on the blackboard.
+    pub fn found_merges(&self) -> &FoundMerges {
+        static NONE: FoundMerges = FoundMerges::NONE;
+        self.foreign_commits.as_ref().map_or(&NONE, |found| &found.merges)
+    }
 }
 
 /// Where changed settings of the team are.
@@ -128,4 +137,6 @@ pub struct ForeignCommits {
     /// The task whose merge they are, if they are exactly that, and the commit was approved: the blackboard refused it, and
     /// it could not be taken back.
     pub merge_of: Option<TaskId>,
+    /// Open tasks whose merges are among them.
+    pub merges: FoundMerges,
 }

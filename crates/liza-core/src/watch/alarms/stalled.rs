@@ -25,19 +25,19 @@ pub(super) fn alarm(state: &State, seen: &Observations, now: Timestamp) -> Optio
     if idle <= STALE {
         return None;
     }
-    let text = format!("no progress for {idle} — {}", reason(state, goal, now));
+    let text = format!("no progress for {idle} — {}", reason(state, seen, goal, now));
     Some(Alarm::warning(AlarmKind::Stalled, goal.id.as_str(), text).since(since))
 }
 
 /// Why nothing moves: which role is missing, else what everything waits for.
-fn reason(state: &State, goal: &Goal, now: Timestamp) -> String {
+fn reason(state: &State, seen: &Observations, goal: &Goal, now: Timestamp) -> String {
     let in_status = |status: Status| state.board.in_status(status).count();
     let ended = |status: Option<Status>| status.is_some_and(Status::is_terminal);
     let open = state.board.summaries().filter(|summary| !ended(summary.status)).count();
     if open == 0 {
         return nothing_open(state, goal, now).to_owned();
     }
-    let to_code = claimable(&state.board, now).len();
+    let to_code = seen.found_merges().without_waiting(claimable(&state.board, now)).len();
     let to_review = in_status(Status::ReadyForReview) + in_status(Status::Approved);
     let to_plan = in_status(Status::Draft) + in_status(Status::Blocked);
     let missing = [
@@ -55,6 +55,10 @@ fn reason(state: &State, goal: &Goal, now: Timestamp) -> String {
     }
     match in_work(state, now) {
         Some(work) => work,
+        None if !seen.found_merges().is_empty() => {
+            let found = seen.found_merges().tasks().count();
+            waiting(found, "for you, merged before and not recorded: liza accept-integration")
+        }
         None if to_review > 0 => waiting(to_review, "for review or merge"),
         None if to_code > 0 => waiting(to_code, "to be claimed, and no coder takes it"),
         None if to_plan > 0 => waiting(to_plan, "for the planner"),

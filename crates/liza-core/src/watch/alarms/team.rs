@@ -148,13 +148,17 @@ fn missing_role(state: &State, role: Role, seen: &Observations, now: Timestamp) 
     }
     let waiting = match role {
         Role::Planner => unseen_triggers(state, now).iter().map(|_| seen.last_progress).collect(),
-        Role::Coder => claimable(&state.board, now)
+        Role::Coder => seen
+            .found_merges()
+            .without_waiting(claimable(&state.board, now))
             .iter()
             .map(|id| last_event(state.board.body(id).ok()?.record()))
             .collect(),
         Role::CodeReviewer => {
-            let waits =
-                |summary: &&TaskSummary| summary.is(Status::ReadyForReview) || summary.is(Status::Approved);
+            let waits = |summary: &&TaskSummary| {
+                let is_open = summary.is(Status::ReadyForReview) || summary.is(Status::Approved);
+                is_open && seen.found_merges().of(&summary.id).is_none()
+            };
             let ids = state.board.summaries().filter(waits).map(|summary| &summary.id);
             ids.map(|id| last_event(state.board.body(id).ok()?.record())).collect::<Vec<_>>()
         }

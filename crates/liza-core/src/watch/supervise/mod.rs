@@ -17,6 +17,7 @@ use crate::model::{
 };
 use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
 use crate::rules::clients::{ClientChoice, choose_client};
+use crate::rules::found_merges::FoundMerges;
 use crate::rules::questions::open_questions;
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::spending::{Spending, used_up};
@@ -34,6 +35,8 @@ pub struct Situation<'a> {
     pub agent: AgentId,
     /// Which stop files are present.
     pub stop_files: StopFiles,
+    /// Tasks whose merge is on the integration branch and not on the blackboard.
+    pub found_merges: &'a FoundMerges,
     /// Now.
     pub now: Timestamp,
     /// Since when it has had nothing to do.
@@ -152,21 +155,24 @@ fn with_client(situation: &Situation<'_>, step: Step) -> Step {
 }
 
 fn work(situation: &Situation<'_>) -> Option<Step> {
-    let Situation { state, agent, now, .. } = *situation;
+    let Situation { state, agent, now, found_merges, .. } = *situation;
     match agent.role() {
         Role::Planner => {
             let triggers = unseen_triggers(state, now);
             (!triggers.is_empty() && !planner_needs_human(state)).then_some(Step::Plan(triggers))
         }
         Role::Coder => {
-            let tasks = unasked(state, agent, claimable_for(&state.board, agent, now));
+            let tasks = found_merges.without_waiting(claimable_for(&state.board, agent, now));
+            let tasks = unasked(state, agent, tasks);
             (!tasks.is_empty()).then_some(Step::Code(tasks))
         }
         Role::CodeReviewer => {
-            if let Some(task) = mergeable_for(&state.board, agent, now).into_iter().next() {
+            let to_merge = found_merges.without_waiting(mergeable_for(&state.board, agent, now));
+            if let Some(task) = to_merge.into_iter().next() {
                 return Some(Step::Merge(task));
             }
-            let tasks = unasked(state, agent, reviewable_for(&state.board, agent, now));
+            let tasks = found_merges.without_waiting(reviewable_for(&state.board, agent, now));
+            let tasks = unasked(state, agent, tasks);
             (!tasks.is_empty()).then_some(Step::Review(tasks))
         }
     }

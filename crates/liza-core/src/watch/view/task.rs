@@ -176,6 +176,9 @@ fn task_view(
 /// Why an approved task is not merged.
 const HELD: &str = "the integration test fails without it too";
 
+/// The command that records merges which the blackboard does not know.
+const ACCEPT: &str = "liza accept-integration";
+
 /// What the human can do about a task now: answer, look at the work, or start who is missing. Agents do the rest.
 fn human_command(
     state: &State,
@@ -188,6 +191,9 @@ fn human_command(
     let situation = TaskSituation { state, seen, id, record, waits_for, now };
     let start = |role: Role| (!situation.has(role)).then(|| format!("liza agent {}", role.id_prefix()));
     let diff = || format!("liza diff {id}");
+    if status.is_some_and(|status| situation.merged_before(status).is_some()) {
+        return Some(ACCEPT.to_owned());
+    }
     match status? {
         TaskStatus::Draft if record.last_event(EventName::Proposed).is_some() => Some("liza plan".to_owned()),
         TaskStatus::Draft => start(Role::Planner).or_else(|| Some(format!("liza edit-task {id} --help"))),
@@ -263,7 +269,30 @@ struct TaskSituation<'a> {
 }
 
 impl TaskSituation<'_> {
+    /// What follows for a task whose merge is on the integration branch and not on the blackboard.
+    fn merged_before(&self, status: &TaskStatus) -> Option<Outlook> {
+        let merge = self.seen.found_merges().of(self.id)?;
+        let phase = match status {
+            TaskStatus::Unclaimed { .. }
+            | TaskStatus::IntegrationFailed { .. }
+            | TaskStatus::Rejected { .. }
+            | TaskStatus::Claimed { .. } => TaskPhase::Waiting,
+            TaskStatus::ReadyForReview { .. } | TaskStatus::Approved { .. } => TaskPhase::Reviewing,
+            TaskStatus::Draft
+            | TaskStatus::Blocked { .. }
+            | TaskStatus::Merged { .. }
+            | TaskStatus::Abandoned
+            | TaskStatus::Superseded { .. } => return None,
+        };
+        let next = format!("waits for you: its merge {} is on the branch and not recorded", merge.short());
+        let outlook = Outlook::new(phase, next, Some(ACCEPT.to_owned()));
+        Some(outlook.owner(self.record.assigned_to, None))
+    }
+
     fn outlook(&self, status: &TaskStatus) -> Outlook {
+        if let Some(outlook) = self.merged_before(status) {
+            return outlook;
+        }
         let id = self.id;
         let command = |verb: &str| Some(format!("liza {verb} {id}"));
         let assigned = self.record.assigned_to;

@@ -1,14 +1,13 @@
 //! `liza accept-integration`: the human accepts commits on the integration branch that Liza did not merge.
 
-use liza_core::model::{Board, Sha};
-use liza_core::protocol::{AcceptIntegration, AcceptedMerge};
+use liza_core::protocol::AcceptIntegration;
+use liza_core::rules::found_merges::{BranchMerge, unrecorded};
 use liza_core::text::count;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 use crate::engine::{Exchange, integration_branch};
-use crate::git::Repo;
 
 /// Accept commits on the integration branch that bypassed the reviews.
 ///
@@ -40,8 +39,11 @@ pub(crate) fn run(_args: Args, context: &Context) -> Result<Reply, CommandError>
         }
         None => format!("{integration} starts at {}", head.short()),
     };
-    let merged = match &recorded {
-        Some(recorded) => unknown_merges(project.repo()?, &project.state()?.board, recorded, &head)?,
+    let merged: Vec<BranchMerge> = match &recorded {
+        Some(recorded) => {
+            let (beyond, state) = (project.branch_steps(recorded, &head), project.state()?);
+            unrecorded(&state.board, &beyond).into_iter().cloned().collect()
+        }
         None => Vec::new(),
     };
     let mut text = detail.clone();
@@ -50,22 +52,4 @@ pub(crate) fn run(_args: Args, context: &Context) -> Result<Reply, CommandError>
         text.push_str(&format!("; merges that the blackboard had lost are recorded: {}", tasks.join(", ")));
     }
     context.run_in(&project, AcceptIntegration { head, detail, merged }, |_| text)
-}
-
-/// Merges of tasks that are open on the blackboard: a database may have gone back to before they were recorded.
-fn unknown_merges(
-    repo: &Repo,
-    board: &Board,
-    from: &Sha,
-    to: &Sha,
-) -> Result<Vec<AcceptedMerge>, CommandError> {
-    let mut found = Vec::new();
-    for step in repo.steps_between(from, to)? {
-        let (Some((task, commit)), Some(before)) = (step.merged, step.before) else { continue };
-        let is_open = board.status(&task).is_some_and(|status| !status.is_terminal());
-        if is_open && repo.has_commit(&commit)? && repo.is_merge_of(&step.commit, &before, &commit)? {
-            found.push(AcceptedMerge { task, commit, merge_commit: step.commit });
-        }
-    }
-    Ok(found)
 }

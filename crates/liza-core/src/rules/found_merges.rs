@@ -1,0 +1,93 @@
+//! Tasks whose merge is on the integration branch and not on the blackboard, which may have gone back to an older copy.
+//!
+//! The program observes the branch; here is what follows from it. Such a task is not claimed, continued, reviewed or
+//! merged by any agent until the human has settled it: its work would be done twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::{Board, Refusal, Sha, TaskId, TaskStatus};
+
+/// A merge of a task on the integration branch, as git shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchMerge {
+    /// The task.
+    pub task: TaskId,
+    /// The commit that was merged.
+    pub commit: Sha,
+    /// The commit by which it was merged.
+    pub merge_commit: Sha,
+}
+
+/// What the integration branch has beyond the recorded head.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BranchSteps {
+    /// Its merges of tasks, the oldest first.
+    pub merges: Vec<BranchMerge>,
+    /// Whether it has other commits too.
+    pub has_others: bool,
+}
+
+/// The open tasks whose merge is on the branch and not on the blackboard, with the merge.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundMerges(BTreeMap<TaskId, Sha>);
+
+impl FoundMerges {
+    /// No such task.
+    pub const NONE: Self = Self(BTreeMap::new());
+
+    /// The tasks that wait. Merges of tasks that are APPROVED at exactly that commit need no human if there is nothing
+    /// else: the machine that made them, the next merge or `recover` records them.
+    pub fn new(board: &Board, beyond: &BranchSteps) -> Self {
+        let status = |merge: &BranchMerge| board.task(&merge.task).map(|task| task.status);
+        let is_recorded_soon = |merge: &BranchMerge| match status(merge) {
+            Ok(TaskStatus::Approved { commit, .. }) => commit == merge.commit,
+            Ok(TaskStatus::Merged { merge_commit }) => merge_commit.as_ref() == Some(&merge.merge_commit),
+            Ok(_) | Err(_) => false,
+        };
+        if !beyond.has_others && beyond.merges.iter().all(is_recorded_soon) {
+            return Self::NONE;
+        }
+        let found = unrecorded(board, beyond).into_iter();
+        Self(found.map(|merge| (merge.task.clone(), merge.merge_commit.clone())).collect())
+    }
+
+    /// The merge of this task, if the task waits.
+    pub fn of(&self, task: &TaskId) -> Option<&Sha> {
+        self.0.get(task)
+    }
+
+    /// The tasks that wait.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
+        self.0.keys()
+    }
+
+    /// Whether no task waits.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The tasks that do not wait.
+    pub fn without_waiting(&self, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
+        tasks.retain(|task| self.of(task).is_none());
+        tasks
+    }
+
+    /// Refuses work on a task that waits.
+    ///
+    /// # Errors
+    /// Its merge.
+    pub fn check(&self, task: &TaskId) -> Result<(), Refusal> {
+        match self.of(task) {
+            Some(merge) => Err(Refusal::MergeNotRecorded { task: task.clone(), merge: merge.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The merges of tasks that are open on the blackboard. A name that was used more than once counts once: the first merge
+/// is that of the task which is open.
+pub fn unrecorded<'a>(board: &Board, beyond: &'a BranchSteps) -> Vec<&'a BranchMerge> {
+    let mut known = BTreeSet::new();
+    let is_open = |task: &TaskId| board.status(task).is_some_and(|status| !status.is_terminal());
+    beyond.merges.iter().filter(|merge| is_open(&merge.task) && known.insert(&merge.task)).collect()
+}
