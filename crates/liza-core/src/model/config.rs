@@ -40,6 +40,8 @@ pub struct Config {
     pub plan_approval: bool,
     /// Whom agents' commits name as their author.
     pub agent_commits: AgentCommits,
+    /// Whether sessions may submit changes of what agent programs take settings from.
+    pub client_settings: ClientSettings,
     /// Whether sessions are confined.
     pub sandbox: Sandbox,
     /// The lowest level at which `sandbox: require` starts a session.
@@ -115,6 +117,17 @@ pub enum AgentCommits {
     Person,
 }
 
+/// Whether sessions may submit changes of what agent programs take settings from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientSettings {
+    /// Only people change it.
+    #[default]
+    Refuse,
+    /// They may, and the reviewer's program starts with it.
+    Allow,
+}
+
 const COMMAND_LIMIT: Seconds = Seconds(120);
 const SETUP_LIMIT: Seconds = Seconds(900);
 const REMOTE_LIMIT: Seconds = Seconds(120);
@@ -135,6 +148,7 @@ impl Default for Config {
             team_file: None,
             plan_approval: false,
             agent_commits: AgentCommits::default(),
+            client_settings: ClientSettings::default(),
             sandbox: Sandbox::default(),
             sandbox_min: SandboxMin::default(),
             sandbox_read: SandboxRead::default(),

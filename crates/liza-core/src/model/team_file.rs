@@ -11,11 +11,12 @@ use crate::model::value::{Fields, Value};
 pub const TEAM_FILE: &str = "liza.yaml";
 
 /// What is never taken from the file: where merges and work go, and everything that would open a session's confinement.
-pub const NEVER_SHARED: [&str; 14] = [
+pub const NEVER_SHARED: [&str; 15] = [
     "team_file",
     "integration_branch",
     "main_branch",
     "remote",
+    "client_settings",
     "sandbox",
     "sandbox_min",
     "sandbox_read",

@@ -130,6 +130,24 @@ impl Repo {
         }
     }
 
+    /// The paths in which a commit differs from where its history and that of a branch part.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn paths_changed_since(
+        &self,
+        branch: &Branch,
+        commit: &Sha,
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let Some(head) = self.tip(branch)? else { return Ok(Vec::new()) };
+        let mut paths = Vec::new();
+        for base in self.merge_bases(&head, commit)? {
+            paths.extend(self.tree_changes(&base, commit)?.into_keys());
+        }
+        Ok(paths)
+    }
+
     fn merge_tree(&self, parents: &MergeParents<'_>) -> Result<MergePreview, GitError> {
         let (isolated, trees) = self.isolated(parents)?;
         let command = isolated

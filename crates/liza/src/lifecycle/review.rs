@@ -3,7 +3,7 @@
 //!
 //! The coder's worktree is never changed.
 
-use liza_core::model::{AgentCommits, AgentId, Refusal, Role, Sha, TaskId, TaskStatus};
+use liza_core::model::{AgentCommits, AgentId, ClientSettings, Refusal, Role, Sha, TaskId, TaskStatus};
 use liza_core::protocol::{
     ClaimReview, RefundSession, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted,
     TaskReply, Verdict, WorktreeFacts,
@@ -14,6 +14,7 @@ use super::take_work::{generation_of, take_work};
 use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::engine::{Engine, EngineError, Exchange, Executed, integration_branch, lock_task};
 use crate::git::{Branch, FileChange, WorktreeState};
+use crate::providers::is_client_setting;
 
 /// Who submits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,7 @@ pub fn submit_for_review(
     refuse_unpublished_submodule(engine, task, &commit)?;
     if submitter == Submitter::Session {
         refuse_foreign_author(engine, task, &commit)?;
+        refuse_client_settings(engine, task, &commit)?;
     }
     let facts = worktree_facts(engine, task)?;
     let command = SubmitForReview { task: task.clone(), commit: commit.clone(), facts };
@@ -96,6 +98,22 @@ fn refuse_foreign_author(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Re
     known.extend(main.filter(|main| repo.tip(main).is_ok_and(|tip| tip.is_some())));
     match repo.commit_without_agent(&known, commit)? {
         Some((commit, author)) => Err(Refusal::ForeignAuthor { task: task.clone(), commit, author }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Refuses work that says what agent programs do when they start: the reviewer's would obey the code under review.
+fn refuse_client_settings(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
+    let board = engine.read(&[task])?;
+    if board.config()?.client_settings == ClientSettings::Allow {
+        return Ok(());
+    }
+    let changed = engine.repo()?.paths_changed_since(&integration_branch(&board)?, commit)?;
+    match changed.into_iter().find(|path| is_client_setting(path)) {
+        Some(path) => {
+            let path = path.to_string_lossy().into_owned();
+            Err(Refusal::ClientSettingsChanged { task: task.clone(), path }.into())
+        }
         None => Ok(()),
     }
 }

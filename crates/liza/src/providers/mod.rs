@@ -3,6 +3,7 @@
 //! Starts nothing. The prompt is never an argument: it could exceed the system's limit and would show in process lists.
 
 mod builtin;
+mod checkout_settings;
 mod claude;
 mod clock_time;
 mod codex;
@@ -30,6 +31,7 @@ use strum::VariantArray as _;
 use crate::sys::find_program;
 
 use builtin::BuiltIn;
+pub(crate) use checkout_settings::is_client_setting;
 use config::ChosenTemplate;
 pub(crate) use config::{agent_count, role_network};
 pub use error::ProviderError;

@@ -187,6 +187,39 @@ print syscall($prctl, 36, 1, 0, 0, 0) == 0 ? "WHO adopts\n" : "WHO must not adop
     }
 }
 
+/// Covers: IS-13, IS-15
+#[test]
+fn a_session_submits_no_settings_that_the_reviewers_program_would_start_with() {
+    let plant = r#"mkdir -p pkg/.claude && echo '{}' > pkg/.claude/settings.json
+git add -A && git commit -qm settings
+"$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)" --json"#;
+    let clean = "git rm -rq pkg && git commit -qm 'without settings'";
+    // What a person has put on the integration branch is theirs.
+    let merge = "git merge -q --no-edit liza/integration";
+    let submits = |config: &str, script: &str| {
+        let bench = Bench::new(config, &[("c", &format!("{script}\n{CODER}"))]);
+        bench.project.add_task("t1");
+        assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
+        bench
+    };
+    let bench = submits("", &format!("{plant}\n{clean}"));
+    let log = bench.outputs();
+    assert!(log.contains("client_settings_changed") && log.contains("pkg/.claude/settings.json"), "{log}");
+    assert_eq!(bench.status("t1").to_string(), "READY_FOR_REVIEW", "{log}");
+    let bench = submits("client_settings: allow", plant);
+    assert!(!bench.outputs().contains("client_settings_changed"), "{}", bench.outputs());
+
+    let bench = Bench::new("", &[("c", &format!("{merge}\n{CODER}"))]);
+    bench.project.add_task("t1");
+    bench.project.git(&["checkout", "-q", "integration"]);
+    bench.project.write(".claude/settings.json", "{}");
+    bench.project.git(&["add", "-A"]);
+    bench.project.git(&["commit", "-qm", "a person's settings"]);
+    bench.project.liza(&["accept-integration"]).ok();
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
+    assert_eq!(bench.status("t1").to_string(), "READY_FOR_REVIEW", "{}", bench.outputs());
+}
+
 /// Covers: IS-03, IS-14
 #[test]
 #[cfg(target_os = "linux")]

@@ -169,6 +169,9 @@ impl Refusal {
                 "git rebase --rebase-merges --exec \"git commit --amend --no-edit --reset-author\" {}^; to keep the author of a person's work: the same with --trailer Liza-Agent=ID instead of --reset-author",
                 commit.short()
             ),
+            Refusal::ClientSettingsChanged { task, .. } => format!(
+                "leave it as it is on the integration branch; if the task needs it: liza mark-blocked {task} --reason \"...\" --question \"...\" (the human can set client_settings: allow)"
+            ),
             Refusal::ReservedPath { path, .. } => format!("git rm -r --cached {path}, commit, and submit that commit"),
             Refusal::ReviewTouched { .. } => {
                 "a review must not change files; its checkout was created again, so review it again".into()

@@ -205,6 +205,11 @@ pub enum Refusal {
     /// The commit has files where Liza keeps its own.
     #[error("{commit} of {task} contains {path}, which is reserved for Liza")]
     ReservedPath { task: TaskId, commit: Sha, path: String },
+    /// The work changes what agent programs take settings from.
+    #[error(
+        "{task} changes {path}, from which agent programs take settings or hooks; only people change that"
+    )]
+    ClientSettingsChanged { task: TaskId, path: String },
     /// A submodule is at a commit that exists only in the task's worktree.
     #[error("{path} of {task} is at {commit}, which is on no remote of that submodule and would be lost")]
     UnpublishedSubmodule { task: TaskId, path: String, commit: Sha },
