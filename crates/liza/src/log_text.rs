@@ -95,7 +95,11 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
         "review_dropped" => say(Attention, format!("drops the review of {task}: {detail}")),
         "rejected" => say(Attention, format!("rejects {task}: {detail}")),
         "approved" => say(Good, format!("approves {task}")).with(detail),
-        "merged" => say(Good, format!("{task} is merged")).with(detail),
+        // How far the branch had moved is in the record of the task.
+        "merged" => {
+            let detail = detail.split_once(", drift ").map_or(detail, |(commit, _)| commit);
+            say(Good, format!("{task} is merged")).with(detail)
+        }
         "integration_failed" => say(Bad, format!("{task} cannot be merged: {detail}")),
         "merge_held" => say(Bad, format!("{task} waits to be merged: {detail}")),
         "blocked" => say(Attention, format!("marks {task} as blocked: {detail}")),
@@ -108,6 +112,7 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
         "released" => say(Plain, format!("releases the claim on {task}")).with(detail),
         "anomaly" => say(Attention, format!("reports a problem with {task}: {detail}")).aside(),
         "discovered" => say(Plain, format!("discovers during {task}: {detail}")).aside(),
+        "answered" => say(Plain, format!("answers {task}: {detail}")),
         "note" => say(Plain, format!("writes to the agents of {task}: {detail}")).aside(),
         "recovered" => say(Plain, format!("repairs {task}")).with(detail).aside(),
         other => unknown(other, &format!("{task}: {detail}")),
@@ -123,7 +128,7 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
         "goal_finished" => say(Good, format!("takes the result: {detail}")).aside(),
         "tasks_finalized" => say(Strong, format!("the plan is ready: {}", names(detail))),
         "tasks_proposed" => say(Strong, format!("proposes a plan: {}", names(detail))),
-        "registered" => say(Plain, "joins the team".to_owned()).with(detail).aside(),
+        "registered" => say(Plain, "joins the team".to_owned()).aside(),
         "deregistered" => say(Plain, "leaves the team".to_owned()).with(detail).aside(),
         "reviews_cleared" => say(Plain, "clears review claims".to_owned()).with(detail).aside(),
         "archived" => say(Plain, "moves tasks to the archive".to_owned()).with(detail).aside(),

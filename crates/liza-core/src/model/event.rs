@@ -192,6 +192,8 @@ pub enum LogAction {
     Discovered,
     /// A person left a note.
     Note,
+    /// A person answered what was asked about a task.
+    Answered,
     /// A specification changed.
     SpecUpdated,
     /// A summary of how the work relates to the goal.

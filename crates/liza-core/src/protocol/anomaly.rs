@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    Actor, Anomaly, AnomalyType, Appended, Fields, LogAction, Refusal, TaskId, Value, detail_faults,
+    Actor, Anomaly, AnomalyType, Appended, Fields, LogAction, Refusal, Role, Status, TaskId, Value,
+    detail_faults,
 };
 
 use super::operation::{LoadScope, Rule};
@@ -35,7 +36,7 @@ impl Rule for LogAnomaly {
     const RIGHTS: Rights = EVERYONE;
 
     fn scope(&self) -> LoadScope {
-        LoadScope { sections: &[], all_summaries: self.task.is_some() }
+        LoadScope { sections: &[], all_summaries: self.task.is_some() || self.kind.is_question() }
     }
 
     fn is_result(&self) -> bool {
@@ -45,7 +46,7 @@ impl Rule for LogAnomaly {
     fn run(&self, tx: &mut Tx<'_>) -> Result<AnomalyLogged, Refusal> {
         let kind = self.kind;
         let held = tx.actor.agent().and_then(|agent| tx.board.held_by(agent)).filter(|_| kind.is_question());
-        let task = self.task.as_ref().or(held);
+        let task = self.task.as_ref().or(held).or_else(|| waiting_task(tx, kind));
         check_duty(tx, kind)?;
         tx.check_known(task)?;
         let details = typed_details(kind, &self.details);
@@ -61,6 +62,14 @@ impl Rule for LogAnomaly {
         tx.log(LogAction::Anomaly, task, &detail);
         Ok(AnomalyLogged { kind })
     }
+}
+
+/// What a planner that names no task asks about: the blocked task, if there is one only.
+fn waiting_task<'a>(tx: &Tx<'a>, kind: AnomalyType) -> Option<&'a TaskId> {
+    let asks = kind.is_question() && tx.actor.agent().is_some_and(|agent| agent.role() == Role::Planner);
+    let mut blocked = tx.board.summaries().filter(|summary| asks && summary.is(Status::Blocked));
+    let first = blocked.next()?;
+    blocked.next().is_none().then_some(&first.id)
 }
 
 /// Each role logs what the duty table gives it; people and supervisors log anything.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{
-    Appended, HumanNote, LogAction, MAX_FAILED_CODERS, Refusal, Section, Status, TaskId, TaskStatus,
+    AgentId, Appended, HumanNote, LogAction, MAX_FAILED_CODERS, Refusal, Section, Status, TaskId, TaskStatus,
 };
 use crate::rules::session_budget::SessionBudget;
 
@@ -32,6 +32,9 @@ pub struct Answered {
     pub status: Option<Status>,
     /// Whether it was unblocked.
     pub unblocked: bool,
+    /// The coder to which it goes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coder: Option<AgentId>,
 }
 
 impl Rule for Answer {
@@ -60,21 +63,28 @@ impl Rule for Answer {
         }
         let failed = task.record.failed_by.as_ref().map_or(0, Vec::len);
         let TaskStatus::Blocked { prior, .. } = &task.status else {
-            tx.log(LogAction::Note, Some(id), &text);
-            return Ok(Answered { task: id.clone(), status: Some(task.status.name()), unblocked: false });
+            tx.log(LogAction::Answered, Some(id), &text);
+            return Ok(not_unblocked(id, task.status.name()));
         };
         if failed >= MAX_FAILED_CODERS {
-            tx.log(LogAction::Note, Some(id), &text);
-            return Ok(Answered { task: id.clone(), status: Some(Status::Blocked), unblocked: false });
+            tx.log(LogAction::Answered, Some(id), &text);
+            return Ok(not_unblocked(id, Status::Blocked));
         }
+        let coder = prior.coder;
         let unblock = UnblockTask {
             task: id.clone(),
             reset_cycles: true,
-            same_coder: prior.coder.is_some(),
+            same_coder: coder.is_some(),
             keep_worktree: false,
-            assessment: Some(text),
+            assessment: Some(text.clone()),
         };
         let reply = unblock.run(tx)?;
-        Ok(Answered { task: id.clone(), status: reply.status, unblocked: true })
+        // People look for what was answered; that it unblocks is in the history of the task.
+        tx.log(LogAction::Answered, Some(id), &text);
+        Ok(Answered { task: id.clone(), status: reply.status, unblocked: true, coder })
     }
+}
+
+fn not_unblocked(task: &TaskId, status: Status) -> Answered {
+    Answered { task: task.clone(), status: Some(status), unblocked: false, coder: None }
 }

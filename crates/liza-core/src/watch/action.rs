@@ -207,7 +207,15 @@ impl Action {
     /// The command that answers what needs the human, from its text; without words if it is not one of ours.
     pub fn suggested(command: &str) -> Self {
         let words = command.strip_prefix("liza ").unwrap_or_default().split_whitespace();
-        Action::Suggested(words.map(|word| word.trim_matches('"').to_owned()).collect())
+        let words: Vec<String> = words.map(|word| word.trim_matches('"').to_owned()).collect();
+        // The same dialog as for the key that answers.
+        match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            ["answer", task, "..."] => match task.parse() {
+                Ok(task) => Action::Answer(task),
+                Err(_) => Action::Suggested(words),
+            },
+            _ => Action::Suggested(words),
+        }
     }
 
     /// Whether it needs a terminal or a process of its own, so that it cannot run here.

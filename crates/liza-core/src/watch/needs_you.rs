@@ -36,7 +36,7 @@ pub struct NeedsYou {
     pub task: Option<TaskId>,
     /// What has to be decided, and why.
     pub text: String,
-    /// What the coder of a blocked task has asked, in its own words.
+    /// What the coder of a blocked task has asked, and what others have asked about it, in their own words.
     pub questions: Vec<String>,
     /// The command that answers it.
     pub command: String,
@@ -174,14 +174,28 @@ fn broken_records(state: &State) -> impl Iterator<Item = NeedsYou> {
 /// The alarms with the command that answers each; agents handle those without one.
 struct Answers<'a> {
     alarms: Vec<(&'a Alarm, Option<String>)>,
+    /// Questions about a blocked task: they are part of its entry, and one answer settles both.
+    asked: BTreeMap<&'a TaskId, Vec<&'a Alarm>>,
     handled: BTreeMap<&'a TaskId, Vec<&'a Alarm>>,
 }
 
 impl<'a> Answers<'a> {
     fn new(state: &State, seen: &Observations, alarms: Vec<&'a Alarm>, now: Timestamp) -> Self {
-        let asks = alarms.iter().any(|alarm| alarm.kind == AlarmKind::Blocked);
-        let planner = if asks { PlannerState::new(state, seen, now) } else { PlannerState::default() };
-        let answer = |alarm: &Alarm| command(state, seen, alarm, &planner, now);
+        let blocked: BTreeSet<&TaskId> = about(&alarms, AlarmKind::Blocked).map(|(task, _)| task).collect();
+        let planner =
+            if blocked.is_empty() { PlannerState::default() } else { PlannerState::new(state, seen, now) };
+        let mut asked: BTreeMap<&TaskId, Vec<&Alarm>> = BTreeMap::new();
+        for (task, alarm) in about(&alarms, AlarmKind::Question).filter(|(task, _)| blocked.contains(task)) {
+            asked.entry(task).or_default().push(alarm);
+        }
+        let alarms: Vec<&Alarm> = alarms.into_iter().filter(|alarm| !is_part(alarm, &asked)).collect();
+        let answer = |alarm: &Alarm| {
+            let is_asked = alarm.kind == AlarmKind::Blocked
+                && alarm.subject.task().is_some_and(|task| asked.contains_key(task));
+            // Whoever asks the human has left it to the human.
+            let answer = is_asked.then(|| answer_command(&alarm.subject));
+            answer.or_else(|| command(state, seen, alarm, &planner, now))
+        };
         let alarms: Vec<_> = alarms.into_iter().map(|alarm| (alarm, answer(alarm))).collect();
         let mut handled: BTreeMap<&TaskId, Vec<&Alarm>> = BTreeMap::new();
         for (alarm, answer) in &alarms {
@@ -189,7 +203,7 @@ impl<'a> Answers<'a> {
                 handled.entry(task).or_default().push(alarm);
             }
         }
-        Self { alarms, handled }
+        Self { alarms, asked, handled }
     }
 
     fn needs(&self, state: &State) -> Vec<NeedsYou> {
@@ -199,7 +213,13 @@ impl<'a> Answers<'a> {
             let level = others.iter().map(|other| other.level).max().unwrap_or(alarm.level).max(alarm.level);
             let mut also: Vec<AlarmKind> = others.iter().map(|other| other.kind).collect();
             also.dedup();
-            let questions = if alarm.kind == AlarmKind::Blocked { asked(state, task) } else { Vec::new() };
+            let mut questions = Vec::new();
+            if alarm.kind == AlarmKind::Blocked {
+                let others = task.and_then(|task| self.asked.get(task)).into_iter().flatten();
+                questions = asked(state, task);
+                questions.extend(others.clone().map(|question| question.text.clone()));
+                also.extend(others.map(|question| question.kind).take(1));
+            }
             let need =
                 NeedsYou::new(NeedKind::Alarm(alarm.kind), level, alarm.text.clone(), answer.as_deref()?);
             Some(NeedsYou { also, questions, ..need.about(task) })
@@ -208,6 +228,17 @@ impl<'a> Answers<'a> {
         needs.sort_by_key(|need| Reverse(need.level));
         needs
     }
+}
+
+/// The alarms of that kind about a task, with the task.
+fn about<'a>(alarms: &[&'a Alarm], kind: AlarmKind) -> impl Iterator<Item = (&'a TaskId, &'a Alarm)> {
+    let own = alarms.iter().filter(move |alarm| alarm.kind == kind);
+    own.filter_map(|alarm| Some((alarm.subject.task()?, *alarm)))
+}
+
+/// Whether it is a question about a task whose entry has it.
+fn is_part(alarm: &Alarm, asked: &BTreeMap<&TaskId, Vec<&Alarm>>) -> bool {
+    alarm.kind == AlarmKind::Question && alarm.subject.task().is_some_and(|task| asked.contains_key(task))
 }
 
 /// What the coder of a blocked task has asked.
@@ -276,6 +307,14 @@ fn raise_budget(state: &State, subject: &AlarmSubject, now: Timestamp) -> Option
     Some(format!("liza config {} \"...\"", spent.setting()))
 }
 
+/// The command with which the human answers what is asked about a task or the goal.
+fn answer_command(subject: &AlarmSubject) -> String {
+    match subject.task() {
+        Some(task) => format!("liza answer {task} \"...\""),
+        None => "liza note \"...\"".to_owned(),
+    }
+}
+
 /// The command that answers an alarm; `None` if agents handle it.
 fn command(
     state: &State,
@@ -284,14 +323,10 @@ fn command(
     planner: &PlannerState,
     now: Timestamp,
 ) -> Option<String> {
-    let about = |subject: &AlarmSubject| match subject.task() {
-        Some(task) => format!("liza answer {task} \"...\""),
-        None => "liza note \"...\"".to_owned(),
-    };
     match alarm.kind {
         AlarmKind::InvalidState => Some("liza validate".to_owned()),
-        AlarmKind::Question | AlarmKind::ReviewDropped => Some(about(&alarm.subject)),
-        AlarmKind::Blocked => planner.leaves_to_human(&alarm.subject).then(|| about(&alarm.subject)),
+        AlarmKind::Question | AlarmKind::ReviewDropped => Some(answer_command(&alarm.subject)),
+        AlarmKind::Blocked => planner.leaves_to_human(&alarm.subject).then(|| answer_command(&alarm.subject)),
         AlarmKind::PlannerStopped => Some(start_planner(state, seen, now).to_owned()),
         AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::Budget => raise_budget(state, &alarm.subject, now),

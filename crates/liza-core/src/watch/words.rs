@@ -7,6 +7,7 @@ use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::view::{
     AgentView, LeaseView, Liveness, RetryView, SprintView, TaskPhase, TaskView, UnmetDependency, View,
+    stopped_text,
 };
 
 /// The phases of open tasks with their headings, in the order in which they are shown.
@@ -77,11 +78,12 @@ pub fn agent_doing(agent: &AgentView) -> String {
     match agent.liveness {
         Liveness::Live => match agent.retry {
             Some(retry) => format!("FAILED {} of {}, again {}", retry.failed, retry.limit, again(retry)),
-            None => format!("{}{holding}{}", agent.status, waits_for(agent)),
+            None if agent.task.is_some() => format!("{}{holding}", agent.status),
+            None => status_words(agent),
         },
-        Liveness::Grace => format!("silent, was {}{holding}", agent.status),
-        Liveness::Gone => format!("gone, was {}{holding}", agent.status),
-        Liveness::Dead => format!("dead, was {}{holding}", agent.status),
+        Liveness::Grace => format!("silent, was {}{holding}", status_word(agent.status)),
+        Liveness::Gone => format!("gone, was {}{holding}", status_word(agent.status)),
+        Liveness::Dead => format!("dead, was {}{holding}", status_word(agent.status)),
     }
 }
 
@@ -90,22 +92,33 @@ pub fn again(retry: RetryView) -> String {
     if retry.again_in.0 == 0 { "now".to_owned() } else { format!("in {}", retry.again_in) }
 }
 
-/// What an agent that waits is waiting for.
-fn waits_for(agent: &AgentView) -> &'static str {
-    match (agent.status, agent.role) {
-        (AgentStatus::Waiting, Role::Planner) => " until needed",
-        (AgentStatus::Waiting, Role::Coder) => " for a verdict",
-        (AgentStatus::Waiting, Role::CodeReviewer) => "",
+/// What an agent does, in one word; one that has nothing to do waits, and for what.
+fn status_words(agent: &AgentView) -> String {
+    let for_what = match (agent.status, agent.role) {
+        (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner) => "until needed",
+        (AgentStatus::Waiting, Role::Coder) => "for a verdict",
+        (AgentStatus::Idle, Role::Coder) => "for a task",
+        (AgentStatus::Waiting | AgentStatus::Idle, Role::CodeReviewer) => "for a submission",
         (
             AgentStatus::Starting
-            | AgentStatus::Idle
             | AgentStatus::Working
             | AgentStatus::Reviewing
             | AgentStatus::Planning
             | AgentStatus::Handoff,
             _,
-        ) => "",
-    }
+        ) => return agent.status.to_string(),
+    };
+    format!("{} {for_what}", status_word(agent.status))
+}
+
+/// One word for every agent that waits.
+fn status_word(status: AgentStatus) -> AgentStatus {
+    if status == AgentStatus::Idle { AgentStatus::Waiting } else { status }
+}
+
+/// The lease of an agent that holds a task; that of another one is no news.
+pub fn agent_lease(agent: &AgentView) -> Option<String> {
+    agent.lease.filter(|_| agent.task.is_some()).map(lease_left)
 }
 
 /// The sign before an agent.
@@ -165,13 +178,16 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
                 None => "approved, waiting for its merge".to_owned(),
             });
         }
-        TaskPhase::Reviewing => match owner.filter(|_| task.lease.is_some_and(|lease| lease.left >= 0)) {
-            Some(reviewer) => {
-                facts.push(reviewer);
-                facts.extend(task.lease.map(lease_left));
+        TaskPhase::Reviewing => {
+            let lease = task.lease.filter(|lease| lease.left >= 0 && !task.stopped);
+            match owner.filter(|_| lease.is_some()) {
+                Some(reviewer) => {
+                    facts.push(reviewer);
+                    facts.extend(lease.map(lease_left));
+                }
+                None => facts.push("waiting for a code reviewer".to_owned()),
             }
-            None => facts.push("waiting for a code reviewer".to_owned()),
-        },
+        }
         TaskPhase::Waiting => {
             let names: Vec<String> = task.waits_for.iter().map(waiting).collect();
             facts.push(format!("after {}", names.join(", ")));
@@ -180,7 +196,10 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
             match task.status {
                 Some(Status::Rejected) => facts.push("rejected".to_owned()),
                 Some(Status::IntegrationFailed) => facts.push("merge failed".to_owned()),
-                Some(Status::Claimed) => facts.push("its coder is gone".to_owned()),
+                Some(Status::Claimed) => facts.push(match task.owner.filter(|_| task.stopped) {
+                    Some(coder) => stopped_text(coder),
+                    None => "its coder is gone".to_owned(),
+                }),
                 _ => {}
             }
             facts.push(format!("P{}", task.priority));

@@ -1,15 +1,17 @@
 //! What the first acceptance test found, rule by rule; `session_budget.rs` has the loops.
 
 use liza_core::model::{
-    Actor, AgentStatus, DiscoveryId, EventName, Seconds, Severity, Status, TaskStatus, Urgency,
+    Actor, AgentStatus, AnomalyType, DiscoveryId, EventName, Seconds, Severity, Status, TaskStatus, Urgency,
+    Value,
 };
 use liza_core::protocol::{
     AddTask, Answer, BeginMerge, Checkpoint, CheckpointCause, Command, CompleteGoal, Deregister, Discover,
-    DismissDiscovery, HandoffNotes, Heartbeat, RecordSpecChange, Resume, SubmitVerdict, UnblockTask, Verdict,
-    WriteHandoff,
+    DismissDiscovery, HandoffNotes, Heartbeat, LogAnomaly, RecordSpecChange, Resume, SubmitVerdict,
+    UnblockTask, Verdict, WriteHandoff,
 };
 use liza_core::rules::claimable::{claimable_for, reviewable_for};
 use liza_core::rules::metrics::sprint_metrics;
+use liza_core::rules::questions::questions;
 use liza_core::rules::triggers::{TriggerKind, planner_triggers};
 
 use crate::steps::*;
@@ -312,8 +314,22 @@ fn a_discovery_can_be_dismissed() {
 fn an_answer_unblocks_the_task_unless_two_coders_failed() {
     let mut world = World::with_task(Status::Blocked);
     let answer = || Command::from(Answer { task: task("t"), text: "retry three times".into() });
+    let details = [("spec_ref", "specs/vision.md"), ("question", "How often?")];
+    let details = details.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect();
+    let question = LogAnomaly { kind: AnomalyType::SpecGap, task: None, details };
+    world.must(world.agent(planner()), Command::from(question));
+    let [asked] = questions(&world.state).try_into().unwrap();
+    assert_eq!(
+        (asked.task.clone(), asked.is_open()),
+        (Some(task("t")), true),
+        "it is about the blocked task"
+    );
     let done = world.must(Actor::Human, answer());
-    assert_eq!(done.reply("unblocked"), true);
+    assert_eq!((done.reply("unblocked"), done.reply("coder")), (true.into(), "coder-1".into()));
+    let log = world.last_log();
+    assert_eq!((log.action.as_str(), log.detail.as_str()), ("answered", "retry three times"));
+    let [asked] = questions(&world.state).try_into().unwrap();
+    assert_eq!(asked.answer.unwrap().1, "retry three times", "one answer settles both");
     assert_eq!(world.status("t"), Status::Unclaimed);
     assert_eq!(
         claimable_for(&world.state.board, coder(1), world.now),

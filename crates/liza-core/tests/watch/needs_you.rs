@@ -50,6 +50,28 @@ fn a_blocked_task_has_its_questions_and_the_command_that_answers_them() {
 
 /// Covers: UI-03
 #[test]
+fn a_question_about_a_blocked_task_is_part_of_its_entry() {
+    let mut state = state_with(Status::Blocked);
+    let mut record = state.board.body(&task("t")).unwrap().record().clone();
+    record.blocked_questions = Some(vec!["Up or down?".to_owned()]);
+    state.board.put(task("t"), record);
+    let asked = Anomaly {
+        reporter: Some("planner-1".to_owned()),
+        kind: "spec_gap".to_owned(),
+        details: [("question".to_owned(), Value::from("How are totals rounded?"))].into_iter().collect(),
+        ..trade_off(Some("t"))
+    };
+    state.journal.anomalies.push(asked);
+    let shown = shown(&state);
+    assert!(of_kind(&shown, NeedKind::Alarm(AlarmKind::Question)).is_empty(), "{:#?}", shown.needs_you);
+    let [need] = of_kind(&shown, NeedKind::Alarm(AlarmKind::Blocked)).try_into().unwrap();
+    assert_eq!(need.questions, ["Up or down?", "planner-1 asks about t: How are totals rounded?"]);
+    assert_eq!(need.command, "liza answer t \"...\"");
+    assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::Question), "it is listed once");
+}
+
+/// Covers: UI-03
+#[test]
 fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
     let mut state = state_with(Status::Unclaimed);
     let with = |gap| Observations { vision_gap: Some(gap), ..seen() };
@@ -166,7 +188,7 @@ fn a_dead_agent_is_dead_at_once_whatever_its_lease_says() {
     assert_eq!(coder.liveness, Liveness::Dead);
     assert!(!coder.liveness.is_present());
     assert_eq!(shown.tasks[0].phase, TaskPhase::Ready);
-    assert_eq!(shown.tasks[0].next, "coder-1 is dead: a coder that starts now resumes it");
+    assert_eq!(shown.tasks[0].next, "stopped; coder-1 continues");
 }
 
 /// Covers: UI-03

@@ -4,6 +4,7 @@ use liza_core::model::{Loaded, Seconds, State, Status, StopFileTimes, TaskRecord
 use liza_core::rules::claimable::{claimable, claimable_for, reviewable};
 use liza_core::watch::alarms::Observations;
 use liza_core::watch::view::{Liveness, TaskPhase, TaskView, View, view};
+use liza_core::watch::words::task_facts;
 
 use crate::fixture::*;
 
@@ -70,6 +71,29 @@ fn an_agent_that_is_gone_is_not_shown_as_working() {
     let mut without_lease = state_with(Status::Claimed);
     agents(&mut without_lease)[1].lease_expires = None;
     assert_eq!(shown(&without_lease, now()).agents[1].liveness, Liveness::Gone);
+}
+
+/// Covers: CL-07, UI-01
+#[test]
+fn a_task_whose_agent_has_left_is_not_shown_as_worked_on() {
+    let coder = agent("coder-1");
+    let mut left = state_with(Status::Claimed);
+    agents(&mut left).shift_remove(&coder);
+    let dead = state_with(Status::Claimed);
+    let seen = Observations { dead: [coder].into(), ..Observations::default() };
+    let of_dead = view(&dead, &seen, now()).tasks.remove(0);
+    for shown in [the_task(&left, now()), of_dead] {
+        assert_eq!((shown.phase, shown.stopped), (TaskPhase::Ready, true), "{shown:#?}");
+        assert_eq!(shown.next, "stopped; coder-1 continues");
+        assert_eq!(task_facts(&shown)[0], "stopped; coder-1 continues");
+    }
+    agents(&mut left).clear();
+    assert_eq!(the_task(&left, now()).human_command.as_deref(), Some("liza run"));
+    let mut review = state_with(Status::ReadyForReview);
+    agents(&mut review).shift_remove(&agent("code-reviewer-1"));
+    let shown = the_task(&review, now());
+    assert_eq!(shown.next, "a code reviewer takes it");
+    assert_eq!(task_facts(&shown)[0], "waiting for a code reviewer");
 }
 
 /// Covers: CL-01

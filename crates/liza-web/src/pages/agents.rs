@@ -1,7 +1,7 @@
 //! The agents: what each does, its client, its lease, its confinement, what it used.
 
 use liza_core::watch::action::{ActionName, ActionSubject};
-use liza_core::watch::words::{agent_activity, agent_doing, agent_sign, lease_left, used};
+use liza_core::watch::words::{agent_activity, agent_doing, agent_lease, agent_sign, used};
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};
@@ -20,11 +20,10 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
             ("Agent program", agent.client.clone()),
             ("Heartbeat", agent.heartbeat_age.map(|age| format!("{age} ago"))),
             ("Output", agent.output_age.map(|age| format!("{age} ago"))),
-            ("Lease", agent.lease.map(|lease| lease_left(lease).trim_start_matches("lease ").to_owned())),
+            ("Lease", agent_lease(agent).map(|lease| lease.trim_start_matches("lease ").to_owned())),
             ("Context", agent.context_percent.map(|percent| format!("{percent} % used"))),
             ("Used", agent.usage.as_ref().and_then(used)),
             ("Confinement", agent.confinement.clone()),
-            ("Terminal", agent.terminal.clone().filter(|terminal| terminal != "unknown")),
             ("Last session", agent.last_session.as_ref().map(|last| last.result.clone())),
         ];
         let body = html! {

@@ -137,7 +137,12 @@ fn facts_list(page: &PageContext<'_>, detail: &TaskDetail<'_>) -> Markup {
                 .filter(|n| *n > 0)
                 .map(|n| format!("{} with this coder, {n} in total", task.review_cycles)),
         ),
-        ("Lease", task.lease.map(|lease| lease_left(lease).trim_start_matches("lease ").to_owned())),
+        (
+            "Lease",
+            task.lease
+                .filter(|_| !task.stopped)
+                .map(|lease| lease_left(lease).trim_start_matches("lease ").to_owned()),
+        ),
         ("Submitted", commit(&record.review_commit)),
         ("Approved by", record.approved_by.map(|by| by.to_string())),
         ("Merged as", commit(&record.merge_commit)),

@@ -295,7 +295,7 @@ impl Context {
 
     /// The reply of a command, with `text` for people.
     pub(crate) fn reply<R: Serialize>(&self, done: &Executed<R>, text: String) -> Reply {
-        let mut reply = Reply::new(text, to_json(&done.reply)).at(done.revision.0);
+        let mut reply = Reply::new(text, to_json(&done.reply)).at(done.revision.0).sentences();
         if done.effects.sprint_completed.is_some() {
             reply.text.push_str(
                 "\nThe sprint is COMPLETED. Review it: liza retro. Complete the goal: liza goal complete",

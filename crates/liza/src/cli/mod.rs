@@ -7,6 +7,7 @@ mod live_screen;
 mod session;
 mod spec_path;
 mod starting_files;
+mod task_name;
 mod team_notes;
 mod test_command;
 mod ui;

@@ -1,7 +1,7 @@
 //! Finds the command that tests a project, to propose it as the integration test. Reads files; runs nothing.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The script that is run on every merge.
 pub(crate) const SCRIPT: &str = "scripts/integration-test.sh";
@@ -28,8 +28,28 @@ pub(crate) fn find(root: &Path) -> Option<&'static str> {
     } else if makes_test("Makefile") {
         Some("make test")
     } else {
-        None
+        of_python_tests(root)
     }
+}
+
+/// How the test files of a Python project without other signs are run.
+fn of_python_tests(root: &Path) -> Option<&'static str> {
+    let places = [("tests", "python3 -m unittest discover -s tests"), ("", "python3 -m unittest discover")];
+    let found = places.into_iter().map(|(place, command)| (python_tests(&root.join(place)), command));
+    let (tests, command) = found.into_iter().find(|(tests, _)| !tests.is_empty())?;
+    let uses_pytest =
+        |test: &PathBuf| fs::read_to_string(test).is_ok_and(|text| text.contains("import pytest"));
+    Some(if tests.iter().any(uses_pytest) { "pytest" } else { command })
+}
+
+/// The test files in a folder.
+fn python_tests(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_test = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("test_") && name.ends_with(".py") && path.is_file()
+    };
+    entries.map(|entry| entry.path()).filter(is_test).collect()
 }
 
 /// The script for that command.
@@ -54,9 +74,14 @@ mod tests {
             ("pyproject.toml", "[tool.pytest.ini_options]", Some("pytest")),
             ("Makefile", "all:\n\ttrue\ntest: all\n", Some("make test")),
             ("Makefile", "all:\n\ttrue\n", None),
+            ("tests/test_cart.py", "import unittest", Some("python3 -m unittest discover -s tests")),
+            ("test_cart.py", "import unittest", Some("python3 -m unittest discover")),
+            ("tests/test_cart.py", "import pytest", Some("pytest")),
+            ("tests/helper.py", "", None),
         ];
         for (name, text, expected) in cases {
             let folder = tempfile::tempdir().unwrap();
+            fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
             fs::write(folder.path().join(name), text).unwrap();
             assert_eq!(find(folder.path()), expected, "{name} {text}");
         }

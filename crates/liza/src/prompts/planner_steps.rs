@@ -130,9 +130,11 @@ fn blocked_tasks(wake: &WakeReasons<'_>, task: &str, steps: &mut Vec<String>) {
          (without --same-coder another coder starts again; with --keep-worktree another coder continues the work)\n\
          - Too large, unclear or badly split:\n{}\n\
          - Not worth doing:\n{}\n\
-         - Only the human can answer: leave it BLOCKED and ask (spec_gap, below).",
+         - Only the human can answer: leave it BLOCKED and ask:\n\
+         {liza} anomaly spec_gap --task {task} --detail spec_ref={} --detail question=\"...\"",
         wake.supersede(task),
-        wake.abandon(task)
+        wake.abandon(task),
+        wake.spec
     ));
     if let Some((task, has_work)) = wake.overridden {
         let keep = if has_work { " --keep-worktree" } else { "" };

@@ -138,7 +138,7 @@ fn a_named_spec_must_exist_and_a_missing_default_is_a_warning() {
     let run = project.liza(&["init", "Retry"]);
     run.ok();
     assert!(
-        run.stderr.contains("the planner needs specs/vision.md, which does not exist yet"),
+        run.stderr.contains("specs/vision.md does not exist: the planner plans from the goal alone"),
         "{}",
         run.stderr
     );

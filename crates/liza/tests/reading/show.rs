@@ -105,3 +105,35 @@ fn a_proposed_task_waits_for_the_person() {
     let page = project.liza(&["show", "one"]).ok().to_owned();
     assert!(page.contains("you approve it") && !page.contains("the planner finalizes it"), "{page}");
 }
+
+/// Covers: CM-03, CM-05
+#[test]
+fn the_beginning_of_an_id_is_enough_for_what_people_type() {
+    let project = TestProject::new();
+    for id in ["retry", "retry-orders", "retry-users", "cache-prices"] {
+        project.add_task(id);
+    }
+    project.write(".liza/agent-outputs/coder-1-20260117T140000Z-1-cache-prices.log", "cached\n");
+    assert!(project.liza(&["show", "cache"]).ok().starts_with("cache-prices "));
+    assert!(project.liza(&["show", "retry"]).ok().starts_with("retry "), "an exact ID is always meant");
+    assert_eq!(project.liza(&["tail", "cache", "--no-follow"]).ok(), "cached\n");
+    assert!(project.liza(&["log", "--task", "cache"]).ok().contains("cache-prices"));
+    assert!(project.liza(&["note", "Use it", "--for", "cache"]).ok().contains("cache-prices"));
+    assert!(project.liza(&["answer", "cache", "Yes"]).ok().contains("cache-prices"));
+    let error = project.liza(&["diff", "cache", "--json"]).refused(1, "no_commits");
+    assert!(error["message"].as_str().unwrap().contains("cache-prices"), "{error}");
+    for verb in [&["show", "retry-"][..], &["show", "re"], &["answer", "re", "x"], &["log", "--task", "re"]] {
+        let run = project.liza(&[verb, &["--json"]].concat());
+        let code = if verb[1] == "retry-" { "usage" } else { "ambiguous_task" };
+        let error = run.refused(1, code);
+        if code == "ambiguous_task" {
+            let message = error["message"].as_str().unwrap();
+            assert!(message.ends_with("3 tasks: retry, retry-orders, retry-users"), "{message}");
+        }
+    }
+    for verb in [&["show", "no"][..], &["log", "--task", "no"], &["submit-for-review", "no", "HEAD"]] {
+        project.liza(&[verb, &["--json"]].concat()).refused(1, "unknown_task");
+    }
+    // What agents call takes whole IDs only.
+    project.liza(&["abandon-task", "cache", "--reason", "x", "--json"]).refused(1, "unknown_task");
+}

@@ -215,6 +215,40 @@ fn names_that_begin_alike_are_not_cut() {
     assert!(status.contains("ends-in-one  ") && status.contains("ends-in-two  "), "{status}");
 }
 
+/// Covers: CM-05, UI-03
+#[test]
+fn long_names_fit_a_narrow_terminal_and_stay_whole() {
+    let project = TestProject::new();
+    for end in ["a", "b"] {
+        project.add_task(&format!("{}-{end}", "retry-orders".repeat(5)));
+    }
+    let names = |page: String| page.split_whitespace().collect::<String>();
+    for arguments in [&["status"][..], &["status", "--all"]] {
+        let said = names(page(&project, "40", arguments));
+        assert!(
+            ["a", "b"].iter().all(|end| said.contains(&format!("{}-{end}", "retry-orders".repeat(5)))),
+            "{said}"
+        );
+    }
+}
+
+/// Covers: CL-07, UI-01
+#[test]
+fn after_a_team_has_stopped_no_agent_is_shown_at_work() {
+    let project = TestProject::new();
+    project.add_task("t1");
+    project.liza(&["register", "coder-1"]).ok();
+    project.liza(&["claim-task", "t1", "coder-1"]).ok();
+    assert!(page(&project, "80", &["status"]).contains("IN PROGRESS 1"));
+    project.liza(&["deregister", "coder-1"]).ok();
+    let said = page(&project, "80", &["status"]);
+    assert!(said.contains("stopped; coder-1 continues") && !said.contains("lease"), "{said}");
+    assert!(!said.contains("IN PROGRESS"), "{said}");
+    let said = page(&project, "80", &["show", "t1"]);
+    assert!(said.contains("stopped; coder-1 continues") && said.contains("→ liza run"), "{said}");
+    assert!(!said.contains("lease"), "{said}");
+}
+
 /// Covers: UI-03
 #[test]
 fn while_the_planner_decides_about_a_block_its_question_can_be_answered() {

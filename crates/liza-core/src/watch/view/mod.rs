@@ -29,6 +29,7 @@ use crate::watch::supervise::backoff;
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
+pub(crate) use task::stopped_text;
 pub use task::{LeaseView, TaskPhase, TaskView, UnmetDependency};
 
 /// Everything that a screen shows.

@@ -89,6 +89,8 @@ pub struct TaskView {
     pub max_review_cycles: Option<u32>,
     /// The owner's lease.
     pub lease: Option<LeaseView>,
+    /// Whether its agent has left, although its lease has not ended.
+    pub stopped: bool,
     /// Why it is blocked or was rejected.
     pub reason: Option<String>,
     /// What its coder has asked, while it is blocked.
@@ -154,6 +156,7 @@ fn task_view(
         review_cycles: record.review_cycles_current.unwrap_or(0),
         max_review_cycles: config.map(|config| config.max_review_cycles(record)),
         lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
+        stopped: outlook.stopped,
         reason: outlook.reason,
         questions: match body.status() {
             Ok(TaskStatus::Blocked { block, .. }) => block.questions.clone(),
@@ -189,7 +192,7 @@ fn human_command(
     now: Timestamp,
 ) -> Option<String> {
     let situation = TaskSituation { state, seen, id, record, waits_for, now };
-    let start = |role: Role| (!situation.has(role)).then(|| format!("liza agent {}", role.id_prefix()));
+    let start = |role: Role| (!situation.has(role)).then(|| situation.start(role));
     let diff = || format!("liza diff {id}");
     if status.is_some_and(|status| situation.merged_before(status).is_some()) {
         return Some(ACCEPT.to_owned());
@@ -228,6 +231,7 @@ struct Outlook {
     phase: TaskPhase,
     owner: Option<AgentId>,
     lease: Option<Timestamp>,
+    stopped: bool,
     reason: Option<String>,
     next: String,
     command: Option<String>,
@@ -237,7 +241,13 @@ struct Outlook {
 impl Outlook {
     fn new(phase: TaskPhase, next: impl Into<String>, command: Option<String>) -> Self {
         let next = next.into();
-        Self { phase, owner: None, lease: None, reason: None, next, command, broken: Vec::new() }
+        let (owner, lease, reason, broken) = (None, None, None, Vec::new());
+        Self { phase, owner, lease, stopped: false, reason, next, command, broken }
+    }
+
+    /// Work that its agent has left and continues later.
+    fn stopped(agent: AgentId, command: Option<String>) -> Self {
+        Self { stopped: true, ..Self::new(TaskPhase::Ready, stopped_text(agent), command) }
     }
 
     fn owner(self, owner: impl Into<Option<AgentId>>, lease: Option<Timestamp>) -> Self {
@@ -318,7 +328,7 @@ impl TaskSituation<'_> {
             }
             TaskStatus::Claimed { work, lease } => self.claimed(work.coder, *lease),
             TaskStatus::ReadyForReview { review, .. } => match review {
-                Some(review) if review.is_live(self.now) => {
+                Some(review) if review.is_live(self.now) && self.is_present(review.by) => {
                     let next = format!("{} gives its verdict", review.by);
                     let command = Some(format!("liza submit-verdict {id} APPROVED"));
                     Outlook::new(TaskPhase::Reviewing, next, command).owner(review.by, Some(review.lease))
@@ -327,8 +337,9 @@ impl TaskSituation<'_> {
                     let command = Some(format!("liza claim-review {id} {}", self.free(Role::CodeReviewer)));
                     let (owner, lease) =
                         (self.record.reviewing_by, review.as_ref().map(|review| review.lease));
-                    Outlook::new(TaskPhase::Reviewing, "a code reviewer takes it", command)
-                        .owner(owner, lease)
+                    let stopped = review.as_ref().is_some_and(|review| review.is_live(self.now));
+                    let outlook = Outlook::new(TaskPhase::Reviewing, "a code reviewer takes it", command);
+                    Outlook { stopped, ..outlook.owner(owner, lease) }
                 }
             },
             TaskStatus::Approved { by, .. } if self.is_held() => {
@@ -385,9 +396,9 @@ impl TaskSituation<'_> {
         let outlook = if !lease_holds(lease, self.now) {
             let next = format!("{coder} is gone: another coder takes it over");
             Outlook::new(TaskPhase::Ready, next, self.claim())
-        } else if self.seen.dead.contains(&coder) {
-            let next = format!("{coder} is dead: a coder that starts now resumes it");
-            Outlook::new(TaskPhase::Ready, next, Some("liza agent coder".to_owned()))
+        } else if !self.is_present(coder) {
+            // A lease alone is no agent at work.
+            Outlook::stopped(coder, Some(self.start(Role::Coder)))
         } else {
             let command = Some(format!("liza submit-for-review {} COMMIT", self.id));
             Outlook::new(TaskPhase::Working, format!("{coder} submits it for review"), command)
@@ -410,6 +421,15 @@ impl TaskSituation<'_> {
         !self.seen.dead.contains(&coder) && is_present(&self.state.board, coder, self.now).unwrap_or(false)
     }
 
+    /// The command that starts an agent of that role: with the whole team if none is running.
+    fn start(&self, role: Role) -> String {
+        let mut agents = self.state.board.agents.ready().into_iter().flatten();
+        match agents.any(|(id, _)| self.is_present(*id)) {
+            true => format!("liza agent {}", role.id_prefix()),
+            false => "liza run".to_owned(),
+        }
+    }
+
     /// Whether an agent of that role is running.
     fn has(&self, role: Role) -> bool {
         let mut agents = self.state.board.agents.ready().into_iter().flatten();
@@ -430,6 +450,11 @@ impl TaskSituation<'_> {
         });
         free.next().map_or_else(|| format!("{}-1", role.id_prefix()), |(id, _)| id.to_string())
     }
+}
+
+/// What becomes of work whose agent has left.
+pub(crate) fn stopped_text(agent: AgentId) -> String {
+    format!("stopped; {agent} continues")
 }
 
 fn list<T: ToString>(names: &[T]) -> String {

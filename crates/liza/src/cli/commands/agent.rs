@@ -422,8 +422,8 @@ impl From<ProviderError> for CommandError {
                 let first = if model.is_none() { "liza config roles.ROLE.model MODEL, and " } else { "" };
                 let model = model.unwrap_or_else(|| "MODEL".to_owned());
                 Self::refused("no_price", message).hint(format!(
-                    "give the budget in tokens, or set dollars for a million tokens: {first}liza config \
-                     'prices.\"{model}\"' '{{input: 1.25, output: 10, cached: 0.125}}'"
+                    "give the budget in tokens (liza config budget.SCOPE.tokens N; liza config budget.SCOPE.dollars \
+                     null), or set dollars for a million tokens: {first}liza config 'prices.\"{model}\"' '{{input: 1.25, output: 10, cached: 0.125}}'"
                 ))
             }
             ProviderError::NotInteractive { .. } => Self::refused("not_interactive", message),

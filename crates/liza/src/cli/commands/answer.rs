@@ -4,6 +4,7 @@ use liza_core::model::{Status, TaskId};
 use liza_core::protocol::{Answer, Answered};
 
 use crate::cli::context::Context;
+use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
@@ -16,7 +17,7 @@ use crate::cli::ui::output::Reply;
 #[command(after_help = "Example:
   liza answer retry-orders \"Three times, then give up with exit code 4\"")]
 pub(crate) struct Args {
-    /// The task.
+    /// The task: its ID, or the beginning of it.
     task: TaskId,
     /// The answer; - reads it from standard input.
     #[arg(allow_hyphen_values = true)]
@@ -25,12 +26,21 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let command = Answer { task: args.task, text: args.text.read(context)? };
-    context.run(command, |Answered { task, status, unblocked }| match (unblocked, status) {
-        (true, _) => format!("noted; {task} is UNCLAIMED and goes back to its coder"),
-        (false, Some(Status::Blocked)) => {
-            format!("noted; two coders failed at {task}, so the planner decides with your answer")
+    let project = context.project()?;
+    let task = meant_task(&project.store().snapshot()?.board, args.task)?;
+    let command = Answer { task, text: args.text.read(context)? };
+    context.run_in(&project, command, said)
+}
+
+/// What becomes of the answer.
+fn said(Answered { task, status, unblocked, coder }: &Answered) -> String {
+    match (unblocked, status, coder) {
+        (true, Some(Status::Draft), _) => format!("answered; {task} waits for your approval: liza plan"),
+        (true, _, Some(coder)) => format!("answered; {coder} continues {task}"),
+        (true, _, None) => format!("answered; a coder takes {task}"),
+        (false, Some(Status::Blocked), _) => {
+            format!("answered; two coders failed at {task}, so the planner decides with your answer")
         }
-        (false, _) => format!("noted, for the agents of {task}"),
-    })
+        (false, _, _) => format!("noted, for the agents of {task}"),
+    }
 }

@@ -167,7 +167,16 @@ fn warn_of_unknown_cost(context: &Context, project: &Project) -> Result<(), Comm
     let posts = team_posts(&config, &TeamOptions::default()).unwrap_or_default();
     let refused = posts.iter().find_map(|post| post.provider.check_budget(&config).err());
     if let Some(error) = refused {
-        context.screen.note(&format!("liza: {error}, and liza run refuses it. In tokens: {TOKEN_BUDGET}"));
+        let scopes =
+            [("task", &config.budget.task), ("sprint", &config.budget.sprint), ("day", &config.budget.day)];
+        let in_dollars = scopes
+            .into_iter()
+            .filter(|(_, limit)| limit.as_ref().is_some_and(|limit| limit.dollars.is_some()));
+        let without = in_dollars.map(|(scope, _)| format!("liza config budget.{scope}.dollars null"));
+        let without = without.collect::<Vec<_>>().join("; ");
+        context.screen.note(&format!(
+            "liza: {error}, and liza run refuses it. In tokens: {TOKEN_BUDGET}; without the dollars: {without}"
+        ));
     }
     Ok(())
 }

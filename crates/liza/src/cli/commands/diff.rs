@@ -1,9 +1,10 @@
 //! `liza diff`: what a task, or the whole goal, changes.
 
-use liza_core::model::{EventName, Sha, Status, TaskId, TaskRecord};
+use liza_core::model::{Board, EventName, Sha, State, Status, TaskId, TaskRecord};
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, GREEN, RED, clean, paint};
 use crate::cli::ui::output::Reply;
@@ -21,7 +22,7 @@ use crate::project::Project;
   liza diff retry-orders
   liza diff retry-orders | less -R")]
 pub(crate) struct Args {
-    /// The task.
+    /// The task: its ID, or the beginning of it.
     task: Option<TaskId>,
 }
 
@@ -29,21 +30,22 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let repo = project.repo()?;
-    let (from, to) = match &args.task {
-        Some(task) => of_task(&project, repo, task)?,
-        None => of_goal(&project, repo)?,
+    let state = project.store().snapshot()?;
+    let task = args.task.map(|task| meant_task(&state.board, task)).transpose()?;
+    let (from, to) = match &task {
+        Some(task) => of_task(&project, repo, &state, task)?,
+        None => of_goal(&project, repo, &state.board)?,
     };
     let patch = repo.patch(&from, &to)?;
     let text = match patch.is_empty() {
         true => "no changes".to_owned(),
         false => patch.lines().map(painted).collect::<Vec<_>>().join("\n"),
     };
-    Ok(Reply::new(text, json!({"task": args.task, "from": from, "to": to, "patch": patch})))
+    Ok(Reply::new(text, json!({"task": task, "from": from, "to": to, "patch": patch})))
 }
 
 /// What a merge of the task changed, or what its commits change since they left the integration branch.
-fn of_task(project: &Project, repo: &Repo, task: &TaskId) -> Result<(Sha, Sha), CommandError> {
-    let state = project.store().snapshot()?;
+fn of_task(project: &Project, repo: &Repo, state: &State, task: &TaskId) -> Result<(Sha, Sha), CommandError> {
     let record = state.board.body(task)?.record();
     let nothing = || {
         let message = format!("{task} has no commits yet");
@@ -79,9 +81,8 @@ fn head_before_merge(record: &TaskRecord) -> Option<Sha> {
 }
 
 /// What the integration branch has and the main branch has not.
-fn of_goal(project: &Project, repo: &Repo) -> Result<(Sha, Sha), CommandError> {
-    let board = project.store().snapshot()?.board;
-    let integration = integration_branch(&board)?;
+fn of_goal(project: &Project, repo: &Repo, board: &Board) -> Result<(Sha, Sha), CommandError> {
+    let integration = integration_branch(board)?;
     let missing = |branch: &Branch| {
         let message = format!("there is no branch {branch}");
         CommandError::refused("no_branch", message).hint("liza doctor shows which branches Liza uses")

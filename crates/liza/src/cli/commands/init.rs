@@ -12,6 +12,7 @@ use liza_core::model::{
     Alignment, Config, Goal, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, TaskId, Timestamp,
 };
 use liza_core::text::{count, one_line};
+use liza_core::watch::alarms::VisionGap;
 use liza_store::{Address, Store};
 use serde_json::json;
 
@@ -322,8 +323,8 @@ impl Plan {
         let mut warnings = Vec::new();
         if self.spec_missing && !self.template {
             warnings.push(format!(
-                "the planner needs {}, which does not exist yet; start from a template: liza init --template",
-                self.spec
+                "{}; start from a template: liza init --template",
+                VisionGap::Missing.problem(&self.spec)
             ));
         }
         if self.goal.is_empty() {

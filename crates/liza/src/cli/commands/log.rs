@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use liza_core::model::{AgentId, TaskId};
+use liza_core::model::{AgentId, Refusal, TaskId};
 use liza_store::LogRecord;
 use serde_json::json;
 
@@ -11,6 +11,7 @@ use crate::log_text::sentence;
 use crate::project::Project;
 
 use crate::cli::context::Context;
+use crate::cli::task_name::{is_known, meant_task};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{DIM, cut, pad, paint, style_of, wrap};
 use crate::cli::ui::output::Reply;
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     /// Keep printing new entries until stopped.
     #[arg(long, short)]
     follow: bool,
-    /// Only entries about this task.
+    /// Only entries about this task: its ID, or the beginning of it.
     #[arg(long, value_name = "TASK")]
     task: Option<TaskId>,
     /// Only entries by this agent: an agent ID, human or system.
@@ -50,10 +51,22 @@ const POLL: Duration = Duration::from_secs(2);
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     check_agent(args.agent.as_deref())?;
     let project = context.project()?;
+    let board = args.task.as_ref().map(|_| project.store().snapshot()).transpose()?.map(|state| state.board);
+    let task = match (args.task, &board) {
+        (Some(task), Some(board)) => Some(meant_task(board, task)?),
+        (task, _) => task,
+    };
+    let args = Args { task, ..args };
     // Watched before the first read, so that no entry is missed in between.
     let watch = if args.follow { project.store().watch_log().ok() } else { None };
     let mut book = project.store().log_reader();
     let mut entries = wanted(&args, book.read_new()?);
+    if let (Some(task), Some(board)) = (&args.task, &board)
+        && entries.is_empty()
+        && !is_known(board, task)
+    {
+        return Err(Refusal::UnknownTask { task: task.clone() }.into());
+    }
     if let Some(last) = args.last {
         entries.drain(..entries.len().saturating_sub(last));
     }

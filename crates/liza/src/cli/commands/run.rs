@@ -225,7 +225,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         Some(folder) => in_the_copy(&folder),
         None => next_steps(&after, &args.again()),
     });
-    Ok(Reply::new(words, json!({"ended": ended, "progress": progress})).at(after.board.revision.0).exit(exit))
+    let reply = Reply::new(words, json!({"ended": ended, "progress": progress})).sentences();
+    Ok(reply.at(after.board.revision.0).exit(exit))
 }
 
 /// Where a team works.

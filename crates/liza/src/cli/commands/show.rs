@@ -13,6 +13,7 @@ use crate::project::{Project, now};
 use crate::text::compact_number;
 
 use crate::cli::context::Context;
+use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, one_line, pad, paint, width, wrap};
 use crate::cli::ui::output::{Reply, to_json};
@@ -24,7 +25,7 @@ use crate::cli::ui::output::{Reply, to_json};
 #[command(after_help = "Example:
   liza show retry-orders")]
 pub(crate) struct Args {
-    /// The task.
+    /// The task: its ID, or the beginning of it.
     task: TaskId,
 }
 
@@ -32,15 +33,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;
-    if let Some(status) = state.board.archived.get(&args.task) {
-        return archived(&project, &args.task, &status.to_string());
+    let id = meant_task(&state.board, args.task)?;
+    if let Some(status) = state.board.archived.get(&id) {
+        return archived(&project, &id, &status.to_string());
     }
-    state.board.body(&args.task)?;
+    state.board.body(&id)?;
     let now = now();
     let view = view(&state, &observe(&project, &state, now), now);
-    let task = view.tasks.iter().find(|task| task.id == args.task);
+    let task = view.tasks.iter().find(|task| task.id == id);
     let detail = task.and_then(|task| task_detail(&state, task));
-    let detail = detail.ok_or_else(|| Refusal::UnknownTask { task: args.task.clone() })?;
+    let detail = detail.ok_or_else(|| Refusal::UnknownTask { task: id.clone() })?;
     let (columns, times) = (context.screen.page_columns(), context.screen.local_time());
     let for_human = context.actor()? == Actor::Human;
     let page = TaskPage {
@@ -163,7 +165,7 @@ impl TaskPage<'_> {
     /// Its agents, worktree and commits.
     fn progress(&self) -> Vec<String> {
         let (record, task) = (self.record, self.task);
-        let lease = |lease: Option<LeaseView>| match lease.map(|lease| lease.left) {
+        let lease = |lease: Option<LeaseView>| match lease.map(|lease| lease.left).filter(|_| !task.stopped) {
             Some(left @ 0..) => format!(", lease {}", Seconds(left.unsigned_abs())),
             Some(left) => format!(", lease expired {}", ago(Seconds(left.unsigned_abs()))),
             None => String::new(),

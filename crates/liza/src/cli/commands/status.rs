@@ -52,6 +52,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 /// How many items need attention before the rest is only counted.
 const MANY: usize = 8;
 
+/// A description with less room than this says nothing.
+const LEAST_TEXT: usize = 8;
+
 /// How a page is laid out.
 struct Page {
     columns: usize,
@@ -163,8 +166,11 @@ fn heading(level: AlarmLevel, task: Option<&TaskId>, kinds: &[String], columns: 
     if 5 + width(&name) + width(&kinds) <= columns {
         return vec![format!("  {} {}{}", paint(style, sign), paint(BOLD, &name), paint(style, &kinds))];
     }
-    let name = cut(&name, columns.saturating_sub(5));
-    let mut lines = vec![format!("  {} {}", paint(style, sign), paint(BOLD, &name))];
+    // Another ID may differ only at its end.
+    let mut names = wrap(&name, columns.saturating_sub(5)).into_iter();
+    let first = names.next().unwrap_or_default();
+    let mut lines = vec![format!("  {} {}", paint(style, sign), paint(BOLD, &first))];
+    lines.extend(names.map(|line| format!("     {}", paint(BOLD, &line))));
     lines.extend(
         wrap(&kinds, columns.saturating_sub(5)).iter().map(|line| format!("     {}", paint(style, line))),
     );
@@ -235,6 +241,9 @@ fn tasks(view: &View, columns: usize, all: bool) -> Vec<String> {
 fn row(task: &TaskView, name: usize, columns: usize) -> Vec<String> {
     let facts = task_facts(task).join(" · ");
     let id = pad(&cut(task.id.as_str(), name), name);
+    if 2 + name + LEAST_TEXT > columns {
+        return long_row(task, &facts, columns);
+    }
     let room = columns.saturating_sub(2 + name + 2);
     let left = room.saturating_sub(width(&facts) + 2);
     if left >= width(&one_line(&task.description)).min(24) || facts.is_empty() {
@@ -250,6 +259,14 @@ fn row(task: &TaskView, name: usize, columns: usize) -> Vec<String> {
         .collect()
 }
 
+/// A task whose ID leaves no room beside it: the ID whole, the rest below.
+fn long_row(task: &TaskView, facts: &str, columns: usize) -> Vec<String> {
+    let id = indent(task.id.as_str(), 2, columns).into_iter().map(|line| paint(CYAN, &line));
+    let about = cut(&task.description, columns.saturating_sub(4));
+    let facts = indent(facts, 4, columns).into_iter().map(|line| paint(DIM, &line));
+    id.chain([format!("    {about}")]).chain(facts).collect()
+}
+
 /// The ended tasks: counted, and named as far as there is room; all of them with --all.
 fn over(view: &View, name: usize, columns: usize, all: bool) -> Vec<String> {
     let done: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == TaskPhase::Ended).collect();
@@ -259,11 +276,14 @@ fn over(view: &View, name: usize, columns: usize, all: bool) -> Vec<String> {
     let counts = ended_counts(view);
     let mut lines = vec![format!("{} {}", paint(BOLD, "DONE"), paint(DIM, &counts.join(" · ")))];
     if all {
-        lines.extend(done.iter().map(|task| {
+        lines.extend(done.iter().flat_map(|task| {
             let status = task.status.map(|status| status.to_string()).unwrap_or_default();
+            if 2 + name + LEAST_TEXT + width(&status) > columns {
+                return long_row(task, &status, columns);
+            }
             let room = columns.saturating_sub(name + 4 + width(&status) + 2);
             let about = pad(&cut(&task.description, room), room);
-            format!("  {}  {about}  {}", pad(&cut(task.id.as_str(), name), name), paint(DIM, &status))
+            vec![format!("  {}  {about}  {}", pad(&cut(task.id.as_str(), name), name), paint(DIM, &status))]
         }));
     } else {
         let names: Vec<&str> = done.iter().map(|task| task.id.as_str()).collect();

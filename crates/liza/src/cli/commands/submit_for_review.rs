@@ -45,10 +45,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let engine = context.engine(&project)?;
     let commit = match args.commit {
         Submission::Commit(commit) => commit,
-        Submission::Head => {
-            let head = project.repo()?.worktree_head(&args.task)?;
-            head.ok_or_else(|| Refusal::WorktreeMissing { task: args.task.clone() })?
-        }
+        Submission::Head => match project.repo()?.worktree_head(&args.task)? {
+            Some(head) => head,
+            None => {
+                project.store().snapshot()?.board.body(&args.task)?;
+                return Err(Refusal::WorktreeMissing { task: args.task.clone() }.into());
+            }
+        },
     };
     let submitter = if context.is_of_session() { Submitter::Session } else { Submitter::Person };
     let done = context.reported(&engine, submit_for_review(&engine, &args.task, &commit, submitter))?;

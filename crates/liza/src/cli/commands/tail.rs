@@ -14,6 +14,7 @@ use crate::providers::stream::EventStream;
 use crate::session_output::{RenderedKind, RenderedLine, SessionOutput};
 
 use crate::cli::context::Context;
+use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, RED, clean, paint};
 use crate::cli::ui::output::Reply;
@@ -26,7 +27,7 @@ use crate::cli::ui::output::Reply;
   liza tail code-reviewer-1 --last 20
   liza tail planner-1 --no-follow")]
 pub(crate) struct Args {
-    /// The agent, such as coder-1, or a task.
+    /// The agent, such as coder-1, or a task (its ID, or the beginning of it).
     #[arg(value_name = "AGENT|TASK", value_parser = output_of)]
     of: OutputOf,
     /// Begin with the last N lines.
@@ -50,6 +51,7 @@ const POLL: Duration = Duration::from_millis(300);
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
+    let args = Args { of: meant(&project, args.of)?, ..args };
     let newest = newest_output(&project, &args.of);
     let agent = match (&newest, &args.of) {
         (Some((agent, _)), _) => Some(*agent),
@@ -89,6 +91,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         std::thread::sleep(POLL);
     }
     Ok(Reply::already_written())
+}
+
+/// The agent, or the task whose ID begins so.
+fn meant(project: &Project, of: OutputOf) -> Result<OutputOf, CommandError> {
+    match of {
+        OutputOf::Agent(_) => Ok(of),
+        OutputOf::Task(task) => Ok(OutputOf::Task(meant_task(&project.store().snapshot()?.board, task)?)),
+    }
 }
 
 /// The machine on which the agent's supervisor runs, if it is another one: output of an earlier session here would mislead.

@@ -97,9 +97,33 @@ pub(crate) fn command(text: &str, by: usize, columns: usize) -> Vec<String> {
     first.into_iter().chain(rest).collect()
 }
 
+/// Lines that are too long, wrapped at words below their own indentation. Commands stay whole, so that they can be copied,
+/// and so does what has a style.
+pub(crate) fn wrap_sentences(text: &str, columns: usize) -> String {
+    let wrapped = |line: &str| {
+        let words = line.trim_start();
+        let is_command = ["→", "hint:"].iter().any(|start| words.starts_with(start));
+        if width(line) <= columns || is_command || line.contains(STYLE_MARK) {
+            return line.to_owned();
+        }
+        indent(words, line.len() - words.len(), columns).join("\n")
+    };
+    text.split('\n').map(wrapped).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Covers: UI-01
+    #[test]
+    fn sentences_are_wrapped_at_words_and_commands_stay_whole() {
+        let text = "liza: to rehearse here\n  that is, in this folder\n  → liza run --plain --in-place\nend";
+        let shown =
+            "liza: to\nrehearse here\n  that is, in\n  this folder\n  → liza run --plain --in-place\nend";
+        assert_eq!(wrap_sentences(text, 13), shown);
+        assert_eq!(wrap_sentences(text, 80), text);
+    }
 
     /// Covers: AT-14
     #[test]

@@ -1,5 +1,6 @@
 //! What a command writes: text for people, one JSON object for programs. A closed pipe is not an error.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::local_time::LocalTime;
 use super::console::{Console, Stream};
 use super::error::CommandError;
 use super::exit_code::Exit;
-use super::layout::{clean, printable, printable_json};
+use super::layout::{clean, printable, printable_json, wrap_sentences};
 
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -34,6 +35,8 @@ pub(crate) struct Reply {
     pub(crate) result: serde_json::Value,
     /// For people; may contain colour.
     pub(crate) text: String,
+    /// Whether the text is sentences, which are wrapped in a terminal; otherwise it has its layout.
+    pub(crate) sentences: bool,
     /// Whether everything is written already.
     pub(crate) written: bool,
     /// The exit code.
@@ -43,7 +46,14 @@ pub(crate) struct Reply {
 impl Reply {
     /// A reply for both.
     pub(crate) fn new(text: impl Into<String>, result: serde_json::Value) -> Self {
-        Self { revision: None, result, text: text.into(), written: false, exit: Exit::Success }
+        Self { result, text: text.into(), ..Self::default() }
+    }
+
+    /// Whose text is sentences.
+    #[must_use]
+    pub(crate) fn sentences(mut self) -> Self {
+        self.sentences = true;
+        self
     }
 
     /// The reply of a command that wrote its output as it ran.
@@ -114,7 +124,11 @@ impl Screen {
             let object = json!({"ok": true, "revision": reply.revision, "result": reply.result});
             self.out(&object.to_string());
         } else if !self.quiet && !reply.text.is_empty() {
-            self.out(reply.text.trim_end_matches('\n'));
+            let text = reply.text.trim_end_matches('\n');
+            match reply.sentences {
+                true => self.out(&self.wrapped(Stream::Output, text)),
+                false => self.out(text),
+            }
         }
     }
 
@@ -136,10 +150,18 @@ impl Screen {
         }
     }
 
-    /// Writes a line to standard error.
+    /// Writes a line to standard error, wrapped if that is a terminal.
     pub(crate) fn note(&self, text: &str) {
         // If standard error is closed, there is nowhere left to report it.
-        let _ = self.write_line(Stream::Error, text);
+        let _ = self.write_line(Stream::Error, &self.wrapped(Stream::Error, text));
+    }
+
+    /// Sentences wrapped at words if the stream is a terminal; a program reads lines as they are.
+    fn wrapped<'t>(&self, stream: Stream, text: &'t str) -> Cow<'t, str> {
+        match self.console.is_terminal(stream) {
+            true => wrap_sentences(text, self.columns()).into(),
+            false => text.into(),
+        }
     }
 
     /// Writes a line to standard output.

@@ -1,7 +1,9 @@
 //! The bottom of the screen: a dialog if one is open, else the action that runs, else the result of the last one, else the
 //! keys.
 
+use liza_core::model::Status;
 use liza_core::watch::action::Action;
+use liza_core::watch::needs_you::NeedsYou;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -12,7 +14,9 @@ use crate::tui::ScreenMode;
 use crate::tui::dialog::Dialog;
 use crate::tui::input_field::InputField;
 use crate::tui::model::Panel;
+use crate::tui::page::Page;
 use crate::tui::styled::{printable, shell_line};
+use crate::tui::update::PAGE_FRAME;
 
 impl Painter<'_> {
     /// Draws it; returns where the cursor is, if there is one.
@@ -38,50 +42,76 @@ impl Painter<'_> {
 
     /// The keys that are most likely wanted, as many as fit.
     fn keys(&self, columns: usize) -> Line<'static> {
-        let mut keys: Vec<(&str, &str)> = Vec::new();
-        if self.model.page.is_some() {
-            keys.extend([("Esc", "back"), ("↑↓", "scroll"), ("←→", "tab")]);
-        } else {
-            let enter = match self.model.panel {
-                Panel::NeedsYou => "answer",
-                Panel::Tasks | Panel::Agents => "open",
-                Panel::Log => "",
-            };
-            keys.extend([("Tab", "panel"), ("↑↓", "select")]);
-            if !enter.is_empty() {
-                keys.push(("Enter", enter));
-            }
-        }
-        let ready = self
-            .model
-            .subject()
-            .is_some_and(|task| task.status == Some(liza_core::model::Status::ReadyForReview));
-        if ready {
-            keys.extend([("v", "approve"), ("x", "reject")]);
-        }
-        if self.model.subject().is_some() {
-            let answers = self.model.page.is_none() && self.model.panel == Panel::NeedsYou;
-            keys.extend((!answers).then_some(("a", "answer")));
-            keys.push(("n", "note"));
-        }
+        let mut keys: Vec<(&str, String)> = match &self.model.page {
+            Some(page) => self.page_keys(page),
+            None => self.board_keys(),
+        };
+        keys.extend(self.task_keys().into_iter().map(|(key, what)| (key, what.to_owned())));
         let stopped = self.model.view.as_ref().is_some_and(|view| !view.stopped.is_empty());
-        keys.push(if stopped { ("r", "resume") } else { ("p", "pause") });
-        keys.push(("?", "keys"));
-        keys.push(match self.model.mode {
-            ScreenMode::Observer => ("q", if self.model.page.is_some() { "back" } else { "quit" }),
-            ScreenMode::Team => ("Ctrl-C", "stop"),
-        });
-        let total = |keys: &[(&str, &str)]| {
+        let last = [
+            if stopped { ("r", "resume") } else { ("p", "pause") },
+            ("?", "keys"),
+            match self.model.mode {
+                ScreenMode::Observer => ("q", if self.model.page.is_some() { "back" } else { "quit" }),
+                ScreenMode::Team => ("Ctrl-C", "stop"),
+            },
+        ];
+        keys.extend(last.map(|(key, what)| (key, what.to_owned())));
+        let total = |keys: &[(&str, String)]| {
             keys.iter().map(|(key, what)| width(key) + width(what) + 3).sum::<usize>() + 1
         };
-        // The last two stay: how to find the others, and how to leave.
+        // The last ones stay: the brake, how to find the others, and how to leave.
         while total(&keys) > columns && keys.len() > 2 {
-            keys.remove(keys.len() - 3);
+            keys.remove(keys.len().saturating_sub(last.len() + 1));
         }
         let spans = keys.into_iter().flat_map(|(key, what)| {
             [span(format!(" {key}"), self.theme.name), span(format!(" {what} "), self.theme.dim)]
         });
         Line::from(spans.collect::<Vec<_>>())
+    }
+
+    fn page_keys(&self, page: &Page) -> Vec<(&'static str, String)> {
+        let height = usize::from(self.model.size.1.saturating_sub(PAGE_FRAME));
+        let scroll = match page.length().saturating_sub(page.top(height) + height) {
+            0 => "scroll".to_owned(),
+            below => format!("scroll, {below} more below"),
+        };
+        let mut keys = vec![("Esc", "back".to_owned()), ("↑↓", scroll)];
+        if page.tabs.len() > 1 {
+            keys.push(("←→", "tab".to_owned()));
+        }
+        keys
+    }
+
+    fn board_keys(&self) -> Vec<(&'static str, String)> {
+        let mut keys = vec![("Tab", "panel".to_owned()), ("↑↓", "select".to_owned())];
+        match self.model.panel {
+            Panel::NeedsYou => keys.push(("Enter", "answer".to_owned())),
+            Panel::Tasks | Panel::Agents => keys.push(("Enter", "open".to_owned())),
+            Panel::Log => {}
+        }
+        keys
+    }
+
+    /// The keys for the selected task.
+    fn task_keys(&self) -> Vec<(&'static str, &'static str)> {
+        let Some(task) = self.model.subject() else { return Vec::new() };
+        let mut keys = Vec::new();
+        if task.status == Some(Status::ReadyForReview) {
+            keys.extend([("v", "approve"), ("x", "reject")]);
+        }
+        let by_enter = self.model.page.is_none() && self.model.panel == Panel::NeedsYou;
+        let is_asked = |need: &NeedsYou| {
+            need.task.as_ref() == Some(&task.id) && need.command.starts_with("liza answer ")
+        };
+        let asks = task.status == Some(Status::Blocked) || self.model.needs().iter().any(is_asked);
+        if asks && !by_enter {
+            keys.push(("a", "answer"));
+        }
+        if task.status.is_some_and(|status| !status.is_terminal()) {
+            keys.push(("n", "note"));
+        }
+        keys
     }
 
     fn dialog(&self, buffer: &mut Buffer, area: Rect, dialog: &Dialog) -> Option<Position> {
@@ -131,11 +161,11 @@ impl Painter<'_> {
     /// What is being answered, in the words of who asked.
     fn asked(&self, dialog: &Dialog, room: usize) -> Vec<Line<'static>> {
         let words = dialog.words();
-        let about = |need: &&liza_core::watch::needs_you::NeedsYou| {
+        let about = |need: &&NeedsYou| {
             need.task.as_ref().is_some_and(|task| words.iter().any(|word| word == task.as_str()))
         };
         // Other actions may be about something else than the selected decision.
-        let answers = |need: &&liza_core::watch::needs_you::NeedsYou| {
+        let answers = |need: &&NeedsYou| {
             self.model.panel == Panel::NeedsYou
                 && (matches!(dialog.action, Action::Suggested(_)) || about(need))
         };

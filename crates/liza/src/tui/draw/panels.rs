@@ -4,7 +4,7 @@ use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, Liveness, TaskPhase, TaskView};
 use liza_core::watch::words::{
-    PHASES, again, agent_activity, agent_doing, agent_sign, ended_counts, lease_left, task_facts, used,
+    PHASES, again, agent_activity, agent_doing, agent_lease, agent_sign, ended_counts, task_facts, used,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -132,7 +132,8 @@ impl Painter<'_> {
         let rows = self.task_rows();
         if rows.is_empty() {
             let next = self.first_step();
-            put(buffer, row(area, 1), &Line::styled(cut(&next, usize::from(area.width)), self.theme.dim));
+            let text = format!("  {}", cut(&next, usize::from(area.width).saturating_sub(2)));
+            put(buffer, row(area, 1), &Line::styled(text, self.theme.dim));
             return;
         }
         let selected = rows.iter().position(|row| matches!(row, TaskRow::Task(at) if *at == self.model.task));
@@ -178,11 +179,11 @@ impl Painter<'_> {
     /// What to do when there are no tasks.
     fn first_step(&self) -> String {
         match self.model.next_steps().first() {
-            Some((text, command)) => format!(" {text} {command}"),
+            Some((text, command)) => format!("{text} {command}"),
             None if self.model.view.is_some() => {
                 match self.model.agents().iter().find_map(|agent| agent.retry) {
-                    Some(retry) => format!(" No tasks yet; planning failed, again {}.", again(retry)),
-                    None => " No tasks yet; the planner is planning.".to_owned(),
+                    Some(retry) => format!("No tasks yet; planning failed, again {}.", again(retry)),
+                    None => "No tasks yet; the planner is planning.".to_owned(),
                 }
             }
             None => String::new(),
@@ -361,7 +362,7 @@ fn agent_figures(agent: &AgentView) -> Vec<String> {
         (None, Some(_) | None) => {}
     }
     facts.extend(agent.context_percent.filter(|_| in_session).map(|percent| format!("context {percent} %")));
-    facts.extend(agent.lease.map(lease_left));
+    facts.extend(agent_lease(agent));
     facts.extend(agent.usage.as_ref().and_then(used));
     facts
 }

@@ -1,5 +1,6 @@
 //! What the board shows and keeps when the team changes, and what its pages and dialogs are about.
 
+use liza_core::model::{AgentStatus, Status};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::AgentView;
 use ratatui::crossterm::event::KeyCode;
@@ -165,4 +166,54 @@ fn names_that_begin_alike_are_not_cut() {
     update(&mut model, Event::View(Arc::new(view)), &dark());
     let shown = picture(&model);
     assert!(shown.contains("ends-in-one") && shown.contains("ends-in-two"), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_keys_at_the_bottom_are_those_that_do_something_here() {
+    let mut model = busy();
+    let keys = |model: &Model| picture(model).lines().next_back().unwrap_or_default().to_owned();
+    model.panel = Panel::Tasks;
+    for (task, answers, notes) in [("retry-users", false, true), ("retry-core", false, false)] {
+        select(&mut model, task);
+        let shown = keys(&model);
+        assert_eq!(
+            (shown.contains("a answer"), shown.contains("n note")),
+            (answers, notes),
+            "{task}: {shown}"
+        );
+        assert!(shown.contains("p pause") && shown.contains("? keys"), "{shown}");
+    }
+    let mut asking = model_of(FIRE, &Observations::default(), (80, 24));
+    let blocked = asking.tasks().iter().find(|task| task.status == Some(Status::Blocked)).unwrap();
+    let blocked = blocked.id.to_string();
+    asking.panel = Panel::Tasks;
+    select(&mut asking, &blocked);
+    asking.mode = ScreenMode::Team;
+    let shown = keys(&asking);
+    assert!(shown.contains("a answer") && shown.contains("p pause"), "{shown}");
+    type_in(&mut model, "?");
+    let lines = vec![ratatui::text::Line::raw("a key"); 27];
+    model.page.as_mut().unwrap().lines = Some(lines);
+    let shown = keys(&model);
+    assert!(shown.contains("scroll, 7 more below") && !shown.contains("tab"), "{shown}");
+    press(&mut model, KeyCode::End);
+    assert!(!keys(&model).contains("more below"), "{}", keys(&model));
+}
+
+/// Covers: UI-01
+#[test]
+fn an_agent_without_a_task_waits_and_shows_no_lease() {
+    let mut model = busy();
+    let mut view = (*model.view.clone().unwrap()).clone();
+    view.tasks.clear();
+    view.needs_you.clear();
+    for agent in &mut view.agents {
+        (agent.task, agent.status) = (None, AgentStatus::Idle);
+    }
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    let shown = picture(&model);
+    assert!(!shown.contains("lease") && !shown.contains("IDLE"), "{shown}");
+    assert!(shown.contains("WAITING until needed") && shown.contains("WAITING for a task"), "{shown}");
+    assert!(shown.contains("\n  No tasks yet; the planner is planning."), "{shown}");
 }

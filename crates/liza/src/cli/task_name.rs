@@ -1,0 +1,37 @@
+//! The task that a person means: its ID, or the beginning of it if no other task begins so.
+//!
+//! For the verbs that people type. What agents call takes whole IDs only.
+
+use liza_core::model::{Board, TaskId};
+
+use super::ui::error::CommandError;
+use crate::columns::list;
+
+/// How many tasks an ambiguous name lists.
+const MOST_NAMED: usize = 8;
+
+/// The task with this ID, else the only one whose ID begins so; the given one if there is none.
+pub(crate) fn meant_task(board: &Board, given: TaskId) -> Result<TaskId, CommandError> {
+    if is_known(board, &given) {
+        return Ok(given);
+    }
+    let all = board.tasks.keys().chain(board.archived.keys());
+    let mut candidates: Vec<&TaskId> = all.filter(|id| id.as_str().starts_with(given.as_str())).collect();
+    candidates.dedup();
+    match candidates.as_slice() {
+        [] => Ok(given),
+        [only] => Ok((*only).clone()),
+        several => {
+            let more = several.len().saturating_sub(MOST_NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let names = list(&several[..several.len().min(MOST_NAMED)]);
+            let message = format!("{given} is the beginning of {} tasks: {names}{more}", several.len());
+            Err(CommandError::refused("ambiguous_task", message).hint("type more of the ID"))
+        }
+    }
+}
+
+/// Whether there is a task of exactly that ID.
+pub(crate) fn is_known(board: &Board, id: &TaskId) -> bool {
+    board.tasks.contains_key(id) || board.archived.contains_key(id)
+}
