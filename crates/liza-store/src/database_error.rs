@@ -40,6 +40,9 @@ pub enum DatabaseReason {
     /// It, or something in its place, has a certificate that this machine does not trust.
     #[strum(to_string = "has a certificate that this machine does not trust")]
     UntrustedCertificate,
+    /// It offers no TLS, and nothing is sent to another machine without.
+    #[strum(to_string = "offers no TLS")]
+    NoTls,
     /// There is no blackboard of that name.
     #[strum(to_string = "has no such blackboard")]
     NoProject,
@@ -76,6 +79,7 @@ impl DatabaseReason {
             Self::Unreachable | Self::UnknownOutcome | Self::ReadOnly | Self::Full | Self::Slow => true,
             Self::NotAllowed
             | Self::UntrustedCertificate
+            | Self::NoTls
             | Self::NoProject
             | Self::ProjectExists
             | Self::NewerSchema
@@ -100,7 +104,12 @@ impl DatabaseReason {
             Self::Slow => "try again; to measure the connection: liza doctor",
             Self::NotAllowed => "set LIZA_STORE_URL or PGPASSFILE; the user needs rights on the schema liza",
             Self::UntrustedCertificate => {
-                "add the authority that signed it to the system's trust store, or name its file in SSL_CERT_FILE"
+                "name the file of the authority that signed it in SSL_CERT_FILE; a server on this machine that signed its \
+                 own certificate: add ?sslmode=disable to the address"
+            }
+            Self::NoTls => {
+                "turn TLS on in the server; in a network that you trust: ?sslmode=disable in the address and in \
+                 LIZA_STORE_URL"
             }
             Self::NoProject => {
                 "create one: liza init --store ADDRESS; use an existing one: liza join ADDRESS --project NAME"

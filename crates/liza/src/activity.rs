@@ -2,6 +2,7 @@
 //!
 //! Only reads. The files are masked by the helper that wrote them.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -11,7 +12,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use liza_core::model::{AgentId, AgentRecord, State, TaskId, Timestamp};
 use liza_core::text::one_line;
 use liza_core::watch::alarms::SessionActivity;
+use liza_store::clock_difference;
 
+use crate::machine::machine_name;
 use crate::project::Project;
 use crate::providers::event::{ClientEvent, EventFormat};
 use crate::providers::event_format;
@@ -25,8 +28,12 @@ const ACTION_MAX: usize = 120;
 
 /// What every running session that keeps its output prints.
 pub(crate) fn session_activity(project: &Project, state: &State) -> BTreeMap<AgentId, SessionActivity> {
-    // A session in a terminal has no client on the blackboard and keeps no output.
-    let runs = |entry: &AgentRecord| entry.status.is_in_session() && entry.client.is_some();
+    // A session in a terminal has no client on the blackboard and keeps no output. What an agent of that name has left
+    // here before it ran on another machine is not its output.
+    let is_in_session = |entry: &AgentRecord| entry.status.is_in_session() && entry.client.is_some();
+    let here = LazyCell::new(|| machine_name(project.folder()));
+    let runs_here = |entry: &AgentRecord| entry.machine.as_ref().is_none_or(|machine| *machine == *here);
+    let runs = |entry: &AgentRecord| is_in_session(entry) && runs_here(entry);
     let agents = state.board.agents.ready().into_iter().flatten().filter(|(_, entry)| runs(entry));
     let agents: Vec<AgentId> = agents.map(|(agent, _)| *agent).collect();
     if agents.is_empty() {
@@ -103,12 +110,17 @@ fn format_of(state: &State, agent: AgentId) -> EventFormat {
 fn activity_of(path: &Path, format: EventFormat) -> Option<SessionActivity> {
     let mut file = File::open(path).ok()?;
     let meta = file.metadata().ok()?;
-    let age = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let last_output = Timestamp::from_unix(i64::try_from(age.as_secs()).ok()?);
+    let last_output = in_project_time(meta.modified().ok()?, clock_difference())?;
     file.seek(SeekFrom::Start(meta.len().saturating_sub(TAIL))).ok()?;
     let mut tail = Vec::new();
     file.read_to_end(&mut tail).ok()?;
     Some(SessionActivity { last_action: last_action(&tail, format), last_output })
+}
+
+/// A time of this machine's clock as a time of the project, whose clock is that many seconds ahead.
+fn in_project_time(time: SystemTime, ahead: i64) -> Option<Timestamp> {
+    let age = time.duration_since(UNIX_EPOCH).ok()?;
+    Some(Timestamp::from_unix(i64::try_from(age.as_secs()).ok()?.saturating_add(ahead)))
 }
 
 /// How a line of Liza's own in an output begins.
@@ -150,6 +162,15 @@ pub(crate) fn describe(event: &ClientEvent) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Covers: MM-03
+    #[test]
+    fn the_time_of_an_output_is_the_projects_on_a_machine_with_a_wrong_clock() {
+        let printed = UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+        for ahead in [-600, 0, 600] {
+            assert_eq!(in_project_time(printed, ahead), Some(Timestamp::from_unix(1_000_000 + ahead)));
+        }
+    }
 
     /// Covers: SE-07
     #[test]

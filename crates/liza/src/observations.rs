@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use liza_core::model::{
     AgentId, AgentRecord, EventName, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes,
@@ -32,6 +32,9 @@ use crate::team_file;
 
 /// How much of the log's end is searched first for the last progress.
 const TAIL: u64 = 64 * 1024;
+
+/// How long a look at the branch waits for a merge in progress.
+const MERGE_WAIT: Duration = Duration::from_millis(300);
 
 /// The largest specification that is compared with the template, which is much smaller.
 const LARGEST_SPEC: u64 = 64 * 1024;
@@ -139,13 +142,24 @@ fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, String> {
 
 /// Commits on the integration branch that neither a merge nor the human put there; none if git cannot be asked.
 fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
-    let branch = integration_branch(&state.board).ok()?;
     if is_at_recorded_head(project, &state.board) {
         return None;
     }
     // A merge moves the branch first and records it then.
-    let _lock = FileLock::try_at(&FileLock::of_merges(project.folder())).ok().flatten()?;
+    let Ok(_lock) = FileLock::at(&FileLock::of_merges(project.folder()), MERGE_WAIT) else {
+        // What was found before is still true if nothing has moved.
+        let recorded = state.board.goal.ready()?.integration_head.as_ref();
+        return project.known_foreign_commits().filter(|known| Some(&known.expected) == recorded);
+    };
+    let found = find_foreign_commits(project);
+    project.keep_foreign_commits(found.clone());
+    found
+}
+
+/// The same, while no merge is in progress.
+fn find_foreign_commits(project: &Project) -> Option<ForeignCommits> {
     let state = project.store().snapshot().ok()?;
+    let branch = integration_branch(&state.board).ok()?;
     let expected = state.board.goal.ready()?.integration_head.clone()?;
     let repo = project.repo().ok()?;
     let head = repo.tip(&branch).ok()??;

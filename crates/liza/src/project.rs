@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use liza_core::model::{Actor, Generation, Sha, State, StopFile, StopFiles, Timestamp};
 use liza_core::rules::found_merges::BranchSteps;
+use liza_core::watch::alarms::ForeignCommits;
 use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
 
 use crate::git::{Git, GitError, Repo};
@@ -29,6 +30,8 @@ pub struct Project {
     reader: Arc<Mutex<IncrementalReader>>,
     /// What the integration branch had beyond the recorded head, when both were last compared.
     beyond: Arc<Mutex<Option<(Sha, Sha, BranchSteps)>>>,
+    /// The commits that neither the program nor the human put on the branch, as last found.
+    foreign: Arc<Mutex<Option<ForeignCommits>>>,
 }
 
 impl Project {
@@ -49,7 +52,7 @@ impl Project {
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         let store = Store::open(root)?;
         let reader = Arc::new(Mutex::new(store.incremental_reader()));
-        Ok(Self { store, repo: Arc::default(), reader, beyond: Arc::default() })
+        Ok(Self { store, repo: Arc::default(), reader, beyond: Arc::default(), foreign: Arc::default() })
     }
 
     /// Its root.
@@ -102,12 +105,22 @@ impl Project {
         found
     }
 
+    /// The foreign commits that the last look at the branch found.
+    pub(crate) fn known_foreign_commits(&self) -> Option<ForeignCommits> {
+        self.foreign.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps what a look at the branch found, for one that cannot see the branch at rest.
+    pub(crate) fn keep_foreign_commits(&self, found: Option<ForeignCommits>) {
+        *self.foreign.lock().unwrap_or_else(PoisonError::into_inner) = found;
+    }
+
     /// Keeps trying for a while when a database cannot be reached, for a program that runs long.
     #[must_use]
     pub fn retrying_for_long(self) -> Self {
-        let store = self.store.with_retry_limit(RETRY_LIMIT);
+        let store = self.store.clone().with_retry_limit(RETRY_LIMIT);
         let reader = Arc::new(Mutex::new(store.incremental_reader()));
-        Self { store, reader, repo: self.repo, beyond: self.beyond }
+        Self { store, reader, ..self }
     }
 
     /// Makes stop files in the folder rows of the database, so that they stop the agents of every machine.
@@ -115,13 +128,25 @@ impl Project {
     /// # Errors
     /// When the database cannot be used, or a file cannot be removed.
     pub(crate) fn share_stop_files(&self) -> Result<(), StoreError> {
+        self.share_stop_files_in(&self.store)
+    }
+
+    /// The same, tried once: does not wait for a database that cannot be used.
+    ///
+    /// # Errors
+    /// As [`Project::share_stop_files`].
+    pub(crate) fn try_share_stop_files(&self) -> Result<(), StoreError> {
+        self.share_stop_files_in(&self.store.clone().with_retry_limit(Duration::ZERO))
+    }
+
+    fn share_stop_files_in(&self, store: &Store) -> Result<(), StoreError> {
         if !self.store.is_in_database() {
             return Ok(());
         }
         let here = |file: &StopFile| self.folder().join(file.name()).exists();
         let found: Vec<StopFile> = StopFile::ALL.into_iter().filter(here).collect();
         if !found.is_empty() {
-            self.store.change_stop_rows(&found, &[])?;
+            store.change_stop_rows(&found, &[])?;
             for file in found {
                 let path = self.folder().join(file.name());
                 let removed = std::fs::remove_file(&path);

@@ -133,8 +133,8 @@ pub fn agent_sign(agent: &AgentView) -> &'static str {
 
 /// The figures of an agent.
 pub fn agent_facts(agent: &AgentView) -> Vec<String> {
-    let mut facts: Vec<String> =
-        agent.heartbeat_age.map(|age| format!("heartbeat {}", ago(age))).into_iter().collect();
+    let mut facts: Vec<String> = agent.machine.iter().map(|machine| format!("on {machine}")).collect();
+    facts.extend(agent.heartbeat_age.map(|age| format!("heartbeat {}", ago(age))));
     facts.extend(agent.output_age.map(|age| format!("output {}", ago(age))));
     facts.extend(agent.context_percent.map(|percent| format!("context {percent} %")));
     facts.extend(agent.usage.as_ref().and_then(used));

@@ -4,7 +4,7 @@ use liza_core::model::{Loaded, Seconds, State, Status, StopFileTimes, TaskRecord
 use liza_core::rules::claimable::{claimable, claimable_for, reviewable};
 use liza_core::watch::alarms::Observations;
 use liza_core::watch::view::{Liveness, TaskPhase, TaskView, View, view};
-use liza_core::watch::words::task_facts;
+use liza_core::watch::words::{agent_facts, task_facts};
 
 use crate::fixture::*;
 
@@ -94,6 +94,21 @@ fn a_task_whose_agent_has_left_is_not_shown_as_worked_on() {
     let shown = the_task(&review, now());
     assert_eq!(shown.next, "a code reviewer takes it");
     assert_eq!(task_facts(&shown)[0], "waiting for a code reviewer");
+}
+
+/// Covers: MM-11, UI-02
+#[test]
+fn an_agent_says_on_which_machine_it_runs_if_there_is_more_than_one() {
+    let mut state = state_with(Status::Claimed);
+    let machines = |state: &State| -> Vec<Option<String>> {
+        shown(state, now()).agents.into_iter().map(|agent| agent.machine).collect()
+    };
+    agents(&mut state).values_mut().for_each(|entry| entry.machine = Some("forge-1".to_owned()));
+    assert!(machines(&state).iter().all(Option::is_none));
+    agents(&mut state)[1].machine = Some("forge-2".to_owned());
+    assert_eq!(machines(&state)[..2], [Some("forge-1".to_owned()), Some("forge-2".to_owned())]);
+    let shown = shown(&state, now());
+    assert!(agent_facts(&shown.agents[1]).contains(&"on forge-2".to_owned()));
 }
 
 /// Covers: CL-01

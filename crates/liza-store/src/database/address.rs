@@ -113,7 +113,17 @@ fn parsed(text: &str) -> Result<Config, AddressError> {
         return Err(invalid("it does not begin with postgres://"));
     }
     // The error of the parser could quote a password.
-    text.parse().map_err(|_| invalid("it has an unknown option or an invalid value"))
+    with_known_modes(text).parse().map_err(|_| invalid("it has an unknown option or an invalid value"))
+}
+
+/// The address with the modes of TLS that the parser knows: what PostgreSQL's own programs call `verify-full` is always done.
+fn with_known_modes(text: &str) -> String {
+    let Some((place, options)) = text.split_once('?') else { return text.to_owned() };
+    let known = options.split('&').map(|option| match option {
+        "sslmode=verify-full" | "sslmode=verify-ca" => "sslmode=require",
+        other => other,
+    });
+    format!("{place}?{}", known.collect::<Vec<_>>().join("&"))
 }
 
 /// Whether this machine's own variable also says that the connection is not encrypted; the file of the project alone does
@@ -145,9 +155,29 @@ fn password(config: &Config) -> Result<Option<Vec<u8>>, AddressError> {
             return Ok(Some(password.to_owned()));
         }
     }
+    Ok(password_file().and_then(|file| password_in(&file, config)))
+}
+
+/// The file of passwords.
+fn password_file() -> Option<PathBuf> {
     let file = env::var_os(PASSWORD_FILE_ENV).map(PathBuf::from);
-    let file = file.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".pgpass")));
-    Ok(file.and_then(|file| password_in(&file, config)))
+    file.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".pgpass")))
+}
+
+/// Why the file of passwords gave none; `None` if it has one, or no person has made one.
+pub(super) fn why_no_password(address: &Address) -> Option<String> {
+    let (file, config) = (password_file()?, parsed(&address.0).ok()?);
+    let name = file.display();
+    if !file.exists() {
+        return env::var_os(PASSWORD_FILE_ENV).map(|_| format!("the password file {name} does not exist"));
+    }
+    if !is_private(&file) {
+        return Some(format!(
+            "the password file {name} is not used, since others can read it: chmod 600 {name}"
+        ));
+    }
+    let has_none = password_in(&file, &config).is_none();
+    has_none.then(|| format!("the password file {name} has no line for this address"))
 }
 
 fn place(config: &Config) -> (Vec<String>, Vec<u16>, Option<&str>, Option<&str>) {
@@ -244,6 +274,10 @@ mod tests {
         // Only together with the variable of this machine.
         assert_eq!(mode("postgres://liza@db.example/team?sslmode=disable"), SslMode::Require);
         assert_ne!(mode("postgres://liza@127.0.0.1/team"), SslMode::Require);
+        for verified in ["verify-full", "verify-ca", "require"] {
+            let address = format!("postgres://liza@127.0.0.1/team?sslmode={verified}&connect_timeout=3");
+            assert_eq!(mode(&address), SslMode::Require, "{verified}");
+        }
     }
 
     fn parsed_config(text: &str) -> Config {

@@ -42,10 +42,10 @@ impl DatabaseStore {
     pub(crate) fn raise_alarms(
         &self,
         keys: &BTreeSet<String>,
+        stays: &dyn Fn(&str) -> bool,
         seen: (Revision, Timestamp),
     ) -> Result<RaisedAlarms, StoreError> {
         let line = |key: &String| key.replace('\n', " ");
-        let text = keys.iter().map(line).collect::<Vec<_>>().join("\n");
         for _ in 0..ATTEMPTS {
             let known = self.alarm_row()?;
             if known.as_ref().is_some_and(|known| seen < known.seen) {
@@ -53,6 +53,9 @@ impl DatabaseStore {
             }
             let raised: BTreeSet<&str> = known.iter().flat_map(|known| known.keys.lines()).collect();
             let new = keys.iter().filter(|key| !raised.contains(line(key).as_str())).cloned().collect();
+            let kept = raised.iter().filter(|key| stays(key)).map(|key| (*key).to_owned());
+            let lines: BTreeSet<String> = keys.iter().map(line).chain(kept).collect();
+            let text = lines.into_iter().collect::<Vec<_>>().join("\n");
             let is_same = known.as_ref().is_some_and(|known| known.keys == text);
             if is_same || self.replace_alarm_row(known.as_ref(), &text, seen)? {
                 return Ok(RaisedAlarms::New(new));

@@ -11,7 +11,7 @@ use postgres::{Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::Address;
+use super::address::{Address, why_no_password};
 use crate::database_error::{DatabaseError, DatabaseReason};
 
 /// How many connections are kept for the next use.
@@ -94,7 +94,16 @@ const TIMELINE: &str = "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)";
 impl Connection {
     fn open(address: &Address) -> Result<Self, DatabaseError> {
         let config = address.config().map_err(|error| DatabaseError::wrong_address(address, &error))?;
-        let failed = |error: postgres::Error| DatabaseError::of(address, &error);
+        let failed = |error: postgres::Error| {
+            let mut fault = DatabaseError::of(address, &error);
+            if fault.reason == DatabaseReason::NotAllowed
+                && config.get_password().is_none()
+                && let Some(why) = why_no_password(address)
+            {
+                fault.detail = format!("{}; {why}", fault.detail);
+            }
+            fault
+        };
         let client = match config.get_ssl_mode() {
             SslMode::Disable => config.connect(NoTls).map_err(failed)?,
             SslMode::Prefer | SslMode::Require | _ => config.connect(tls(address)?).map_err(failed)?,

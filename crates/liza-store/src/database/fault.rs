@@ -37,6 +37,10 @@ fn reason_of_connection(error: &postgres::Error) -> DatabaseReason {
         if is_certificate_error(error) {
             return DatabaseReason::UntrustedCertificate;
         }
+        // The client's own words.
+        if error.to_string() == "server does not support TLS" {
+            return DatabaseReason::NoTls;
+        }
         // The client's own words when the server asks for a password and there is none.
         if error.to_string() == "password missing" {
             return DatabaseReason::NotAllowed;

@@ -62,8 +62,22 @@ fn random() -> u128 {
     }
 }
 
-/// A fencing token: 63 random bits, since files have no larger numbers. Never 0, which means none.
+/// A fencing token: 53 random bits, since many programs that read JSON have no larger whole numbers. Never 0, which means
+/// none.
 pub(crate) fn random_generation() -> Generation {
-    let bits = u64::try_from(random() >> 65).unwrap_or(u64::MAX >> 1);
+    let bits = u64::try_from(random() >> 75).unwrap_or(u64::MAX >> 11);
     Generation(bits.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: MM-12
+    #[test]
+    fn a_generation_is_a_whole_number_for_every_reader_of_json() {
+        for _ in 0..1000 {
+            assert!((1..1 << 53).contains(&random_generation().0));
+        }
+    }
 }

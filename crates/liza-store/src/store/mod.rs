@@ -448,18 +448,20 @@ impl Store {
     }
 
     /// Records the alarms that are true on a blackboard of that revision at that time, for the watchers of all machines, and
-    /// returns which of them this one has to raise; none for a file, which has one watcher.
+    /// returns which of them this one has to raise; none for a file, which has one watcher. An alarm that this machine does
+    /// not see has ended, unless `stays` says otherwise.
     ///
     /// # Errors
     /// When the database cannot be used.
     pub fn raise_alarms(
         &self,
         keys: &BTreeSet<String>,
+        stays: &dyn Fn(&str) -> bool,
         seen: (Revision, Timestamp),
     ) -> Result<Option<RaisedAlarms>, StoreError> {
         match &self.kind {
             Kind::File(_) => Ok(None),
-            Kind::Database(store) => store.raise_alarms(keys, seen).map(Some),
+            Kind::Database(store) => store.raise_alarms(keys, stays, seen).map(Some),
         }
     }
 }

@@ -60,7 +60,15 @@ fn needs_postgres_a_password_comes_from_the_variable_or_a_private_file() {
     assert!(said.contains("JOINED"), "{said}");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let said = join(&board, &address, &variables);
-    assert!(said.contains("NotAllowed"), "others can read the file: {said}");
+    let why = format!("{} is not used, since others can read it: chmod 600", file.display());
+    assert!(said.contains("NotAllowed") && said.contains(&why), "others can read the file: {said}");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&file, format!("localhost:*:other:liza:{PASSWORD}\n")).unwrap();
+    let said = join(&board, &address, &variables);
+    assert!(said.contains("NotAllowed") && said.contains("has no line for this address"), "{said}");
+    fs::remove_file(&file).unwrap();
+    let said = join(&board, &address, &variables);
+    assert!(said.contains("NotAllowed") && said.contains("passwords does not exist"), "{said}");
 }
 
 /// An authority of this test, and a server with a certificate of it at an address that counts as another machine.
@@ -118,7 +126,7 @@ fn needs_postgres_needs_openssl_another_machine_is_reached_only_with_a_certifica
     assert!(known.contains("JOINED"), "{known}");
     tls.restart(false);
     let open = join(&board, &address, &trust);
-    assert!(!open.contains("JOINED") && open.contains("TLS"), "{open}");
+    assert!(open.contains("NoTls") && open.contains("offers no TLS"), "{open}");
     // The person of this machine may decide otherwise.
     let plain = format!("{address}?sslmode=disable");
     let said = join(&board, &plain, &[("LIZA_STORE_URL", &plain)]);

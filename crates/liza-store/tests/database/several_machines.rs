@@ -189,7 +189,7 @@ fn needs_postgres_an_alarm_is_raised_by_one_machine_and_once_per_episode() {
     let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<BTreeSet<_>>();
     let raise = |store: &Store, alarms: &[&str], revision: u64, at: i64| {
         let seen = (Revision(revision), Timestamp::from_unix(at));
-        store.raise_alarms(&keys(alarms), seen).unwrap().unwrap()
+        store.raise_alarms(&keys(alarms), &|key| key.starts_with("late"), seen).unwrap().unwrap()
     };
     let new = |alarms: &[&str]| RaisedAlarms::New(keys(alarms));
     assert_eq!(raise(&here, &["a", "b\nc"], 5, 100), new(&["a", "b\nc"]));
@@ -199,6 +199,10 @@ fn needs_postgres_an_alarm_is_raised_by_one_machine_and_once_per_episode() {
     assert_eq!(raise(&here, &["a", "b\nc"], 5, 103), RaisedAlarms::Outdated);
     assert_eq!(raise(&here, &[], 6, 101), RaisedAlarms::Outdated);
     assert_eq!(raise(&here, &["a", "b\nc"], 7, 104), new(&["b\nc"]), "another episode");
+    // What a machine cannot see yet has not ended, and is not raised again when it does.
+    assert_eq!(raise(&here, &["a", "late"], 7, 105), new(&["late"]));
+    assert_eq!(raise(&there, &["a"], 7, 105), new(&[]));
+    assert_eq!(raise(&there, &["a", "late"], 7, 105), new(&[]));
     // Many machines at the same moment: one of them raises it.
     let raised: usize = std::thread::scope(|scope| {
         let racing = |_| {
@@ -232,6 +236,6 @@ fn needs_postgres_tables_of_an_older_program_are_changed_and_keep_their_rows() {
     assert_eq!(board.store().snapshot().unwrap().journal.human_notes.len(), 5);
     assert_eq!(server.sql("SELECT version FROM liza.meta"), ["2"]);
     let seen = (Revision(9), now());
-    let raised = board.store().raise_alarms(&BTreeSet::from(["a".to_owned()]), seen).unwrap();
+    let raised = board.store().raise_alarms(&BTreeSet::from(["a".to_owned()]), &|_| false, seen).unwrap();
     assert!(matches!(raised, Some(RaisedAlarms::New(new)) if new.len() == 1));
 }

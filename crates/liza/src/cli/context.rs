@@ -206,8 +206,8 @@ impl Context {
         }
         let root = Project::find(&self.directory).ok_or_else(|| CommandError::no_project(&self.directory))?;
         let project = Project::open(&root)?;
-        // If no agent runs here, only commands can do it.
-        let _ = project.share_stop_files();
+        // If no agent runs here, only commands can do it. The command itself waits for a database that cannot be used.
+        let _ = project.try_share_stop_files();
         Ok(project)
     }
 

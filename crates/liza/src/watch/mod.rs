@@ -20,7 +20,7 @@ use liza_core::model::{Actor, BreakerStatus, Config, Seconds, State, StopFile, T
 use liza_core::protocol::RecordAnalysis;
 use liza_core::rules::breaker::analyze;
 use liza_core::text::one_line;
-use liza_core::watch::alarms::{Alarm, Episodes, alarms};
+use liza_core::watch::alarms::{Alarm, Episodes, alarms, is_seen_late};
 use liza_store::RaisedAlarms;
 
 use crate::engine::{Engine, EngineError, FileLock};
@@ -154,6 +154,7 @@ impl Watcher {
         let mut report = WatchReport { notices: std::mem::take(&mut self.notices), ..WatchReport::default() };
         match self.project.state() {
             Ok(state) => {
+                report.notices.extend(self.went_back(&state, now));
                 self.state = state;
                 self.unreadable_since = None;
                 self.follow_changes(now, &mut report);
@@ -173,6 +174,20 @@ impl Watcher {
         let clean = |notice: &String| one_line(&self.masker.mask(notice), NOTICE_MAX);
         report.notices = report.notices.iter().map(clean).collect();
         report
+    }
+
+    /// Notes that the blackboard is an older one than before: a database has failed over to a copy that lacks the last
+    /// commits, or a backup was restored.
+    fn went_back(&self, state: &State, now: Timestamp) -> Option<String> {
+        let (before, after) = (self.state.board.revision, state.board.revision);
+        let text = format!(
+            "the blackboard went back from revision {before} to {after}: an older copy is in use, and what was written since \
+             is lost. Check the tasks, your answers and the stop files: liza status"
+        );
+        (after < before).then(|| {
+            self.outbox.note(now, &format!("⚠️ BLACKBOARD WENT BACK: {text}"));
+            text
+        })
     }
 
     /// How long to wait for the next check if no change is reported.
@@ -286,7 +301,9 @@ impl Watcher {
         if self.shared.as_ref() == Some(&keys) {
             return Some(BTreeSet::new());
         }
-        match self.project.store().raise_alarms(&keys, (self.state.board.revision, now)) {
+        let recorded = self.state.board.goal.ready().and_then(|goal| goal.integration_head.as_ref());
+        let stays = |key: &str| is_seen_late(key, recorded);
+        match self.project.store().raise_alarms(&keys, &stays, (self.state.board.revision, now)) {
             Ok(None) => Some(BTreeSet::new()),
             Ok(Some(RaisedAlarms::Outdated)) => None,
             Ok(Some(RaisedAlarms::New(new))) => {

@@ -3,9 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
+use liza::project::now;
+
 use crate::machine::{agent, state, two_machines};
 use crate::proxy::DatabaseProxy;
 use crate::server::Server;
+use crate::sharing::watcher;
 use crate::support::TestProject;
 use crate::support::process::wait_up_to;
 
@@ -97,11 +100,18 @@ fn needs_postgres_a_task_that_was_merged_before_a_failover_is_not_done_again() {
     one.liza(&["claim-task", "open", "coder-2"]).ok();
     submit(one, "open", "coder-2");
     review_and_merge(one, "open");
+    let mut watcher = watcher(one);
+    watcher.check(now());
     pair.fail_over();
     wait_for("the copy takes writes", || one.liza(&["note", "after the failover"]).code == 0);
     let open = [("claimed", "CLAIMED"), ("reviewed", "READY_FOR_REVIEW"), ("open", "UNCLAIMED")];
     let statuses = |machine: &TestProject| open.map(|(task, _)| (task, machine.status(task)));
     assert_eq!(statuses(one), open, "the blackboard has gone back");
+
+    let told = watcher.check(now()).notices.join("\n");
+    assert!(told.contains("the blackboard went back from revision"), "{told}");
+    let again = watcher.check(now()).notices.join("\n");
+    assert!(!again.contains("went back"), "said once: {again}");
 
     // No one does it again: the machine that merged it, and one whose branch is behind.
     one.liza(&["claim-task", "claimed", "coder-1", "--json"]).refused(1, "merge_not_recorded");

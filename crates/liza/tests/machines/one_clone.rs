@@ -1,5 +1,7 @@
 //! What a command does in one clone of a team: it reads the shared archive, and removes only what is here.
 
+use std::time::{Duration, Instant};
+
 use crate::machine::{state, two_machines};
 use crate::server::Server;
 
@@ -60,6 +62,24 @@ fn needs_postgres_a_stop_file_stops_all_machines_at_the_next_command_where_no_ag
     }
     one.liza(&["resume"]).ok();
     assert_eq!(two.liza(&["status", "--json"]).result()["stopped"], serde_json::json!([]));
+}
+
+/// Covers: MM-11
+#[test]
+fn needs_postgres_with_a_stop_file_a_command_waits_once_for_a_database_that_is_down() {
+    let server = Server::own("");
+    let home = tempfile::tempdir().unwrap();
+    let (bare, address) = (home.path().join("remote.git"), server.address());
+    let [_one, two] = two_machines(bare.to_str().unwrap(), [&address, &address]);
+    two.write(".liza/PAUSE", "");
+    server.stop("immediate");
+    let began = Instant::now();
+    assert_ne!(two.liza(&["status"]).code, 0);
+    // It tries for ten seconds.
+    assert!(began.elapsed() < Duration::from_secs(17), "{:?}", began.elapsed());
+    server.start("");
+    two.liza(&["status"]).ok();
+    assert!(!two.root.join(".liza/PAUSE").exists(), "the next command shares it");
 }
 
 /// Covers: MM-01, UI-07

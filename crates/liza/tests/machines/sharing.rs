@@ -19,7 +19,7 @@ fn machines(server: &Server) -> ([TestProject; 2], tempfile::TempDir) {
     (two_machines(bare.to_str().unwrap(), [&address, &address]), home)
 }
 
-fn watcher(machine: &TestProject) -> Watcher {
+pub(crate) fn watcher(machine: &TestProject) -> Watcher {
     let options = WatchOptions { desktop: false, ..WatchOptions::default() };
     Watcher::new(&Project::open(&machine.root).unwrap(), options).unwrap()
 }
@@ -71,6 +71,35 @@ fn needs_postgres_an_alarm_is_raised_on_one_machine_and_shown_on_all() {
     second.check(now());
     watcher(&one).check(now());
     assert_eq!((logged(&one, "STALE EDIT"), logged(&two, "STALE EDIT")), (0, 1));
+}
+
+/// Covers: MM-11, AC-13
+#[test]
+fn needs_postgres_foreign_commits_are_raised_once_by_machines_that_see_them_at_different_times() {
+    let server = Server::own("");
+    let ([one, two], _home) = machines(&server);
+    two.git(&["fetch", "-q", "origin", "integration:integration"]);
+    let (mut first, mut second) = (watcher(&one), watcher(&two));
+    let theirs = one.git(&["commit-tree", "integration^{tree}", "-p", "integration", "-m", "theirs"]);
+    one.git(&["update-ref", "refs/heads/integration", &theirs]);
+    one.git(&["push", "-q", "origin", "integration"]);
+    let kind = "FOREIGN COMMITS";
+    assert_eq!(new_with(&first.check(now()), kind), 1);
+    assert_eq!(new_with(&second.check(now()), kind), 0, "its branch is behind");
+    two.git(&["fetch", "-q", "origin", "integration:integration"]);
+    assert_eq!(new_with(&second.check(now()), kind), 1, "its screen shows it, too");
+    // While a merge is tried, the branch cannot be judged: what was found stays.
+    let merging = fs::File::create(one.root.join(".liza/merge.lock")).unwrap();
+    merging.lock().unwrap();
+    let during = first.check(now());
+    assert!(during.current.iter().any(|alert| alert.line().contains(kind)), "{during:?}");
+    drop(merging);
+    assert_eq!(new_with(&first.check(now()), kind), 0);
+    assert_eq!((logged(&one, kind), logged(&two, kind)), (1, 0), "raised once");
+    one.liza(&["accept-integration"]).ok();
+    for watcher in [&mut first, &mut second] {
+        assert!(!watcher.check(now()).current.iter().any(|alert| alert.line().contains(kind)));
+    }
 }
 
 /// Covers: MM-11

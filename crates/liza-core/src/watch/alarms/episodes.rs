@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::Sha;
+
 use super::{Alarm, AlarmKind};
 
 /// What has already been raised, as the keys of what is true.
@@ -32,7 +34,6 @@ impl AlarmKind {
         match self {
             AlarmKind::InvalidState
             | AlarmKind::StaleEdit
-            | AlarmKind::ForeignCommits
             | AlarmKind::GitProgramsChanged
             | AlarmKind::QuietSession
             | AlarmKind::SetupFailed
@@ -69,7 +70,15 @@ impl AlarmKind {
             | AlarmKind::DirectEdit
             | AlarmKind::ClientHeld
             | AlarmKind::PlanProposed
+            | AlarmKind::ForeignCommits
             | AlarmKind::IntegrationTestBroken => false,
         }
     }
+}
+
+/// Whether an alarm with this key may be true although a machine does not see it: commits on the remote's branch are seen
+/// when the branch here has followed. They are settled when they are the recorded head.
+pub fn is_seen_late(key: &str, recorded: Option<&Sha>) -> bool {
+    let head = key.strip_prefix(&format!("{}:", AlarmKind::ForeignCommits));
+    head.is_some_and(|head| recorded.is_none_or(|recorded| head != recorded.as_str()))
 }

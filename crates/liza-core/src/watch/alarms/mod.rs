@@ -22,7 +22,7 @@ use crate::model::{
 use crate::rules::metrics::sprint_metrics;
 use crate::text::count;
 
-pub use episodes::Episodes;
+pub use episodes::{Episodes, is_seen_late};
 pub use observations::{
     ForeignCommits, MainBranch, Observations, RemoteProblem, SessionActivity, TeamFileChange, VisionGap,
 };

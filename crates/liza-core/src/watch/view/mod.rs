@@ -191,6 +191,9 @@ pub struct AgentView {
     pub terminal: Option<String>,
     /// Its registration.
     pub generation: Option<Generation>,
+    /// The machine on which it runs, if the agents are on more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// The client that its sessions use.
     pub client: Option<String>,
     /// The last thing that its running session did or said.
@@ -406,6 +409,13 @@ fn retry(board: &Board, entry: &AgentRecord, now: Timestamp) -> Option<RetryView
     (1..limit).contains(&failed).then(|| RetryView { failed, limit, again_in: again.since(now) })
 }
 
+fn are_on_several_machines(board: &Board) -> bool {
+    let mut machines =
+        board.agents.ready().into_iter().flatten().filter_map(|(_, entry)| entry.machine.as_ref());
+    let first = machines.next();
+    machines.any(|machine| Some(machine) != first)
+}
+
 fn agent_view(
     board: &Board,
     id: AgentId,
@@ -430,6 +440,7 @@ fn agent_view(
         lease: entry.lease_expires.map(|expires| LeaseView::new(expires, now)),
         terminal: entry.terminal.clone(),
         generation: entry.generation,
+        machine: entry.machine.clone().filter(|_| are_on_several_machines(board)),
         client: entry.client.clone(),
         last_action: activity.and_then(|activity| activity.last_action.clone()),
         output_age: activity.map(|activity| now.since(activity.last_output)),

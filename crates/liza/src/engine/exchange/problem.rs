@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{Board, Sha, Timestamp};
+use liza_core::model::{Board, Seconds, Sha, Timestamp};
 use liza_core::watch::alarms::RemoteProblem;
 use liza_store::durable;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,10 @@ use crate::project::now;
 
 /// The file, below `.liza`.
 const FILE: &str = "remote-problem.json";
+
+/// After this time without another try, it is not known whether the remote still does not answer. Agents that work try again
+/// at most five minutes apart; where none runs, nothing else would end the alert.
+const FORGOTTEN: Seconds = Seconds(15 * 60);
 
 /// What kind of problem. What works disproves the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,6 +118,9 @@ fn read(folder: &Path) -> Option<NotedProblem> {
 /// Why work cannot be exchanged now; `None` if nothing is known to be wrong, or no remote is set.
 pub(crate) fn remote_problem(folder: &Path, board: &Board) -> Option<RemoteProblem> {
     let NotedProblem { fault, since, last, message } = read(folder)?;
+    if fault == RemoteFault::Unreachable && now().since(last) > FORGOTTEN {
+        return None;
+    }
     let command = fault.command(board)?;
     Some(RemoteProblem { since, last, message, command })
 }
@@ -143,4 +150,26 @@ pub(super) fn forget(folder: &Path, worked: ProblemKind) {
 /// Whether the remote failed at or after that time.
 pub(crate) fn failed_since(folder: &Path, time: Timestamp) -> bool {
     read(folder).is_some_and(|problem| problem.last >= time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use liza_core::model::{Config, Loaded};
+
+    /// Covers: MM-07
+    #[test]
+    fn a_remote_that_no_one_has_tried_for_long_is_no_longer_reported_as_down() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config { remote: Some("origin".to_owned()), ..Config::default() };
+        let board = Board { config: Loaded::Ready(config), ..Board::default() };
+        let noted = |fault: RemoteFault, age: u64| {
+            let last = Timestamp::from_unix(now().unix() - i64::try_from(age).unwrap());
+            write(folder.path(), &NotedProblem { fault, since: last, last, message: "no".to_owned() });
+            remote_problem(folder.path(), &board).is_some()
+        };
+        assert!(noted(RemoteFault::Unreachable, 14 * 60));
+        assert!(!noted(RemoteFault::Unreachable, 16 * 60));
+        assert!(noted(RemoteFault::Refused, 16 * 60), "only a person ends it");
+    }
 }
