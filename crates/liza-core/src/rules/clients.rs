@@ -5,7 +5,7 @@
 //! a client is held, one session at a time tries it again, with growing pauses and no more than [`MAX_PROBES`] times.
 
 use crate::model::{
-    AgentId, AlikeFailures, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind,
+    AgentId, AlikeFailures, Board, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind,
     HistoryEvent, Seconds, Sprint, TaskRecord, Timestamp,
 };
 
@@ -110,6 +110,18 @@ pub(crate) fn probing(hold: &ClientHold, now: Timestamp) -> ClientHold {
     ClientHold { probes, until: Some(now + probe_pause(probes)), ..hold.clone() }
 }
 
+/// Lets a running team try a client again.
+const RESUME: &str = "liza resume";
+
+/// The command with which the human lets a held client continue: without a team, its start does it.
+pub fn continue_command(board: &Board, is_dead: impl Fn(&AgentId) -> bool, now: Timestamp) -> &'static str {
+    let mut agents = board.agents.ready().into_iter().flatten();
+    match agents.any(|(id, entry)| entry.holds(now) && !is_dead(id)) {
+        true => RESUME,
+        false => "liza run",
+    }
+}
+
 /// Whether only the human lets it continue.
 pub fn waits_for_human(client: &ClientRecord) -> bool {
     client.hold.as_ref().is_some_and(|hold| hold.until.is_none())
@@ -174,8 +186,13 @@ pub fn session_line(client: &str, end: &str, said: Option<&str>, advice: Option<
     line
 }
 
-/// Why a client is held and until when, with what to do, for people.
+/// Why a client is held and until when, with what to do, for people who have a team running.
 pub fn describe_hold(hold: &ClientHold, now: Timestamp) -> String {
+    describe_hold_with(hold, RESUME, now)
+}
+
+/// The same, with the command that continues.
+pub fn describe_hold_with(hold: &ClientHold, command: &str, now: Timestamp) -> String {
     let what = hold.kind.describe();
     let said = match hold.message.as_str() {
         "" => String::new(),
@@ -184,7 +201,7 @@ pub fn describe_hold(hold: &ClientHold, now: Timestamp) -> String {
     let advice = hold.advice.as_ref().map(|advice| format!("{advice}, then ")).unwrap_or_default();
     match hold.until {
         // What to do comes first: a narrow screen cuts the end.
-        None => format!("{what}. {advice}continue: liza resume{said}"),
+        None => format!("{what}. {advice}continue: {command}{said}"),
         Some(until) if until <= now => format!("{what}; tried again now{said}"),
         Some(until) => format!("{what}; tried again in {}{said}", until.since(now)),
     }

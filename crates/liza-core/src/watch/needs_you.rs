@@ -13,7 +13,7 @@ use crate::model::{
     Anomaly, Discovery, Fields, GoalStatus, Role, Severity, State, Status, StopFile, TEAM_FILE, TaskId,
     TaskStatus, Timestamp, Urgency,
 };
-use crate::rules::clients::waits_for_human;
+use crate::rules::clients::{continue_command, waits_for_human};
 use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
@@ -358,7 +358,8 @@ fn command(
         | AlarmKind::StalePause
         | AlarmKind::SprintDeadline => Some("liza resume".to_owned()),
         AlarmKind::CircuitBreaker => Some("liza resolve \"...\"".to_owned()),
-        AlarmKind::ClientHeld => waits(state, &alarm.subject).then(|| "liza resume".to_owned()),
+        AlarmKind::ClientHeld => waits(state, &alarm.subject)
+            .then(|| continue_command(&state.board, |agent| seen.dead.contains(agent), now).to_owned()),
         AlarmKind::StaleEdit => Some(format!("liza edit --from {}", alarm.subject)),
         AlarmKind::LeaseExpired
         | AlarmKind::ReviewLeaseExpired

@@ -130,6 +130,12 @@ fn an_auth_error_stops_the_client_for_the_whole_team_until_the_human_continues()
     let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
     assert_eq!(need.text, "claude: not logged in. Run claude /login, then continue: liza resume (no)");
     assert_eq!(need.command, "liza resume");
+    let gone = world.now + Seconds(100_000);
+    let found = alarms(&world.state, &Observations::default(), gone);
+    let needs = needs_you(&world.state, &Observations::default(), &found, gone);
+    let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
+    assert_eq!(need.text, "claude: not logged in. Run claude /login, then continue: liza run (no)");
+    assert_eq!(need.command, "liza run", "without a team, its start continues");
     world.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
     assert_eq!(hold(&world), None);
     assert!(matches!(step(&world, 1, true, &["claude"]), Step::Code(_)));

@@ -54,8 +54,11 @@ impl EventReader for CodexEvents {
             "item.started" => Some(started(&parse(line)?)),
             "item.completed" => Some(completed(&parse(line)?)),
             "turn.completed" => {
-                let report =
-                    UsageReport { usage: usage(&parse(line)?), is_total: true, context_percent: None };
+                let report = UsageReport {
+                    usage: usage(&parse(line)?, "/usage"),
+                    is_total: true,
+                    context_percent: None,
+                };
                 Some(vec![ClientEvent::Used(report), ClientEvent::Ended])
             }
             "turn.failed" => Some(vec![ClientEvent::Fault(fault(None, &message(&parse(line)?)))]),
@@ -134,7 +137,8 @@ fn completed(event: &Value) -> Vec<ClientEvent> {
     }
 }
 
-/// How full the context is: the tokens of the last answer, not their sum.
+/// How full the context is: the tokens of the last answer, not their sum; and the sum, which the output has only at the end
+/// of a turn, so never if the session is stopped.
 fn context(event: &Value) -> Option<ClientEvent> {
     let info = event
         .pointer("/payload/info")
@@ -142,16 +146,16 @@ fn context(event: &Value) -> Option<ClientEvent> {
     let used = number(info, "/last_token_usage/total_tokens");
     let window = number(info, "/model_context_window");
     let context_percent = (used > 0 && window > 0).then(|| share(used, window))?;
-    let report =
-        UsageReport { usage: Usage::default(), is_total: true, context_percent: Some(context_percent) };
-    Some(ClientEvent::Used(report))
+    let (usage, context_percent) = (usage(info, "/total_token_usage"), Some(context_percent));
+    Some(ClientEvent::Used(UsageReport { usage, is_total: true, context_percent }))
 }
 
 /// Cached tokens are part of the input here.
-fn usage(event: &Value) -> Usage {
-    let cached = number(event, "/usage/cached_input_tokens");
-    let input = number(event, "/usage/input_tokens").saturating_sub(cached);
-    Usage { input, output: number(event, "/usage/output_tokens"), cached, cost_usd: 0.0 }
+fn usage(event: &Value, place: &str) -> Usage {
+    let figure = |name: &str| number(event, &format!("{place}/{name}"));
+    let cached = figure("cached_input_tokens");
+    let input = figure("input_tokens").saturating_sub(cached);
+    Usage { input, output: figure("output_tokens"), cached, cost_usd: 0.0 }
 }
 
 #[cfg(test)]
@@ -241,6 +245,12 @@ mod tests {
         let output = format!("{SESSION}\n{}\n{}", count(100), count(136_000));
         let used = used(EventFormat::Codex, &output);
         assert_eq!((used.context_percent, used.usage.output), (Some(50), 122));
+        // A session that is stopped has no last event with its sum.
+        let stopped = serde_json::json!({"type": "event_msg", "payload": {"type": "token_count", "info": {
+            "total_token_usage": {"input_tokens": 33_000, "cached_input_tokens": 30_000, "output_tokens": 70},
+            "last_token_usage": {"total_tokens": 11_000}, "model_context_window": 272_000}}});
+        let used = self::used(EventFormat::Codex, &stopped.to_string()).usage;
+        assert_eq!((used.input, used.cached, used.output), (3_000, 30_000, 70));
         let empty = r#"{"type":"event_msg","payload":{"type":"token_count","info":null}}"#;
         assert_eq!(read(EventFormat::Codex, empty), []);
     }

@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use liza_core::model::Actor;
+use liza_core::model::{Actor, Timestamp};
 use liza_core::text::one_line;
 use liza_store::LogRecord;
 
 use crate::live_view::{LiveView, Reading};
 use crate::log_text::{Tone, sentence};
-use crate::project::Project;
+use crate::project::{Project, now};
 
 use super::ScreenMode;
 use super::model::{Event, LogLine};
@@ -21,20 +21,29 @@ const TEXT_MAX: usize = 500;
 
 /// Reads the project and sends what it reads, until the screen has ended.
 pub(super) fn start(project: Project, mode: ScreenMode, events: Sender<Event>, ended: Arc<AtomicBool>) {
-    thread::spawn(move || LiveView::new(project).run(&ended, |reading| send(reading, mode, &events)));
+    let began = now();
+    thread::spawn(move || {
+        LiveView::new(project).run(&ended, |reading| send(reading, (mode, began), &events))
+    });
 }
 
 /// Sends what was read; false once the screen is gone.
-fn send(reading: Reading, mode: ScreenMode, events: &Sender<Event>) -> bool {
+fn send(reading: Reading, screen: (ScreenMode, Timestamp), events: &Sender<Event>) -> bool {
     let event = match reading.team {
         Ok((_, view)) => Event::View(Arc::new(view)),
         Err(why) => Event::Unreadable(why),
     };
-    let human = Actor::Human.to_string();
-    // A team of this process says itself what its agents do.
-    let shown = |entry: &&LogRecord| mode == ScreenMode::Observer || entry.agent == human;
-    let lines: Vec<LogLine> = reading.log.iter().filter(shown).map(log_line).collect();
+    let lines: Vec<LogLine> =
+        reading.log.iter().filter(|entry| is_shown(entry, screen)).map(log_line).collect();
     events.send(event).is_ok() && (lines.is_empty() || events.send(Event::Log(lines)).is_ok())
+}
+
+/// Whether the screen shows an entry of the log: a team of this process says itself what its agents do since it began.
+fn is_shown(entry: &LogRecord, (mode, began): (ScreenMode, Timestamp)) -> bool {
+    match mode {
+        ScreenMode::Observer => true,
+        ScreenMode::Team => entry.timestamp < began || entry.agent == Actor::Human.to_string(),
+    }
 }
 
 fn log_line(entry: &LogRecord) -> LogLine {
@@ -42,4 +51,25 @@ fn log_line(entry: &LogRecord) -> LogLine {
     let text = one_line(&said.whole(), TEXT_MAX);
     let is_alert = said.tone == Tone::Bad || entry.action == "blocked";
     LogLine { time: entry.timestamp, who: one_line(&entry.agent, TEXT_MAX), text, is_alert, earlier: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: UI-01
+    #[test]
+    fn a_team_that_starts_again_shows_what_agents_did_before() {
+        let began = Timestamp::from_unix(1_000);
+        let shown = |agent: &str, time: i64, mode: ScreenMode| {
+            let text = serde_json::json!({
+                "timestamp": Timestamp::from_unix(time), "agent": agent, "action": "merged", "detail": ""
+            });
+            is_shown(&serde_json::from_value(text).unwrap(), (mode, began))
+        };
+        assert!(shown("coder-1", 999, ScreenMode::Team));
+        assert!(!shown("coder-1", 1_000, ScreenMode::Team), "the team says it itself");
+        assert!(shown("human", 1_000, ScreenMode::Team));
+        assert!(shown("coder-1", 1_000, ScreenMode::Observer));
+    }
 }

@@ -51,3 +51,23 @@ fn a_task_without_commits_is_refused_and_programs_of_the_repository_do_not_run()
     assert!(project.liza(&["diff", "t1"]).ok().contains("+one"));
     assert!(!ran.exists());
 }
+
+/// Covers: UI-04
+#[test]
+fn needs_script_a_terminal_gets_the_pager_of_the_person_and_none_of_the_repository() {
+    let project = with_work();
+    project.git(&["config", "core.pager", "sed s/^/theirs:/"]);
+    let shown = |arguments: &str, pager: &str| {
+        let mut terminal = project.command("script");
+        terminal.args(["-qec", &format!("{} diff t1 {arguments}", env!("CARGO_BIN_EXE_liza")), "/dev/null"]);
+        project
+            .run(terminal.env("TERM", "xterm").env("PAGER", pager).stdin(std::process::Stdio::null()))
+            .stdout
+    };
+    let paged = shown("--color never", "sed s/^/paged:/");
+    assert!(paged.contains("paged:+one") && !paged.contains("theirs:"), "{paged}");
+    assert!(!shown("--color never --no-pager", "sed s/^/paged:/").contains("paged:"));
+    assert!(shown("--color never", "no-such-pager").contains("+one"), "a missing pager hides nothing");
+    let piped = project.run(project.program().args(["diff", "t1"]).env("PAGER", "sed s/^/paged:/"));
+    assert!(!piped.ok().contains("paged:"));
+}

@@ -77,6 +77,10 @@ fn the_demo_plays_its_whole_story_and_keeps_the_folder() {
     assert_eq!(status["goal"]["status"], "COMPLETED");
     assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
 
+    let page = place.run(place.program().args(["status", "--all"]).current_dir(&folder)).ok().to_owned();
+    assert!(!page.contains("tokens"), "no model was used: {page}");
+    assert!(said.contains("liza is not on your PATH"), "{said}");
+
     // The tests that were reported as passing did run.
     let shown = place.run(place.program().args(["show", "greet"]).current_dir(&folder)).ok().to_owned();
     assert!(shown.contains("MERGED") && shown.contains("rejected"), "{shown}");

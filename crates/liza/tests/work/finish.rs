@@ -52,6 +52,20 @@ fn work_on_the_main_branch_gives_a_merge_commit() {
 
 /// Covers: UI-05
 #[test]
+fn needs_script_the_question_and_the_result_say_how_much_is_taken() {
+    let project = reached();
+    project.write("mine.txt", "by hand\n");
+    project.git(&["add", "mine.txt"]);
+    project.git(&["commit", "-qm", "by hand"]);
+    let commits = project.git(&["rev-list", "--count", "main..integration"]);
+    let said = project.liza_at_terminal("finish", "y\n");
+    let some = if commits == "1" { "1 commit".to_owned() } else { format!("{commits} commits") };
+    assert!(said.contains(&format!("Merge {some} of integration into main? [y/N]")), "{said}");
+    assert!(said.contains(&format!("merged the result of goal-1 into main: {some}, now at")), "{said}");
+}
+
+/// Covers: UI-05
+#[test]
 fn a_conflict_or_a_file_in_the_way_changes_nothing() {
     let project = reached();
     project.write("one.txt", "mine\n");
@@ -214,6 +228,8 @@ fn remove_takes_out_everything_and_saves_unmerged_work() {
             && listed.contains("branch integration: the main branch does not have all of it"),
         "{listed}"
     );
+    assert!(listed.contains("\n  specs/") && !listed.contains("scripts/"), "only what is there: {listed}");
+    assert!(!listed.contains("rescue/ branches with"), "{listed}");
     project.liza(&["remove", "--json"]).refused(1, "not_confirmed");
     assert!(project.root.join(".liza/state.yaml").exists());
     let result = project.liza(&["remove", "--yes", "--json"]).result();

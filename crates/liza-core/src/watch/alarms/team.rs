@@ -5,7 +5,7 @@ use crate::model::{
     TaskSummary, Timestamp,
 };
 use crate::rules::claimable::claimable;
-use crate::rules::clients::describe_hold;
+use crate::rules::clients::{continue_command, describe_hold_with};
 use crate::rules::questions::{Question, open_questions};
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::spending::{Amount, Spending, SpendingScope, spending};
@@ -23,7 +23,7 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
         return found;
     }
     found.extend(planner_stopped(state, now));
-    found.extend(held_clients(state, now));
+    found.extend(held_clients(state, seen, now));
     found.extend(spending(&state.board, now).iter().filter_map(budget));
     found.extend(dropped_reviews(state, now));
     let stopped = seen.stop_files.pause.is_some() || seen.stop_files.checkpoint.is_some();
@@ -38,10 +38,11 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
 }
 
 /// Clients that cannot be used now.
-fn held_clients(state: &State, now: Timestamp) -> Vec<Alarm> {
+fn held_clients(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
+    let command = continue_command(&state.board, |agent| seen.dead.contains(agent), now);
     let alarm = |(name, client): (&String, &ClientRecord)| {
         let hold = client.hold.as_ref()?;
-        let text = format!("{name}: {}", describe_hold(hold, now));
+        let text = format!("{name}: {}", describe_hold_with(hold, command, now));
         let alarm = match hold.until {
             None => Alarm::critical(AlarmKind::ClientHeld, name.as_str(), text),
             Some(_) => Alarm::warning(AlarmKind::ClientHeld, name.as_str(), text),

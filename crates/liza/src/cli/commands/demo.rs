@@ -81,6 +81,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let folder = folder(args.dir.map(|dir| context.directory.join(dir)).as_deref())?;
     let repo = set_stage(&folder, &sample)?;
+    // The settings of the sample are the program's own; otherwise its merges would wait for a person.
+    repo.accept_programs()?;
     init::make(&repo, &sample.goal)?;
     let playbook = keep_playbook(&folder, &text)?;
     let project = Project::open(&folder)?;
@@ -165,6 +167,10 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
     let between = if width + longest + 4 <= columns { "  " } else { "\n    " };
     for (command, why) in &next {
         lines.push(format!("  {}{between}{why}", paint(CYAN, &format!("{command:<width$}"))));
+    }
+    if liza != "liza" {
+        let elsewhere = format!("liza is not on your PATH: where it names a command, type {liza} for liza");
+        lines.extend(wrap(&elsewhere, columns));
     }
     let own = format!("In your own repository: {liza} init \"GOAL\" --template, then {liza} run");
     lines.extend(wrap(&own, columns));

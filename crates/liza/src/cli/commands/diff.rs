@@ -8,6 +8,7 @@ use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, GREEN, RED, clean, paint};
 use crate::cli::ui::output::Reply;
+use crate::cli::ui::pager;
 use crate::engine::integration_branch;
 use crate::git::{Branch, BranchError, Repo};
 use crate::lifecycle::{fetch_merged, fetch_sent, fetch_submitted, take_work};
@@ -20,10 +21,13 @@ use crate::project::Project;
 #[command(after_help = "Examples:
   liza diff
   liza diff retry-orders
-  liza diff retry-orders | less -R")]
+  liza diff --no-pager")]
 pub(crate) struct Args {
     /// The task: its ID, or the beginning of it.
     task: Option<TaskId>,
+    /// Do not use a pager, which a terminal gets as from git diff.
+    #[arg(long)]
+    no_pager: bool,
 }
 
 /// Runs it.
@@ -41,6 +45,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         true => "no changes".to_owned(),
         false => patch.lines().map(painted).collect::<Vec<_>>().join("\n"),
     };
+    if !args.no_pager && !patch.is_empty() && pager::show(context, &text) {
+        return Ok(Reply::already_written());
+    }
     Ok(Reply::new(text, json!({"task": task, "from": from, "to": to, "patch": patch})))
 }
 

@@ -144,14 +144,17 @@ fn asked(
         return Err(unclear("say how to take the result"));
     }
     context.screen.note(&format!("{}: {}", result.goal, result.title));
+    let what = match commits_to_take(engine, result, main) {
+        Some(commits) => format!("{} of {}", count(commits, "commit"), result.integration),
+        None => result.integration.to_string(),
+    };
     let question = match can_push {
         true => {
-            let integration = &result.integration;
             format!(
-                "Merge {integration} into {main} (m), push it and open a pull request (p), or do nothing (N)? [m/p/N]"
+                "Merge {what} into {main} (m), push it and open a pull request (p), or do nothing (N)? [m/p/N]"
             )
         }
-        false => format!("Merge {} into {main}? [y/N]", result.integration),
+        false => format!("Merge {what} into {main}? [y/N]"),
     };
     match (ask(context, &question).as_str(), can_push) {
         ("m" | "merge", _) | ("y" | "yes", false) => Ok(Way::Merge),
@@ -160,15 +163,24 @@ fn asked(
     }
 }
 
+/// How many commits the main branch gains, besides that of the merge itself.
+fn commits_to_take(engine: &Engine<'_>, result: &GoalResult, main: &Branch) -> Option<usize> {
+    let repo = engine.repo().ok()?;
+    let main = repo.tip(main).ok()??;
+    usize::try_from(repo.count_commits(&main, &result.head).ok()?).ok()
+}
+
 fn merge(
     context: &Context,
     engine: &Engine<'_>,
     result: &GoalResult,
     main: &Branch,
 ) -> Result<Reply, CommandError> {
+    let taken = commits_to_take(engine, result, main);
     let (text, head, commits) = match context.reported(engine, merge_into_main(engine, result, main))? {
         FinishOutcome::Merged { head, commits } => {
-            let commits_text = count(usize::try_from(commits).unwrap_or(usize::MAX), "commit");
+            let own = taken.unwrap_or(usize::try_from(commits).unwrap_or(usize::MAX));
+            let commits_text = count(own, "commit");
             let what = match result.status {
                 GoalStatus::Completed => format!("the result of {}", result.goal),
                 GoalStatus::InProgress | GoalStatus::Aborted => "what is finished so far".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_mangen::Man;
 use serde_json::json;
 
@@ -44,9 +44,35 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 
 fn page(command: Command) -> Result<String, CommandError> {
     let mut page = Vec::new();
-    let rendered = Man::new(command).render(&mut page);
+    let rendered = Man::new(command.clone()).render(&mut page);
     rendered.map_err(|error| CommandError::refused("io", format!("cannot write the page: {error}")))?;
-    Ok(String::from_utf8_lossy(&page).into_owned())
+    Ok(with_values(&String::from_utf8_lossy(&page), &command))
+}
+
+/// The page with the names of values in its synopsis, which the generator leaves out.
+fn with_values(page: &str, command: &Command) -> String {
+    let Some((before, rest)) = page.split_once(".SH SYNOPSIS\n") else { return page.to_owned() };
+    let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+    let options = command.get_arguments().filter(|option| option.get_action().takes_values());
+    let synopsis = options.fold(line.to_owned(), |line, option| with_value(&line, option));
+    format!("{before}.SH SYNOPSIS\n{synopsis}\n{after}")
+}
+
+fn with_value(line: &str, option: &Arg) -> String {
+    let values = option.get_value_names().unwrap_or_default().iter();
+    let values = values.map(|value| format!(" \\fI{value}\\fR")).collect::<String>();
+    let escaped = |name: &str| name.replace('-', "\\-");
+    match (option.get_long(), option.get_short()) {
+        (Some(long), _) => {
+            let name = format!("\\fB\\-\\-{}\\fR", escaped(long));
+            line.replacen(&name, &format!("{name}{values}"), 1)
+        }
+        (None, Some(short)) => {
+            let name = format!("\\fB\\-{short}");
+            line.replacen(&format!("{name} \\fR"), &format!("{name}\\fR{values}"), 1)
+        }
+        (None, None) => line.to_owned(),
+    }
 }
 
 fn write_all(cli: &Command, folder: &Path) -> Result<Reply, CommandError> {
@@ -54,7 +80,22 @@ fn write_all(cli: &Command, folder: &Path) -> Result<Reply, CommandError> {
         CommandError::refused("io", format!("cannot write to {}: {error}", folder.display()))
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(cli.clone(), folder).map_err(failed)?;
+    let mut cli = cli.clone().disable_help_subcommand(true);
+    cli.build();
+    write_pages(&cli, folder, &failed)?;
     let folder = folder.display().to_string();
     Ok(Reply::new(format!("manual pages written to {folder}"), json!({"folder": folder})))
+}
+
+/// The page of a command and those of its own commands.
+fn write_pages(
+    command: &Command,
+    folder: &Path,
+    failed: &impl Fn(std::io::Error) -> CommandError,
+) -> Result<(), CommandError> {
+    for own in command.get_subcommands().filter(|own| !own.is_hide_set()) {
+        write_pages(own, folder, failed)?;
+    }
+    let name = Man::new(command.clone()).get_filename();
+    std::fs::write(folder.join(name), page(command.clone())?).map_err(failed)
 }

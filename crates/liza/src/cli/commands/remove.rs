@@ -40,7 +40,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let _lock = match args.dry_run {
         true => None,
-        false => Some(alone(&project)?),
+        false => Some(alone(context, &project)?),
     };
     let plan = plan_removal(&project)?;
     let links = contract_links::made_by_liza(project.root());
@@ -68,9 +68,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 /// Keeps teams away, and refuses while an agent is at work.
-fn alone(project: &Project) -> Result<RunLock, CommandError> {
-    let lock = RunLock::take(project)?
-        .map_err(|team| CommandError::refused("already_running", team.to_string()).hint("liza stop"))?;
+fn alone(context: &Context, project: &Project) -> Result<RunLock, CommandError> {
+    let lock = RunLock::take(project)?.map_err(|team| {
+        let message = context.screen.local_time().in_text(&team.to_string());
+        CommandError::refused("already_running", message).hint("liza stop")
+    })?;
     if let Some(agent) = LivenessLock::running_agents(project.folder()).first() {
         return Err(at_work(agent));
     }
@@ -132,9 +134,23 @@ fn going(plan: &Removal, links: &[&str]) -> Vec<String> {
     removed
 }
 
+/// Whether earlier work was saved on a branch.
+fn has_rescue_branches(project: &Project) -> bool {
+    let git = project.root().join(".git");
+    let loose =
+        std::fs::read_dir(git.join("refs/heads/rescue")).is_ok_and(|mut found| found.next().is_some());
+    let packed = std::fs::read_to_string(git.join("packed-refs")).unwrap_or_default();
+    loose || packed.contains(" refs/heads/rescue/")
+}
+
 /// What stays, in words.
 fn staying(project: &Project, plan: &Removal) -> Vec<String> {
-    let mut kept = vec!["your branches and files, rescue/ branches, specs/ and scripts/".to_owned()];
+    let mut kept = vec!["your branches and files".to_owned()];
+    let own = ["specs", "scripts"].into_iter().filter(|folder| project.root().join(folder).is_dir());
+    kept.extend(own.map(|folder| format!("{folder}/")));
+    if has_rescue_branches(project) {
+        kept.push("rescue/ branches with work that was not merged".to_owned());
+    }
     if let (Some(branch), Some(why)) = (&plan.kept_integration, &plan.unreadable) {
         kept.push(format!(
             "branch {branch}: the blackboard cannot be read, so it is not known to be merged ({why})"

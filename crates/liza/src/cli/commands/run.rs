@@ -200,7 +200,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     // Before anything is said about a team that does not start.
     if let Some(running) = RunLock::holder(&project)? {
-        return Err(already_running(&running));
+        return Err(already_running(context, &running));
     }
     let options = TeamOptions { default_provider: Some(default_client(context).to_owned()), ..args.team() };
     let config = state.board.config()?;
@@ -259,7 +259,7 @@ fn stage(args: &Args, project: &Project) -> Result<Stage, CommandError> {
 fn detach(args: &Args, context: &Context, project: &Project) -> Result<Reply, CommandError> {
     let failed = |error: io::Error| CommandError::refused("io", format!("the team cannot start: {error}"));
     if let Some(running) = RunLock::holder(project)? {
-        return Err(already_running(&running));
+        return Err(already_running(context, &running));
     }
     let mut team = detached::start(project, &context.program, &args.in_words()).map_err(failed)?;
     let output = detached::output_file(project);
@@ -283,9 +283,9 @@ fn detach(args: &Args, context: &Context, project: &Project) -> Result<Reply, Co
     }
 }
 
-fn already_running(running: &AlreadyRunning) -> CommandError {
-    CommandError::refused("already_running", running.to_string())
-        .hint("to see it: liza status; to stop it: liza stop")
+fn already_running(context: &Context, running: &AlreadyRunning) -> CommandError {
+    let message = context.screen.local_time().in_text(&running.to_string());
+    CommandError::refused("already_running", message).hint("to see it: liza status; to stop it: liza stop")
 }
 
 /// A goal that has ended needs no team.
@@ -376,7 +376,7 @@ pub(crate) fn work(
     let level = check_confinement(context, project, config, roles)?;
     // Coders and merges need it; found later, a missing identity would waste a session.
     project.repo()?.identity()?;
-    let _lock = RunLock::take(project)?.map_err(|running| already_running(&running))?;
+    let _lock = RunLock::take(project)?.map_err(|running| already_running(context, &running))?;
     if let Some(head) = adopt_integration(&Engine::new(project, Actor::Human))? {
         printer.print_text(&format!(
             "work starts from the current commit of the integration branch, {}; none was recorded before",

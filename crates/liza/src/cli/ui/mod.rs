@@ -10,4 +10,5 @@ pub(crate) mod input;
 pub(crate) mod layout;
 pub(crate) mod old_names;
 pub(crate) mod output;
+pub(crate) mod pager;
 pub(crate) mod story;

@@ -169,17 +169,22 @@ impl Screen {
         let _ = self.write_line(Stream::Output, text);
     }
 
-    fn write_line(&self, stream: Stream, text: &str) -> io::Result<()> {
+    /// The text as a person sees it there.
+    pub(crate) fn printable(&self, stream: Stream, text: &str) -> String {
         let colored = match self.color {
             Color::Auto => self.console.has_color(stream),
             Color::Always => true,
             Color::Never => false,
         };
+        printable(text, colored)
+    }
+
+    fn write_line(&self, stream: Stream, text: &str) -> io::Result<()> {
         // The last place that everything passes: texts of agents and of files come from everywhere.
         let line = if self.json && stream == Stream::Output {
             printable_json(text)
         } else {
-            printable(text, colored)
+            self.printable(stream, text)
         };
         self.console.write(stream, &format!("{line}\n"))
     }
