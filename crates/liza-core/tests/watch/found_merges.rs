@@ -100,6 +100,22 @@ fn supervisors_neither_continue_nor_review_nor_merge_it_and_take_other_work() {
     }
 }
 
+/// Covers: MM-12, AG-04
+#[test]
+fn a_reviewer_goes_on_with_reviews_while_all_merges_wait() {
+    let mut state = state_with(Status::Approved);
+    let mut open = record("u", Status::ReadyForReview);
+    (open.reviewing_by, open.review_lease_expires) = (None, None);
+    state.board.put(task("u"), open);
+    state.board.put(task("v"), record("v", Status::Blocked));
+    let waits = found(&state, vec![merge("v", 'f', 'd')]);
+    let step = |found_merges: &FoundMerges| {
+        next_step(&Situation { found_merges, ..situation(&state, "code-reviewer-1") })
+    };
+    assert_eq!(step(&FoundMerges::NONE), Step::Merge(task("t")));
+    assert_eq!(step(&waits), Step::Review(vec![task("u")]), "a merge onto that branch would be refused");
+}
+
 /// Covers: MM-12, UI-02
 #[test]
 fn screens_and_alarms_say_why_it_waits() {

@@ -112,3 +112,26 @@ fn parse(entry: &str) -> Option<BranchStep> {
         .zip(value("Liza-Commit: ").and_then(|commit| commit.parse().ok()).filter(Sha::is_full));
     Some(BranchStep { commit, before, merged })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: MM-12
+    #[test]
+    fn the_head_of_a_branch_is_read_from_its_file_or_the_packed_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let branch: Branch = "integration".parse().unwrap();
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let head = || Repo::head_on_disk(folder.path(), &branch).map(|head| head.to_string());
+        assert_eq!(head(), None);
+        let packed = format!(
+            "# pack-refs with: peeled\n{two} refs/heads/integration-2\n{one} refs/heads/integration\n"
+        );
+        fs::write(folder.path().join("packed-refs"), packed).unwrap();
+        assert_eq!(head(), Some(one));
+        fs::create_dir_all(folder.path().join("refs/heads")).unwrap();
+        fs::write(folder.path().join("refs/heads/integration"), format!("{two}\n")).unwrap();
+        assert_eq!(head(), Some(two), "its own file is newer");
+    }
+}

@@ -62,7 +62,13 @@ fn heads(project: &Project, board: &Board) -> Option<(Sha, Sha)> {
 }
 
 fn head_on_disk(project: &Project, board: &Board) -> Option<Sha> {
-    Repo::head_on_disk(&project.root().join(".git"), &integration_branch(board).ok()?)
+    let branch = integration_branch(board).ok()?;
+    let folder = project.root().join(".git");
+    if folder.is_dir() {
+        return Repo::head_on_disk(&folder, &branch);
+    }
+    // A linked worktree, whose branches are elsewhere.
+    Repo::head_on_disk(project.repo().ok()?.common_dir(), &branch)
 }
 
 fn tip(project: &Project, board: &Board) -> Option<Sha> {

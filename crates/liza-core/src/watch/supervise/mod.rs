@@ -167,8 +167,9 @@ fn work(situation: &Situation<'_>) -> Option<Step> {
             (!tasks.is_empty()).then_some(Step::Code(tasks))
         }
         Role::CodeReviewer => {
-            let to_merge = found_merges.without_waiting(mergeable_for(&state.board, agent, now));
-            if let Some(task) = to_merge.into_iter().next() {
+            // A merge onto a branch with commits that the human has to settle would be refused.
+            let to_merge = mergeable_for(&state.board, agent, now).into_iter().next();
+            if let Some(task) = to_merge.filter(|_| found_merges.is_empty()) {
                 return Some(Step::Merge(task));
             }
             let tasks = found_merges.without_waiting(reviewable_for(&state.board, agent, now));
