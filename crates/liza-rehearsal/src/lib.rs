@@ -79,7 +79,10 @@ pub fn run_session(input: impl Read, options: &SessionOptions) -> Result<u8, Reh
         }
         Err(StepError::Failed(error)) => Err(error),
     };
-    session.transcript.report_measured_usage();
+    // People who watch a demonstration would take the figures for those of a model.
+    if options.playbook.project.is_none() {
+        session.transcript.report_measured_usage();
+    }
     code
 }
 

@@ -96,8 +96,7 @@ impl Transcript {
         let _ = writeln!(io::stdout(), "{line}");
     }
 
-    /// Prints how full a context would be with what was read and written, unless the playbook has reported figures of its
-    /// own. Without a model there are no tokens.
+    /// Prints what was actually read and written, unless the playbook has reported figures of its own.
     pub(crate) fn report_measured_usage(&self) {
         if self.usage_reported.get() {
             return;
@@ -106,6 +105,6 @@ impl Transcript {
         let (input, output) = (tokens(&self.read_bytes), tokens(&self.written_bytes));
         let percent = ((input + output) * 100 / CONTEXT_TOKENS).min(100);
         let context_percent = u32::try_from(percent).ok().map(f64::from);
-        self.report_usage(&Usage { context_percent, ..Usage::default() });
+        self.report_usage(&Usage { input, output, context_percent, ..Usage::default() });
     }
 }

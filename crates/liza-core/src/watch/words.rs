@@ -42,7 +42,8 @@ pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
         total => vec![format!("{} of {total} merged", progress.merged)],
     };
     let some = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
-    facts.extend(some(progress.in_progress, "in progress"));
+    facts.extend(some(progress.in_progress.saturating_sub(progress.stopped), "in progress"));
+    facts.extend(some(progress.stopped, "stopped"));
     facts.extend(some(progress.blocked, "blocked"));
     facts.extend(some(progress.waiting, "to do"));
     facts.extend(some(progress.replaced, "replaced"));

@@ -240,5 +240,6 @@ fn a_budget_in_dollars_that_cannot_be_kept_is_reported_when_it_is_set() {
     run.ok();
     assert!(run.stderr.contains("codex does not report what its sessions cost"), "{run:#?}");
     assert!(run.stderr.contains("liza config budget.day.tokens 2000000"), "{run:#?}");
+    assert!(run.stderr.contains("without the dollars: liza config budget.day.dollars null"), "{run:#?}");
     assert_eq!(project.liza(&["config", "budget.day.tokens", "5"]).code, 0);
 }

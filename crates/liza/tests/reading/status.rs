@@ -243,7 +243,7 @@ fn after_a_team_has_stopped_no_agent_is_shown_at_work() {
     project.liza(&["deregister", "coder-1"]).ok();
     let said = page(&project, "80", &["status"]);
     assert!(said.contains("stopped; coder-1 continues") && !said.contains("lease"), "{said}");
-    assert!(!said.contains("IN PROGRESS"), "{said}");
+    assert!(!said.contains("IN PROGRESS") && said.contains("0 of 1 merged · 1 stopped\n"), "{said}");
     let said = page(&project, "80", &["show", "t1"]);
     assert!(said.contains("stopped; coder-1 continues") && said.contains("→ liza run"), "{said}");
     assert!(!said.contains("lease"), "{said}");

@@ -133,6 +133,8 @@ pub struct Progress {
     pub abandoned: usize,
     /// Between claim and merge.
     pub in_progress: usize,
+    /// Of those, the ones that a coder has left and continues later.
+    pub stopped: usize,
     /// Needing a decision.
     pub blocked: usize,
     /// Not started.
@@ -287,7 +289,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         revision: board.revision,
         now,
         goal: board.goal.ready().cloned(),
-        sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, now)),
+        sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, &tasks, now)),
         stopped: stops(seen),
         agents: agents.map(|(id, entry)| agent_view(board, *id, entry, seen, now)).collect(),
         alerts,
@@ -352,14 +354,18 @@ fn stops(seen: &Observations) -> Vec<StopView> {
     all.into_iter().filter_map(|(file, since)| Some(StopView { file, since: since? })).collect()
 }
 
-fn sprint_view(state: &State, sprint: &Sprint, now: Timestamp) -> SprintView {
+fn sprint_view(state: &State, sprint: &Sprint, tasks: &[TaskView], now: Timestamp) -> SprintView {
+    let planned = planned_with_replacements(&state.board, sprint);
+    let is_stopped =
+        |task: &&TaskView| task.stopped && task.status == Some(Status::Claimed) && planned.contains(&task.id);
+    let stopped = tasks.iter().filter(is_stopped).count();
     SprintView {
         id: sprint.id.clone(),
         status: sprint.status,
         started: sprint.timeline.started,
         deadline: sprint.timeline.deadline,
         deadline_left: sprint.timeline.deadline.map(|deadline| deadline.unix() - now.unix()),
-        progress: Progress::of(&state.board, sprint),
+        progress: Progress { stopped, ..Progress::of(&state.board, sprint) },
         metrics: sprint_metrics(state),
         usage: sprint.usage.clone(),
     }

@@ -436,7 +436,17 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     let goal = state.board.goal.ready().map_or("?".to_owned(), |goal| goal.status.to_string());
     let Some(sprint) = state.board.sprint.ready() else { return (format!("goal {goal}"), json!(null)) };
     let progress = Progress::of(&state.board, sprint);
-    let Progress { total, merged, replaced, abandoned, in_progress, blocked, waiting, dropped: _ } = progress;
+    let Progress {
+        total,
+        merged,
+        replaced,
+        abandoned,
+        in_progress,
+        blocked,
+        waiting,
+        dropped: _,
+        stopped: _,
+    } = progress;
     let parts = [
         (merged, "merged"),
         (replaced, "replaced"),
