@@ -6,7 +6,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::TaskId;
@@ -14,8 +13,10 @@ use liza_core::model::TaskId;
 use super::error::GitError;
 use super::repo::{Repo, sha};
 use super::rescue::{FIXED_DATE, as_liza};
+use super::staged_copy::{StagedCopy, nul_list};
 use super::status::{FileChange, WorktreeStatus};
 use super::view::View;
+use crate::sys::untrusted::UntrustedFolder;
 
 /// The largest file that is kept.
 const FILE_BYTES: u64 = 256 << 10;
@@ -52,19 +53,23 @@ impl Repo {
         }
         const ACTION: &str = "keeping ignored files";
         let scratch = view.git_dir().join("ignored");
-        let command = || view.command(ACTION).env("GIT_INDEX_FILE", &scratch);
+        let tree = UntrustedFolder::open(view.tree());
+        let tree = tree.map_err(|error| GitError::io(ACTION, view.tree(), error))?;
+        let mut copy = StagedCopy::of(self, &tree, std::mem::take(&mut files.kept), FILE_BYTES)?;
+        // A file that cannot be read must not keep the others from being kept, nor the worktree from being removed.
+        files.left_out.append(&mut copy.unreadable);
+        let command = || view.command_at(ACTION, copy.folder()).env("GIT_INDEX_FILE", &scratch);
         command().args(["read-tree", "--empty"]).check()?;
         let add = |paths: &[PathBuf]| -> Result<bool, GitError> {
-            let list: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
-            let add = command().arg("--literal-pathspecs").args(["add", "--force", "--sparse"]);
-            let add = add.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-            Ok(paths.is_empty() || add.stdin(list.join(&b"\0"[..])).run()?.status == Some(0))
+            let add = command().args(["update-index", "--add", "-z", "--stdin"]).stdin(nul_list(paths));
+            Ok(paths.is_empty() || add.run()?.status == Some(0))
         };
-        if !add(&files.kept)? {
-            // A file that cannot be read must not keep the others from being kept, nor the worktree from being removed.
-            for path in std::mem::take(&mut files.kept) {
-                let added = add(std::slice::from_ref(&path))?;
-                if added { files.kept.push(path) } else { files.left_out.push(path) }
+        if add(&copy.copied)? {
+            files.kept.append(&mut copy.copied.clone());
+        } else {
+            for path in &copy.copied {
+                let added = add(std::slice::from_ref(path))?;
+                if added { files.kept.push(path.clone()) } else { files.left_out.push(path.clone()) }
             }
         }
         let tree = command().arg("write-tree").read_with(sha)?;

@@ -36,6 +36,7 @@ mod repo;
 mod rescue;
 mod review;
 mod scratch_index;
+mod staged_copy;
 mod status;
 mod submodules;
 mod take;

@@ -5,6 +5,7 @@
 //! ours that borrows its objects. Changes nothing in it.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -17,8 +18,10 @@ use super::isolated::format_settings;
 use super::leftovers::temporary_name;
 use super::repo::{Repo, path, sha};
 use super::scratch_index::ScratchIndex;
+use super::staged_copy::{StagedCopy, listed_files, nul_list};
 use super::status::{FileChange, UntrackedFiles, parse};
 use super::view::VIEW;
+use crate::sys::untrusted::UntrustedFolder;
 
 const ACTION: &str = "looking at a repository inside a worktree";
 
@@ -67,14 +70,28 @@ impl Repo {
 
     /// The files of a folder of a worktree as a tree of the project: all that are not ignored, and `links` instead of the
     /// repositories in it.
-    pub(crate) fn tree_of_folder(&self, folder: &Path, links: &[(PathBuf, Sha)]) -> Result<Sha, GitError> {
+    pub(crate) fn tree_of_folder(
+        &self,
+        tree: &Path,
+        path: &Path,
+        links: &[(PathBuf, Sha)],
+    ) -> Result<Sha, GitError> {
         const ACTION: &str = "saving a repository inside a worktree";
-        let index = FolderIndex::of(self, folder);
+        let folder = tree.join(path);
+        let index = FolderIndex::of(self, &folder);
         let list = index.command(ACTION).args(["ls-files", "--others", "--exclude-standard", "-z"]).read()?;
         // Git lists a repository as a folder; it would record only the hash of its commit.
-        let files = list.split(|byte| *byte == 0).filter(|name| !name.is_empty() && !name.ends_with(b"/"));
-        let add = index.command(ACTION).args(["update-index", "--add", "-z", "--stdin"]);
-        add.stdin(files.collect::<Vec<_>>().join(&b"\0"[..])).check()?;
+        let files = UntrustedFolder::open(tree).and_then(|tree| tree.folder(path));
+        let files = files.map_err(|error| GitError::io(ACTION, &folder, error))?;
+        let copy = StagedCopy::of(self, &files, listed_files(&list), u64::MAX)?;
+        if let Some(path) = copy.unreadable.first() {
+            let error = io::Error::from(io::ErrorKind::PermissionDenied);
+            return Err(GitError::io(ACTION, &folder.join(path), error));
+        }
+        let add = index.command_at(ACTION, copy.folder()).args(["update-index", "--add", "-z", "--stdin"]);
+        if !copy.copied.is_empty() {
+            add.stdin(nul_list(&copy.copied)).check()?;
+        }
         for (path, commit) in links {
             let add = index.command(ACTION).args(["update-index", "--add", "--cacheinfo", "160000"]);
             add.arg(commit.as_str()).arg(path).check()?;
@@ -96,9 +113,13 @@ impl<'a> FolderIndex<'a> {
     }
 
     fn command(&self, action: &str) -> GitCommand {
-        let command =
-            self.scratch.command(self.repo, action, self.folder).env("GIT_DIR", self.repo.git_dir());
-        let command = command.env("GIT_WORK_TREE", self.folder).limit(TREE_LIMIT);
+        self.command_at(action, self.folder)
+    }
+
+    /// The same with a copy of the files.
+    fn command_at(&self, action: &str, files: &Path) -> GitCommand {
+        let command = self.scratch.command(self.repo, action, files).env("GIT_DIR", self.repo.git_dir());
+        let command = command.env("GIT_WORK_TREE", files).limit(TREE_LIMIT);
         command.args(["-c", "core.sparseCheckout=false"])
     }
 }
@@ -128,6 +149,16 @@ impl NestedRepo<'_> {
         let files = self.files();
         let command = self.project.command_in(action, &files).env("GIT_DIR", &self.git_dir);
         command.env("GIT_WORK_TREE", files).env("GIT_NO_LAZY_FETCH", "1")
+    }
+
+    /// The worktree that it is in.
+    pub(crate) fn tree(&self) -> &Path {
+        &self.tree
+    }
+
+    /// Where its files are in the worktree.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The folder of its files.

@@ -13,13 +13,12 @@ pub(super) const ALWAYS: [(&str, &str); 2] =
 
 /// Commands that run no program of the configuration, so it need not be read first. Merges are computed in an isolated
 /// git folder.
-const SAFE: [&str; 18] = [
+const SAFE: [&str; 17] = [
     "cat-file",
     "config",
     "diff-tree",
     "for-each-ref",
     "hash-object",
-    "ls-files",
     "ls-tree",
     "merge-base",
     "merge-tree",
@@ -53,6 +52,8 @@ pub(super) fn may_run_programs(arguments: &[OsString]) -> bool {
         // It writes no files unless asked to.
         Some("read-tree") => has("-u"),
         Some("commit-tree") => has("-S"),
+        // It compares files, as filters leave them.
+        Some("ls-files") => has("--modified"),
         Some(verb) => !SAFE.contains(&verb),
         None => true,
     }

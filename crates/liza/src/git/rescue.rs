@@ -3,6 +3,7 @@
 //! Works on an index of ours, so the worktree, its index, HEAD and branch do not change. Deletes nothing.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Sha, TaskId};
@@ -12,6 +13,7 @@ use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
 use super::refs::Branch;
 use super::repo::{NO_COMMIT, Repo, path, same_path, sha};
+use super::staged_copy::{StagedCopy, listed_files, nul_list};
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus};
 use super::view::View;
 use crate::sys::untrusted::UntrustedFolder;
@@ -74,6 +76,13 @@ struct UnsavedWork {
     tips: Vec<Sha>,
     /// Branches with the work of nested repositories.
     nested: Vec<Branch>,
+}
+
+/// Whether a file that does not exist any more is removed from what is saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Removals {
+    Saved,
+    Ignored,
 }
 
 /// An existing rescue branch of a task.
@@ -199,7 +208,7 @@ impl Repo {
         let status = WorktreeStatus { changes, ..status };
         work.nested = self.save_nested(task, view.tree())?;
         if !status.changes.is_empty() {
-            work.uncommitted = Some(self.snapshot(view, "--all", &status)?);
+            work.uncommitted = Some(self.snapshot(view, Removals::Saved, &status)?);
         }
         Ok(())
     }
@@ -208,7 +217,7 @@ impl Repo {
     fn loose_work(&self, folder: &Path, start: &Sha) -> Result<UnsavedWork, GitError> {
         let view = self.view_of_worktree(folder, start)?;
         let status = WorktreeStatus { head: None, branch: None, changes: Vec::new() };
-        let tree = self.snapshot(&view, "--ignore-removal", &status)?;
+        let tree = self.snapshot(&view, Removals::Ignored, &status)?;
         let uncommitted = (tree != self.tree_of(start)?).then_some(tree);
         Ok(UnsavedWork { uncommitted, ..UnsavedWork::default() })
     }
@@ -320,9 +329,13 @@ impl Repo {
     }
 
     /// A tree of all files in the worktree that are not ignored, as they are now.
-    fn snapshot(&self, view: &View<'_>, option: &str, status: &WorktreeStatus) -> Result<Sha, GitError> {
+    fn snapshot(
+        &self,
+        view: &View<'_>,
+        removals: Removals,
+        status: &WorktreeStatus,
+    ) -> Result<Sha, GitError> {
         const ACTION: &str = "saving uncommitted work";
-        let command = view.command(ACTION).args(["add", "--sparse", option, "--", "."]);
         // Nested repositories are saved separately: git would only record the hash of their commit. In those of submodules
         // it would start itself.
         let nested = status.changes.iter().filter_map(nested_repository).map(Path::to_owned);
@@ -337,7 +350,9 @@ impl Repo {
             pathspec.push(path);
             pathspec
         });
-        command.args(excludes).limit(TREE_LIMIT).check()?;
+        let list = view.command(ACTION).args(["ls-files", "--modified", "--others", "--exclude-standard"]);
+        let list = list.args(["-z", "--", "."]).args(excludes).limit(TREE_LIMIT).read()?;
+        self.save_files(view, listed_files(&list), removals)?;
         for (path, recorded) in submodules {
             let agent = AgentRepo::inside(view.tree(), &path, view.tree());
             let head = agent.and_then(|agent| agent.head().ok()).map(|head| head.commit);
@@ -347,6 +362,25 @@ impl Repo {
             }
         }
         view.command(ACTION).arg("write-tree").read_with(sha)
+    }
+
+    /// Brings files into the index of a view, as they are now.
+    fn save_files(&self, view: &View<'_>, paths: Vec<PathBuf>, removals: Removals) -> Result<(), GitError> {
+        const ACTION: &str = "saving uncommitted work";
+        let failed = |error| GitError::io(ACTION, view.tree(), error);
+        let files = UntrustedFolder::open(view.tree()).map_err(failed)?;
+        let copy = StagedCopy::of(self, &files, paths.clone(), u64::MAX)?;
+        if let Some(path) = copy.unreadable.first() {
+            let error = io::Error::from(io::ErrorKind::PermissionDenied);
+            return Err(GitError::io(ACTION, &view.tree().join(path), error));
+        }
+        let paths = match removals {
+            Removals::Saved => &paths,
+            Removals::Ignored => &copy.copied,
+        };
+        let command = view.command_at(ACTION, copy.folder()).args(["update-index", "--add", "--remove"]);
+        let command = command.args(["--replace", "-z", "--stdin"]).stdin(nul_list(paths));
+        if paths.is_empty() { Ok(()) } else { command.limit(TREE_LIMIT).check() }
     }
 
     fn rescue_commit(&self, task: &TaskId, tree: &Sha, parents: &[Sha]) -> Result<Sha, GitError> {

@@ -61,9 +61,7 @@ impl Repo {
         let UnpublishedWork { tips, files } = match self.nested(tree, path)? {
             Some(nested) => self.unpublished_work(&nested)?,
             // It is no repository of this worktree; only what is in the folder itself is the agent's.
-            None => {
-                UnpublishedWork { tips: Vec::new(), files: Some(self.tree_of_folder(&tree.join(path), &[])?) }
-            }
+            None => UnpublishedWork { tips: Vec::new(), files: Some(self.tree_of_folder(tree, path, &[])?) },
         };
         let commit = match (files, tips.as_slice()) {
             (None, []) => return Ok(None),
@@ -95,7 +93,7 @@ impl Repo {
             true => None,
             false => {
                 let submodules = nested.submodules().unwrap_or_default();
-                Some(self.tree_of_folder(&nested.files(), &submodules)?)
+                Some(self.tree_of_folder(nested.tree(), nested.path(), &submodules)?)
             }
         };
         Ok(UnpublishedWork { tips: self.independent(tips)?, files })

@@ -142,11 +142,16 @@ impl View<'_> {
 
     /// A git command that sees the worktree's files and this view's index.
     pub(crate) fn command(&self, action: &str) -> GitCommand {
+        self.command_at(action, &self.tree)
+    }
+
+    /// The same with a copy of some of the files.
+    pub(crate) fn command_at(&self, action: &str, files: &Path) -> GitCommand {
         let sparse = if self.is_sparse() { "core.sparseCheckout=true" } else { "core.sparseCheckout=false" };
-        let command = self.repo.command_in(action, &self.tree).env("GIT_DIR", &self.git_dir);
+        let command = self.repo.command_in(action, files).env("GIT_DIR", &self.git_dir);
         // Times of files can be set back, but not the time of that change.
         let exact = ["-c", "core.trustctime=true", "-c", "core.checkStat=default"];
-        command.env("GIT_WORK_TREE", &self.tree).args(["-c", sparse]).args(exact)
+        command.env("GIT_WORK_TREE", files).args(["-c", sparse]).args(exact)
     }
 
     /// How the files differ from the commit.

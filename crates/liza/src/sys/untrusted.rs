@@ -10,7 +10,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, readlinkat, renameat, unlinkat,
+};
 
 /// An open folder.
 #[derive(Debug)]
@@ -84,6 +86,17 @@ impl UntrustedFolder {
         } else {
             Err(io::Error::new(io::ErrorKind::InvalidData, "not a regular file"))
         }
+    }
+
+    /// What a link below this folder leads to.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` when it is anything else.
+    pub(crate) fn link(&self, path: &Path) -> io::Result<OsString> {
+        let (folder, name) = self.parent_of(path)?;
+        let target = readlinkat(&folder.0, name, Vec::new())?;
+        Ok(OsStr::from_bytes(target.as_bytes()).to_owned())
     }
 
     /// The content of a file of at most `limit` bytes.

@@ -1,0 +1,158 @@
+//! A copy of some files of a worktree, from which git saves them.
+//!
+//! A session may still run while its files are saved, and put a link in the place of a folder at any moment. Git would
+//! follow it and save what the session itself must not read. Here no link is followed.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::error::GitError;
+use super::leftovers::temporary_name;
+use super::repo::{Repo, path};
+use super::view::VIEW;
+use crate::sys::untrusted::UntrustedFolder;
+
+/// The copy, deleted on drop.
+pub(crate) struct StagedCopy {
+    folder: PathBuf,
+    /// What was copied; the rest no longer exists.
+    pub(crate) copied: Vec<PathBuf>,
+    /// What cannot be read.
+    pub(crate) unreadable: Vec<PathBuf>,
+}
+
+impl Drop for StagedCopy {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl StagedCopy {
+    /// Copies files and links of at most `limit` bytes each.
+    ///
+    /// # Errors
+    ///
+    /// When the copy cannot be written.
+    pub(crate) fn of(
+        repo: &Repo,
+        files: &UntrustedFolder,
+        paths: Vec<PathBuf>,
+        limit: u64,
+    ) -> Result<Self, GitError> {
+        let folder = repo.common_dir().join(temporary_name(VIEW));
+        let mut copy = Self { folder, copied: Vec::new(), unreadable: Vec::new() };
+        for path in paths {
+            let place = copy.folder.join(&path);
+            let done = place.parent().map_or(Ok(()), fs::create_dir_all).map_err(CopyError::Here);
+            match done.and_then(|()| copy_one(files, &path, &place, limit)) {
+                Ok(()) => copy.copied.push(path),
+                Err(CopyError::Gone) => {}
+                Err(CopyError::Unreadable) => copy.unreadable.push(path),
+                Err(CopyError::Here(error)) => return Err(GitError::io("saving files", &place, error)),
+            }
+        }
+        fs::create_dir_all(&copy.folder)
+            .map_err(|error| GitError::io("saving files", &copy.folder, error))?;
+        Ok(copy)
+    }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+enum CopyError {
+    /// There is no such file, or a link is on the way to it: git lists no path behind a link.
+    Gone,
+    /// It is there, and cannot be read, or is too large.
+    Unreadable,
+    /// The copy cannot be written.
+    Here(io::Error),
+}
+
+fn copy_one(files: &UntrustedFolder, path: &Path, to: &Path, limit: u64) -> Result<(), CopyError> {
+    match files.link(path) {
+        Ok(target) => return symlink(target, to).map_err(CopyError::Here),
+        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
+        Err(error) => return Err(read_error(&error)),
+    }
+    let mut from = files.file(path).map_err(|error| read_error(&error))?;
+    let mode = from.metadata().map_err(|error| read_error(&error))?.permissions().mode();
+    let mut copy = File::create_new(to).map_err(CopyError::Here)?;
+    let copied = io::copy(&mut from.by_ref().take(limit), &mut copy).map_err(CopyError::Here)?;
+    if copied == limit && from.read(&mut [0]).map_err(|error| read_error(&error))? > 0 {
+        let _ = fs::remove_file(to);
+        return Err(CopyError::Unreadable);
+    }
+    let mode = if mode & 0o111 == 0 { 0o600 } else { 0o700 };
+    fs::set_permissions(to, Permissions::from_mode(mode)).map_err(CopyError::Here)
+}
+
+fn read_error(error: &io::Error) -> CopyError {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::ISDIR) => CopyError::Gone,
+        // A pipe or a socket has no content.
+        None if error.kind() == io::ErrorKind::InvalidData => CopyError::Gone,
+        _ => CopyError::Unreadable,
+    }
+}
+
+/// The files in the output of `git ls-files -z`; not the repositories, which it lists as folders.
+pub(crate) fn listed_files(output: &[u8]) -> Vec<PathBuf> {
+    let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty() && !name.ends_with(b"/"));
+    let mut files: Vec<PathBuf> = names.map(path).collect();
+    files.dedup();
+    files
+}
+
+/// Paths as git reads them with `-z`.
+pub(crate) fn nul_list(paths: &[PathBuf]) -> Vec<u8> {
+    let names: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
+    names.join(&b"\0"[..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::Git;
+
+    /// Covers: IS-08, IS-14
+    #[test]
+    fn a_folder_that_became_a_link_after_it_was_listed_adds_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join("project");
+        Git::new().command("init", home.path()).args(["init", "-q", "project"]).check().unwrap();
+        let repo = Repo::open(&Git::new(), &project).unwrap();
+        let tree = home.path().join("tree");
+        for folder in ["keys", "tree/deep"] {
+            fs::create_dir_all(home.path().join(folder)).unwrap();
+        }
+        fs::write(home.path().join("keys/id"), "secret").unwrap();
+        symlink("../keys", tree.join("u")).unwrap();
+        symlink("../keys/id", tree.join("link")).unwrap();
+        fs::write(tree.join("deep/text"), "text").unwrap();
+        fs::write(tree.join("run"), "run").unwrap();
+        fs::set_permissions(tree.join("run"), Permissions::from_mode(0o755)).unwrap();
+        let listed = ["u/id", "link", "deep/text", "run", "gone", "deep"].map(PathBuf::from).to_vec();
+        let files = UntrustedFolder::open(&tree).unwrap();
+        let copy = StagedCopy::of(&repo, &files, listed, 4).unwrap();
+        assert_eq!(copy.copied, ["link", "deep/text", "run"].map(PathBuf::from));
+        assert_eq!(copy.unreadable, [] as [PathBuf; 0]);
+        let at = |name: &str| copy.folder().join(name);
+        assert_eq!(fs::read_link(at("link")).unwrap(), Path::new("../keys/id"));
+        assert_eq!(fs::read_to_string(at("deep/text")).unwrap(), "text");
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("run"), mode("deep/text")), (0o700, 0o600));
+        let short = StagedCopy::of(&repo, &files, vec!["deep/text".into()], 3).unwrap();
+        assert_eq!(short.unreadable, [PathBuf::from("deep/text")]);
+        let folder = copy.folder().to_owned();
+        drop(copy);
+        assert!(!folder.exists());
+    }
+}
