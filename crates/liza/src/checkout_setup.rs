@@ -12,7 +12,7 @@ use std::time::Duration;
 use liza_core::model::{Config, Role, Sandbox};
 use liza_store::{durable, private};
 
-use crate::confine::{ProgramRun, RunEnd, RunStage, check_caches};
+use crate::confine::{GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, check_caches};
 use crate::git::GitError;
 use crate::project::{Project, now};
 use crate::session_plan::{SessionNeeds, minimum, session_plan};
@@ -191,7 +191,16 @@ fn run(project: &Project, config: &Config, checkout: &Path, used_by: CheckoutUse
         limit: setup_limit(config),
         stage,
     };
-    let end = match run.run().map_err(SetupError::io("run config.setup in", checkout))? {
+    // It runs code under review, which must not decide what the reviewer's git does and shows.
+    let guards = match used_by {
+        CheckoutUse::Session(Role::CodeReviewer) => {
+            RepositoryGuard::around(checkout, GuardExtent::Everything)
+        }
+        CheckoutUse::Session(Role::Coder | Role::Planner) | CheckoutUse::MergeTest => Vec::new(),
+    };
+    let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));
+    guards.iter().for_each(|guard| drop(guard.restore()));
+    let end = match ended? {
         RunEnd::Exited(status) if status.success() => return Ok(()),
         RunEnd::Exited(status) => match (status.code(), status.signal()) {
             (Some(code), _) => format!("exited {code}"),

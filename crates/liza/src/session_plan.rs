@@ -1,6 +1,5 @@
 //! How the sessions of a project are confined: collects what a plan is made from, and finds out the level.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use crate::confine::{DiskLook, Level, Plan, Surroundings, make_plan, probe, shar
 use crate::git::GitError;
 use crate::project::Project;
 use crate::sys::confinement::TcpGrants;
+use crate::sys::remove_tree::remove_tree;
 
 /// What a session needs besides the project.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +115,7 @@ pub(crate) fn level_here(
         None => Ok(Level::Off),
         Some(plan) => probe(liza, plan),
     };
-    let _ = fs::remove_dir_all(&scratch);
+    let _ = remove_tree(&scratch);
     level
 }
 

@@ -57,12 +57,16 @@ pub enum LimitReset {
     In(Seconds),
 }
 
+/// The longest that a client is held without a try; limits of a week are usual.
+const LONGEST_LIMIT: Seconds = Seconds(8 * 24 * 60 * 60);
+
 impl LimitReset {
     /// The time, for an error that happened at `now`.
     pub fn time(self, now: Timestamp) -> Timestamp {
         match self {
-            LimitReset::At(time) => time,
-            LimitReset::In(wait) => now + wait,
+            // What a session prints is not trusted.
+            LimitReset::At(time) => time.min(now + LONGEST_LIMIT),
+            LimitReset::In(wait) => now + wait.min(LONGEST_LIMIT),
         }
     }
 }

@@ -8,16 +8,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use liza_core::model::{AgentId, Role};
 use liza_store::private;
 
 use crate::project::AGENT_ID;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use crate::sys::find_program;
+use crate::sys::remove_tree::remove_tree;
 
 use super::caches::cache_variables;
 use super::check_keeper::Caller;
 use super::plan::Plan;
-use super::repository_guard::RepositoryGuard;
+use super::repository_guard::{GuardExtent, RepositoryGuard};
 use super::stage::{StageInput, StageOrder};
 use super::start::{NO_SPEAKER, stage_command};
 
@@ -47,7 +49,8 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
     private::create_folder(&scratch)?;
     // Outside of a session a person may change their repository at the same time.
     let folder = std::env::current_dir().ok().filter(|_| std::env::var_os(AGENT_ID).is_some());
-    let guards = folder.map(|folder| RepositoryGuard::around(&folder)).unwrap_or_default();
+    let extent = if is_reviewer() { GuardExtent::Everything } else { GuardExtent::Settings };
+    let guards = folder.map(|folder| RepositoryGuard::around(&folder, extent)).unwrap_or_default();
     let family = match session_plan()? {
         Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
         None => ProcessFamily::spawn(
@@ -61,12 +64,18 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
     });
     // No process of the command is left that could change it again.
     let restored = guards.iter().flat_map(RepositoryGuard::restore).collect();
-    let _ = fs::remove_dir_all(&scratch);
+    let _ = remove_tree(&scratch);
     let code = match exit? {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
         ProgramExit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
     };
     Ok(CheckEnd { code, restored })
+}
+
+/// Whether the session around is a code reviewer's.
+fn is_reviewer() -> bool {
+    let agent = std::env::var(AGENT_ID).ok().and_then(|agent| agent.parse::<AgentId>().ok());
+    agent.is_some_and(|agent| agent.role() == Role::CodeReviewer)
 }
 
 /// A keeper's own input is its connection to the caller.

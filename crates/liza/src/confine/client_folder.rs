@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::secrets::Masker;
+use crate::sys::remove_tree::{fresh_folder, remove_tree};
 use crate::sys::untrusted::UntrustedFolder;
 
 use super::conversations::KeptConversations;
@@ -182,14 +183,13 @@ impl ClientFolder {
     ///
     /// When it cannot be written.
     pub(crate) fn create(&self) -> io::Result<()> {
-        let _ = fs::remove_dir_all(&self.path);
-        private::create_folder(&self.path)?;
+        fresh_folder(&self.path)?;
         for copy in &self.copies {
             let to = self.path.join(&copy.to);
             // Also without a file: codex refuses to start if its folder does not exist.
             to.parent().map_or(Ok(()), private::create_folder)?;
             let Some(content) = small_file(&copy.from) else { continue };
-            fs::write(&to, content)?;
+            io::Write::write_all(&mut private::create_new(&to)?, &content)?;
         }
         self.kept.as_ref().map_or(Ok(()), |kept| kept.restore(&self.path))
     }
@@ -201,7 +201,7 @@ impl ClientFolder {
             if let (Some(old), Ok(folder)) = (small_file(&copy.from), UntrustedFolder::open(&self.path))
                 && let Ok(new) = folder.read(&copy.to, COPY_MAX)
                 && new != old
-                && is_refreshed(&old, &new)
+                && let Some(new) = refreshed(&old, &new)
             {
                 // The session has ended: it cannot see whether this worked.
                 let _ = replace(&copy.from, &new);
@@ -211,7 +211,8 @@ impl ClientFolder {
             // Without them, the next session begins a new conversation.
             let _ = kept.keep(&self.path, masker);
         }
-        let _ = fs::remove_dir_all(&self.path);
+        // The next session gets a new one in any case.
+        let _ = remove_tree(&self.path);
     }
 }
 
@@ -220,12 +221,20 @@ fn small_file(path: &Path) -> Option<Vec<u8>> {
     fs::read(path).ok()
 }
 
-/// Whether a login has the same form as the old one: other tokens, nothing else. A session could write anything there.
-fn is_refreshed(old: &[u8], new: &[u8]) -> bool {
+/// A login that has the same form as the old one, written by us: other tokens, nothing else. A session could write anything
+/// there.
+fn refreshed(old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     match (serde_json::from_slice::<Value>(old), serde_json::from_slice::<Value>(new)) {
-        (Ok(old @ Value::Object(_)), Ok(new @ Value::Object(_))) => has_same_form(&old, &new),
-        _ => false,
+        (Ok(old @ Value::Object(_)), Ok(new @ Value::Object(_))) if has_same_form(&old, &new) => {
+            serde_json::to_vec_pretty(&new).ok()
+        }
+        _ => None,
     }
+}
+
+/// Whether a text can be a token, an ID or a time: nothing that a shell would take for more than a word.
+fn is_token(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._~+/=-:|@#".contains(letter))
 }
 
 fn has_same_form(old: &Value, new: &Value) -> bool {
@@ -235,10 +244,10 @@ fn has_same_form(old: &Value, new: &Value) -> bool {
                 && old.iter().all(|(key, value)| new.get(key).is_some_and(|new| has_same_form(value, new)))
         }
         (Value::Array(old), Value::Array(new)) => old == new,
+        (Value::Null, Value::String(new)) => is_token(new),
         (Value::Null, _) | (_, Value::Null) => true,
-        (Value::Bool(_), Value::Bool(_))
-        | (Value::Number(_), Value::Number(_))
-        | (Value::String(_), Value::String(_)) => true,
+        (Value::Bool(_), Value::Bool(_)) | (Value::Number(_), Value::Number(_)) => true,
+        (Value::String(old), Value::String(new)) => old == new || is_token(new),
         (
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
@@ -300,6 +309,7 @@ mod tests {
             (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["x"], "command": "rm"}}"#, false),
             (r#"{"oauth": {"token": 3, "expires": 2, "scopes": ["x"]}}"#, false),
             (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["y"]}}"#, false),
+            (r#"{"oauth": {"token": "$(id)", "expires": 2, "scopes": ["x"]}}"#, false),
             ("not json", false),
         ];
         for (changed, kept) in cases {
@@ -312,7 +322,8 @@ mod tests {
             write(&Path::new(at).join("auth.json"), changed);
             private.finish(&Masker::default());
             let now = fs::read_to_string(home.join(".codex/auth.json")).unwrap();
-            assert_eq!(now, if kept { changed } else { LOGIN });
+            let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+            assert_eq!(value(&now), value(if kept { changed } else { LOGIN }), "{changed}");
         }
     }
 

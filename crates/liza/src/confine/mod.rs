@@ -29,6 +29,7 @@ pub(crate) use level::{Level, MODEL_ONLY, record_level, recorded_level};
 pub(crate) use plan::{Plan, Surroundings, make_plan};
 pub(crate) use program_run::{ProgramRun, RunEnd, RunStage};
 pub(crate) use readable::DiskLook;
+pub(crate) use repository_guard::{GuardExtent, RepositoryGuard};
 pub(crate) use stage::{StageInput, StageOrder, serve};
 pub(crate) use start::{StageSocket, probe, too_low, wrapped_stage_command};
 pub(crate) use system_folders::{is_of_database, is_removed};

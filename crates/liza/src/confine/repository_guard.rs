@@ -1,13 +1,18 @@
-//! The parts of a checkout's `.git` that decide what git runs and where it looks: remembered before code under test runs, and
-//! restored afterwards, so that the reviewer's next git is not changed by it.
+//! What a checkout's `.git` had before code under test ran: restored afterwards, so that the session's next git does and shows
+//! what it would have done and shown.
 //!
-//! Not everything that git reads: a repository inside of the checkout remains as the code has left it.
+//! In a code reviewer's session that is everything: nobody else writes there. A coder may commit while its tests run, so
+//! there it is only what decides which programs git runs and where it looks.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::sys::remove_tree::remove_tree;
 
 /// Files that are remembered, in every folder, and folders of which everything is.
 const FILES: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
@@ -18,6 +23,17 @@ const DATA: [&str; 3] = ["logs", "refs", "lfs"];
 
 /// The content of a longer file is not remembered.
 const FILE_MAX: u64 = 1 << 20;
+/// The same for a large project's index, and what else there is.
+const EVERY_FILE_MAX: u64 = 64 << 20;
+
+/// How much is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GuardExtent {
+    /// What decides which programs git runs and where it looks.
+    Settings,
+    /// Everything, also in the repositories of submodules.
+    Everything,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Remembered {
@@ -26,7 +42,7 @@ enum Remembered {
         mode: u32,
     },
     Link(PathBuf),
-    /// Too long, or not readable: only whether it changes is known. Its change time cannot be set back.
+    /// Too long, an object, or not readable: only whether it changes is known. Its change time cannot be set back.
     Other {
         inode: u64,
         changed: (i64, i64),
@@ -35,64 +51,143 @@ enum Remembered {
 
 /// What a repository had.
 #[derive(Debug)]
-pub(super) struct RepositoryGuard {
+pub(crate) struct RepositoryGuard {
     git: PathBuf,
+    extent: GuardExtent,
+    /// Without the folder, what else was in its place, if anything.
+    place: Option<Option<Remembered>>,
     parts: BTreeMap<PathBuf, Remembered>,
 }
 
 impl RepositoryGuard {
     /// Remembers the repositories around a folder, up to the top of the session's checkout.
-    pub(super) fn around(folder: &Path) -> Vec<Self> {
+    pub(crate) fn around(folder: &Path, extent: GuardExtent) -> Vec<Self> {
         let inside = folder.ancestors().take_while(|above| above.file_name() != Some(".worktrees".as_ref()));
-        inside.map(|above| above.join(".git")).filter(|git| is_folder(git)).map(Self::of).collect()
+        let gits: Vec<PathBuf> =
+            inside.map(|above| above.join(".git")).filter(|git| is_folder(git)).collect();
+        let submodules = match (extent, gits.last().and_then(|git| git.parent())) {
+            (GuardExtent::Everything, Some(top)) => submodules_of(top),
+            (GuardExtent::Everything, None) | (GuardExtent::Settings, _) => Vec::new(),
+        };
+        gits.into_iter().chain(submodules).map(|git| Self::of(git, extent)).collect()
     }
 
-    fn of(git: PathBuf) -> Self {
-        let found = found_in(&git);
-        let parts = found.into_iter().filter_map(|path| Some((path.clone(), read(&path)?))).collect();
-        Self { git, parts }
+    fn of(git: PathBuf, extent: GuardExtent) -> Self {
+        if !is_folder(&git) {
+            let place = Some(read(&git, EVERY_FILE_MAX));
+            return Self { git, extent, place, parts: BTreeMap::new() };
+        }
+        let mut guard = Self { git, extent, place: None, parts: BTreeMap::new() };
+        guard.parts = guard.now();
+        guard
+    }
+
+    /// What it has now.
+    fn now(&self) -> BTreeMap<PathBuf, Remembered> {
+        let found = found_in(&self.git, self.extent).into_iter();
+        found.filter_map(|path| Some((path.clone(), self.read(&path)?))).collect()
+    }
+
+    fn read(&self, path: &Path) -> Option<Remembered> {
+        let below = path.strip_prefix(&self.git).unwrap_or(path);
+        let has = |name: &str| below.iter().any(|part| part == name);
+        let is_object = has("lfs") || (has("objects") && !has("info"));
+        match self.extent {
+            GuardExtent::Settings => read(path, FILE_MAX),
+            GuardExtent::Everything if is_object => read(path, 0),
+            GuardExtent::Everything => read(path, EVERY_FILE_MAX),
+        }
     }
 
     /// Restores it; returns what had changed. What cannot be restored is removed, and returned too.
-    pub(super) fn restore(&self) -> Vec<PathBuf> {
+    pub(crate) fn restore(&self) -> Vec<PathBuf> {
+        if let Some(place) = &self.place {
+            return self.restore_place(place.as_ref());
+        }
         if !is_folder(&self.git) {
             // A link in its place would lead to another folder.
-            let _ = remove(&self.git);
+            let _ = remove_tree(&self.git);
             return vec![self.git.clone()];
         }
+        open_folders(&self.git);
         let mut changed = Vec::new();
-        for path in found_in(&self.git).into_iter().filter(|path| !self.parts.contains_key(path)) {
-            let _ = remove(&path);
+        for path in found_in(&self.git, self.extent).into_iter().filter(|path| !self.parts.contains_key(path))
+        {
+            let _ = remove_tree(&path);
             changed.push(path);
         }
         for (path, part) in &self.parts {
-            if read(path).as_ref() != Some(part) {
+            if self.read(path).as_ref() != Some(part) {
                 let _ = self.write(path, part);
                 changed.push(path.clone());
             }
         }
+        if !changed.is_empty() && !self.is_restored() {
+            // Without a repository, git shows and runs nothing.
+            let _ = remove_tree(&self.git);
+            changed.push(self.git.clone());
+        }
         changed
+    }
+
+    /// What is there was there before; what is missing could not be kept.
+    fn is_restored(&self) -> bool {
+        self.now().iter().all(|(path, part)| self.parts.get(path) == Some(part))
+    }
+
+    /// There was no folder; what there was, if anything, decides where git looks.
+    fn restore_place(&self, old: Option<&Remembered>) -> Vec<PathBuf> {
+        if read(&self.git, EVERY_FILE_MAX).as_ref() == old && !is_folder(&self.git) {
+            return Vec::new();
+        }
+        let _ = remove_tree(&self.git);
+        if let Some(part) = old {
+            let _ = write_part(&self.git, part);
+        }
+        vec![self.git.clone()]
     }
 
     fn write(&self, path: &Path, part: &Remembered) -> io::Result<()> {
         let inside = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.git));
         // The code may have put a link there, which must not be followed.
         for folder in inside.collect::<Vec<_>>().into_iter().rev() {
-            if !fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()) {
-                let _ = remove(folder);
+            if !is_folder(folder) {
+                let _ = remove_tree(folder);
                 fs::create_dir(folder)?;
             }
         }
-        let _ = remove(path);
-        match part {
-            Remembered::File { content, mode } => {
-                io::Write::write_all(&mut fs::File::create_new(path)?, content)?;
-                fs::set_permissions(path, Permissions::from_mode(*mode))
-            }
-            Remembered::Link(target) => symlink(target, path),
-            Remembered::Other { .. } => Ok(()),
-        }
+        let _ = remove_tree(path);
+        write_part(path, part)
     }
+}
+
+fn write_part(path: &Path, part: &Remembered) -> io::Result<()> {
+    match part {
+        Remembered::File { content, mode } => {
+            io::Write::write_all(&mut fs::File::create_new(path)?, content)?;
+            fs::set_permissions(path, Permissions::from_mode(*mode))
+        }
+        Remembered::Link(target) => symlink(target, path),
+        Remembered::Other { .. } => Ok(()),
+    }
+}
+
+/// Where the repositories of the submodules of a checkout are, or would be.
+fn submodules_of(top: &Path) -> Vec<PathBuf> {
+    let mut list = Command::new("git");
+    list.args(["-c", "core.fsmonitor=false", "ls-files", "--stage", "-z"]).current_dir(top);
+    let Ok(output) = list.stdin(Stdio::null()).stderr(Stdio::null()).output() else { return Vec::new() };
+    let entries = output.stdout.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+    let names = entries.filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1));
+    names.map(|name| top.join(std::ffi::OsStr::from_bytes(name)).join(".git")).collect()
+}
+
+/// Gives the owner all rights on the folders below one, so that they can be looked at and restored.
+fn open_folders(folder: &Path) {
+    let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.for_each(|entry| open_folders(&entry.path()));
 }
 
 fn is_folder(path: &Path) -> bool {
@@ -100,9 +195,9 @@ fn is_folder(path: &Path) -> bool {
 }
 
 /// The files and links below a folder that matter.
-fn found_in(git: &Path) -> Vec<PathBuf> {
+fn found_in(git: &Path, extent: GuardExtent) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![(git.to_owned(), false)];
+    let mut folders = vec![(git.to_owned(), extent == GuardExtent::Everything)];
     while let Some((folder, is_kept)) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let (name, path) = (entry.file_name(), entry.path());
@@ -123,24 +218,16 @@ fn found_in(git: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn read(path: &Path) -> Option<Remembered> {
+fn read(path: &Path, max: u64) -> Option<Remembered> {
     let meta = fs::symlink_metadata(path).ok()?;
     if meta.is_symlink() {
         return fs::read_link(path).ok().map(Remembered::Link);
     }
-    let is_small = meta.is_file() && meta.len() <= FILE_MAX;
+    let is_small = meta.is_file() && meta.len() <= max && max > 0;
     let other = Remembered::Other { inode: meta.ino(), changed: (meta.ctime(), meta.ctime_nsec()) };
     let mode = meta.permissions().mode() & 0o7777;
     let content = is_small.then(|| fs::read(path).ok()).flatten();
     Some(content.map_or(other, |content| Remembered::File { content, mode }))
-}
-
-/// Removes whatever is there, without following a link.
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path)?.is_dir() {
-        true => fs::remove_dir_all(path),
-        false => fs::remove_file(path),
-    }
 }
 
 #[cfg(test)]
@@ -165,7 +252,9 @@ mod tests {
         put("hooks/long", &long);
         put("hooks/changed", &long);
         put("modules/logs/config", "ours");
-        let [guard] = &RepositoryGuard::around(&place.path().join("src"))[..] else { panic!("one") };
+        let [guard] = &RepositoryGuard::around(&place.path().join("src"), GuardExtent::Settings)[..] else {
+            panic!("one")
+        };
         assert_eq!(guard.restore(), Vec::<PathBuf>::new());
 
         put("config", "[core] fsmonitor = evil");
@@ -203,12 +292,64 @@ mod tests {
         assert!(!git.join("hooks/changed").exists(), "what it was is not known");
         assert_eq!(fs::read_to_string(git.join("hooks/long")).unwrap(), long);
         assert_eq!(guard.restore(), [git.join("hooks/changed")], "it is gone");
-        assert!(RepositoryGuard::around(Path::new("/proc")).is_empty());
+        assert!(RepositoryGuard::around(Path::new("/proc"), GuardExtent::Settings).is_empty());
         fs::rename(&git, place.path().join("moved")).unwrap();
         fs::create_dir(outside.join("hooks")).unwrap();
         fs::write(outside.join("hooks/theirs"), "").unwrap();
         symlink(&outside, &git).unwrap();
         assert_eq!(guard.restore(), [git.as_path()]);
         assert!(outside.join("hooks/theirs").exists() && fs::symlink_metadata(&git).is_err());
+    }
+    /// Covers: IS-13
+    #[test]
+    fn nothing_of_a_reviewers_repository_can_be_changed_or_locked() {
+        let place = tempfile::tempdir().unwrap();
+        let git = |words: &[&str]| {
+            let mut command = Command::new("git");
+            command.args(["-c", "user.name=A", "-c", "user.email=a@x"]).args(words).current_dir(place.path());
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{words:?}: {output:?}");
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        git(&["init", "-q"]);
+        fs::write(place.path().join("bad"), "bad").unwrap();
+        git(&["add", "-A"]);
+        git(&["commit", "-qm", "bad"]);
+        let commit = git(&["rev-parse", "HEAD"]);
+        // A submodule that is not checked out, and one that is.
+        git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},lib")]);
+        git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},there")]);
+        git(&["init", "-q", "there"]);
+        fs::create_dir(place.path().join("lib")).unwrap();
+        git(&["commit", "-qm", "submodules"]);
+        let (status, commit) = (git(&["status", "--porcelain"]), git(&["rev-parse", "HEAD"]));
+        let guards = RepositoryGuard::around(place.path(), GuardExtent::Everything);
+        assert_eq!(guards.len(), 3);
+        let restore = || guards.iter().flat_map(RepositoryGuard::restore).collect::<Vec<_>>();
+        assert_eq!(restore(), Vec::<PathBuf>::new());
+
+        let good = git(&["hash-object", "-w", "--stdin-paths"]);
+        assert_eq!(good, "");
+        fs::write(place.path().join("good"), "good").unwrap();
+        let good = git(&["hash-object", "-w", "good"]);
+        fs::remove_file(place.path().join("good")).unwrap();
+        git(&["replace", &git(&["rev-parse", "HEAD:bad"]), &good]);
+        assert_eq!(git(&["show", "HEAD:bad"]), "good", "the lie");
+        git(&["update-index", "--assume-unchanged", "bad"]);
+        git(&["config", "core.fsmonitor", "./evil"]);
+        git(&["-C", "there", "config", "core.fsmonitor", "./evil"]);
+        fs::create_dir_all(place.path().join("lib/.git/hooks")).unwrap();
+        for locked in [".git/refs", ".git"] {
+            fs::set_permissions(place.path().join(locked), Permissions::from_mode(0o555)).unwrap();
+        }
+        assert!(!restore().is_empty());
+        assert_eq!(git(&["show", "HEAD:bad"]), "bad");
+        assert_eq!(git(&["rev-parse", "HEAD"]), commit);
+        assert_eq!(git(&["status", "--porcelain"]), status);
+        assert!(!place.path().join("lib/.git").exists());
+        assert!(!fs::read_to_string(place.path().join("there/.git/config")).unwrap().contains("evil"));
+        assert!(!fs::read_to_string(place.path().join(".git/config")).unwrap().contains("evil"));
+        let object = format!(".git/objects/{}/{}", &good[..2], &good[2..]);
+        assert!(!place.path().join(object).exists());
     }
 }

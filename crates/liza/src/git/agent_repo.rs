@@ -52,7 +52,7 @@ impl AgentRepo {
     /// The repository whose files are in `tree`; `None` unless `.git` is a folder there.
     pub(crate) fn of(tree: &Path) -> Option<Self> {
         let path = tree.join(".git");
-        let folder = UntrustedFolder::open(&path).ok()?;
+        let folder = UntrustedFolder::open(tree).ok()?.folder(Path::new(".git")).ok()?;
         Some(Self { path, folder })
     }
 

@@ -13,6 +13,7 @@ use super::repo::Repo;
 use super::scratch_index::SCRATCH;
 use super::view::VIEW;
 use super::worktree::TRASH;
+use crate::sys::remove_tree::remove_tree;
 
 impl Repo {
     /// Deletes what dead processes left; returns it.
@@ -24,8 +25,9 @@ impl Repo {
         for (folder, prefix) in places.chain(inside) {
             for left in leftovers(folder, prefix) {
                 // What cannot be deleted now is deleted next time.
-                let _ = fs::remove_dir_all(&left);
-                removed.push(left);
+                if remove_tree(&left).is_ok() {
+                    removed.push(left);
+                }
             }
         }
         for scratch in leftovers(self.common_dir(), SCRATCH) {

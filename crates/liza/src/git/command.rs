@@ -27,6 +27,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// The time limit of a git command that writes or deletes a tree of files.
 pub(crate) const TREE_LIMIT: Duration = Duration::from_secs(1800);
 
+/// How much memory a git command may use.
+const MEMORY: u64 = 4 << 30;
+
 /// How many times a command is tried while another git is in the way: about 3 s in all.
 const ATTEMPTS: u32 = 16;
 
@@ -415,14 +418,17 @@ impl GitCommand {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        command.spawn().map_err(|source| {
+        let child = command.spawn().map_err(|source| {
             // The operating system reports a missing folder and a missing program with the same error.
             if source.kind() == io::ErrorKind::NotFound && self.cwd.is_dir() {
                 GitError::Missing { source }
             } else {
                 GitError::io(&self.action, &self.cwd, source)
             }
-        })
+        })?;
+        // A few objects of an agent can name more paths than fit into any memory.
+        process::limit_memory(&child, MEMORY);
+        Ok(child)
     }
 }
 

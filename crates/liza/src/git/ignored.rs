@@ -55,7 +55,7 @@ impl Repo {
         let scratch = view.git_dir().join("ignored");
         let tree = UntrustedFolder::open(view.tree());
         let tree = tree.map_err(|error| GitError::io(ACTION, view.tree(), error))?;
-        let mut copy = StagedCopy::of(self, &tree, std::mem::take(&mut files.kept), FILE_BYTES)?;
+        let mut copy = StagedCopy::of(self, &tree, &std::mem::take(&mut files.kept), FILE_BYTES)?;
         // A file that cannot be read must not keep the others from being kept, nor the worktree from being removed.
         files.left_out.append(&mut copy.unreadable);
         let command = || view.command_at(ACTION, copy.folder()).env("GIT_INDEX_FILE", &scratch);

@@ -19,6 +19,7 @@ use super::refs::Branch;
 use super::repo::Repo;
 use super::view::Files;
 use crate::confine::{Plan, ProgramRun, RunEnd, RunStage};
+use crate::sys::remove_tree::remove_tree;
 
 /// The script, if a project has one.
 const SCRIPT: &str = "scripts/integration-test.sh";
@@ -97,7 +98,7 @@ impl ScratchCheckout {
 impl Drop for ScratchCheckout {
     fn drop(&mut self) {
         // What cannot be removed now is removed by a later process; the result of the test does not depend on it.
-        let _ = fs::remove_dir_all(&self.path);
+        let _ = remove_tree(&self.path);
     }
 }
 
@@ -200,7 +201,7 @@ impl Repo {
     pub(crate) fn remove_test_leftovers(&self) -> Vec<PathBuf> {
         let left = leftovers(&self.root().join(".worktrees"), PREFIX);
         for path in &left {
-            let _ = fs::remove_dir_all(path);
+            let _ = remove_tree(path);
             let _ = self.forget_linked(path);
         }
         left

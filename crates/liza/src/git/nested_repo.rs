@@ -83,7 +83,7 @@ impl Repo {
         // Git lists a repository as a folder; it would record only the hash of its commit.
         let files = UntrustedFolder::open(tree).and_then(|tree| tree.folder(path));
         let files = files.map_err(|error| GitError::io(ACTION, &folder, error))?;
-        let copy = StagedCopy::of(self, &files, listed_files(&list), u64::MAX)?;
+        let copy = StagedCopy::of(self, &files, &listed_files(&list), u64::MAX)?;
         if let Some(path) = copy.unreadable.first() {
             let error = io::Error::from(io::ErrorKind::PermissionDenied);
             return Err(GitError::io(ACTION, &folder.join(path), error));

@@ -106,7 +106,7 @@ impl Repo {
     }
 
     fn may_name_programs(&self) -> bool {
-        let folder = UntrustedFolder::open(self.common_dir());
+        let folder = UntrustedFolder::open_yours(self.common_dir());
         let Ok(text) = folder.and_then(|folder| folder.read(Path::new("config"), LARGEST)) else {
             return true;
         };

@@ -352,7 +352,7 @@ impl Repo {
         });
         let list = view.command(ACTION).args(["ls-files", "--modified", "--others", "--exclude-standard"]);
         let list = list.args(["-z", "--", "."]).args(excludes).limit(TREE_LIMIT).read()?;
-        self.save_files(view, listed_files(&list), removals)?;
+        self.save_files(view, &listed_files(&list), removals)?;
         for (path, recorded) in submodules {
             let agent = AgentRepo::inside(view.tree(), &path, view.tree());
             let head = agent.and_then(|agent| agent.head().ok()).map(|head| head.commit);
@@ -365,17 +365,17 @@ impl Repo {
     }
 
     /// Brings files into the index of a view, as they are now.
-    fn save_files(&self, view: &View<'_>, paths: Vec<PathBuf>, removals: Removals) -> Result<(), GitError> {
+    fn save_files(&self, view: &View<'_>, paths: &[PathBuf], removals: Removals) -> Result<(), GitError> {
         const ACTION: &str = "saving uncommitted work";
         let failed = |error| GitError::io(ACTION, view.tree(), error);
         let files = UntrustedFolder::open(view.tree()).map_err(failed)?;
-        let copy = StagedCopy::of(self, &files, paths.clone(), u64::MAX)?;
+        let copy = StagedCopy::of(self, &files, paths, u64::MAX)?;
         if let Some(path) = copy.unreadable.first() {
             let error = io::Error::from(io::ErrorKind::PermissionDenied);
             return Err(GitError::io(ACTION, &view.tree().join(path), error));
         }
         let paths = match removals {
-            Removals::Saved => &paths,
+            Removals::Saved => paths,
             Removals::Ignored => &copy.copied,
         };
         let command = view.command_at(ACTION, copy.folder()).args(["update-index", "--add", "--remove"]);

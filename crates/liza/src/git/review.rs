@@ -15,6 +15,7 @@ use super::repo::Repo;
 use super::rescue::{Rescue, RescueSource, SafeRevisions};
 use super::view::Files;
 use super::worktree::{TRASH, WorktreeState};
+use crate::sys::remove_tree::remove_tree;
 
 /// The prefix of these folders; no task ID starts with a dot.
 const PREFIX: &str = ".review-";
@@ -88,7 +89,7 @@ impl Repo {
         let trash = self.root().join(".worktrees").join(temporary_name(TRASH));
         fs::rename(&path, &trash).map_err(|error| GitError::io(&action, &path, error))?;
         self.forget_index(&format!("{PREFIX}{task}"));
-        fs::remove_dir_all(&trash).map_err(|error| GitError::io(&action, &trash, error))
+        remove_tree(&trash).map_err(|error| GitError::io(&action, &trash, error))
     }
 
     /// The tasks of which there is a checkout for a review.

@@ -41,18 +41,18 @@ impl StagedCopy {
     pub(crate) fn of(
         repo: &Repo,
         files: &UntrustedFolder,
-        paths: Vec<PathBuf>,
+        paths: &[PathBuf],
         limit: u64,
     ) -> Result<Self, GitError> {
         let folder = repo.common_dir().join(temporary_name(VIEW));
         let mut copy = Self { folder, copied: Vec::new(), unreadable: Vec::new() };
         for path in paths {
-            let place = copy.folder.join(&path);
+            let place = copy.folder.join(path);
             let done = place.parent().map_or(Ok(()), fs::create_dir_all).map_err(CopyError::Here);
-            match done.and_then(|()| copy_one(files, &path, &place, limit)) {
-                Ok(()) => copy.copied.push(path),
+            match done.and_then(|()| copy_one(files, path, &place, limit)) {
+                Ok(()) => copy.copied.push(path.clone()),
                 Err(CopyError::Gone) => {}
-                Err(CopyError::Unreadable) => copy.unreadable.push(path),
+                Err(CopyError::Unreadable) => copy.unreadable.push(path.clone()),
                 Err(CopyError::Here(error)) => return Err(GitError::io("saving files", &place, error)),
             }
         }
@@ -141,7 +141,7 @@ mod tests {
         fs::set_permissions(tree.join("run"), Permissions::from_mode(0o755)).unwrap();
         let listed = ["u/id", "link", "deep/text", "run", "gone", "deep"].map(PathBuf::from).to_vec();
         let files = UntrustedFolder::open(&tree).unwrap();
-        let copy = StagedCopy::of(&repo, &files, listed, 4).unwrap();
+        let copy = StagedCopy::of(&repo, &files, &listed, 4).unwrap();
         assert_eq!(copy.copied, ["link", "deep/text", "run"].map(PathBuf::from));
         assert_eq!(copy.unreadable, [] as [PathBuf; 0]);
         let at = |name: &str| copy.folder().join(name);
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(fs::read_to_string(at("deep/text")).unwrap(), "text");
         let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("run"), mode("deep/text")), (0o700, 0o600));
-        let short = StagedCopy::of(&repo, &files, vec!["deep/text".into()], 3).unwrap();
+        let short = StagedCopy::of(&repo, &files, &["deep/text".into()], 3).unwrap();
         assert_eq!(short.unreadable, [PathBuf::from("deep/text")]);
         let folder = copy.folder().to_owned();
         drop(copy);

@@ -22,6 +22,7 @@ use super::status::{FileChange, UntrackedFiles};
 use super::take::{TaskRefs, keep_ref};
 use super::view::Files;
 use super::worktree_list::{WorktreeEntry, WorktreeLock};
+use crate::sys::remove_tree::remove_tree;
 use crate::sys::untrusted::UntrustedFolder;
 
 /// The prefix of folders that are being deleted; no task ID starts with a dot.
@@ -489,7 +490,7 @@ impl Repo {
         self.forget_index(task.as_str());
         self.drop_task_refs(task, refs)?;
         if found.folder != FolderState::Absent {
-            fs::remove_dir_all(&trash).map_err(|error| GitError::io(&action, &trash, error))?;
+            remove_tree(&trash).map_err(|error| GitError::io(&action, &trash, error))?;
         }
         Ok(())
     }

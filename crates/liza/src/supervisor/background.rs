@@ -28,6 +28,9 @@ use super::session::HelperProcess;
 use super::session_result::EndedRun;
 use super::start_session::{self, integration_copy, job_for};
 
+/// How many tasks may fail to be claimed before the agent pauses.
+const FAILURES: u32 = 3;
+
 /// Something to do for an agent.
 #[derive(Debug, Clone)]
 pub(super) enum BackgroundJob {
@@ -160,11 +163,16 @@ impl JobRunner {
         tasks: &[TaskId],
         claim: impl Fn(&Engine<'_>, &TaskId) -> Result<(), EngineError>,
     ) -> Result<TaskId, SupervisorError> {
-        let mut lost = None;
+        let (mut lost, mut failures) = (None, 0);
         for task in tasks {
             match retry_locked(|| Ok(claim(&self.engine(), task)?)) {
                 Ok(()) => return Ok(task.clone()),
                 Err(error) if error.consequence() == Consequence::Recheck => lost = Some(error),
+                // What is wrong with one task must not keep the others waiting.
+                Err(error) if error.consequence() == Consequence::RetryLater && failures < FAILURES => {
+                    failures += 1;
+                    lost = Some(error);
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -3,8 +3,9 @@
 //! Must not outlive its supervisor: when the pipe from it closes, every process of the session is killed. Knows no
 //! blackboard and no git.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufRead, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::identity::Speakers;
 use crate::providers::rollout::RolloutReader;
 use crate::secrets::Masker;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
+use crate::sys::remove_tree::{fresh_folder, remove_tree};
 
 use super::helper_protocol::{HelperCommand, HelperReport, SessionConfinement, SessionOrder, send_report};
 use super::output_reader::{OutputRead, OutputReader};
@@ -67,7 +69,7 @@ pub fn serve() -> u8 {
     };
     let run = order.map_err(io::Error::other).and_then(|order| {
         let run = run(&order);
-        let _ = fs::remove_dir_all(&order.scratch);
+        let _ = remove_tree(&order.scratch);
         let masker = Masker::of_process_and(order.environment.clone());
         order.confinement.iter().for_each(|confinement| confinement.client.finish(&masker));
         run
@@ -198,15 +200,17 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
 
 /// Makes the folders of the session.
 fn create_folders(order: &SessionOrder) -> io::Result<()> {
-    // A helper that was killed may have left it behind.
-    let _ = fs::remove_dir_all(&order.scratch);
-    private::create_folder(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
+    // A session before may have left anything in its place.
+    fresh_folder(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
     let Some(confinement) = &order.confinement else { return Ok(()) };
     let client = &confinement.client;
     client.create().map_err(|error| failed("create", &client.path, &error))?;
     let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
-    fs::write(confinement.plan_file(), plan)?;
-    private::create_folder(&confinement.caches).map_err(|error| failed("create", &confinement.caches, &error))
+    private::create_new(&confinement.plan_file()).and_then(|mut file| file.write_all(&plan))?;
+    let caches = &confinement.caches;
+    private::create_folder(caches).map_err(|error| failed("create", caches, &error))?;
+    // A session before may have locked it. No session can put a link in its place.
+    fs::set_permissions(caches, Permissions::from_mode(0o700)).map_err(|error| failed("open", caches, &error))
 }
 
 /// What the session can reach in the network.

@@ -236,6 +236,10 @@ fn order(
     })?;
     let mut environment = line.environment;
     add_git_identity(repo, identity.agent, agent_commits(project), &mut environment);
+    if identity.agent.role() == Role::CodeReviewer {
+        // A review is of what was submitted, not of what something says to show instead.
+        environment.push(("GIT_NO_REPLACE_OBJECTS".to_owned(), "1".to_owned()));
+    }
     environment.push((AGENT_ID.to_owned(), identity.agent.to_string()));
     environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
     let scratch = scratch_folder(project, identity);

@@ -63,6 +63,20 @@ pub(super) fn adopt_orphans() -> bool {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
 }
 
+/// Gives the owner all rights on a file or folder that nobody may read; never on what a link leads to.
+pub(super) fn own_entry(parent: std::os::fd::BorrowedFd<'_>, name: &std::ffi::OsStr) -> std::io::Result<()> {
+    use rustix::fs::{Mode, OFlags, openat};
+    use std::os::fd::AsRawFd as _;
+    let entry = openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    // A descriptor without access cannot change modes itself, and for a link this name leads nowhere.
+    let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&entry)?.st_mode);
+    if !kind.is_dir() && !kind.is_file() {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    let path = format!("/proc/self/fd/{}", entry.as_raw_fd());
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+}
+
 /// Keeps other processes of the same user from reading this one's memory.
 pub(super) fn hide_memory() {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);

@@ -10,6 +10,7 @@ pub(crate) mod inherited;
 pub(crate) mod peer;
 pub(crate) mod process;
 mod program;
+pub(crate) mod remove_tree;
 pub(crate) mod tcp_peer;
 pub(crate) mod untrusted;
 

@@ -87,3 +87,13 @@ pub(super) fn has_socket(_pid: u32, _inode: u64) -> Option<bool> {
 
 /// Whether the system reports who is at the other end of a TCP connection.
 pub(super) const REPORTS_TCP_PEERS: bool = false;
+
+/// Gives the owner all rights on a file or folder that nobody may read.
+pub(super) fn own_entry(parent: std::os::fd::BorrowedFd<'_>, name: &OsStr) -> std::io::Result<()> {
+    use rustix::fs::{AtFlags, FileType, Mode, chmodat, statat};
+    let kind = FileType::from_raw_mode(statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
+    if !kind.is_dir() && !kind.is_file() {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    Ok(chmodat(parent, name, Mode::RWXU, AtFlags::empty())?)
+}

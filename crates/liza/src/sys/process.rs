@@ -72,6 +72,20 @@ pub(crate) fn command_lines() -> Vec<(u32, Vec<std::ffi::OsString>)> {
     system::command_lines()
 }
 
+/// Limits how much memory a process can use from now on.
+pub(crate) fn limit_memory(child: &Child, bytes: u64) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
+        let maximum = getrlimit(Resource::Data).maximum;
+        let current = Some(maximum.map_or(bytes, |maximum| maximum.min(bytes)));
+        // A process that has ended already needs no limit.
+        let _ = prlimit(pid(child.id()), Resource::Data, Rlimit { current, maximum });
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (child, bytes);
+}
+
 /// Whether a process with this ID exists, whichever user owns it.
 pub(crate) fn is_alive(id: u32) -> bool {
     pid(id).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))

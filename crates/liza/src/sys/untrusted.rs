@@ -6,17 +6,29 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, readlinkat, renameat, unlinkat,
 };
+use rustix::io::Errno;
+
+use super::system;
 
 /// An open folder.
 #[derive(Debug)]
-pub(crate) struct UntrustedFolder(OwnedFd);
+pub(crate) struct UntrustedFolder(OwnedFd, Whose);
+
+/// Whose folder it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// An agent can take away our rights on what it made; we are the owner and take them back.
+    Agents,
+    /// Rights are left as they are.
+    Yours,
+}
 
 /// What a name in a folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +46,16 @@ impl UntrustedFolder {
     ///
     /// When it is no folder, or a link.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self(openat(CWD, path, folder_flags(), Mode::empty())?))
+        Ok(Self(Whose::Agents.open(CWD, path.as_os_str(), folder_flags())?, Whose::Agents))
+    }
+
+    /// The same for a folder of the person, in which an agent may have put something by a merge.
+    ///
+    /// # Errors
+    ///
+    /// When it is no folder, or a link.
+    pub(crate) fn open_yours(path: &Path) -> io::Result<Self> {
+        Ok(Self(Whose::Yours.open(CWD, path.as_os_str(), folder_flags())?, Whose::Yours))
     }
 
     /// A folder below this one.
@@ -43,10 +64,10 @@ impl UntrustedFolder {
     ///
     /// When a part of the path is no folder, or a link, or leads out of this one.
     pub(crate) fn folder(&self, path: &Path) -> io::Result<Self> {
-        let mut folder = Self(self.0.try_clone()?);
+        let mut folder = Self(self.0.try_clone()?, self.1);
         for part in path.components() {
             let Component::Normal(name) = part else { return Err(io::ErrorKind::InvalidInput.into()) };
-            folder = Self(openat(&folder.0, name, folder_flags(), Mode::empty())?);
+            folder = Self(self.1.open(folder.0.as_fd(), name, folder_flags())?, self.1);
         }
         Ok(folder)
     }
@@ -57,7 +78,7 @@ impl UntrustedFolder {
     ///
     /// As [`UntrustedFolder::folder`].
     pub(crate) fn make_folder(&self, path: &Path) -> io::Result<Self> {
-        let mut folder = Self(self.0.try_clone()?);
+        let mut folder = Self(self.0.try_clone()?, self.1);
         for part in path.components() {
             let Component::Normal(name) = part else { return Err(io::ErrorKind::InvalidInput.into()) };
             folder = match folder.folder(Path::new(name)) {
@@ -80,7 +101,7 @@ impl UntrustedFolder {
     pub(crate) fn file(&self, path: &Path) -> io::Result<File> {
         let (folder, name) = self.parent_of(path)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(&folder.0, name, flags, Mode::empty())?;
+        let file = self.1.open(folder.0.as_fd(), name, flags)?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode).is_file() {
             Ok(File::from(file))
         } else {
@@ -171,6 +192,19 @@ impl UntrustedFolder {
     }
 }
 
+impl Whose {
+    /// Opens a file or folder.
+    fn open(self, parent: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
+        match openat(parent, name, flags, Mode::empty()) {
+            Err(Errno::ACCESS) if self == Whose::Agents => {
+                system::own_entry(parent, name)?;
+                Ok(openat(parent, name, flags, Mode::empty())?)
+            }
+            opened => Ok(opened?),
+        }
+    }
+}
+
 fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
@@ -203,6 +237,19 @@ mod tests {
         }
         assert!(UntrustedFolder::open(&inside.join("up")).is_err());
         assert!(folder.read(Path::new("deep/file"), 3).is_err(), "too large");
+    }
+
+    /// Covers: IS-16
+    #[test]
+    fn rights_that_an_agent_took_away_are_taken_back() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (home, _) = open();
+        let inside = home.path().join("inside");
+        for name in ["deep/file", "deep", ""] {
+            fs::set_permissions(inside.join(name), fs::Permissions::from_mode(0o000)).unwrap();
+        }
+        let folder = UntrustedFolder::open(&inside).unwrap();
+        assert_eq!(folder.read(Path::new("deep/file"), 10).unwrap(), b"text");
     }
 
     /// Covers: IS-08

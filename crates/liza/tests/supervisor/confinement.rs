@@ -187,6 +187,70 @@ print syscall($prctl, 36, 1, 0, 0, 0) == 0 ? "WHO adopts\n" : "WHO must not adop
     }
 }
 
+/// Covers: IS-15
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_is_written_through_what_an_earlier_session_left() {
+    let plant = r#"folder=$(dirname "$XDG_CONFIG_HOME")
+cat "$XDG_CONFIG_HOME/left" "$TMPDIR/left" 2> /dev/null && echo "SAW IT"
+rm -f "$folder/plan.json" && ln -s "$ROOT/yours" "$folder/plan.json" && echo planted
+echo x > "$XDG_CONFIG_HOME/left"; echo x > "$TMPDIR/left"
+mkdir -p "$folder/deep" && (cd "$folder/deep" && for _ in $(seq 600); do mkdir d && cd d; done)
+chmod 555 "$folder" "$XDG_CONFIG_HOME" "$TMPDIR""#;
+    let bench = Bench::new("sandbox: auto", &[("c", plant)]);
+    bench.project.add_task("t1");
+    bench.project.write("yours", "the person's");
+    for _ in 0..2 {
+        let liza = env!("CARGO_BIN_EXE_liza");
+        let mut shell = bench.project.command("sh");
+        // Root has all rights, but cannot open more than this either.
+        shell.args([
+            "-c",
+            "ulimit -n 400; exec \"$@\"",
+            "sh",
+            liza,
+            "agent",
+            "coder",
+            "--cli",
+            "c",
+            "--once",
+        ]);
+        bench.project.run(shell.env("LIZA", liza).env("ROOT", &bench.project.root));
+    }
+    let log = bench.outputs();
+    assert_eq!(log.matches("planted").count(), 2, "{log}");
+    assert!(!log.contains("SAW IT"), "{log}");
+    assert_eq!(fs::read_to_string(bench.project.root.join("yours")).unwrap(), "the person's");
+}
+
+/// Covers: IS-13
+#[test]
+#[cfg(target_os = "linux")]
+fn neither_set_up_nor_tests_decide_what_a_reviewers_git_does_and_shows() {
+    let coder = format!("printf bad > code; git add code\n{CODER}");
+    let lie = r#"good=$(printf good | git hash-object -w --stdin)
+git update-ref "refs/replace/$(git rev-parse HEAD:code)" "$good"; git config core.fsmonitor ./evil; chmod 555 .git"#;
+    let look = r#"git config core.fsmonitor && echo PLANTED
+[ "$(git cat-file blob HEAD:code)" = bad ] && env -u GIT_NO_REPLACE_OBJECTS git cat-file blob HEAD:code | grep -q bad && echo TRUTH"#;
+    let reviewer = format!(
+        r#"{look}
+"$LIZA" check -- sh -c '{lie}'
+{look}
+"$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] code:1 - it is bad""#
+    );
+    let setup = format!("[ ! -f code ] || {{ {} ; }}", lie.replace('\n', "; "));
+    let bench = Bench::new("sandbox: auto", &[("c", &coder), ("r", &reviewer)]);
+    bench.project.set_config("setup", &serde_json::json!(setup).to_string());
+    bench.project.add_task("t1");
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
+    let mut review = bench.agent(&["code-reviewer", "--cli", "r", "--once"]);
+    assert_eq!(review.wait(), 0, "{}\n{}", review.output(), bench.outputs());
+    let log = bench.outputs();
+    assert_eq!(log.matches("TRUTH").count(), 2, "{log}");
+    assert!(!log.contains("PLANTED") && log.contains("config; restored"), "{log}");
+    assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
+}
+
 /// Covers: IS-13, IS-15
 #[test]
 fn a_session_submits_no_settings_that_the_reviewers_program_would_start_with() {

@@ -272,6 +272,11 @@ printf '#!/bin/sh\n"$HOME/evil" hook\nexit 0\n' > ".git/hooks/$hook"; chmod +x "
     }),
     attempt("change the mode of a file of yours", NO_ONE, r#"chmod 600 "$HOME/yours""#),
     attempt(
+        "make you wait for a file of yours, by a lease",
+        "seccomp",
+        r#"perl -e 'open(F, "<", "$ENV{HOME}/yours") or exit 1; fcntl(F, 1024, 0) or exit 1'"#,
+    ),
+    attempt(
         "reach a service that it started itself",
         NO_ONE,
         r#"printf 'protocol=https\nhost=own\nusername=u\npassword=p\n\n' | git credential-cache --socket="$TMPDIR/s/socket" store &&

@@ -63,6 +63,7 @@ const TERMINAL_MASK: u32 =
     (libc::O_ACCMODE | libc::O_NOCTTY | libc::O_DIRECTORY | libc::O_CREAT).cast_unsigned();
 /// Makes orphans the children of the caller.
 const PR_SET_CHILD_SUBREAPER: u32 = 36;
+const F_SETLEASE: u32 = 1024;
 const PRIO_PROCESS: u32 = 0;
 const IOPRIO_WHO_PROCESS: u32 = 1;
 const AF_VSOCK: u32 = 40;
@@ -95,6 +96,8 @@ pub(super) fn rules(only_tcp: bool) -> Vec<CallRule> {
         (libc::SYS_ioprio_set, When::IsNot(0, IOPRIO_WHO_PROCESS)),
         (libc::SYS_unshare, When::HasBits(0, NEW_NAMESPACE)),
         (libc::SYS_clone, When::HasBits(0, NEW_NAMESPACE)),
+        // Who has a lease on a file makes others wait that write it.
+        (libc::SYS_fcntl, When::Is(1, F_SETLEASE)),
         (libc::SYS_ioctl, When::Is(1, TIOCSTI)),
         (libc::SYS_ioctl, When::Is(1, TIOCLINUX)),
         (libc::SYS_socket, When::Is(0, AF_VSOCK)),
