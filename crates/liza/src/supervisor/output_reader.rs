@@ -4,7 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use liza_core::model::ClientFault;
@@ -14,6 +14,7 @@ use crate::providers::rollout::RolloutReader;
 use crate::providers::stream::{ClientOutcome, EventStream};
 use crate::providers::usage::SessionUsage;
 use crate::secrets::{MaskStream, Masker};
+use crate::sys::untrusted::UntrustedFolder;
 
 use super::helper_protocol::{HelperReport, send_report};
 
@@ -173,9 +174,30 @@ impl OutputReader {
 
 /// The program's last event as one line.
 fn read_result(path: &PathBuf) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    File::open(path).ok()?.take(RESULT_MAX).read_to_end(&mut text).ok()?;
+    // The session can put a link there, to a file that it cannot read itself.
+    let name = Path::new(path.file_name()?);
+    let text = UntrustedFolder::open(path.parent()?).ok()?.read(name, RESULT_MAX).ok()?;
     let _ = fs::remove_file(path);
     let value: serde_json::Value = serde_json::from_slice(&text).ok()?;
     serde_json::to_vec(&value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-14
+    #[test]
+    fn the_result_of_a_program_is_read_from_its_own_file_only() {
+        let home = tempfile::tempdir().unwrap();
+        let (secret, result) = (home.path().join("secret.json"), home.path().join("scratch/export.json"));
+        fs::create_dir(home.path().join("scratch")).unwrap();
+        fs::write(&secret, r#"{"token": 1}"#).unwrap();
+        std::os::unix::fs::symlink(&secret, &result).unwrap();
+        assert_eq!(read_result(&result), None);
+        fs::remove_file(&result).unwrap();
+        fs::write(&result, "{\"last\":\n1}").unwrap();
+        assert_eq!(read_result(&result).unwrap(), br#"{"last":1}"#);
+        assert!(!result.exists() && secret.exists());
+    }
 }
