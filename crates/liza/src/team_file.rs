@@ -7,12 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Config, Fields, NEVER_SHARED, TEAM_FILE, out_of_range};
-use liza_core::rules::misspelled::unknown_settings;
+use liza_core::rules::misspelled::{unknown_part_of_roles, unknown_settings};
 use liza_store::yaml::YamlError;
 use liza_store::{durable, private, yaml};
 
 use crate::git::GitError;
 use crate::project::Project;
+use crate::providers::check_sections;
 
 /// The largest file that is read.
 const LARGEST: u64 = 1 << 20;
@@ -87,7 +88,11 @@ fn parse(text: &str) -> Result<Fields, String> {
     if let Some(wrong) = out_of_range(&values) {
         return Err(wrong.to_string());
     }
-    yaml::read::<Config>(text).map_err(with_place)?;
+    let config = yaml::read::<Option<Config>>(text).map_err(with_place)?.unwrap_or_default();
+    if let Some(wrong) = unknown_part_of_roles(&config.roles) {
+        return Err(wrong);
+    }
+    check_sections(&config).map_err(|error| error.to_string())?;
     Ok(values)
 }
 
@@ -148,5 +153,14 @@ mod tests {
         assert!(refused("max_crashes: 0").contains("allowed: 1 to"));
         assert!(refused("max_crashes: [1]").contains("line 1"), "{}", refused("max_crashes: [1]"));
         assert!(refused("- a").contains("line 1"), "{}", refused("- a"));
+        assert!(refused("roles: {coder: {coun: 3}}").starts_with("roles.coder.coun is not a setting"));
+        assert!(refused("roles: {codr: claude}").starts_with("codr is not a role"));
+        assert!(refused("roles: {coder: {count: many}}").contains("roles.coder: count must be a number"));
+        assert!(refused("providers: {mine: {argv: [x]}}").contains("providers.mine: unknown key argv"));
+        assert!(
+            refused("budget: {day: {token: 5}}").contains("token"),
+            "{}",
+            refused("budget: {day: {token: 5}}")
+        );
     }
 }

@@ -7,6 +7,7 @@ use crate::model::{
     Timestamp,
 };
 use crate::rules::clients::waits_for_human;
+use crate::rules::triggers::is_settled;
 
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::check_acts_for;
@@ -110,13 +111,13 @@ impl Rule for Register {
     }
 }
 
-/// A new planner is given everything that is unresolved, and may try again where the last one stopped.
+/// A new planner is given everything that is unresolved, but no answer that the last one has used, and may try again where the last one stopped.
 fn begin_planning(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let Some(sprint) = tx.board.sprint.ready() else { return Ok(()) };
-    if sprint.planner_exits.count > 0 || !sprint.seen_triggers.is_empty() {
+    if sprint.planner_exits.count > 0 || !sprint.seen_triggers.iter().all(|key| is_settled(key)) {
         let sprint = tx.sprint()?;
         sprint.planner_exits.count = 0;
-        sprint.seen_triggers.clear();
+        sprint.seen_triggers.retain(|key| is_settled(key));
     }
     Ok(())
 }

@@ -73,6 +73,16 @@ pub fn unknown_role_part(setting: &str) -> Option<String> {
     (!is_known).then(|| format!("{setting} is not a setting; a role has {}", ROLE_KEYS.join(", ")))
 }
 
+/// What is wrong with the names in a whole section `roles`; none if all are known.
+pub fn unknown_part_of_roles(roles: &Fields) -> Option<String> {
+    let parts = |role: &str, entry: &Value| {
+        let keys = map(Some(entry)).into_iter().flat_map(Fields::keys);
+        let parts: Vec<String> = keys.map(|key| format!("roles.{role}.{key}")).collect();
+        std::iter::once(format!("roles.{role}")).chain(parts).find_map(|part| unknown_role_part(&part))
+    };
+    roles.iter().find_map(|(role, entry)| parts(role, entry))
+}
+
 fn role_names() -> Vec<String> {
     Role::ALL.into_iter().flat_map(|role| [role.to_string(), role.id_prefix().to_owned()]).collect()
 }

@@ -49,6 +49,11 @@ impl TriggerKind {
     pub fn needs_decision(self) -> bool {
         matches!(self, TriggerKind::InitialPlanning | TriggerKind::SprintCompleted)
     }
+
+    /// Whether it is news, settled once a planner has used it; the others remain until the matter is resolved.
+    fn is_news(self) -> bool {
+        matches!(self, TriggerKind::HumanDecision | TriggerKind::QuestionAnswered)
+    }
 }
 
 /// One reason to wake the planner.
@@ -253,6 +258,12 @@ fn concerns(change: &SpecChange, id: &TaskId, spec: Option<&str>) -> bool {
     };
     spec.is_some_and(|spec| file(spec) == file(&change.spec))
         || change.triggered_by.as_deref().is_some_and(words)
+}
+
+/// Whether a key in `sprint.seen_triggers` is that of news, which a new planner is not given again.
+pub(crate) fn is_settled(key: &str) -> bool {
+    let mut news = TriggerKind::ALL.iter().filter(|kind| kind.is_news());
+    news.any(|kind| key.strip_prefix(&kind.to_string()).is_some_and(|rest| rest.starts_with(':')))
 }
 
 /// Those that the planner has not yet been woken for.

@@ -57,6 +57,8 @@ pub enum NeedKind {
     Anomaly,
     /// The vision document is not written.
     Vision,
+    /// No goal is stated.
+    Goal,
 }
 
 impl NeedKind {
@@ -68,7 +70,8 @@ impl NeedKind {
             | NeedKind::BrokenRecord
             | NeedKind::Discovery
             | NeedKind::Anomaly
-            | NeedKind::Vision => None,
+            | NeedKind::Vision
+            | NeedKind::Goal => None,
         }
     }
 }
@@ -82,6 +85,7 @@ impl fmt::Display for NeedKind {
             NeedKind::Discovery => f.pad("DISCOVERY"),
             NeedKind::Anomaly => f.pad("ANOMALY"),
             NeedKind::Vision => f.pad("VISION"),
+            NeedKind::Goal => f.pad("GOAL"),
         }
     }
 }
@@ -114,6 +118,7 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     needs.extend(invalid(alarms));
     needs.extend(broken_records(state));
     needs.extend(Answers::new(state, seen, rest.collect(), now).needs(state));
+    needs.extend(goal(state));
     needs.extend(vision(state, seen));
     needs.extend(discoveries);
     needs.extend(unresolved_anomalies(state).into_iter().map(anomaly));
@@ -246,6 +251,14 @@ fn asked(state: &State, task: Option<&TaskId>) -> Vec<String> {
     let body = task.and_then(|task| state.board.body(task).ok());
     let status = body.and_then(|body| body.status().ok());
     if let Some(TaskStatus::Blocked { block, .. }) = status { block.questions.clone() } else { Vec::new() }
+}
+
+/// The goal, if it is not stated: the planner waits for it.
+fn goal(state: &State) -> Option<NeedsYou> {
+    let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
+    let (text, command) = ("no goal is stated".to_owned(), "liza goal new \"...\"");
+    let missing = goal.description.trim().is_empty();
+    missing.then(|| NeedsYou::new(NeedKind::Goal, AlarmLevel::Warning, text, command))
 }
 
 /// The vision document, if it says nothing. Tasks can do without one; a template that was never filled in misleads reviewers

@@ -262,9 +262,8 @@ fn length(seconds: i64) -> Seconds {
 pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
     let Some(goal) = &view.goal else { return Vec::new() };
     match goal.status {
-        _ if goal.description.trim().is_empty() => {
-            return vec![("There is no goal yet. State it:".to_owned(), "liza goal new \"…\"")];
-        }
+        // What needs the human says it.
+        GoalStatus::InProgress if goal.description.trim().is_empty() => return Vec::new(),
         GoalStatus::InProgress if view.stopped.is_empty() => {}
         GoalStatus::InProgress => return Vec::new(),
         GoalStatus::Completed => return take_result(view),

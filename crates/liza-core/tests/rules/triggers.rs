@@ -1,9 +1,9 @@
 //! What wakes the planner, once per change.
 
-use liza_core::model::{Actor, GoalStatus, Severity, Status, Urgency};
+use liza_core::model::{Actor, AnomalyType, Fields, GoalStatus, Severity, Status, Urgency, Value};
 use liza_core::protocol::{
-    AddTask, Command, CompleteSprint, ConvertDiscovery, Discover, Finalize, MarkTriggersSeen, NewSprint,
-    NewTask, WriteNote,
+    AddTask, Command, CompleteSprint, ConvertDiscovery, Deregister, Discover, Finalize, LogAnomaly,
+    MarkTriggersSeen, NewSprint, NewTask, WriteNote,
 };
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers, unseen};
 
@@ -225,4 +225,21 @@ fn a_task_that_the_human_adds_in_one_line_wakes_the_planner_once() {
     assert_eq!(new_kinds(&world), [TriggerKind::NewDraft]);
     mark_seen(&mut world);
     assert!(new_kinds(&world).is_empty());
+}
+
+/// Covers: AC-03, AG-11
+#[test]
+fn a_new_planner_is_not_woken_for_an_answer_that_the_last_one_has_used() {
+    let mut world = World::new();
+    let details = Fields::from_iter([("question".to_owned(), Value::Text("Which database?".to_owned()))]);
+    let question = LogAnomaly { kind: AnomalyType::SpecGap, task: None, details };
+    world.must(world.agent(planner()), Command::from(question));
+    world.pass(5);
+    world.must(Actor::Human, Command::from(WriteNote { message: "SQLite".into(), to: None }));
+    world.must(Actor::Human, block("t"));
+    assert_eq!(new_kinds(&world), [TriggerKind::QuestionAnswered, TriggerKind::BlockedTasks]);
+    mark_seen(&mut world);
+    world.must(Actor::Human, Command::from(Deregister::any(planner())));
+    world.register(planner());
+    assert_eq!(new_kinds(&world), [TriggerKind::BlockedTasks], "only what is unresolved");
 }

@@ -7,6 +7,7 @@ use liza_core::model::{
 use liza_core::watch::alarms::{AlarmKind, AlarmLevel, Observations, VisionGap};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{Liveness, Progress, TaskPhase, View, view};
+use liza_core::watch::words::next_steps;
 
 use crate::fixture::*;
 
@@ -203,4 +204,17 @@ fn the_progress_counts_merged_tasks_and_what_was_dropped_apart() {
     let progress = Progress::of(&state.board, state.board.sprint.ready().unwrap());
     assert_eq!((progress.merged, progress.to_merge()), (1, 3), "the replacement is to be merged too");
     assert_eq!((progress.replaced, progress.abandoned, progress.dropped), (1, 1, 2));
+}
+
+/// Covers: UI-03
+#[test]
+fn a_team_without_a_goal_needs_the_human_to_state_it() {
+    let mut state = state_with(Status::Unclaimed);
+    assert!(of_kind(&shown(&state), NeedKind::Goal).is_empty());
+    let Loaded::Ready(goal) = &mut state.board.goal else { panic!() };
+    goal.description = " ".to_owned();
+    let shown = shown(&state);
+    let [need] = of_kind(&shown, NeedKind::Goal).try_into().unwrap();
+    assert_eq!((need.text.as_str(), need.command.as_str()), ("no goal is stated", "liza goal new \"...\""));
+    assert_eq!(next_steps(&shown), [], "it is listed once");
 }

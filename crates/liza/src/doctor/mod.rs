@@ -4,6 +4,7 @@
 
 mod confinement;
 mod result;
+mod start;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -65,6 +66,8 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(project.into_iter().flat_map(database));
             checks.extend(project.map(log));
             checks.extend(project.and_then(misspelled));
+            checks.extend(project.and_then(|project| start::team_file(project, home().as_deref())));
+            checks.extend(start::goal(&state));
             checks.extend(project.map(|project| specifications(project, &state)));
             checks.extend(repo.as_ref().and_then(|repo| integration_test(repo, &state)));
             let folder = project.map_or(folder, Project::folder);
@@ -421,11 +424,11 @@ fn clients(places: &LoginPlaces<'_>, used: &[String]) -> Vec<Check> {
         let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
         let (name, rights) = (client.name, client.rights);
         match client.login {
-            Some(place) => good(name, format!("{version}; login: {place}; {rights}")),
-            None if used.iter().any(|used| used == name) => {
-                warning(name, format!("{version}; no login found; {rights}"), client.login_command)
+            Ok(place) => good(name, format!("{version}; login: {place}; {rights}")),
+            Err(login) if used.iter().any(|used| used == name) => {
+                warning(name, format!("{version}; no login found; {rights}"), login)
             }
-            None => good(name, format!("{version}; no login found ({}); {rights}", client.login_command)),
+            Err(login) => good(name, format!("{version}; no login found ({login}); {rights}")),
         }
     };
     installed_clients(places).into_iter().map(check).collect()

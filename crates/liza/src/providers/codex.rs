@@ -34,11 +34,43 @@ pub(super) fn template() -> CommandTemplate {
         login_signs: vec![
             LoginSign::File(ClientFile::new("CODEX_HOME", ".codex", "auth.json")),
             LoginSign::Variable("CODEX_API_KEY"),
-            LoginSign::Setting(ClientFile::new("CODEX_HOME", ".codex", "config.toml"), "model_provider"),
+            LoginSign::CodexProvider(ClientFile::new("CODEX_HOME", ".codex", "config.toml")),
         ],
         rights: "runs any command and edits files; its own sandbox is on only where Liza does not confine it",
         ..CommandTemplate::new("codex", Some("codex"), "npm install -g @openai/codex")
     }
+}
+
+/// The variable that the key of the chosen provider comes from, by the text of `config.toml`:
+///
+/// ```toml
+/// model_provider = "mine"
+/// [model_providers.mine]
+/// env_key = "MY_KEY"
+/// ```
+pub(super) fn key_variable(settings: &str) -> Option<String> {
+    let (mut chosen, mut variables, mut table) = (None, Vec::new(), String::new());
+    for line in settings.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            table = header.split(']').next().unwrap_or_default().replace(['"', '\'', ' '], "");
+        } else if let Some((key, value)) = line.split_once('=') {
+            let value = quoted(value);
+            match key.trim() {
+                "model_provider" if table.is_empty() => chosen = value,
+                "env_key" => variables.extend(value.map(|value| (table.clone(), value))),
+                _ => {}
+            }
+        }
+    }
+    let table = format!("model_providers.{}", chosen?);
+    variables.into_iter().find(|(found, _)| *found == table).map(|(_, name)| name)
+}
+
+/// The text between the quotation marks that a value begins with.
+fn quoted(value: &str) -> Option<String> {
+    let value = value.trim();
+    let mark = value.chars().next().filter(|mark| ['"', '\''].contains(mark))?;
+    value.get(1..)?.split(mark).next().map(str::to_owned)
 }
 
 /// Reads the events of Codex.

@@ -90,6 +90,24 @@ pub(crate) fn agent_count(config: &Config, role: Role) -> Result<Option<u32>, Pr
     number.map(Some).ok_or_else(|| wrong(&place, "count must be a number of agents"))
 }
 
+/// Checks what the config says about providers and roles, used or not. Whether a program that it names is known is not
+/// checked: another place may define it.
+///
+/// # Errors
+///
+/// The first thing that is wrong.
+pub(crate) fn check_sections(config: &Config) -> Result<(), ProviderError> {
+    for (name, value) in &config.providers {
+        template_from(name, value)?;
+    }
+    for role in Role::ALL {
+        providers_and_model(config, role)?;
+        agent_count(config, role)?;
+        role_network(config, role)?;
+    }
+    Ok(())
+}
+
 /// What the sessions of a role can reach in the network.
 ///
 /// # Errors

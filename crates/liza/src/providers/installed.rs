@@ -16,6 +16,7 @@ use crate::sys::find_program;
 use crate::sys::process::wait_until;
 
 use super::builtin::BuiltIn;
+use super::codex::key_variable;
 use super::template::{ClientFile, CommandTemplate, LoginSign};
 
 /// How long a program may take to say its version; some need seconds to start.
@@ -30,10 +31,8 @@ pub(crate) struct InstalledClient {
     pub(crate) name: &'static str,
     /// Its version, if it says one.
     pub(crate) version: Option<String>,
-    /// Where its login was found.
-    pub(crate) login: Option<String>,
-    /// The command that logs in.
-    pub(crate) login_command: String,
+    /// Where its login was found; else how to log in.
+    pub(crate) login: Result<String, String>,
     /// What its sessions may do.
     pub(crate) rights: &'static str,
 }
@@ -58,8 +57,7 @@ pub(crate) fn installed_clients(places: &LoginPlaces<'_>) -> Vec<InstalledClient
     let client = |(name, template, version): (_, CommandTemplate, thread::JoinHandle<_>)| InstalledClient {
         name,
         version: version.join().ok().flatten(),
-        login: places.login(&template.login_signs),
-        login_command: template.login,
+        login: places.login(&template),
         rights: template.rights,
     };
     found.into_iter().map(client).collect()
@@ -73,7 +71,7 @@ pub(crate) fn default_provider(places: &LoginPlaces<'_>) -> Option<&'static str>
     };
     let templates = BuiltIn::VARIANTS.iter().map(|one| (one.name(), one.template()));
     let installed: Vec<_> = templates.filter(|(_, template)| is_installed(template)).collect();
-    let with_login = installed.iter().find(|(_, template)| places.login(&template.login_signs).is_some());
+    let with_login = installed.iter().find(|(_, template)| places.login(template).is_ok());
     with_login.or(installed.first()).map(|(name, _)| *name)
 }
 
@@ -81,10 +79,8 @@ pub(crate) fn default_provider(places: &LoginPlaces<'_>) -> Option<&'static str>
 pub(crate) fn missing_logins(places: &LoginPlaces<'_>, names: &[String]) -> Vec<(&'static str, String)> {
     let named = BuiltIn::VARIANTS.iter().filter(|one| names.iter().any(|name| name == one.name()));
     let templates = named.map(|one| (one.name(), one.template()));
-    let missing = templates.filter(|(_, template)| {
-        !template.login_signs.is_empty() && places.login(&template.login_signs).is_none()
-    });
-    missing.map(|(name, template)| (name, template.login)).collect()
+    let checked = templates.filter(|(_, template)| !template.login_signs.is_empty());
+    checked.filter_map(|(name, template)| Some((name, places.login(&template).err()?))).collect()
 }
 
 /// What sessions of a provider may do; `None` if it is not a built-in one.
@@ -93,30 +89,58 @@ pub(crate) fn rights_of(name: &str) -> Option<&'static str> {
 }
 
 impl LoginPlaces<'_> {
-    /// The first sign of a login that is found.
-    fn login(&self, signs: &[LoginSign]) -> Option<String> {
-        signs.iter().find_map(|sign| match sign {
-            LoginSign::Variable(name) => {
-                (self.variable)(name).filter(|value| !value.is_empty()).map(|_| (*name).to_owned())
-            }
+    /// Where the login of a program was found; else how to log in.
+    fn login(&self, template: &CommandTemplate) -> Result<String, String> {
+        // Without its key the chosen provider refuses every session, also if there is another login.
+        if let Some(problem) = template.login_signs.iter().find_map(|sign| self.missing_key(sign)) {
+            return Err(problem);
+        }
+        template.login_signs.iter().find_map(|sign| self.found(sign)).ok_or_else(|| template.login.clone())
+    }
+
+    /// Where this sign of a login is found.
+    fn found(&self, sign: &LoginSign) -> Option<String> {
+        match sign {
+            LoginSign::Variable(name) => self.is_set(name).then(|| (*name).to_owned()),
             LoginSign::File(file) => {
                 self.path(file).filter(|path| path.is_file()).map(|path| path.display().to_string())
             }
-            LoginSign::Setting(file, text) => {
-                let path = self.path(file)?;
-                let mut content = Vec::new();
-                fs::File::open(&path).ok()?.take(SETTINGS_MAX).read_to_end(&mut content).ok()?;
-                let content = String::from_utf8_lossy(&content);
-                let is_set = content.lines().any(|line| line.trim_start().starts_with(text));
-                is_set.then(|| path.display().to_string())
-            }
-        })
+            LoginSign::Setting(file, text) => self.setting(file, text),
+            LoginSign::CodexProvider(file) => self.setting(file, "model_provider"),
+        }
+    }
+
+    /// The variable with the key of the chosen provider, if it is not set, as what to do.
+    fn missing_key(&self, sign: &LoginSign) -> Option<String> {
+        let LoginSign::CodexProvider(file) = sign else { return None };
+        let path = self.path(file)?;
+        let variable = key_variable(&content(&path)?)?;
+        let missing = !self.is_set(&variable);
+        missing.then(|| format!("set {variable}, the env_key of the provider in {}", path.display()))
+    }
+
+    fn is_set(&self, variable: &str) -> bool {
+        (self.variable)(variable).is_some_and(|value| !value.is_empty())
+    }
+
+    /// The file, if one of its lines begins with this text.
+    fn setting(&self, file: &ClientFile, text: &str) -> Option<String> {
+        let path = self.path(file)?;
+        let is_set = content(&path)?.lines().any(|line| line.trim_start().starts_with(text));
+        is_set.then(|| path.display().to_string())
     }
 
     fn path(&self, file: &ClientFile) -> Option<PathBuf> {
         let own = file.variable.and_then(|name| (self.variable)(name)).map(PathBuf::from);
         Some(own.or_else(|| Some(self.home?.join(file.folder)))?.join(file.name))
     }
+}
+
+/// The beginning of a settings file.
+fn content(path: &Path) -> Option<String> {
+    let mut content = Vec::new();
+    fs::File::open(path).ok()?.take(SETTINGS_MAX).read_to_end(&mut content).ok()?;
+    Some(String::from_utf8_lossy(&content).into_owned())
 }
 
 /// What a program says its version is.
@@ -187,7 +211,7 @@ mod tests {
                 variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
             };
             let places = LoginPlaces { home: Some(home.path()), variable: &variable };
-            places.login(&name.parse::<BuiltIn>().unwrap().template().login_signs)
+            places.login(&name.parse::<BuiltIn>().unwrap().template()).ok()
         };
         for name in ["claude", "codex", "gemini", "vibe", "opencode", "goose"] {
             assert_eq!(login(name, &[]), None, "{name}");

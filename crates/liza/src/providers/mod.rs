@@ -33,7 +33,7 @@ use crate::sys::find_program;
 use builtin::BuiltIn;
 pub(crate) use checkout_settings::is_client_setting;
 use config::ChosenTemplate;
-pub(crate) use config::{agent_count, role_network};
+pub(crate) use config::{agent_count, check_sections, role_network};
 pub use error::ProviderError;
 use event::EventFormat;
 pub(crate) use installed::{

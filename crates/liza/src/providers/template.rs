@@ -33,6 +33,8 @@ pub(crate) enum LoginSign {
     File(ClientFile),
     /// A line of this file begins with this text.
     Setting(ClientFile, &'static str),
+    /// This file of Codex chooses a provider, and the variable that it names for its key is set.
+    CodexProvider(ClientFile),
 }
 
 /// A file of an agent program.

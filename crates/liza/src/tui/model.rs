@@ -184,6 +184,12 @@ impl Model {
         if is_open && self.mode == ScreenMode::Team { Vec::new() } else { next_steps(view) }
     }
 
+    /// Whether there is nothing to plan from.
+    pub(super) fn lacks_goal(&self) -> bool {
+        let goal = self.view.as_ref().and_then(|view| view.goal.as_ref());
+        goal.is_some_and(|goal| goal.description.trim().is_empty())
+    }
+
     /// The decisions that wait for the human.
     pub(super) fn needs(&self) -> &[NeedsYou] {
         self.view.as_ref().map(|view| view.needs_you.as_slice()).unwrap_or_default()

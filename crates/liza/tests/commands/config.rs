@@ -1,5 +1,7 @@
 //! `liza config` and the shared file `liza.yaml`.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use crate::support::TestProject;
 
 fn value(project: &TestProject, key: &str) -> (String, String) {
@@ -29,7 +31,8 @@ fn a_shared_file_applies_after_it_was_accepted_and_the_blackboard_overrides_it()
     assert!(run.ok().contains("max_crashes") && run.stdout.contains("(default)"), "{run:#?}");
     assert!(run.stderr.contains("not accepted this version of liza.yaml"), "{run:#?}");
     let text = project.liza(&["config", "--trust"]).ok().to_owned();
-    assert_eq!(text, "liza.yaml is accepted: max_crashes, lease_duration\n");
+    let changes = "  max_crashes: none → 2\n  lease_duration: none → 600\n";
+    assert_eq!(text, format!("liza.yaml is accepted: max_crashes, lease_duration\n{changes}"));
     is(&project, "max_crashes", "2", "liza.yaml");
     is(&project, "lease_duration", "600", "liza.yaml");
     let accepted = std::fs::read_to_string(project.home().join(".config/liza/accepted")).unwrap();
@@ -69,7 +72,22 @@ fn a_changed_file_waits_for_the_human_and_a_known_one_applies_when_an_agent_star
 fn mistakes_and_what_cannot_be_shared_are_refused() {
     let project = TestProject::new();
     project.liza(&["config", "--trust", "--json"]).refused(1, "no_team_file");
-    for text in ["sandbox: off", "exec_wrapper: [sh]", "max_crashse: 1", "max_crashes: 0", "- a", "a: ["] {
+    for text in [
+        "sandbox: off",
+        "exec_wrapper: [sh]",
+        "max_crashse: 1",
+        "max_crashes: 0",
+        "- a",
+        "a: [",
+        "coun: 3",
+        "roles: {coder: {coun: 3}}",
+        "roles: {codr: {count: 3}}",
+        "roles: {coder: {count: many}}",
+        "budget: {dya: {tokens: 5}}",
+        "budget: {day: {token: 5}}",
+        "providers: {mine: {argv: [x]}}",
+        "prices: {gpt: {in: 1, output: 2}}",
+    ] {
         project.write("liza.yaml", text);
         project.liza(&["config", "--trust", "--json"]).refused(1, "bad_team_file");
         assert!(project.liza(&["config"]).stderr.contains("liza.yaml: "), "{text}");
@@ -242,4 +260,38 @@ fn a_budget_in_dollars_that_cannot_be_kept_is_reported_when_it_is_set() {
     assert!(run.stderr.contains("liza config budget.day.tokens 2000000"), "{run:#?}");
     assert!(run.stderr.contains("without the dollars: liza config budget.day.dollars null"), "{run:#?}");
     assert_eq!(project.liza(&["config", "budget.day.tokens", "5"]).code, 0);
+}
+
+/// Covers: UI-11
+#[test]
+fn a_shared_file_that_is_gone_is_reported_and_dropped_on_request() {
+    let project = TestProject::new();
+    project.write("liza.yaml", "max_crashes: 2\n");
+    project.liza(&["config", "--trust"]).ok();
+    std::fs::remove_file(project.root.join("liza.yaml")).unwrap();
+    let shown = project.liza(&["config"]);
+    assert!(shown.stderr.contains("liza.yaml is gone; its settings still apply"), "{shown:#?}");
+    assert!(shown.stderr.contains("liza config --trust"), "{shown:#?}");
+    let dropped = project.liza(&["config", "--trust"]);
+    assert_eq!(dropped.ok(), "liza.yaml is gone; its settings no longer apply:\n  max_crashes: 2 → none\n");
+    is(&project, "max_crashes", "5", "default");
+    assert_eq!(project.liza(&["config"]).stderr, "");
+    project.liza(&["config", "--trust", "--json"]).refused(1, "no_team_file");
+}
+
+/// Covers: SE-06
+#[test]
+fn a_budget_in_dollars_is_reported_if_the_program_that_would_run_reports_no_cost() {
+    let project = TestProject::new();
+    let codex = project.home().join("agents/codex");
+    std::fs::create_dir_all(codex.parent().unwrap()).unwrap();
+    std::fs::write(&codex, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&codex, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", codex.parent().unwrap().display());
+    let mut program = project.program();
+    program.args(["config", "budget.day.dollars", "20"]).env("PATH", path);
+    let run = project.run(&mut program);
+    run.ok();
+    assert!(run.stderr.contains("codex does not report what its sessions cost"), "{run:#?}");
+    assert!(run.stderr.contains("liza config budget.day.tokens 2000000"), "{run:#?}");
 }

@@ -182,3 +182,61 @@ fn the_fix_of_a_branch_is_a_command_that_can_be_copied() {
     let checks = doctor().json()["result"]["checks"].clone();
     assert!(checks.as_array().unwrap().iter().all(|check| check["name"] != "merged work"), "{checks}");
 }
+
+/// Covers: CM-05, UI-11
+#[test]
+fn a_shared_file_that_stops_or_does_not_reach_a_team_is_reported() {
+    let project = team();
+    let found = |project: &TestProject| {
+        let run = project.liza(&["doctor", "--json"]);
+        let checks = run.json()["result"]["checks"].as_array().unwrap().clone();
+        (run.code, checks.into_iter().find(|check| check["name"] == "liza.yaml"))
+    };
+    assert_eq!(found(&project), (0, None));
+    project.write("liza.yaml", "max_crashes: 2\n");
+    let (code, check) = found(&project);
+    let check = check.unwrap();
+    assert_eq!((code, check["health"].as_str()), (0, Some("warn")), "{check}");
+    assert!(check["fix"].as_str().unwrap().contains("liza config --trust"), "{check}");
+    project.liza(&["config", "--trust"]).ok();
+    assert_eq!(found(&project).1.unwrap()["health"], "ok");
+    project.write("liza.yaml", "max_crashes: 2\nroles: {coder: {coun: 3}}\n");
+    let (code, check) = found(&project);
+    let check = check.unwrap();
+    assert_eq!((code, check["health"].as_str()), (1, Some("fail")), "{check}");
+    assert!(check["found"].as_str().unwrap().contains("roles.coder.coun"), "{check}");
+    assert!(!check["fix"].as_str().unwrap().is_empty(), "{check}");
+}
+
+/// Covers: CM-05, UI-03
+#[test]
+fn a_missing_goal_is_reported_with_the_command_that_states_it() {
+    let project = TestProject::bare();
+    project.liza(&["init"]).ok();
+    let goal = check(&project.liza(&["doctor", "--json"]), "goal");
+    assert_eq!(
+        (goal["health"].as_str(), goal["fix"].as_str()),
+        (Some("warn"), Some("liza goal new \"GOAL\""))
+    );
+}
+
+/// Covers: SE-09, CM-05
+#[test]
+fn the_key_of_the_provider_that_codex_is_set_to_use_is_looked_for() {
+    let project = team();
+    script(&project.home().join("agents/codex"), "echo codex-cli 0.166.0");
+    fs::create_dir_all(project.home().join(".codex")).unwrap();
+    let settings = "model_provider = \"mine\"\n\n[model_providers.mine]\nenv_key = \"MY_KEY\"\n";
+    fs::write(project.home().join(".codex/config.toml"), settings).unwrap();
+    let path = format!("{}:/usr/bin:/bin", project.home().join("agents").display());
+    let codex = |variables: &[(&str, &str)]| {
+        let mut program = project.program();
+        program.args(["doctor", "--json"]).env("PATH", &path).envs(variables.iter().copied());
+        check(&project.run(&mut program), "codex")
+    };
+    let found = codex(&[]);
+    assert_eq!(found["health"], "warn", "{found}");
+    assert!(found["fix"].as_str().unwrap().starts_with("set MY_KEY, "), "{found}");
+    let found = codex(&[("MY_KEY", "x")]);
+    assert_eq!(found["health"], "ok", "{found}");
+}

@@ -331,6 +331,8 @@ fn covers(need: &NeedsYou, alert: &Alert) -> bool {
         NeedKind::Alarm(kind) => {
             (kind == alert.kind && need.text == alert.text) || (same_task && need.also.contains(&alert.kind))
         }
+        // Without a goal the team does nothing.
+        NeedKind::Goal => alert.kind == AlarmKind::Stalled,
         NeedKind::BrokenRecord | NeedKind::Discovery | NeedKind::Anomaly | NeedKind::Vision => false,
     }
 }

@@ -16,6 +16,7 @@ use crate::run::{TOKEN_BUDGET, TeamOptions, team_posts};
 use crate::settings_text::without_setting;
 use crate::team_file::{self, TeamFileContent, TeamFileError};
 
+use super::agent::default_client;
 use super::lock::{as_refusal, begin_edit, log_entry};
 
 /// Show the settings and where each comes from; set one.
@@ -42,7 +43,7 @@ pub(crate) struct Args {
     /// Remove it from the blackboard, so that liza.yaml or the default applies.
     #[arg(long, requires = "key", conflicts_with = "value")]
     unset: bool,
-    /// Accept liza.yaml as it is now; in a terminal, shows what it changes and asks.
+    /// Accept liza.yaml as it is now, and show what changes; in a terminal, ask first.
     #[arg(long)]
     trust: bool,
     /// Do not ask.
@@ -164,7 +165,9 @@ fn change(
 fn warn_of_unknown_cost(context: &Context, project: &Project) -> Result<(), CommandError> {
     let config = project.store().snapshot()?.board.config()?.clone();
     // A mistake elsewhere in the settings is reported by the run.
-    let posts = team_posts(&config, &TeamOptions::default()).unwrap_or_default();
+    let options =
+        TeamOptions { default_provider: Some(default_client(context).to_owned()), ..TeamOptions::default() };
+    let posts = team_posts(&config, &options).unwrap_or_default();
     let refused = posts.iter().find_map(|post| post.provider.check_budget(&config).err());
     if let Some(error) = refused {
         let scopes =
@@ -246,17 +249,28 @@ fn trust(context: &Context, project: &Project, yes: bool) -> Result<Reply, Comma
         if !programs.is_empty() {
             return Ok(Reply::new(programs_in_words(&programs), json!({"git_programs": programs})));
         }
+        if let Some(known) = known_file(project)? {
+            apply(context, project, None)?;
+            let dropped = in_lines(&changes(&known.values, &Fields::new()));
+            let text = format!("{TEAM_FILE} is gone; its settings no longer apply:{dropped}");
+            return Ok(Reply::new(text, json!({"hash": null, "settings": [], "git_programs": []})));
+        }
         let message = format!("there is no {TEAM_FILE} in {}", project.root().display());
         return Err(CommandError::refused("no_team_file", message)
             .hint(format!("write {TEAM_FILE}, one setting per line; to list the settings: liza config")));
     };
+    let old = known_file(project)?.map(|file| file.values).unwrap_or_default();
+    let changes = changes(&old, &content.values);
     if ask {
-        confirm_changes(context, project, &content)?;
+        confirm_changes(context, &changes)?;
     }
     team_file::accept(context.environment.home().as_deref(), project.root(), &content.hash)?;
     apply(context, project, Some(&content))?;
     let names: Vec<&str> = content.values.keys().map(String::as_str).collect();
     let mut text = format!("{TEAM_FILE} is accepted: {}", names.join(", "));
+    if !ask {
+        text.push_str(&in_lines(&changes));
+    }
     if !programs.is_empty() {
         text = format!("{}\n{text}", programs_in_words(&programs));
     }
@@ -297,19 +311,20 @@ fn programs_in_words(keys: &[String]) -> String {
     format!("accepted from .git/config: {}", clean(&keys.join(", ")))
 }
 
+/// The file as the human accepted it last.
+fn known_file(project: &Project) -> Result<Option<TeamFile>, CommandError> {
+    Ok(project.store().snapshot()?.board.config()?.team_file.clone())
+}
+
 /// Shows what would change against what was accepted last, and asks.
-fn confirm_changes(
-    context: &Context,
-    project: &Project,
-    content: &TeamFileContent,
-) -> Result<(), CommandError> {
-    let config = project.store().snapshot()?.board.config()?.clone();
-    let old = config.team_file.map(|file| file.values).unwrap_or_default();
-    let changes = changes(&old, &content.values);
-    let changes = if changes.is_empty() { vec!["no setting changes".to_owned()] } else { changes };
-    let lines: String = changes.iter().map(|line| format!("\n  {line}")).collect();
+fn confirm_changes(context: &Context, changes: &[String]) -> Result<(), CommandError> {
+    let lines = if changes.is_empty() { "\n  no setting changes".to_owned() } else { in_lines(changes) };
     let hint = format!("the settings that you accepted before still apply; edit {TEAM_FILE} first");
     confirm(context, &format!("{TEAM_FILE} changes:{lines}\nAccept it?"), &hint)
+}
+
+fn in_lines(changes: &[String]) -> String {
+    changes.iter().map(|line| format!("\n  {line}")).collect()
 }
 
 fn confirm(context: &Context, question: &str, hint: &str) -> Result<(), CommandError> {
@@ -334,7 +349,7 @@ pub(crate) fn use_team_file(context: &Context, project: &Project) -> Result<(), 
     if context.actor()? != Actor::Human {
         return Ok(());
     }
-    let known = project.store().snapshot()?.board.config()?.team_file.as_ref().map(|file| file.hash.clone());
+    let known = known_file(project)?.map(|file| file.hash);
     match team_file::read(project)? {
         None if known.is_some() => apply(context, project, None),
         Some(content) if known.as_ref() != Some(&content.hash) => {
@@ -354,7 +369,12 @@ pub(crate) fn use_team_file(context: &Context, project: &Project) -> Result<(), 
 /// What a person has to know of a file that does not apply as it is.
 fn file_notice(context: &Context, project: &Project) -> Option<String> {
     let content = match team_file::read(project) {
-        Ok(content) => content?,
+        Ok(Some(content)) => content,
+        Ok(None) => {
+            known_file(project).ok().flatten()?;
+            let drop = "the next liza run drops them; now: liza config --trust";
+            return Some(format!("{TEAM_FILE} is gone; its settings still apply: {drop}"));
+        }
         Err(error) => return Some(error.to_string()),
     };
     let home = context.environment.home();

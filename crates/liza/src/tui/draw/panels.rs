@@ -180,6 +180,7 @@ impl Painter<'_> {
     fn first_step(&self) -> String {
         match self.model.next_steps().first() {
             Some((text, command)) => format!("{text} {command}"),
+            None if self.model.lacks_goal() => "No tasks yet: no goal is stated.".to_owned(),
             None if self.model.view.is_some() => {
                 match self.model.agents().iter().find_map(|agent| agent.retry) {
                     Some(retry) => format!("No tasks yet; planning failed, again {}.", again(retry)),
