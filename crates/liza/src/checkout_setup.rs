@@ -194,7 +194,7 @@ fn run(project: &Project, config: &Config, checkout: &Path, used_by: CheckoutUse
     // It runs code under review, which must not decide what the reviewer's git does and shows.
     let guards = match used_by {
         CheckoutUse::Session(Role::CodeReviewer) => {
-            RepositoryGuard::around(checkout, GuardExtent::Everything)
+            RepositoryGuard::around(checkout, GuardExtent::ExceptSubmodules)
         }
         CheckoutUse::Session(Role::Coder | Role::Planner) | CheckoutUse::MergeTest => Vec::new(),
     };

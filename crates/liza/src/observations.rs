@@ -77,8 +77,7 @@ fn team_file_change(project: &Project, state: &State) -> Option<TeamFileChange> 
 
 /// The settings of the project's git configuration that are not as the human accepted them; none if git cannot be asked.
 fn changed_programs(project: &Project) -> Vec<String> {
-    let changes = project.repo().ok().and_then(|repo| repo.changed_programs().ok()).unwrap_or_default();
-    changes.into_iter().map(|change| change.key).collect()
+    project.repo().ok().and_then(|repo| repo.changed_programs().ok()).unwrap_or_default().keys()
 }
 
 /// How far a reached goal is from the main branch. Asks git only then.

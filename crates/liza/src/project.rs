@@ -100,7 +100,10 @@ impl Project {
         {
             return beyond.clone();
         }
-        let found = self.repo().and_then(|repo| repo.branch_steps(recorded, head)).unwrap_or_default();
+        // A failure of git is no answer: the next look asks again.
+        let Ok(found) = self.repo().and_then(|repo| repo.branch_steps(recorded, head)) else {
+            return BranchSteps::default();
+        };
         *known = Some((recorded.clone(), head.clone(), found.clone()));
         found
     }

@@ -47,11 +47,15 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
     private::create_folder(&scratch)?;
-    // Outside of a session a person may change their repository at the same time.
-    let folder = std::env::current_dir().ok().filter(|_| std::env::var_os(AGENT_ID).is_some());
+    let plan = session_plan()?;
+    // Outside of a session a person may change their repository at the same time. Wherever the command starts, it can write to
+    // the checkout.
+    let checkout = plan.as_ref().and_then(|plan| plan.checkout.clone());
+    let folder = checkout.or_else(|| std::env::current_dir().ok());
+    let folder = folder.filter(|_| std::env::var_os(AGENT_ID).is_some());
     let extent = if is_reviewer() { GuardExtent::Everything } else { GuardExtent::Settings };
     let guards = folder.map(|folder| RepositoryGuard::around(&folder, extent)).unwrap_or_default();
-    let family = match session_plan()? {
+    let family = match plan {
         Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
         None => ProcessFamily::spawn(
             own(Command::new(name).args(arguments), &scratch).stdin(stdin_of(caller)),

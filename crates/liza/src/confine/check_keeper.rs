@@ -19,7 +19,7 @@ use crate::sys::family::ProcessFamily;
 ///
 /// # Errors
 ///
-/// When the keeper cannot be started, or ends without an answer.
+/// When the keeper cannot be started.
 pub(crate) fn run_kept(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<u8> {
     let (mut ours, theirs) = UnixStream::pair()?;
     let mut middle = Command::new(liza);
@@ -30,8 +30,12 @@ pub(crate) fn run_kept(liza: &Path, root: &Path, command: &[OsString]) -> io::Re
     drop(middle);
     child.wait()?;
     let mut code = [0];
-    ours.read_exact(&mut code)?;
-    Ok(code[0])
+    match ours.read_exact(&mut code) {
+        Ok(()) => Ok(code[0]),
+        // The keeper has said why.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(1),
+        Err(error) => Err(error),
+    }
 }
 
 /// The option of the process between the command and its keeper, which ends at once.

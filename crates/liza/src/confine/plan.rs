@@ -62,6 +62,8 @@ pub(crate) struct Plan {
     pub(crate) private: Vec<PathBuf>,
     /// Where code under test has its caches; none if it has those of the session.
     pub(crate) check_caches: Option<PathBuf>,
+    /// The session's own checkout.
+    pub(crate) checkout: Option<PathBuf>,
     /// Services that it must not be able to reach: a name and a socket.
     pub(crate) not_reached: Vec<(String, PathBuf)>,
     /// A server that it must not be able to reach.
@@ -104,6 +106,7 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         channel: around.channel.map(Path::to_owned),
         private: Vec::new(),
         check_caches: None,
+        checkout: around.checkout.map(Path::to_owned),
         not_connected: None,
         grants: Grants {
             read,

@@ -11,6 +11,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use crate::sys::remove_tree::remove_tree;
 
@@ -26,6 +28,12 @@ const FILE_MAX: u64 = 1 << 20;
 /// The same for a large project's index, and what else there is.
 const EVERY_FILE_MAX: u64 = 64 << 20;
 
+/// What a git that runs at the same time writes, and what decides nothing.
+const VOLATILE: [&str; 5] = ["index", "FETCH_HEAD", "ORIG_HEAD", "COMMIT_EDITMSG", "logs"];
+
+/// How often a restored repository is looked at again, while a git of the session runs.
+const TRIES: u32 = 5;
+
 /// How much is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuardExtent {
@@ -33,6 +41,8 @@ pub(crate) enum GuardExtent {
     Settings,
     /// Everything, also in the repositories of submodules.
     Everything,
+    /// Everything except repositories of submodules, which a set-up may make.
+    ExceptSubmodules,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +77,9 @@ impl RepositoryGuard {
             inside.map(|above| above.join(".git")).filter(|git| is_folder(git)).collect();
         let submodules = match (extent, gits.last().and_then(|git| git.parent())) {
             (GuardExtent::Everything, Some(top)) => submodules_of(top),
-            (GuardExtent::Everything, None) | (GuardExtent::Settings, _) => Vec::new(),
+            (GuardExtent::Everything, None) | (GuardExtent::Settings | GuardExtent::ExceptSubmodules, _) => {
+                Vec::new()
+            }
         };
         gits.into_iter().chain(submodules).map(|git| Self::of(git, extent)).collect()
     }
@@ -94,8 +106,8 @@ impl RepositoryGuard {
         let is_object = has("lfs") || (has("objects") && !has("info"));
         match self.extent {
             GuardExtent::Settings => read(path, FILE_MAX),
-            GuardExtent::Everything if is_object => read(path, 0),
-            GuardExtent::Everything => read(path, EVERY_FILE_MAX),
+            GuardExtent::Everything | GuardExtent::ExceptSubmodules if is_object => read(path, 0),
+            GuardExtent::Everything | GuardExtent::ExceptSubmodules => read(path, EVERY_FILE_MAX),
         }
     }
 
@@ -104,13 +116,31 @@ impl RepositoryGuard {
         if let Some(place) = &self.place {
             return self.restore_place(place.as_ref());
         }
+        let mut changed = Vec::new();
         if !is_folder(&self.git) {
-            // A link in its place would lead to another folder.
+            // A link in its place would lead to another folder; without any, git would find the repository of the person.
             let _ = remove_tree(&self.git);
-            return vec![self.git.clone()];
+            let _ = fs::create_dir(&self.git);
+            changed.push(self.git.clone());
         }
         open_folders(&self.git);
-        let mut changed = Vec::new();
+        self.restore_parts(&mut changed);
+        for _ in 1..TRIES {
+            if changed.is_empty() || self.is_restored() {
+                return changed;
+            }
+            thread::sleep(Duration::from_millis(50));
+            self.restore_parts(&mut changed);
+        }
+        if !changed.is_empty() && !self.is_restored() {
+            // Better none than one that shows and runs what the code wants.
+            let _ = remove_tree(&self.git);
+            changed.push(self.git.clone());
+        }
+        changed
+    }
+
+    fn restore_parts(&self, changed: &mut Vec<PathBuf>) {
         for path in found_in(&self.git, self.extent).into_iter().filter(|path| !self.parts.contains_key(path))
         {
             let _ = remove_tree(&path);
@@ -122,17 +152,19 @@ impl RepositoryGuard {
                 changed.push(path.clone());
             }
         }
-        if !changed.is_empty() && !self.is_restored() {
-            // Without a repository, git shows and runs nothing.
-            let _ = remove_tree(&self.git);
-            changed.push(self.git.clone());
-        }
-        changed
+        // Git takes an empty folder for a submodule that it has already.
+        remove_empty(&self.git.join("modules"));
     }
 
     /// What is there was there before; what is missing could not be kept.
     fn is_restored(&self) -> bool {
-        self.now().iter().all(|(path, part)| self.parts.get(path) == Some(part))
+        let decides = |path: &Path| {
+            let below = path.strip_prefix(&self.git).unwrap_or(path);
+            let is_lock = below.extension().is_some_and(|extension| extension == "lock");
+            !is_lock && !below.iter().any(|part| VOLATILE.iter().any(|name| part == *name))
+        };
+        let now = self.now();
+        now.iter().filter(|(path, _)| decides(path)).all(|(path, part)| self.parts.get(path) == Some(part))
     }
 
     /// There was no folder; what there was, if anything, decides where git looks.
@@ -182,6 +214,15 @@ fn submodules_of(top: &Path) -> Vec<PathBuf> {
     names.map(|name| top.join(std::ffi::OsStr::from_bytes(name)).join(".git")).collect()
 }
 
+/// Removes empty folders below one, and it itself if it becomes empty.
+fn remove_empty(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.for_each(|entry| remove_empty(&entry.path()));
+    // Fails unless it is empty.
+    let _ = fs::remove_dir(folder);
+}
+
 /// Gives the owner all rights on the folders below one, so that they can be looked at and restored.
 fn open_folders(folder: &Path) {
     let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
@@ -197,7 +238,7 @@ fn is_folder(path: &Path) -> bool {
 /// The files and links below a folder that matter.
 fn found_in(git: &Path, extent: GuardExtent) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![(git.to_owned(), extent == GuardExtent::Everything)];
+    let mut folders = vec![(git.to_owned(), extent != GuardExtent::Settings)];
     while let Some((folder, is_kept)) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let (name, path) = (entry.file_name(), entry.path());
@@ -206,6 +247,9 @@ fn found_in(git: &Path, extent: GuardExtent) -> Vec<PathBuf> {
             let is_kept = is_kept || is(&FOLDERS) || (!is_folder && is(&FILES));
             // A submodule can have any name.
             let is_module = folder.file_name() == Some("modules".as_ref());
+            if extent == GuardExtent::ExceptSubmodules && path == git.join("modules") {
+                continue;
+            }
             if is_folder && name == "objects" && !is_kept && !is_module {
                 folders.push((path.join("info"), true));
             } else if is_folder && (is_kept || is_module || !is(&DATA)) {
@@ -297,8 +341,9 @@ mod tests {
         fs::create_dir(outside.join("hooks")).unwrap();
         fs::write(outside.join("hooks/theirs"), "").unwrap();
         symlink(&outside, &git).unwrap();
-        assert_eq!(guard.restore(), [git.as_path()]);
-        assert!(outside.join("hooks/theirs").exists() && fs::symlink_metadata(&git).is_err());
+        assert_eq!(guard.restore().first(), Some(&git));
+        assert!(outside.join("hooks/theirs").exists() && is_folder(&git));
+        assert_eq!(fs::read_to_string(git.join("config")).unwrap(), "ours");
     }
     /// Covers: IS-13
     #[test]
@@ -351,5 +396,18 @@ mod tests {
         assert!(!fs::read_to_string(place.path().join(".git/config")).unwrap().contains("evil"));
         let object = format!(".git/objects/{}/{}", &good[..2], &good[2..]);
         assert!(!place.path().join(object).exists());
+
+        // A git that runs at the same time, and one that the code removed.
+        fs::write(place.path().join(".git/index.lock"), "").unwrap();
+        git(&["config", "a.b", "c"]);
+        assert!(!restore().contains(&place.path().join(".git")));
+        fs::remove_dir_all(place.path().join(".git")).unwrap();
+        assert!(restore().contains(&place.path().join(".git")));
+        let head = fs::read_to_string(place.path().join(".git/refs/heads").join(git(&[
+            "symbolic-ref",
+            "--short",
+            "HEAD",
+        ])));
+        assert_eq!(head.unwrap().trim(), commit);
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use liza_store::{durable, private};
 
+use super::filter_command::loads_nothing_from_here;
 use super::programs::ProgramSetting;
 
 /// Where the accepted settings of a project are kept.
@@ -48,13 +49,18 @@ impl AcceptedPrograms {
         accepted.contains(setting) && !self.is_in_project(&setting.value)
     }
 
+    /// Whether a command may run where an agent's files are.
+    pub(super) fn may_run_among_agents_files(&self, command: &[u8]) -> bool {
+        loads_nothing_from_here(&String::from_utf8_lossy(command), &self.root)
+    }
+
     fn is_in_project(&self, command: &[u8]) -> bool {
         let command = String::from_utf8_lossy(command);
         let mut words =
             command.split(|letter: char| letter.is_whitespace() || "'\"`;|&()<>=!".contains(letter));
         words.any(|word| {
             let path = self.root.join(word);
-            !word.is_empty() && path.starts_with(&self.root) && path.is_file()
+            word.contains('/') && path.starts_with(&self.root) && path.is_file()
         })
     }
 }
@@ -97,11 +103,10 @@ mod tests {
             let setting = setting("filter.x.clean", value);
             place.may_run(&setting, std::slice::from_ref(&setting))
         };
-        for own in ["git-lfs clean -- %f", "/usr/bin/tr a b", "sh -c 'tools | cat'", ""] {
+        for own in ["git-lfs clean -- %f", "/usr/bin/tr a b", "sh -c 'tools | cat'", "", "cat lfs"] {
             assert!(runs(own), "{own}");
         }
-        for planted in
-            ["tools/clean", "./tools/clean %f", "sh 'tools/clean'", "A=tools/clean;$A", &absolute, "sh lfs"]
+        for planted in ["tools/clean", "./tools/clean %f", "sh 'tools/clean'", "A=tools/clean;$A", &absolute]
         {
             assert!(!runs(planted), "{planted}");
         }

@@ -6,12 +6,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::isolated::ISOLATED;
-use super::leftovers::leftovers;
+use super::leftovers::{VIEW, leftovers};
 use super::own_repo::UNFINISHED;
 use super::quarantine::QUARANTINE;
 use super::repo::Repo;
 use super::scratch_index::SCRATCH;
-use super::view::VIEW;
 use super::worktree::TRASH;
 use crate::sys::remove_tree::remove_tree;
 

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::accepted_programs::AcceptedPrograms;
 use super::error::GitError;
+use super::leftovers::VIEW;
 use super::pipes::Pipes;
 use super::programs::{ALWAYS, Overrides, ProgramSetting, may_run_programs};
 use super::version::GitVersion;
@@ -270,13 +271,23 @@ impl GitCommand {
         if output.status == Some(0) {
             let accepted =
                 LazyCell::new(|| self.accepted.as_ref().map(|place| place.read()).unwrap_or_default());
-            let may_run = |setting: &ProgramSetting| {
-                self.accepted.as_ref().is_some_and(|place| place.may_run(setting, &accepted))
+            let among_agents_files = self.is_among_agents_files();
+            let may_run = |setting: &ProgramSetting, local: bool| {
+                let Some(place) = &self.accepted else { return !local };
+                (!local || place.may_run(setting, &accepted))
+                    && (!among_agents_files || place.may_run_among_agents_files(&setting.value))
             };
             Ok(Overrides::parse(&output.stdout, may_run))
         } else {
             Err(list.failed(&output))
         }
+    }
+
+    /// Whether git starts filters in a checkout of an agent, or in a copy of its files.
+    fn is_among_agents_files(&self) -> bool {
+        let is_theirs =
+            |part: &OsStr| part == ".worktrees" || part.as_encoded_bytes().starts_with(VIEW.as_bytes());
+        self.cwd.iter().any(is_theirs)
     }
 
     fn run_with(&self, overrides: &Overrides) -> Result<GitOutput, GitError> {

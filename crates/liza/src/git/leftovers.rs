@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::process;
 
+/// The prefix of the folders in which Liza looks at an agent's files, in the repository's git folder.
+pub(super) const VIEW: &str = "liza-view-";
+
 /// A name `<prefix><process>-<number>` that no other call returns.
 pub(super) fn temporary_name(prefix: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);

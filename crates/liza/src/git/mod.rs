@@ -11,6 +11,7 @@ mod command;
 mod convert;
 mod convert_submodules;
 mod error;
+mod filter_command;
 mod ignored;
 mod integration_test;
 mod inventory;

@@ -15,12 +15,11 @@ use super::agent_repo::AgentRepo;
 use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
 use super::isolated::format_settings;
-use super::leftovers::temporary_name;
+use super::leftovers::{VIEW, temporary_name};
 use super::repo::{Repo, path, sha};
 use super::scratch_index::ScratchIndex;
 use super::staged_copy::{StagedCopy, listed_files, nul_list};
 use super::status::{FileChange, UntrackedFiles, parse};
-use super::view::VIEW;
 use crate::sys::untrusted::UntrustedFolder;
 
 const ACTION: &str = "looking at a repository inside a worktree";

@@ -30,6 +30,22 @@ const WORDS: [&str; 12] = [
     "worktreeconfig",
 ];
 
+/// What is not as the human accepted it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ProgramChanges {
+    /// Each setting.
+    pub(crate) changes: Vec<ProgramChange>,
+    /// All settings as they are now.
+    now: Vec<ProgramSetting>,
+}
+
+impl ProgramChanges {
+    /// The names of the settings.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.changes.iter().map(|change| change.key.clone()).collect()
+    }
+}
+
 /// A setting that is not as the human accepted it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProgramChange {
@@ -72,32 +88,27 @@ impl Repo {
     /// # Errors
     ///
     /// When git fails.
-    pub(crate) fn changed_programs(&self) -> Result<Vec<ProgramChange>, GitError> {
+    pub(crate) fn changed_programs(&self) -> Result<ProgramChanges, GitError> {
         let accepted = self.accepted().read();
         if accepted.is_empty() && !self.may_name_programs() {
-            return Ok(Vec::new());
+            return Ok(ProgramChanges::default());
         }
-        Ok(changes(&accepted, &self.program_settings()?))
+        let now = self.program_settings()?;
+        Ok(ProgramChanges { changes: changes(&accepted, &now), now })
     }
 
-    /// Accepts the settings as they are now; returns what that changes.
+    /// Accepts the settings as they were when they were looked at.
     ///
     /// # Errors
     ///
-    /// When git fails, or they cannot be kept.
-    pub(crate) fn accept_programs(&self) -> Result<Vec<ProgramChange>, GitError> {
-        let accepted = self.accepted().read();
-        if accepted.is_empty() && !self.may_name_programs() {
-            return Ok(Vec::new());
+    /// When they cannot be kept.
+    pub(crate) fn accept_programs(&self, seen: &ProgramChanges) -> Result<(), GitError> {
+        if seen.changes.is_empty() {
+            return Ok(());
         }
-        let now = self.program_settings()?;
-        let changed = changes(&accepted, &now);
-        if !changed.is_empty() {
-            let path = self.accepted().file.clone().unwrap_or_default();
-            let keep = self.accepted().write(&now);
-            keep.map_err(|error| GitError::io("keeping what you accepted", &path, error))?;
-        }
-        Ok(changed)
+        let path = self.accepted().file.clone().unwrap_or_default();
+        let keep = self.accepted().write(&seen.now);
+        keep.map_err(|error| GitError::io("keeping what you accepted", &path, error))
     }
 
     fn program_settings(&self) -> Result<Vec<ProgramSetting>, GitError> {

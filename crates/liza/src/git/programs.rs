@@ -111,9 +111,15 @@ impl Setting<'_> {
 }
 
 impl Overrides {
-    /// From the output of `git config --list --show-scope -z`; a setting that `may_run` stays as it is.
-    pub(super) fn parse(output: &[u8], may_run: impl Fn(&ProgramSetting) -> bool) -> Self {
-        let settings = settings(output);
+    /// From the output of `git config --list --show-scope -z`; a setting that `may_run` stays as it is. The second value says
+    /// whether the setting is the repository's own.
+    pub(super) fn parse(output: &[u8], may_run: impl Fn(&ProgramSetting, bool) -> bool) -> Self {
+        let mut settings = settings(output);
+        // The person's own filters are not run among an agent's files if they could load something from there.
+        let refused = |setting: &Setting<'_>| {
+            !setting.local && filter_of(setting.key).is_some() && !may_run(&setting.to_program(), false)
+        };
+        settings.iter_mut().for_each(|setting| setting.local |= refused(setting));
         let mut overrides = Self::default();
         let mut seen: Vec<&[u8]> = Vec::new();
         for setting in settings.iter().filter(|setting| setting.local) {
@@ -123,7 +129,7 @@ impl Overrides {
             }
             seen.push(setting.key);
             let mut values = settings.iter().filter(|other| other.local && other.key == setting.key);
-            if values.all(|value| may_run(&value.to_program())) {
+            if values.all(|value| may_run(&value.to_program(), true)) {
                 continue;
             }
             let own: Vec<&[u8]> = settings
@@ -164,7 +170,7 @@ impl Overrides {
             more => format!(" and {more} more"),
         };
         Some(format!(
-            "Liza runs no program of the repository's own configuration that you have not accepted, and none in the repository itself ({first}{more}); if it is yours: liza config --trust"
+            "Liza runs no program of the repository's own configuration that you have not accepted, and among agents' files no filter that could load something from there ({first}{more}); if it is yours: liza config --trust, or name a program outside of the project by its whole path"
         ))
     }
 }
@@ -288,7 +294,7 @@ mod tests {
             local\0filter.lfs.clean\nevil\0local\0filter.a.b.smudge\nevil\0worktree\0gpg.program\nevil\0\
             local\0user.name\nOther\0local\0core.bare\0global\0credential.helper\nstore\0\
             local\0credential.helper\n!evil\0";
-        let overrides = Overrides::parse(config, |_| false);
+        let overrides = Overrides::parse(config, |_, local| !local);
         let expected = [
             "filter.lfs.clean=git-lfs clean",
             "filter.a.b.smudge=",
@@ -302,7 +308,7 @@ mod tests {
         let advice = overrides.advice().unwrap();
         assert!(advice.contains("filter.lfs.clean and 3 more"), "{advice}");
         assert_eq!(
-            Overrides::parse(b"global\0filter.x.clean\ny\0local\0filter.x.clean\ny\0", |_| false)
+            Overrides::parse(b"global\0filter.x.clean\ny\0local\0filter.x.clean\ny\0", |_, local| !local)
                 .ignored
                 .len(),
             0

@@ -304,7 +304,8 @@ impl Repo {
         let command = self.command("reading the configuration");
         let output = command.args(["config", "--list", "--show-scope", "-z"]).read()?;
         let accepted = self.accepted.read();
-        Ok(Overrides::parse(&output, |setting| self.accepted.may_run(setting, &accepted)).ignored)
+        Ok(Overrides::parse(&output, |setting, local| !local || self.accepted.may_run(setting, &accepted))
+            .ignored)
     }
 
     /// Moves a reference from `old` to `new`, if it still is at `old`.

@@ -2,6 +2,7 @@
 //!
 //! Works on an index of ours, so the worktree, its index, HEAD and branch do not change. Deletes nothing.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use super::repo::{NO_COMMIT, Repo, path, same_path, sha};
 use super::staged_copy::{StagedCopy, listed_files, nul_list};
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus};
 use super::view::View;
-use crate::sys::untrusted::UntrustedFolder;
+use crate::sys::untrusted::{UntrustedFolder, take_rights};
 
 /// A fixed date, so that the same content gives the same commit and an interrupted rescue finds what it saved.
 pub(crate) const FIXED_DATE: &str = "2000-01-01T00:00:00Z";
@@ -201,6 +202,10 @@ impl Repo {
 
     /// Adds the files that differ from the view's commit, nested repositories and ignored files.
     fn work_in_files(&self, task: &TaskId, view: &View<'_>, work: &mut UnsavedWork) -> Result<(), GitError> {
+        if let Ok(folder) = UntrustedFolder::open(view.tree()) {
+            // Git reports no change in a folder that it cannot read.
+            take_rights(&folder);
+        }
         let status = view.status(UntrackedFiles::ShowIgnored)?;
         self.save_ignored(task, view, &status)?;
         let is_ignored = |change: &FileChange| matches!(change, FileChange::Ignored { .. });
@@ -374,13 +379,18 @@ impl Repo {
             let error = io::Error::from(io::ErrorKind::PermissionDenied);
             return Err(GitError::io(ACTION, &view.tree().join(path), error));
         }
-        let paths = match removals {
-            Removals::Saved => paths,
-            Removals::Ignored => &copy.copied,
+        let copied: BTreeSet<&PathBuf> = copy.copied.iter().collect();
+        let gone: Vec<PathBuf> = paths.iter().filter(|path| !copied.contains(path)).cloned().collect();
+        let update = |options: &[&str], paths: &[PathBuf]| {
+            let command = view.command_at(ACTION, copy.folder()).arg("update-index").args(options);
+            let command = command.args(["-z", "--stdin"]).stdin(nul_list(paths)).limit(TREE_LIMIT);
+            if paths.is_empty() { Ok(()) } else { command.check() }
         };
-        let command = view.command_at(ACTION, copy.folder()).args(["update-index", "--add", "--remove"]);
-        let command = command.args(["--replace", "-z", "--stdin"]).stdin(nul_list(paths));
-        if paths.is_empty() { Ok(()) } else { command.limit(TREE_LIMIT).check() }
+        // First, so that a file can be where a folder was, and the reverse.
+        if removals == Removals::Saved {
+            update(&["--force-remove"], &gone)?;
+        }
+        update(&["--add", "--replace"], &copy.copied)
     }
 
     fn rescue_commit(&self, task: &TaskId, tree: &Sha, parents: &[Sha]) -> Result<Sha, GitError> {

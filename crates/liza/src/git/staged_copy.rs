@@ -4,17 +4,17 @@
 //! follow it and save what the session itself must not read. Here no link is followed.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::seek;
 use rustix::io::Errno;
 
 use super::error::GitError;
-use super::leftovers::temporary_name;
+use super::leftovers::{VIEW, temporary_name};
 use super::repo::{Repo, path};
-use super::view::VIEW;
 use crate::sys::untrusted::UntrustedFolder;
 
 /// The copy, deleted on drop.
@@ -45,19 +45,20 @@ impl StagedCopy {
         limit: u64,
     ) -> Result<Self, GitError> {
         let folder = repo.common_dir().join(temporary_name(VIEW));
-        let mut copy = Self { folder, copied: Vec::new(), unreadable: Vec::new() };
+        let failed = |error| GitError::io("saving files", &folder, error);
+        fs::create_dir(&folder).map_err(failed)?;
+        let to = UntrustedFolder::open(&folder).map_err(failed)?;
+        let mut copy = Self { folder: folder.clone(), copied: Vec::new(), unreadable: Vec::new() };
         for path in paths {
-            let place = copy.folder.join(path);
-            let done = place.parent().map_or(Ok(()), fs::create_dir_all).map_err(CopyError::Here);
-            match done.and_then(|()| copy_one(files, path, &place, limit)) {
+            match copy_one(files, &to, path, limit) {
                 Ok(()) => copy.copied.push(path.clone()),
                 Err(CopyError::Gone) => {}
                 Err(CopyError::Unreadable) => copy.unreadable.push(path.clone()),
-                Err(CopyError::Here(error)) => return Err(GitError::io("saving files", &place, error)),
+                Err(CopyError::Here(error)) => {
+                    return Err(GitError::io("saving files", &copy.folder.join(path), error));
+                }
             }
         }
-        fs::create_dir_all(&copy.folder)
-            .map_err(|error| GitError::io("saving files", &copy.folder, error))?;
         Ok(copy)
     }
 
@@ -76,22 +77,51 @@ enum CopyError {
     Here(io::Error),
 }
 
-fn copy_one(files: &UntrustedFolder, path: &Path, to: &Path, limit: u64) -> Result<(), CopyError> {
+fn copy_one(files: &UntrustedFolder, to: &UntrustedFolder, path: &Path, limit: u64) -> Result<(), CopyError> {
     match files.link(path) {
-        Ok(target) => return symlink(target, to).map_err(CopyError::Here),
+        Ok(target) => return to.new_link(path, &target).map_err(write_error),
         Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
         Err(error) => return Err(read_error(&error)),
     }
-    let mut from = files.file(path).map_err(|error| read_error(&error))?;
-    let mode = from.metadata().map_err(|error| read_error(&error))?.permissions().mode();
-    let mut copy = File::create_new(to).map_err(CopyError::Here)?;
-    let copied = io::copy(&mut from.by_ref().take(limit), &mut copy).map_err(CopyError::Here)?;
-    if copied == limit && from.read(&mut [0]).map_err(|error| read_error(&error))? > 0 {
-        let _ = fs::remove_file(to);
+    let from = files.file(path).map_err(|error| read_error(&error))?;
+    let meta = from.metadata().map_err(|error| read_error(&error))?;
+    if meta.len() > limit {
         return Err(CopyError::Unreadable);
     }
-    let mode = if mode & 0o111 == 0 { 0o600 } else { 0o700 };
-    fs::set_permissions(to, Permissions::from_mode(mode)).map_err(CopyError::Here)
+    let copy = to.new_file(path).map_err(write_error)?;
+    copy_data(&from, &copy, meta.len()).map_err(CopyError::Here)?;
+    let mode = if meta.permissions().mode() & 0o111 == 0 { 0o600 } else { 0o700 };
+    copy.set_permissions(Permissions::from_mode(mode)).map_err(CopyError::Here)
+}
+
+/// Copies `length` bytes; a hole, which may be larger than the disk, stays a hole.
+fn copy_data(from: &File, to: &File, length: u64) -> io::Result<()> {
+    to.set_len(length)?;
+    let mut at = 0;
+    while at < length {
+        let data = match seek(from, rustix::fs::SeekFrom::Data(at)) {
+            // No data up to the end.
+            Err(Errno::NXIO) => return Ok(()),
+            // A file system that does not know holes.
+            Err(_) => at,
+            Ok(data) => data,
+        };
+        let hole = seek(from, rustix::fs::SeekFrom::Hole(data)).unwrap_or(length).min(length);
+        let (mut source, mut target) = (from, to);
+        source.seek(SeekFrom::Start(data))?;
+        target.seek(SeekFrom::Start(data))?;
+        io::copy(&mut source.take(hole.saturating_sub(data)), &mut target)?;
+        at = hole.max(data + 1);
+    }
+    Ok(())
+}
+
+/// Something that is no folder was copied to a place above it, or to its own: the files changed meanwhile.
+fn write_error(error: io::Error) -> CopyError {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::EXIST | Errno::LOOP | Errno::NOTDIR | Errno::ISDIR) => CopyError::Gone,
+        _ => CopyError::Here(error),
+    }
 }
 
 fn read_error(error: &io::Error) -> CopyError {
@@ -121,6 +151,7 @@ pub(crate) fn nul_list(paths: &[PathBuf]) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::git::Git;
+    use std::os::unix::fs::symlink;
 
     /// Covers: IS-08, IS-14
     #[test]
@@ -139,10 +170,13 @@ mod tests {
         fs::write(tree.join("deep/text"), "text").unwrap();
         fs::write(tree.join("run"), "run").unwrap();
         fs::set_permissions(tree.join("run"), Permissions::from_mode(0o755)).unwrap();
-        let listed = ["u/id", "link", "deep/text", "run", "gone", "deep"].map(PathBuf::from).to_vec();
+        // A path below a link that was copied before must not lead out of the copy either.
+        let listed = ["u", "u/id", "u/deep/new", "link", "deep/text", "run", "gone", "deep"];
+        let listed = listed.map(PathBuf::from).to_vec();
         let files = UntrustedFolder::open(&tree).unwrap();
         let copy = StagedCopy::of(&repo, &files, &listed, 4).unwrap();
-        assert_eq!(copy.copied, ["link", "deep/text", "run"].map(PathBuf::from));
+        assert_eq!(copy.copied, ["u", "link", "deep/text", "run"].map(PathBuf::from));
+        assert_eq!(fs::read_dir(home.path().join("keys")).unwrap().count(), 1);
         assert_eq!(copy.unreadable, [] as [PathBuf; 0]);
         let at = |name: &str| copy.folder().join(name);
         assert_eq!(fs::read_link(at("link")).unwrap(), Path::new("../keys/id"));

@@ -13,12 +13,9 @@ use liza_core::model::Sha;
 use super::agent_repo::AgentRepo;
 use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
-use super::leftovers::temporary_name;
+use super::leftovers::{VIEW, temporary_name};
 use super::repo::Repo;
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus, parse};
-
-/// The prefix of these folders in the repository's git folder.
-pub(crate) const VIEW: &str = "liza-view-";
 
 /// How many bytes at the end of an index are compared.
 const CHECKSUM: usize = 20;

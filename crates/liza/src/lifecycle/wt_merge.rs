@@ -317,8 +317,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
 
 /// Filters and merge drivers decide what is merged, and signing how: they must be those that the human accepted.
 fn refuse_changed_programs(engine: &Engine<'_>) -> Result<(), EngineError> {
-    let changes = engine.repo()?.changed_programs()?;
-    let keys: Vec<String> = changes.into_iter().map(|change| change.key).collect();
+    let keys = engine.repo()?.changed_programs()?.keys();
     if keys.is_empty() { Ok(()) } else { Err(Refusal::GitProgramsChanged { keys }.into()) }
 }
 

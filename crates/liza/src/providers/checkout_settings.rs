@@ -6,11 +6,10 @@
 use std::path::Path;
 
 /// The names of such files and folders.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 10] = [
     ".agents",
     ".claude",
     ".codex",
-    ".env",
     ".gemini",
     ".goose",
     ".mcp.json",
@@ -20,10 +19,14 @@ const NAMES: [&str; 11] = [
     ".vibe",
 ];
 
+/// At the top of a checkout only: many projects have such files elsewhere.
+const AT_THE_TOP: &str = ".env";
+
 /// Whether agent programs take settings from a path: it has such a name, or is below such a folder, at any depth. Some file
 /// systems take letters of either case for the same.
 pub(crate) fn is_client_setting(path: &Path) -> bool {
-    path.iter().any(|part| NAMES.iter().any(|name| part.eq_ignore_ascii_case(name)))
+    path.as_os_str().eq_ignore_ascii_case(AT_THE_TOP)
+        || path.iter().any(|part| NAMES.iter().any(|name| part.eq_ignore_ascii_case(name)))
 }
 
 #[cfg(test)]
@@ -36,7 +39,7 @@ mod tests {
         for setting in [".claude/settings.json", "pkg/.MCP.json", ".Gemini", "a/b/opencode.jsonc", ".env"] {
             assert!(is_client_setting(Path::new(setting)), "{setting}");
         }
-        for other in ["CLAUDE.md", "claude/settings.json", ".env.example", ".environment", "src/codex.rs"] {
+        for other in ["CLAUDE.md", "claude/settings.json", ".env.example", "web/.env", "src/codex.rs"] {
             assert!(!is_client_setting(Path::new(other)), "{other}");
         }
     }

@@ -240,6 +240,11 @@ fn order(
         // A review is of what was submitted, not of what something says to show instead.
         environment.push(("GIT_NO_REPLACE_OBJECTS".to_owned(), "1".to_owned()));
     }
+    // If a checkout loses its repository, git must not take the one around it, which is the person's.
+    environment.push((
+        "GIT_CEILING_DIRECTORIES".to_owned(),
+        project.root().join(".worktrees").to_string_lossy().into_owned(),
+    ));
     environment.push((AGENT_ID.to_owned(), identity.agent.to_string()));
     environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
     let scratch = scratch_folder(project, identity);

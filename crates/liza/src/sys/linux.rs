@@ -69,12 +69,10 @@ pub(super) fn own_entry(parent: std::os::fd::BorrowedFd<'_>, name: &std::ffi::Os
     use std::os::fd::AsRawFd as _;
     let entry = openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     // A descriptor without access cannot change modes itself, and for a link this name leads nowhere.
-    let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&entry)?.st_mode);
-    if !kind.is_dir() && !kind.is_file() {
-        return Err(std::io::ErrorKind::InvalidInput.into());
-    }
+    let mode = rustix::fs::fstat(&entry)?.st_mode;
+    let mode = super::untrusted::owned_mode(mode).ok_or(std::io::ErrorKind::InvalidInput)?;
     let path = format!("/proc/self/fd/{}", entry.as_raw_fd());
-    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
 }
 
 /// Keeps other processes of the same user from reading this one's memory.

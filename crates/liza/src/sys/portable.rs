@@ -90,10 +90,8 @@ pub(super) const REPORTS_TCP_PEERS: bool = false;
 
 /// Gives the owner all rights on a file or folder that nobody may read.
 pub(super) fn own_entry(parent: std::os::fd::BorrowedFd<'_>, name: &OsStr) -> std::io::Result<()> {
-    use rustix::fs::{AtFlags, FileType, Mode, chmodat, statat};
-    let kind = FileType::from_raw_mode(statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
-    if !kind.is_dir() && !kind.is_file() {
-        return Err(std::io::ErrorKind::InvalidInput.into());
-    }
-    Ok(chmodat(parent, name, Mode::RWXU, AtFlags::empty())?)
+    use rustix::fs::{AtFlags, Mode, chmodat, statat};
+    let mode = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode;
+    let mode = super::untrusted::owned_mode(mode as u32).ok_or(std::io::ErrorKind::InvalidInput)?;
+    Ok(chmodat(parent, name, Mode::from_raw_mode(mode as _), AtFlags::empty())?)
 }

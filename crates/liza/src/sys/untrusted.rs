@@ -11,11 +11,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, readlinkat, renameat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, fchmod, fstat, mkdirat, openat, readlinkat, renameat,
+    symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
 use super::system;
+
+/// How deep folders are looked into.
+const DEEPEST: usize = 200;
 
 /// An open folder.
 #[derive(Debug)]
@@ -91,6 +95,40 @@ impl UntrustedFolder {
             };
         }
         Ok(folder)
+    }
+
+    /// Creates a file that does not exist yet, with the folders above it.
+    ///
+    /// # Errors
+    ///
+    /// When something that is no folder is on the way, or something has that name.
+    pub(crate) fn new_file(&self, path: &Path) -> io::Result<File> {
+        let (folder, name) = self.new_parent(path)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(openat(&folder.0, name, flags, Mode::RUSR | Mode::WUSR)?))
+    }
+
+    /// The same for a link.
+    ///
+    /// # Errors
+    ///
+    /// As [`UntrustedFolder::new_file`].
+    pub(crate) fn new_link(&self, path: &Path, target: &OsStr) -> io::Result<()> {
+        let (folder, name) = self.new_parent(path)?;
+        Ok(symlinkat(target, &folder.0, name)?)
+    }
+
+    fn new_parent<'p>(&self, path: &'p Path) -> io::Result<(Self, &'p OsStr)> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut folder = Self(self.0.try_clone()?, self.1);
+        for part in path.parent().unwrap_or(Path::new("")).components() {
+            let Component::Normal(part) = part else { return Err(io::ErrorKind::InvalidInput.into()) };
+            match mkdirat(&folder.0, part, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => folder = folder.folder(Path::new(part))?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok((folder, name))
     }
 
     /// A regular file below this folder, for reading.
@@ -195,12 +233,42 @@ impl UntrustedFolder {
 impl Whose {
     /// Opens a file or folder.
     fn open(self, parent: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
-        match openat(parent, name, flags, Mode::empty()) {
+        let opened = match openat(parent, name, flags, Mode::empty()) {
             Err(Errno::ACCESS) if self == Whose::Agents => {
                 system::own_entry(parent, name)?;
-                Ok(openat(parent, name, flags, Mode::empty())?)
+                openat(parent, name, flags, Mode::empty())?
             }
-            opened => Ok(opened?),
+            opened => opened?,
+        };
+        let mode = fstat(&opened)?.st_mode;
+        if self == Whose::Agents && FileType::from_raw_mode(mode).is_dir() && mode & 0o700 != 0o700 {
+            // It can be listed, but what is in it cannot be opened. Others' folders are left as they are.
+            let _ = fchmod(&opened, Mode::from_raw_mode(mode | 0o700));
+        }
+        Ok(opened)
+    }
+}
+
+/// The mode with which the owner of a file or folder can use it; none for anything else.
+pub(super) fn owned_mode(mode: u32) -> Option<u32> {
+    let kind = FileType::from_raw_mode(mode as _);
+    let rights = if kind.is_dir() { 0o700 } else { 0o600 };
+    (kind.is_dir() || kind.is_file()).then_some(mode & 0o7777 | rights)
+}
+
+/// Takes back the rights on all folders below one that agents can write, so that git can look into them.
+pub(crate) fn take_rights(folder: &UntrustedFolder) {
+    take_rights_to(folder, DEEPEST);
+}
+
+fn take_rights_to(folder: &UntrustedFolder, depth: usize) {
+    for (name, kind) in folder.entries().unwrap_or_default() {
+        // What cannot be opened is left to git, which says so.
+        if kind == EntryKind::Folder
+            && depth > 0
+            && let Ok(inner) = folder.folder(Path::new(&name))
+        {
+            take_rights_to(&inner, depth - 1);
         }
     }
 }

@@ -187,3 +187,28 @@ fn a_number_that_another_process_takes_is_skipped() {
     assert_eq!(saved.branch.as_str(), "rescue/task-1-2");
     assert_eq!(test.sha("rescue/task-1-1"), test.base());
 }
+
+/// Covers: AT-11
+#[test]
+fn files_that_became_folders_or_links_are_saved_as_they_are() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    for (path, text) in [("file", "f"), ("folder/x", "x"), ("linked/deep/x", "x")] {
+        write(&tree.join(path), text);
+    }
+    test.git_at(&tree, &["add", "-A"]);
+    test.git_at(&tree, &["commit", "-qm", "start"]);
+    std::fs::remove_file(tree.join("file")).unwrap();
+    write(&tree.join("file/inside"), "now a folder");
+    std::fs::remove_dir_all(tree.join("folder")).unwrap();
+    write(&tree.join("folder"), "now a file");
+    std::fs::remove_dir_all(tree.join("linked")).unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(outside.path(), tree.join("linked")).unwrap();
+    let saved = rescue(&test).unwrap();
+    let shown = |path: &str| test.show(saved.branch.as_str(), path);
+    assert_eq!(shown("file/inside"), "now a folder");
+    assert_eq!(shown("folder"), "now a file");
+    assert_eq!(shown("linked"), outside.path().to_str().unwrap());
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+}

@@ -279,7 +279,8 @@ fn trust(context: &Context, project: &Project, yes: bool) -> Result<Reply, Comma
 
 /// Accepts the programs that the project's git configuration names now; returns the settings that changed.
 fn trust_programs(context: &Context, project: &Project, ask: bool) -> Result<Vec<String>, CommandError> {
-    let changes = project.repo()?.changed_programs()?;
+    let seen = project.repo()?.changed_programs()?;
+    let changes = &seen.changes;
     if ask && !changes.is_empty() {
         let lines: String =
             changes.iter().map(|change| format!("\n  {}", clean(&change.to_string()))).collect();
@@ -287,12 +288,15 @@ fn trust_programs(context: &Context, project: &Project, ask: bool) -> Result<Vec
             format!("Programs that git runs, and how it signs, by .git/config:{lines}\nAccept it?");
         confirm(context, &question, "merges wait; to take the changes out: git config --edit")?;
     }
-    Ok(accept_programs(project.repo()?)?)
+    project.repo()?.accept_programs(&seen)?;
+    Ok(seen.keys())
 }
 
 /// Accepts the programs that a repository's git configuration names now; returns the settings that changed.
 fn accept_programs(repo: &Repo) -> Result<Vec<String>, GitError> {
-    Ok(repo.accept_programs()?.into_iter().map(|change| change.key).collect())
+    let seen = repo.changed_programs()?;
+    repo.accept_programs(&seen)?;
+    Ok(seen.keys())
 }
 
 /// Before a project is set up here no agent has been at work: what its git configuration names is the human's.

@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let folder = folder(args.dir.map(|dir| context.directory.join(dir)).as_deref())?;
     let repo = set_stage(&folder, &sample)?;
     // The settings of the sample are the program's own; otherwise its merges would wait for a person.
-    repo.accept_programs()?;
+    repo.accept_programs(&repo.changed_programs()?)?;
     init::make(&repo, &sample.goal)?;
     let playbook = keep_playbook(&folder, &text)?;
     let project = Project::open(&folder)?;
