@@ -197,7 +197,7 @@ impl<'a> Answers<'a> {
         let answer = |alarm: &Alarm| {
             let is_asked = alarm.kind == AlarmKind::Blocked
                 && alarm.subject.task().is_some_and(|task| asked.contains_key(task));
-            // Whoever asks the human has left it to the human.
+            // An agent that asks the human has left it to the human.
             let answer = is_asked.then(|| answer_command(&alarm.subject));
             answer.or_else(|| command(state, seen, alarm, &planner, now))
         };

@@ -1,5 +1,6 @@
 //! The command line: parses, runs one command with everything it needs, prints its answer.
 
+mod agent_programs;
 mod commands;
 mod context;
 mod contract_links;

@@ -1,6 +1,5 @@
 //! `liza agent`: supervises one agent until its role has nothing left to do.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,9 +13,7 @@ use serde_json::json;
 use crate::confine::Level;
 use crate::machine::runs_here;
 use crate::project::{AGENT_ID, Project};
-use crate::providers::{
-    LoginPlaces, Provider, ProviderError, SessionDetails, default_provider, missing_logins,
-};
+use crate::providers::{Provider, ProviderError, SessionDetails, default_provider, missing_logins};
 use crate::run::detached;
 use crate::session_network::{allowed_hosts, strictest_network};
 use crate::session_plan::{level_here, refusal};
@@ -27,6 +24,7 @@ use crate::supervisor::{
 use crate::sys::confinement::protects_files;
 
 use super::config::use_team_file;
+use crate::cli::agent_programs::{default_client, with_places};
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
@@ -223,11 +221,6 @@ pub(crate) fn not_started(what: &str, said: &str) -> CommandError {
     CommandError::refused("not_started", message)
 }
 
-/// The agent program if none is named: one that is installed, and best one with a login.
-pub(crate) fn default_client(context: &Context) -> &'static str {
-    with_places(context, default_provider).unwrap_or("claude")
-}
-
 /// Refuses to start a team for which no one has named an agent program, if none is installed.
 pub(crate) fn require_any_program(context: &Context) -> Result<(), CommandError> {
     if with_places(context, default_provider).is_some() {
@@ -245,12 +238,6 @@ pub(crate) fn missing_login_notes(context: &Context, posts: &[Post]) -> Vec<Stri
     let names: Vec<String> = posts.iter().flat_map(|post| post.provider.names()).collect();
     let missing = with_places(context, |places| missing_logins(places, &names)).into_iter();
     missing.map(|(name, login)| format!("no login of {name} was found. To log in: {login}")).collect()
-}
-
-fn with_places<T>(context: &Context, look: impl FnOnce(&LoginPlaces<'_>) -> T) -> T {
-    let home = context.environment.home();
-    let variable = |name: &str| context.environment.raw(name).map(OsStr::to_owned);
-    look(&LoginPlaces { home: home.as_deref(), variable: &variable })
 }
 
 /// Checks, before anything is claimed, that sessions can be confined as the settings require; notes what is not refused to

@@ -5,6 +5,7 @@ use liza_core::rules::misspelled::{meant_setting, unknown_role_part, unknown_set
 use liza_store::{ValueSyntax, settings_as_fields, yaml};
 use serde_json::json;
 
+use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
 use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
@@ -16,7 +17,6 @@ use crate::run::{TOKEN_BUDGET, TeamOptions, team_posts};
 use crate::settings_text::without_setting;
 use crate::team_file::{self, TeamFileContent, TeamFileError};
 
-use super::agent::default_client;
 use super::lock::{as_refusal, begin_edit, log_entry};
 
 /// Show the settings and where each comes from; set one.

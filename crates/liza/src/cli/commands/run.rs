@@ -28,10 +28,9 @@ use crate::supervisor::{
 use crate::tui::{LiveScreen, ScreenMode, ThemeName};
 use crate::watch::{WatchError, WatchOptions, Watcher};
 
-use super::agent::{
-    check_confinement, default_client, endings, missing_login_notes, not_started, require_any_program,
-};
+use super::agent::{check_confinement, endings, missing_login_notes, not_started, require_any_program};
 use super::config::use_team_file;
+use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
 use crate::cli::live_screen;
 use crate::cli::spec_path;
