@@ -6,7 +6,7 @@ use crate::model::{
     AgentId, Board, ClientFault, ClientHold, EventName, HistoryEvent, LogAction, Refusal, Section,
     SessionSummary, Sha, TaskId, Timestamp, Usage, Value,
 };
-use crate::rules::clients::{ClientEnd, after_end, session_line};
+use crate::rules::clients::{ClientEnd, after_end, missing_variable, session_line};
 
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_acts_for;
@@ -69,8 +69,8 @@ impl Rule for RecordSession {
     fn run(&self, tx: &mut Tx<'_>) -> Result<SessionRecorded, Refusal> {
         check_acts_for(tx, self.agent)?;
         let (hold, is_clients_fault) = self.update_client(tx)?;
-        let advice = self.advice.as_deref().filter(|_| is_clients_fault);
-        let line = session_line(&self.client, &self.end, self.said.as_deref(), advice);
+        let advice = self.advice().filter(|_| is_clients_fault);
+        let line = session_line(&self.client, &self.end, self.said.as_deref(), advice.as_deref());
         self.update_agent(tx, &line)?;
         self.update_history(tx);
         tx.log_as(self.agent, LogAction::Task(EventName::SessionEnded), self.task.as_ref(), &line);
@@ -79,6 +79,12 @@ impl Rule for RecordSession {
 }
 
 impl RecordSession {
+    /// What the human can do about it: to set the key that the error names says more than how to log in.
+    fn advice(&self) -> Option<String> {
+        let variable = self.fault.as_ref().and_then(|fault| missing_variable(&fault.message));
+        variable.map(|name| format!("Set {name}")).or_else(|| self.advice.clone())
+    }
+
     fn update_client(&self, tx: &mut Tx<'_>) -> Result<(Option<ClientHold>, bool), Refusal> {
         let before = tx.board.sprint()?.clients.get(&self.client).cloned().unwrap_or_default();
         let end = ClientEnd {
@@ -87,7 +93,7 @@ impl RecordSession {
             end: self.end.clone(),
             said: self.said.clone(),
             subject: self.task.as_ref().map_or(PLANNING, TaskId::as_str).to_owned(),
-            advice: self.advice.clone(),
+            advice: self.advice(),
         };
         let (after, is_clients_fault) = after_end(&before, &end, tx.now);
         let hold = after.hold.clone();

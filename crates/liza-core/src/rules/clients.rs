@@ -122,6 +122,19 @@ pub fn continue_command(board: &Board, is_dead: impl Fn(&AgentId) -> bool, now: 
     }
 }
 
+/// The same for this hold: a running team has the variables with which it was started, so it has to end first.
+pub(crate) fn first_command(hold: &ClientHold, command: &'static str) -> &'static str {
+    if command == RESUME && missing_variable(&hold.message).is_some() { "liza stop" } else { command }
+}
+
+/// The environment variable that an error names as missing: "Missing environment variable: `KEY`."
+pub(crate) fn missing_variable(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("issing environment variable:")?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let name = rest.trim_start_matches(|c| !is_part(c)).split(|c| !is_part(c)).next()?;
+    (!name.is_empty()).then_some(name)
+}
+
 /// Whether only the human lets it continue.
 pub fn waits_for_human(client: &ClientRecord) -> bool {
     client.hold.as_ref().is_some_and(|hold| hold.until.is_none())
@@ -198,12 +211,21 @@ pub fn describe_hold_with(hold: &ClientHold, command: &str, now: Timestamp) -> S
         "" => String::new(),
         said => format!(" ({said})"),
     };
-    let advice = hold.advice.as_ref().map(|advice| format!("{advice}, then ")).unwrap_or_default();
     match hold.until {
         // What to do comes first: a narrow screen cuts the end.
-        None => format!("{what}. {advice}continue: {command}{said}"),
+        None => format!("{what}. {}{said}", way_forward(hold, command)),
         Some(until) if until <= now => format!("{what}; tried again now{said}"),
         Some(until) => format!("{what}; tried again in {}{said}", until.since(now)),
+    }
+}
+
+fn way_forward(hold: &ClientHold, command: &str) -> String {
+    match (missing_variable(&hold.message), &hold.advice) {
+        (Some(name), _) if command == RESUME => {
+            format!("Stop the team, set {name}, then continue: liza run")
+        }
+        (_, Some(advice)) => format!("{advice}, then continue: {command}"),
+        (_, None) => format!("continue: {command}"),
     }
 }
 

@@ -10,10 +10,10 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    Anomaly, Discovery, Fields, GoalStatus, Role, Severity, State, Status, StopFile, TEAM_FILE, TaskId,
-    TaskStatus, Timestamp, Urgency,
+    Anomaly, ClientHold, Discovery, Fields, GoalStatus, Role, Severity, State, Status, StopFile, TEAM_FILE,
+    TaskId, TaskStatus, Timestamp, Urgency,
 };
-use crate::rules::clients::{continue_command, waits_for_human};
+use crate::rules::clients::{continue_command, first_command, waits_for_human};
 use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
@@ -371,8 +371,10 @@ fn command(
         | AlarmKind::StalePause
         | AlarmKind::SprintDeadline => Some("liza resume".to_owned()),
         AlarmKind::CircuitBreaker => Some("liza resolve \"...\"".to_owned()),
-        AlarmKind::ClientHeld => waits(state, &alarm.subject)
-            .then(|| continue_command(&state.board, |agent| seen.dead.contains(agent), now).to_owned()),
+        AlarmKind::ClientHeld => waiting_hold(state, &alarm.subject).map(|hold| {
+            let command = continue_command(&state.board, |agent| seen.dead.contains(agent), now);
+            first_command(hold, command).to_owned()
+        }),
         AlarmKind::StaleEdit => Some(format!("liza edit --from {}", alarm.subject)),
         AlarmKind::LeaseExpired
         | AlarmKind::ReviewLeaseExpired
@@ -403,10 +405,10 @@ fn start_planner(state: &State, seen: &Observations, now: Timestamp) -> &'static
     }
 }
 
-/// Whether only the human lets this client continue.
-fn waits(state: &State, client: &AlarmSubject) -> bool {
-    let clients = state.board.sprint.ready().map(|sprint| &sprint.clients);
-    clients.and_then(|clients| clients.get(&client.to_string())).is_some_and(waits_for_human)
+/// Why a client is held that only the human lets continue.
+fn waiting_hold<'s>(state: &'s State, client: &AlarmSubject) -> Option<&'s ClientHold> {
+    let clients = &state.board.sprint.ready()?.clients;
+    clients.get(&client.to_string()).filter(|client| waits_for_human(client))?.hold.as_ref()
 }
 
 /// What the planner will look at by itself.

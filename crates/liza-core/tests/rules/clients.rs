@@ -1,7 +1,8 @@
 //! Clients that fail: who is held, for how long, and that no task is blamed for it.
 
 use liza_core::model::{
-    Actor, ClientFault, ClientHold, EventName, FaultKind, HistoryEvent, LimitReset, Seconds, Status, Usage,
+    Actor, ClientFault, ClientHold, EventName, FaultKind, HistoryEvent, LimitReset, Seconds, Status,
+    Timestamp, Usage,
 };
 use liza_core::protocol::{Command, RecordSession, Resume, UseClient};
 use liza_core::rules::clients::{
@@ -153,6 +154,27 @@ fn an_agent_that_is_started_again_tries_the_client_again() {
     record(&mut world, ended("t", 1, Some(limit)));
     world.register(coder(4));
     assert!(hold(&world).is_some(), "a limit ends by itself");
+}
+
+/// Covers: SE-03
+#[test]
+fn a_key_that_is_not_set_has_one_way_forward() {
+    let mut world = team();
+    let message = "Missing environment variable: `MY_KEY`.".to_owned();
+    let missing = ClientFault { kind: FaultKind::Auth, message, reset: None };
+    record(&mut world, ended("t", 1, Some(missing)));
+    let need = |now: Timestamp| {
+        let found = alarms(&world.state, &Observations::default(), now);
+        let needs = needs_you(&world.state, &Observations::default(), &found, now);
+        let need = needs.into_iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
+        (need.text, need.command)
+    };
+    let said = "(Missing environment variable: `MY_KEY`.)";
+    // A running team has the variables with which it was started.
+    let text = format!("claude: not logged in. Stop the team, set MY_KEY, then continue: liza run {said}");
+    assert_eq!(need(world.now), (text, "liza stop".to_owned()));
+    let text = format!("claude: not logged in. Set MY_KEY, then continue: liza run {said}");
+    assert_eq!(need(world.now + Seconds(100_000)), (text, "liza run".to_owned()));
 }
 
 /// Covers: SE-03, SE-04

@@ -10,6 +10,7 @@ mod spec_path;
 mod starting_files;
 mod task_name;
 mod team_notes;
+mod team_observers;
 mod test_command;
 mod ui;
 mod verb;

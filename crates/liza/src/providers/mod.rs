@@ -15,6 +15,7 @@ mod gemini;
 mod goose;
 mod installed;
 mod json_line;
+mod log_line;
 mod opencode;
 mod rehearsal;
 pub(crate) mod rollout;
@@ -39,6 +40,7 @@ use event::EventFormat;
 pub(crate) use installed::{
     InstalledClient, LoginPlaces, default_provider, installed_clients, missing_logins, rights_of,
 };
+pub(crate) use log_line::is_log_line;
 use template::{CommandTemplate, PromptDelivery};
 
 /// The provider chosen for a role.

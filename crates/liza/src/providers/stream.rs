@@ -16,6 +16,7 @@ use super::fault::{fault, of_kind};
 use super::gemini::GeminiEvents;
 use super::goose::GooseEvents;
 use super::json_line::cut;
+use super::log_line::is_log_line;
 use super::opencode::OpencodeEvents;
 use super::rehearsal::RehearsalEvents;
 use super::usage::SessionUsage;
@@ -107,6 +108,8 @@ pub(crate) struct EventStream {
     began: bool,
     used: SessionUsage,
     said: Option<String>,
+    /// What was printed last beside the events.
+    printed: Option<String>,
     fault: Option<ClientFault>,
     conversation: Option<String>,
 }
@@ -129,6 +132,7 @@ impl EventStream {
             began: false,
             used: SessionUsage::default(),
             said: None,
+            printed: None,
             fault: None,
             conversation: None,
         }
@@ -198,8 +202,16 @@ impl EventStream {
         };
         let fault = self.fault.clone().or_else(of_exit).or_else(at_start);
         let words = fault.as_ref().map(|fault| fault.message.clone()).filter(|words| !words.is_empty());
-        let said = words.or_else(|| self.said.clone()).map(|said| one_line(&said, QUOTE_MAX));
+        let said = words.or_else(|| self.last_said(failed.is_some())).map(|said| one_line(&said, QUOTE_MAX));
         ClientOutcome { fault, said, conversation: self.conversation.clone() }
+    }
+
+    /// The last words of the agent. A program that fails may say why beside its events; its log and the warnings of one
+    /// that ends normally count only if there is nothing else.
+    fn last_said(&self, failed: bool) -> Option<String> {
+        let printed = self.printed.as_ref();
+        let why = printed.filter(|text| failed && !is_log_line(text));
+        why.or(self.said.as_ref()).or(printed).cloned()
     }
 
     fn end_line(&mut self, each: &mut dyn FnMut(&ClientEvent)) {
@@ -228,7 +240,15 @@ impl EventStream {
 
     fn take_plain(&mut self, text: &str, each: &mut dyn FnMut(&ClientEvent)) {
         self.plain_lines = self.plain_lines.saturating_add(1);
-        self.take(&ClientEvent::Text(cut(text)), each);
+        let event = ClientEvent::Text(cut(text));
+        if self.expects_events && self.began {
+            if self.printed.is_none() || !is_log_line(text) {
+                self.printed = Some(cut(text));
+            }
+            each(&event);
+        } else {
+            self.take(&event, each);
+        }
         if self.expects_events && !self.began && self.plain_lines == PLAIN_LINES {
             each(&unexpected());
         }
@@ -451,5 +471,18 @@ pub(super) mod tests {
         };
         assert_eq!(kind(&[error, end]), Some(FaultKind::Quota));
         assert_eq!(kind(&[error, works, end]), None);
+    }
+
+    /// Covers: SE-05, AC-01
+    #[test]
+    fn a_log_line_beside_the_events_is_not_what_the_agent_said() {
+        let said = r#"{"type":"item.completed","item":{"type":"agent_message","text":"Done."}}"#;
+        let log = "2026-11-16T19:49:47.453076Z ERROR codex_core::session: failed to record";
+        let last = |output: &str, code| outcome(EventFormat::Codex, output, Some(code)).said.unwrap();
+        assert_eq!(last(&format!("{said}\n{log}\n"), 0), "Done.");
+        assert_eq!(last(&format!("{said}\n{log}\n"), 1), "Done.");
+        assert_eq!(last(&format!("{said}\na warning\n"), 0), "Done.");
+        assert_eq!(last(&format!("{said}\nthread 'main' panicked\n{log}\n"), 1), "thread 'main' panicked");
+        assert_eq!(last(&format!("{log}\n"), 1), log, "if there is nothing else");
     }
 }

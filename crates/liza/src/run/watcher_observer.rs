@@ -34,11 +34,11 @@ impl Observer for WatcherObserver {
         let Some(watcher) = &mut self.watcher else { return Observed::default() };
         let wait = self.next.saturating_duration_since(Instant::now());
         if !wait.is_zero() {
-            return Observed { messages: Vec::new(), again_in: Some(wait) };
+            return Observed { again_in: Some(wait), ..Observed::default() };
         }
         let report = watcher.check(now());
         self.next = Instant::now() + CHECK_INTERVAL;
-        Observed { messages: messages(report), again_in: Some(watcher.next_check()) }
+        Observed { messages: messages(report), again_in: Some(watcher.next_check()), ..Observed::default() }
     }
 }
 

@@ -39,11 +39,12 @@ impl Observer for ManualChanges {
         let due = self.reconciler.next_check(state, now);
         let wait = self.next_check.saturating_duration_since(Instant::now());
         if !wait.is_zero() {
-            return Observed { messages, again_in: Some(due.map_or(wait, |due| due.min(wait))) };
+            let again_in = Some(due.map_or(wait, |due| due.min(wait)));
+            return Observed { messages, again_in, ..Observed::default() };
         }
         self.next_check = Instant::now() + CHECK_INTERVAL;
         messages.extend(self.check(state, now));
-        Observed { messages, again_in: due }
+        Observed { messages, again_in: due, ..Observed::default() }
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Observed {
     pub messages: Vec<TeamMessage>,
     /// When to call it again even if nothing has changed.
     pub again_in: Option<Duration>,
+    /// Whether the team ends, as after Ctrl-C.
+    pub end: bool,
 }
 
 /// The observers' thread. When it is dropped, they see the last state and end.
@@ -91,10 +93,13 @@ fn observe_all(
     observers.retain_mut(|observer| {
         let result = catch_unwind(AssertUnwindSafe(|| observer.observe(state)));
         let survived = result.is_ok();
-        let Observed { messages, again_in } =
-            result.unwrap_or_else(|_| Observed { messages: vec![panicked()], again_in: None });
+        let Observed { messages, again_in, end } =
+            result.unwrap_or_else(|_| Observed { messages: vec![panicked()], ..Observed::default() });
         if !messages.is_empty() {
             let _ = events.send(Event::Observed(messages));
+        }
+        if end {
+            let _ = events.send(Event::Signal { interrupt: false });
         }
         let due = again_in.map(|pause| Instant::now() + pause);
         next = [next, due].into_iter().flatten().min();
@@ -125,7 +130,7 @@ mod tests {
     impl Observer for Works {
         fn observe(&mut self, _: &State) -> Observed {
             let messages = vec![TeamMessage::of_team(MessageLevel::Info, "observed")];
-            Observed { messages, again_in: None }
+            Observed { messages, ..Observed::default() }
         }
     }
 

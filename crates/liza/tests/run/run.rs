@@ -1,9 +1,12 @@
 //! `liza run`: a whole team in one process.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+use std::time::Duration;
 
 use crate::support::TestProject;
-use crate::support::process::{Running, wait_for};
+use crate::support::process::{Running, wait_for, wait_up_to};
 
 /// A project whose planner adds three tasks.
 fn project() -> TestProject {
@@ -148,6 +151,32 @@ fn one_ctrl_c_exits_cleanly_and_a_second_one_at_once() {
         lines.filter(|line| line.contains(&script)).collect::<Vec<_>>()
     };
     wait_for("nothing runs", || left().is_empty().then_some(()));
+}
+
+/// As in `liza run | head -1`.
+///
+/// Covers: AG-09, AG-16
+#[test]
+fn a_team_whose_output_is_closed_ends_as_after_ctrl_c() {
+    let project = project();
+    with_sleepers(&project);
+    project.add_task("t1");
+    let mut program = project.program();
+    program.args(["run", "--cli", "sleeper", "--plain"]);
+    program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut team = program.spawn().unwrap();
+    let mut lines = BufReader::new(team.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("working on t1")));
+    drop(lines);
+    let ended = wait_up_to(Duration::from_secs(30), || team.try_wait().unwrap());
+    if ended.is_none() {
+        team.kill().unwrap();
+    }
+    let said = std::io::read_to_string(team.stderr.take().unwrap()).unwrap();
+    assert_eq!(ended.map(|ended| ended.code()), Some(Some(0)), "{said}");
+    assert!(said.contains("the output is closed; stopping"), "{said}");
+    let status = project.liza(&["status", "--json"]).result();
+    assert_eq!(status["tasks"][0]["status"], "CLAIMED", "the claim is kept: {status}");
 }
 
 /// An agent program in the config.

@@ -5,25 +5,24 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use liza_core::model::{Actor, GoalStatus, Seconds, State};
+use liza_core::model::{Actor, GoalStatus, State};
 use liza_core::text::one_line;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{Progress, view};
 use serde_json::json;
 
-use crate::activity::session_activity;
 use crate::engine::Engine;
 use crate::lifecycle::adopt_integration;
 use crate::observations::observe;
 use crate::project::{Project, now};
 use crate::run::{
     AlreadyRunning, CopyError, RunLock, TeamOptions, WatcherObserver, copy_for_rehearsal, detached,
-    first_run_notice, is_demo, leave_planning_to_other, progress_line, team_posts,
+    first_run_notice, is_demo, leave_planning_to_other, team_posts,
 };
 use crate::supervisor::{
-    AgentEnd, MessageLevel, Observed, Observer, Post, SupervisorOptions, TeamMessage, run as supervise,
+    AgentEnd, MessageLevel, Observer, Post, SupervisorOptions, TeamMessage, run as supervise,
 };
 use crate::tui::{LiveScreen, ScreenMode, ThemeName};
 use crate::watch::{WatchError, WatchOptions, Watcher};
@@ -35,6 +34,7 @@ use crate::cli::context::Context;
 use crate::cli::live_screen;
 use crate::cli::spec_path;
 use crate::cli::team_notes::{is_named, team_notes};
+use crate::cli::team_observers::{OutputReader, ProgressLine};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::output::{Color, Reply};
@@ -52,7 +52,7 @@ const REHEARSAL: &str = "rehearsal";
 ///
 /// In a terminal it shows the screen of liza tui; with --plain, or in a pipe, lines. Ends when the
 /// goal is reached. Ctrl-C stops the sessions cleanly, a second Ctrl-C kills them; claims are kept
-/// and the next run resumes them. If a planner is at work already, on another machine or in another
+/// and the next run resumes them. A closed pipe (liza run | head) stops them like Ctrl-C. If a planner is at work already, on another machine or in another
 /// terminal, the team has none of its own. To keep the number of agents and their programs for all
 /// runs:
 ///
@@ -386,12 +386,9 @@ pub(crate) fn work(
         printer.print_text(&notice);
     }
     printer.print_text(&introduction(&posts));
-    let progress = Box::new(ProgressLine {
-        printer: Arc::clone(printer),
-        project: project.clone(),
-        began: Instant::now(),
-    });
-    let mut observers: Vec<Box<dyn Observer>> = vec![progress];
+    let output = OutputReader::new(&context.screen.console);
+    let mut observers: Vec<Box<dyn Observer>> =
+        vec![Box::new(ProgressLine::new(printer, project)), Box::new(output)];
     match Watcher::new(project, watching) {
         Ok(watcher) => observers.push(Box::new(WatcherObserver::new(watcher))),
         Err(WatchError::Running) => {
@@ -463,25 +460,6 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
         _ => format!("goal {goal} · {total} tasks: {parts}"),
     };
     (text, json!(progress))
-}
-
-/// Keeps the progress line up to date.
-struct ProgressLine {
-    printer: Arc<EventPrinter>,
-    project: Project,
-    began: Instant,
-}
-
-impl Observer for ProgressLine {
-    fn observe(&mut self, state: &State) -> Observed {
-        if !self.printer.shows_progress() {
-            return Observed::default();
-        }
-        let sessions = session_activity(&self.project, state);
-        let worked = Seconds(self.began.elapsed().as_secs());
-        self.printer.progress(&progress_line(state, &sessions, worked, now()));
-        Observed { messages: Vec::new(), again_in: Some(Duration::from_secs(5)) }
-    }
 }
 
 impl From<CopyError> for CommandError {
