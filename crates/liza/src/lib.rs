@@ -32,6 +32,7 @@ mod live_view;
 mod local_time;
 mod log_text;
 mod machine;
+mod missing_logins;
 mod model_proxy;
 pub mod observations;
 pub mod playbook;

@@ -6,7 +6,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use liza_core::model::{
@@ -15,7 +15,9 @@ use liza_core::model::{
 };
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
-use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations, TeamFileChange, VisionGap};
+use liza_core::watch::alarms::{
+    ForeignCommits, MainBranch, MissingLogin, Observations, TeamFileChange, VisionGap,
+};
 use liza_store::LogRecord;
 
 use crate::activity::session_activity;
@@ -26,7 +28,9 @@ use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
 use crate::git::{BranchStep, Repo};
 use crate::lifecycle::{is_at_recorded_head, lost_merges, merged_commits};
 use crate::machine::machine_name;
+use crate::missing_logins::look;
 use crate::project::Project;
+use crate::providers::LoginPlaces;
 use crate::sys::untrusted::UntrustedFolder;
 use crate::team_file;
 
@@ -57,7 +61,15 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         dead: dead_agents(project, state, now),
         main_branch: main_branch(project, state),
         vision_gap: vision_gap(project, state),
+        missing_logins: missing_logins(project),
     }
+}
+
+/// The agent programs of the team for which no login is found here either.
+fn missing_logins(project: &Project) -> Vec<MissingLogin> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let variable = |name: &str| std::env::var_os(name);
+    look(project.folder(), &LoginPlaces { home: home.as_deref(), variable: &variable })
 }
 
 /// Where the shared settings on the integration branch are, if they differ from those that the human accepted. Asks git

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::model::{
     AgentId, Appended, HumanNote, LogAction, MAX_FAILED_CODERS, Refusal, Section, Status, TaskId, TaskStatus,
 };
+use crate::rules::claimable::is_present;
 use crate::rules::session_budget::SessionBudget;
 
 use super::budget::{refill, refill_planner};
@@ -35,6 +36,11 @@ pub struct Answered {
     /// The coder to which it goes back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coder: Option<AgentId>,
+    /// Whether that coder is in the team now.
+    pub coder_is_present: bool,
+    /// What that coder works on now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coder_works_on: Option<TaskId>,
 }
 
 impl Rule for Answer {
@@ -81,10 +87,23 @@ impl Rule for Answer {
         let reply = unblock.run(tx)?;
         // People look for what was answered; that it unblocks is in the history of the task.
         tx.log(LogAction::Answered, Some(id), &text);
-        Ok(Answered { task: id.clone(), status: reply.status, unblocked: true, coder })
+        let (mut coder_is_present, mut coder_works_on) = (false, None);
+        if let Some(coder) = coder {
+            coder_is_present = is_present(tx.board, coder, tx.now)?;
+            coder_works_on = tx.board.held_by(coder).filter(|_| coder_is_present).cloned();
+        }
+        let task = id.clone();
+        Ok(Answered { task, status: reply.status, unblocked: true, coder, coder_is_present, coder_works_on })
     }
 }
 
 fn not_unblocked(task: &TaskId, status: Status) -> Answered {
-    Answered { task: task.clone(), status: Some(status), unblocked: false, coder: None }
+    Answered {
+        task: task.clone(),
+        status: Some(status),
+        unblocked: false,
+        coder: None,
+        coder_is_present: false,
+        coder_works_on: None,
+    }
 }

@@ -10,8 +10,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    Anomaly, ClientHold, Discovery, Fields, GoalStatus, Role, Severity, State, Status, StopFile, TEAM_FILE,
-    TaskId, TaskStatus, Timestamp, Urgency,
+    AgentRecord, Anomaly, ClientHold, Discovery, FaultKind, Fields, GoalStatus, MAX_FAILED_CODERS, Role,
+    Severity, State, Status, StopFile, TEAM_FILE, TaskBody, TaskId, TaskStatus, Timestamp, Urgency,
 };
 use crate::rules::clients::{continue_command, first_command, waits_for_human};
 use crate::rules::questions::unresolved_anomalies;
@@ -19,7 +19,8 @@ use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
 use crate::text::count;
 use crate::watch::alarms::{
-    Alarm, AlarmKind, AlarmLevel, AlarmSubject, Observations, TeamFileChange, VisionGap, budget_subject,
+    Alarm, AlarmKind, AlarmLevel, AlarmSubject, MissingLogin, Observations, TeamFileChange, VisionGap,
+    budget_subject,
 };
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
 
@@ -40,6 +41,9 @@ pub struct NeedsYou {
     pub questions: Vec<String>,
     /// The command that answers it.
     pub command: String,
+    /// Whether the planner looks at it now, and may be faster.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub planner_looks: bool,
 }
 
 /// What kind of decision.
@@ -59,6 +63,8 @@ pub enum NeedKind {
     Vision,
     /// No goal is stated.
     Goal,
+    /// No login of an agent program is found.
+    Login,
 }
 
 impl NeedKind {
@@ -71,7 +77,8 @@ impl NeedKind {
             | NeedKind::Discovery
             | NeedKind::Anomaly
             | NeedKind::Vision
-            | NeedKind::Goal => None,
+            | NeedKind::Goal
+            | NeedKind::Login => None,
         }
     }
 }
@@ -86,6 +93,7 @@ impl fmt::Display for NeedKind {
             NeedKind::Anomaly => f.pad("ANOMALY"),
             NeedKind::Vision => f.pad("VISION"),
             NeedKind::Goal => f.pad("GOAL"),
+            NeedKind::Login => f.pad("LOGIN"),
         }
     }
 }
@@ -99,7 +107,8 @@ impl Serialize for NeedKind {
 impl NeedsYou {
     fn new(kind: NeedKind, level: AlarmLevel, text: String, command: impl Into<String>) -> Self {
         let (also, questions) = (Vec::new(), Vec::new());
-        Self { kind, also, level, task: None, text, questions, command: command.into() }
+        let command = command.into();
+        Self { kind, also, level, task: None, text, questions, command, planner_looks: false }
     }
 
     fn about(self, task: Option<&TaskId>) -> Self {
@@ -117,6 +126,7 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     let mut needs = stops(seen, now);
     needs.extend(invalid(alarms));
     needs.extend(broken_records(state));
+    needs.extend(logins(state, seen, now));
     needs.extend(Answers::new(state, seen, rest.collect(), now).needs(state));
     needs.extend(goal(state));
     needs.extend(vision(state, seen));
@@ -182,6 +192,7 @@ struct Answers<'a> {
     /// Questions about a blocked task: they are part of its entry, and one answer settles both.
     asked: BTreeMap<&'a TaskId, Vec<&'a Alarm>>,
     handled: BTreeMap<&'a TaskId, Vec<&'a Alarm>>,
+    planner: PlannerState,
 }
 
 impl<'a> Answers<'a> {
@@ -208,7 +219,7 @@ impl<'a> Answers<'a> {
                 handled.entry(task).or_default().push(alarm);
             }
         }
-        Self { alarms, asked, handled }
+        Self { alarms, asked, handled, planner }
     }
 
     fn needs(&self, state: &State) -> Vec<NeedsYou> {
@@ -225,13 +236,22 @@ impl<'a> Answers<'a> {
                 questions.extend(others.clone().map(|question| question.text.clone()));
                 also.extend(others.map(|question| question.kind).take(1));
             }
-            let need =
-                NeedsYou::new(NeedKind::Alarm(alarm.kind), level, alarm.text.clone(), answer.as_deref()?);
-            Some(NeedsYou { also, questions, ..need.about(task) })
+            let (mut text, planner_looks) = (alarm.text.clone(), self.planner_looks(alarm));
+            if planner_looks {
+                text.push_str("; the planner looks at it now, and you can answer it yourself");
+            }
+            let need = NeedsYou::new(NeedKind::Alarm(alarm.kind), level, text, answer.as_deref()?);
+            Some(NeedsYou { also, questions, planner_looks, ..need.about(task) })
         };
         let mut needs: Vec<NeedsYou> = self.alarms.iter().filter_map(need).collect();
         needs.sort_by_key(|need| Reverse(need.level));
         needs
+    }
+
+    /// Whether it is about a blocked task that the planner has not looked at yet, and no one has asked the human.
+    fn planner_looks(&self, alarm: &Alarm) -> bool {
+        let is_asked = alarm.subject.task().is_some_and(|task| self.asked.contains_key(task));
+        alarm.kind == AlarmKind::Blocked && !is_asked && !self.planner.leaves_to_human(&alarm.subject)
     }
 }
 
@@ -261,6 +281,13 @@ fn goal(state: &State) -> Option<NeedsYou> {
     missing.then(|| NeedsYou::new(NeedKind::Goal, AlarmLevel::Warning, text, command))
 }
 
+/// Whether its coder asks something that an answer settles: after two coders failed, the planner plans it again.
+fn has_question(state: &State, task: Option<&TaskId>) -> bool {
+    let record = task.and_then(|task| state.board.body(task).ok()).map(TaskBody::record);
+    let failed = record.and_then(|record| record.failed_by.as_ref()).map_or(0, Vec::len);
+    failed < MAX_FAILED_CODERS && !asked(state, task).is_empty()
+}
+
 /// The vision document, if it says nothing. Tasks can do without one; a template that was never filled in misleads reviewers
 /// too.
 fn vision(state: &State, seen: &Observations) -> Option<NeedsYou> {
@@ -274,6 +301,39 @@ fn vision(state: &State, seen: &Observations) -> Option<NeedsYou> {
     let file = spec.split('#').next().unwrap_or(spec);
     let (text, command) = (gap.problem(file), gap.command(file));
     matters.then(|| NeedsYou::new(NeedKind::Vision, AlarmLevel::Warning, text, command))
+}
+
+/// The programs of the running team that have no login, as far as it can be seen: none that has worked, and none that says
+/// so itself.
+fn logins<'a>(
+    state: &'a State,
+    seen: &'a Observations,
+    now: Timestamp,
+) -> impl Iterator<Item = NeedsYou> + use<'a> {
+    let agents = state.board.agents.ready().into_iter().flatten();
+    let present: Vec<&AgentRecord> = agents
+        .filter(|(id, entry)| entry.holds(now) && !seen.dead.contains(*id))
+        .map(|(_, entry)| entry)
+        .collect();
+    let has_worked = |client: &str, entry: &AgentRecord| {
+        entry.last_session.as_ref().is_some_and(|last| last.client == client && !last.failed)
+    };
+    let is_held = |client: &str| {
+        let record = state.board.sprint.ready().and_then(|sprint| sprint.clients.get(client));
+        record.and_then(|record| record.hold.as_ref()).is_some_and(|hold| hold.kind == FaultKind::Auth)
+    };
+    let missing = seen.missing_logins.iter().filter(move |login| {
+        let works = present.iter().any(|entry| has_worked(&login.client, entry));
+        !present.is_empty() && !works && !is_held(&login.client)
+    });
+    missing.map(login)
+}
+
+fn login(missing: &MissingLogin) -> NeedsYou {
+    let (command, other) = missing.command.split_once(", ").unwrap_or((&missing.command, ""));
+    let other = if other.is_empty() { String::new() } else { format!(" ({other})") };
+    let text = format!("no login of {} was found; its sessions fail without one{other}", missing.client);
+    NeedsYou::new(NeedKind::Login, AlarmLevel::Critical, text, command)
 }
 
 fn discovery(found: &Discovery) -> NeedsYou {
@@ -339,7 +399,9 @@ fn command(
     match alarm.kind {
         AlarmKind::InvalidState => Some("liza validate".to_owned()),
         AlarmKind::Question | AlarmKind::ReviewDropped => Some(answer_command(&alarm.subject)),
-        AlarmKind::Blocked => planner.leaves_to_human(&alarm.subject).then(|| answer_command(&alarm.subject)),
+        AlarmKind::Blocked => (has_question(state, alarm.subject.task())
+            || planner.leaves_to_human(&alarm.subject))
+        .then(|| answer_command(&alarm.subject)),
         AlarmKind::PlannerStopped => Some(start_planner(state, seen, now).to_owned()),
         AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::Budget => raise_budget(state, &alarm.subject, now),

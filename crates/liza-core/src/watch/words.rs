@@ -2,12 +2,12 @@
 //!
 //! Decides nothing and knows no layout: the same view gives the same words on every screen.
 
-use crate::model::{AgentStatus, GoalStatus, Role, Seconds, Status, Usage};
+use crate::model::{AgentStatus, FaultKind, GoalStatus, Role, Seconds, Status, Usage};
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::view::{
-    AgentView, LeaseView, Liveness, RetryView, SprintView, TaskPhase, TaskView, UnmetDependency, View,
-    stopped_text,
+    AgentView, HeldView, LeaseView, Liveness, RetryView, SprintView, TaskPhase, TaskView, UnmetDependency,
+    View, stopped_text,
 };
 
 /// The phases of open tasks with their headings, in the order in which they are shown.
@@ -78,6 +78,10 @@ pub fn agent_doing(agent: &AgentView) -> String {
     let holding = agent.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
     match agent.liveness {
         Liveness::Live => match agent.retry {
+            _ if agent.judging => "JUDGING the goal".to_owned(),
+            _ if agent.held.is_some() => {
+                agent.held.as_ref().map(|held| format!("HELD: {}", held_text(held))).unwrap_or_default()
+            }
             Some(retry) => format!("FAILED {} of {}, again {}", retry.failed, retry.limit, again(retry)),
             None if agent.task.is_some() => format!("{}{holding}", agent.status),
             None => status_words(agent),
@@ -91,6 +95,37 @@ pub fn agent_doing(agent: &AgentView) -> String {
 /// When an agent tries again: `in 8s`.
 pub fn again(retry: RetryView) -> String {
     if retry.again_in.0 == 0 { "now".to_owned() } else { format!("in {}", retry.again_in) }
+}
+
+/// Why a program cannot be used, and when it is tried again: `codex overloaded, again in 1m`.
+fn held_text(held: &HeldView) -> String {
+    let what = match held.kind {
+        FaultKind::Auth => "not logged in",
+        FaultKind::Quota => "at its usage limit",
+        FaultKind::Overloaded => "overloaded",
+        FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => "failed",
+    };
+    let again = match held.again_in {
+        None => "waits for you".to_owned(),
+        Some(Seconds(0)) => "again now".to_owned(),
+        Some(left) => format!("again in {left}"),
+    };
+    format!("{} {what}, {again}", held.client)
+}
+
+/// Why nothing is done although there is work: the agent program that all wait for; `None` while an agent works.
+pub fn held_back(view: &View) -> Option<String> {
+    first_held(view).map(held_text)
+}
+
+/// The program that is tried again first, if no agent is in a session.
+fn first_held(view: &View) -> Option<&HeldView> {
+    let mut present = view.agents.iter().filter(|agent| agent.liveness.is_present());
+    if present.clone().any(|agent| agent.status.is_in_session()) {
+        return None;
+    }
+    let held = present.by_ref().filter_map(|agent| agent.held.as_ref());
+    held.min_by_key(|held| held.again_in.map_or(u64::MAX, |left| left.0))
 }
 
 /// What an agent does, in one word; one that has nothing to do waits, and for what.
@@ -273,6 +308,11 @@ pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
     }
     if !view.has_team() {
         return start_team(view);
+    }
+    if let Some(held) = first_held(view) {
+        // What only the human lets continue is among what needs the human.
+        let step = held.again_in.map(|_| (format!("{}. To try it now:", held_text(held)), "liza resume"));
+        return step.into_iter().collect();
     }
     let here = |role: Role| view.agents.iter().any(|agent| agent.role == role && agent.liveness.is_present());
     let to_merge = view.tasks.iter().filter(|task| task.status == Some(Status::Approved)).count();

@@ -1,8 +1,8 @@
 //! What the first acceptance test found, rule by rule; `session_budget.rs` has the loops.
 
 use liza_core::model::{
-    Actor, AgentStatus, AnomalyType, DiscoveryId, EventName, Seconds, Severity, Status, TaskStatus, Urgency,
-    Value,
+    Actor, AgentStatus, AnomalyType, DiscoveryId, EventName, Loaded, Seconds, Severity, Status, TaskStatus,
+    Urgency, Value,
 };
 use liza_core::protocol::{
     AddTask, Answer, BeginMerge, Checkpoint, CheckpointCause, Command, CompleteGoal, Deregister, Discover,
@@ -326,6 +326,10 @@ fn an_answer_unblocks_the_task_unless_two_coders_failed() {
     );
     let done = world.must(Actor::Human, answer());
     assert_eq!((done.reply("unblocked"), done.reply("coder")), (true.into(), "coder-1".into()));
+    assert_eq!(
+        (done.reply("coder_is_present"), done.reply("coder_works_on")),
+        (true.into(), serde_json::Value::Null)
+    );
     let log = world.last_log();
     assert_eq!((log.action.as_str(), log.detail.as_str()), ("answered", "retry three times"));
     let [asked] = questions(&world.state).try_into().unwrap();
@@ -336,6 +340,12 @@ fn an_answer_unblocks_the_task_unless_two_coders_failed() {
         [task("t")],
         "it goes back to its coder"
     );
+
+    let mut world = World::with_task(Status::Blocked);
+    let Loaded::Ready(agents) = &mut world.state.board.agents else { panic!("no agents") };
+    agents.get_mut(&coder(1)).unwrap().current_task = Some(task("other"));
+    let done = world.must(Actor::Human, answer());
+    assert_eq!((done.reply("coder_is_present"), done.reply("coder_works_on")), (true.into(), "other".into()));
 
     let mut world = World::with_task(Status::Blocked);
     world.edit_record("t", |record| record.failed_by = Some(vec![coder(1), coder(2)]));

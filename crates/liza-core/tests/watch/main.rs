@@ -20,3 +20,4 @@ mod results;
 mod stop_files;
 mod supervise;
 mod view;
+mod waiting;

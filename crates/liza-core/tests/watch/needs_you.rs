@@ -99,8 +99,11 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
 
 /// Covers: UI-03
 #[test]
-fn the_planner_is_asked_first_unless_it_is_dead() {
-    let state = state_with(Status::Blocked);
+fn after_two_failed_coders_the_planner_comes_first_unless_it_is_dead() {
+    let mut state = state_with(Status::Blocked);
+    let mut record = state.board.body(&task("t")).unwrap().record().clone();
+    record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]);
+    state.board.put(task("t"), record);
     assert!(of_kind(&shown(&state), NeedKind::Alarm(AlarmKind::Blocked)).is_empty());
     assert!(shown(&state).other_alerts().any(|alert| alert.kind == AlarmKind::Blocked));
     let dead = Observations { dead: [agent("planner-1")].into(), ..seen() };

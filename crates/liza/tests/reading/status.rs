@@ -257,9 +257,11 @@ fn while_the_planner_decides_about_a_block_its_question_can_be_answered() {
     project.add_task("one");
     project.liza(&["mark-blocked", "one", "--reason", "unclear", "--question", "How often?"]).ok();
     let status = project.liza(&["status"]).ok().to_owned();
-    let alert = status.split("ALERTS").nth(1).unwrap_or_else(|| panic!("{status}"));
-    assert!(alert.contains("? How often?") && alert.contains("→ liza answer one \"...\""), "{status}");
-    assert!(!status.contains("unblock-task"), "{status}");
+    let need = status.split("NEEDS YOU").nth(1).and_then(|rest| rest.split("NEXT").next());
+    let need = need.unwrap_or_else(|| panic!("{status}"));
+    assert!(need.contains("? How often?") && need.contains("→ liza answer one \"...\""), "{status}");
+    assert!(need.contains("the planner looks at it now"), "{status}");
+    assert!(!status.contains("unblock-task") && !status.contains("ALERTS"), "{status}");
 }
 
 /// Covers: CM-05

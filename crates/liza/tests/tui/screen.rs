@@ -130,6 +130,8 @@ fn needs_tmux_what_a_team_says_before_its_screen_is_in_the_log_of_the_screen() {
     );
     let tmux = Tmux::start(&project, (160, 50), &line);
     tmux.wait_for("AGENTS");
+    let screen = tmux.wait_for("!! LOGIN");
+    assert!(screen.contains("→ claude /login"), "{screen}");
     for said in ["main has 1 commit that the agents", "no login of claude was found", "First run in this"] {
         let screen = tmux.wait_for(said);
         assert!(screen.contains("AGENTS"), "{screen}");

@@ -61,7 +61,8 @@ fn needs_tmux_the_terminal_and_the_pages_show_what_the_other_does() {
     project.add_task("later");
     tmux.wait_for("later");
     tmux.press(&["q"]);
-    tmux.wait_for("ended with 0");
+    let screen = tmux.wait_for("ended with 0");
+    assert!(screen.contains("the team goes on; end it: liza stop"), "{screen}");
     assert_eq!(project.liza(&["stop", "--json"]).result()["stopped"], true);
 }
 

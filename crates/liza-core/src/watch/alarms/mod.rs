@@ -24,7 +24,8 @@ use crate::text::count;
 
 pub use episodes::{Episodes, is_seen_late};
 pub use observations::{
-    ForeignCommits, MainBranch, Observations, RemoteProblem, SessionActivity, TeamFileChange, VisionGap,
+    ForeignCommits, MainBranch, MissingLogin, Observations, RemoteProblem, SessionActivity, TeamFileChange,
+    VisionGap,
 };
 pub use stops::StopAge;
 pub(super) use team::budget_subject;

@@ -44,6 +44,8 @@ pub struct Observations {
     pub main_branch: Option<MainBranch>,
     /// Why the vision document says nothing to the planner; observed only while the goal is open.
     pub vision_gap: Option<VisionGap>,
+    /// The agent programs of the team for which no login is found.
+    pub missing_logins: Vec<MissingLogin>,
 }
 
 impl Observations {
@@ -52,6 +54,15 @@ impl Observations {
         static NONE: FoundMerges = FoundMerges::NONE;
         self.foreign_commits.as_ref().map_or(&NONE, |found| &found.merges)
     }
+}
+
+/// An agent program for which no login is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingLogin {
+    /// Its name.
+    pub client: String,
+    /// The command that logs in, and after a comma what else can be done.
+    pub command: String,
 }
 
 /// Where changed settings of the team are.

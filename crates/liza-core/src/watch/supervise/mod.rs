@@ -156,6 +156,21 @@ fn with_client(situation: &Situation<'_>, step: Step) -> Step {
 
 fn work(situation: &Situation<'_>) -> Option<Step> {
     let Situation { state, agent, now, found_merges, .. } = *situation;
+    work_of(state, agent, found_merges, now)
+}
+
+/// Whether an agent has work that needs a session.
+pub(crate) fn needs_session(
+    state: &State,
+    agent: AgentId,
+    found_merges: &FoundMerges,
+    now: Timestamp,
+) -> bool {
+    let work = work_of(state, agent, found_merges, now);
+    matches!(work, Some(Step::Code(_) | Step::Review(_) | Step::Plan(_)))
+}
+
+fn work_of(state: &State, agent: AgentId, found_merges: &FoundMerges, now: Timestamp) -> Option<Step> {
     match agent.role() {
         Role::Planner => {
             let triggers = unseen_triggers(state, now);

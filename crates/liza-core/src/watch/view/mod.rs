@@ -3,6 +3,7 @@
 //! A pure function of state, observations and `now`; decides nothing and formats nothing for a screen. Liveness is
 //! derived from leases here, so no screen can show a dead agent as working.
 
+mod agent;
 mod charts;
 mod detail;
 mod graph;
@@ -13,8 +14,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, Board, ClientRecord, Discovery, Generation, Goal, Metrics, Revision,
-    Role, Seconds, SessionSummary, Sprint, SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage,
+    Board, ClientRecord, Discovery, Goal, MAX_FAILED_CODERS, Metrics, Revision, Sprint, SprintStatus, State,
+    Status, StopFile, TaskId, Timestamp, Usage,
 };
 use crate::rules::claimable::{claimable, reviewable};
 use crate::rules::clients::describe_hold;
@@ -24,8 +25,8 @@ use crate::rules::sprint::planned_with_replacements;
 use crate::rules::triggers::planner_triggers;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, MainBranch, Observations, alarms};
 use crate::watch::needs_you::{NeedKind, NeedsYou, needs_you};
-use crate::watch::supervise::backoff;
 
+pub use agent::{AgentView, HeldView, Liveness, RetryView};
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
@@ -148,85 +149,6 @@ impl Progress {
     }
 }
 
-/// Whether an agent is alive, by the lock of its supervisor and by its lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Liveness {
-    /// Its lease is live.
-    Live,
-    /// Its lease has just expired; no other agent takes over yet.
-    Grace,
-    /// Its lease and the grace have expired.
-    Gone,
-    /// Its supervisor has ended without deregistering it, whatever its lease says.
-    Dead,
-}
-
-impl Liveness {
-    /// Whether it may still be working.
-    pub fn is_present(self) -> bool {
-        match self {
-            Liveness::Live | Liveness::Grace => true,
-            Liveness::Gone | Liveness::Dead => false,
-        }
-    }
-}
-
-/// An agent as a screen shows it.
-#[derive(Debug, Clone, Serialize)]
-pub struct AgentView {
-    /// Its name.
-    pub id: AgentId,
-    /// What it is for.
-    pub role: Role,
-    /// What it last reported.
-    pub status: AgentStatus,
-    /// Whether it is alive.
-    pub liveness: Liveness,
-    /// What it holds.
-    pub task: Option<TaskId>,
-    /// How long ago its lease was renewed.
-    pub heartbeat_age: Option<Seconds>,
-    /// Its lease.
-    pub lease: Option<LeaseView>,
-    /// Where a person can watch it.
-    pub terminal: Option<String>,
-    /// Its registration.
-    pub generation: Option<Generation>,
-    /// The machine on which it runs, if the agents are on more than one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
-    /// The client that its sessions use.
-    pub client: Option<String>,
-    /// The last thing that its running session did or said.
-    pub last_action: Option<String>,
-    /// How long ago its running session printed something.
-    pub output_age: Option<Seconds>,
-    /// Its last session.
-    pub last_session: Option<SessionSummary>,
-    /// How full its context is.
-    pub context_percent: Option<u32>,
-    /// Tokens and money.
-    pub usage: Option<Usage>,
-    /// When it tries again after a session that failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry: Option<RetryView>,
-    /// How well its last session was confined, in words; none if it had none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub confinement: Option<String>,
-}
-
-/// A planner that waits before its next try.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct RetryView {
-    /// How many sessions in a row had no result.
-    pub failed: u32,
-    /// How many are allowed.
-    pub limit: u32,
-    /// How long it still waits.
-    pub again_in: Seconds,
-}
-
 /// Something that the human should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alert {
@@ -278,9 +200,10 @@ pub struct TriggerView {
 /// What a screen shows of this state at this moment.
 pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     let board = &state.board;
-    let tasks = task::tasks(state, seen, now);
+    let mut tasks = task::tasks(state, seen, now);
     let alarms = alarms(state, seen, now);
     let needs_you = needs_you(state, seen, &alarms, now);
+    name_who_answers(&mut tasks, &needs_you);
     let alerts = alerts(alarms, &needs_you, &tasks);
     let agents = board.agents.ready().into_iter().flatten();
     let open = |discovery: &&Discovery| discovery.is_open();
@@ -291,7 +214,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         goal: board.goal.ready().cloned(),
         sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, &tasks, now)),
         stopped: stops(seen),
-        agents: agents.map(|(id, entry)| agent_view(board, *id, entry, seen, now)).collect(),
+        agents: agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, now)).collect(),
         alerts,
         needs_you,
         held_clients: held_clients(state, now),
@@ -322,6 +245,24 @@ impl View {
     }
 }
 
+/// The next step of a task with a question is that of its entry in the list of what needs the human.
+fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
+    let blocked = needs.iter().filter(|need| need.kind == NeedKind::Alarm(AlarmKind::Blocked));
+    let by_task: BTreeMap<&TaskId, &NeedsYou> =
+        blocked.filter_map(|need| Some((need.task.as_ref()?, need))).collect();
+    for task in tasks {
+        let Some(need) = by_task.get(&task.id).filter(|_| task.failed_by.len() < MAX_FAILED_CODERS) else {
+            continue;
+        };
+        if need.planner_looks {
+            task.next = "the planner looks at it now; you can answer it yourself".to_owned();
+        } else {
+            task.next = "you answer it".to_owned();
+            task.command = Some(need.command.clone());
+        }
+    }
+}
+
 /// Whether a decision that waits for the human says what an alert says.
 fn covers(need: &NeedsYou, alert: &Alert) -> bool {
     let same_task = alert.task.is_some() && need.task == alert.task;
@@ -329,11 +270,16 @@ fn covers(need: &NeedsYou, alert: &Alert) -> bool {
         NeedKind::Stopped(file) => alert.kind.stop_file() == Some(file),
         NeedKind::Alarm(AlarmKind::InvalidState) => alert.kind == AlarmKind::InvalidState,
         NeedKind::Alarm(kind) => {
-            (kind == alert.kind && need.text == alert.text) || (same_task && need.also.contains(&alert.kind))
+            (kind == alert.kind && (need.text == alert.text || (same_task && kind == AlarmKind::Blocked)))
+                || (same_task && need.also.contains(&alert.kind))
         }
         // Without a goal the team does nothing.
         NeedKind::Goal => alert.kind == AlarmKind::Stalled,
-        NeedKind::BrokenRecord | NeedKind::Discovery | NeedKind::Anomaly | NeedKind::Vision => false,
+        NeedKind::BrokenRecord
+        | NeedKind::Discovery
+        | NeedKind::Anomaly
+        | NeedKind::Vision
+        | NeedKind::Login => false,
     }
 }
 
@@ -405,58 +351,6 @@ impl Progress {
             Some(Status::Blocked) => self.blocked += 1,
             Some(Status::Draft | Status::Unclaimed) | None => self.waiting += 1,
         }
-    }
-}
-
-/// Whether a planner waits for its next try, and how long.
-fn retry(board: &Board, entry: &AgentRecord, now: Timestamp) -> Option<RetryView> {
-    let waits = entry.role == Role::Planner && entry.status == AgentStatus::Waiting;
-    let last = entry.last_session.as_ref().filter(|last| waits && last.failed)?;
-    let (failed, limit) = (board.sprint.ready()?.planner_exits.count, board.config.ready()?.max_crashes);
-    let again = last.ended + backoff(failed);
-    (1..limit).contains(&failed).then(|| RetryView { failed, limit, again_in: again.since(now) })
-}
-
-fn are_on_several_machines(board: &Board) -> bool {
-    let mut machines =
-        board.agents.ready().into_iter().flatten().filter_map(|(_, entry)| entry.machine.as_ref());
-    let first = machines.next();
-    machines.any(|machine| Some(machine) != first)
-}
-
-fn agent_view(
-    board: &Board,
-    id: AgentId,
-    entry: &AgentRecord,
-    seen: &Observations,
-    now: Timestamp,
-) -> AgentView {
-    let activity = seen.sessions.get(&id);
-    let liveness = match entry {
-        _ if seen.dead.contains(&id) => Liveness::Dead,
-        entry if entry.is_live(now) => Liveness::Live,
-        entry if entry.holds(now) => Liveness::Grace,
-        _ => Liveness::Gone,
-    };
-    AgentView {
-        id,
-        role: entry.role,
-        status: entry.status,
-        liveness,
-        task: entry.current_task.clone(),
-        heartbeat_age: entry.heartbeat.map(|heard| now.since(heard)),
-        lease: entry.lease_expires.map(|expires| LeaseView::new(expires, now)),
-        terminal: entry.terminal.clone(),
-        generation: entry.generation,
-        machine: entry.machine.clone().filter(|_| are_on_several_machines(board)),
-        client: entry.client.clone(),
-        last_action: activity.and_then(|activity| activity.last_action.clone()),
-        output_age: activity.map(|activity| now.since(activity.last_output)),
-        last_session: entry.last_session.clone(),
-        context_percent: entry.context_percent,
-        usage: entry.usage.clone(),
-        retry: retry(board, entry, now),
-        confinement: seen.confinement.get(&id).cloned(),
     }
 }
 

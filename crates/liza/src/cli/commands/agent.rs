@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::confine::Level;
 use crate::machine::runs_here;
+use crate::missing_logins::record;
 use crate::project::{AGENT_ID, Project};
 use crate::providers::{Provider, ProviderError, SessionDetails, default_provider, missing_logins};
 use crate::run::detached;
@@ -128,7 +129,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     post.provider.installed_program()?;
     post.provider.check_budget(config)?;
-    for note in missing_login_notes(context, std::slice::from_ref(&post)) {
+    for note in missing_login_notes(context, &project, std::slice::from_ref(&post)) {
         context.screen.note(&format!("liza: {note}"));
     }
     check_confinement(context, &project, config, [post.role])?;
@@ -234,10 +235,14 @@ pub(crate) fn require_any_program(context: &Context) -> Result<(), CommandError>
 }
 
 /// Which of the agent programs seem not to be logged in, for the person. A session will show it in any case.
-pub(crate) fn missing_login_notes(context: &Context, posts: &[Post]) -> Vec<String> {
+pub(crate) fn missing_login_notes(context: &Context, project: &Project, posts: &[Post]) -> Vec<String> {
     let names: Vec<String> = posts.iter().flat_map(|post| post.provider.names()).collect();
-    let missing = with_places(context, |places| missing_logins(places, &names)).into_iter();
-    missing.map(|(name, login)| format!("no login of {name} was found. To log in: {login}")).collect()
+    let missing = with_places(context, |places| missing_logins(places, &names));
+    record(project.folder(), &missing.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    missing
+        .into_iter()
+        .map(|(name, login)| format!("no login of {name} was found. To log in: {login}"))
+        .collect()
 }
 
 /// Checks, before anything is claimed, that sessions can be confined as the settings require; notes what is not refused to

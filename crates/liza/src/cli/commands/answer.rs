@@ -33,14 +33,41 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 /// What becomes of the answer.
-fn said(Answered { task, status, unblocked, coder }: &Answered) -> String {
+fn said(answered: &Answered) -> String {
+    let Answered { task, status, unblocked, coder, coder_is_present, coder_works_on } = answered;
     match (unblocked, status, coder) {
         (true, Some(Status::Draft), _) => format!("answered; {task} waits for your approval: liza plan"),
-        (true, _, Some(coder)) => format!("answered; {coder} continues {task}"),
-        (true, _, None) => format!("answered; a coder takes {task}"),
+        (true, _, Some(coder)) if *coder_is_present => match coder_works_on {
+            Some(other) => format!("answered; {task} is next for {coder}, who works on {other}"),
+            None => format!("answered; {coder} continues {task}"),
+        },
+        (true, _, _) => format!("answered; the next free coder takes {task}"),
         (false, Some(Status::Blocked), _) => {
             format!("answered; two coders failed at {task}, so the planner decides with your answer")
         }
         (false, _, _) => format!("noted, for the agents of {task}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: UI-03
+    #[test]
+    fn a_coder_continues_only_if_it_can() {
+        let said_of = |coder_is_present: bool, coder_works_on: Option<&str>| {
+            said(&Answered {
+                task: "t1".parse().unwrap(),
+                status: Some(Status::Unclaimed),
+                unblocked: true,
+                coder: "coder-1".parse().ok(),
+                coder_is_present,
+                coder_works_on: coder_works_on.map(|task| task.parse().unwrap()),
+            })
+        };
+        assert_eq!(said_of(true, None), "answered; coder-1 continues t1");
+        assert_eq!(said_of(true, Some("t2")), "answered; t1 is next for coder-1, who works on t2");
+        assert_eq!(said_of(false, None), "answered; the next free coder takes t1");
     }
 }

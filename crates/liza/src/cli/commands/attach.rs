@@ -2,16 +2,21 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 
 use crate::cli::context::Context;
 use crate::cli::live_screen;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::clean;
 use crate::cli::ui::output::Reply;
+use crate::project::Project;
 use crate::run::{AlreadyRunning, RunLock, detached};
 use crate::tui::ThemeName;
 
@@ -39,12 +44,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let path = detached::output_file(&project);
     let Ok(mut file) = File::open(&path) else { return Err(nothing(running.as_ref())) };
     if running.is_some() && !args.plain && live_screen::is_possible(context) {
-        return live_screen::show_team(context, &project, ThemeName::Auto);
+        live_screen::show_team(context, &project, ThemeName::Auto)?;
+        return left(&project);
     }
     if context.screen.json {
         let running = running.map(|team| team.holder);
         return Ok(Reply::new("", json!({"running": running, "output": path})));
     }
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let watched = flag::register(SIGINT, Arc::clone(&interrupted));
+    watched.map_err(|error| CommandError::refused("io", format!("cannot wait for Ctrl-C: {error}")))?;
     if running.is_none() {
         context.screen.note("no team is running; to start one: liza run --detach. The last one printed:");
     }
@@ -61,8 +70,20 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         if (!lines.is_empty() && !context.screen.stream(&lines.join("\n"))) || !running {
             return Ok(Reply::already_written());
         }
+        if interrupted.load(Ordering::Relaxed) {
+            return left(&project);
+        }
         thread::sleep(POLL);
     }
+}
+
+/// What the person should know who has left the screen.
+fn left(project: &Project) -> Result<Reply, CommandError> {
+    let text = match RunLock::holder(project)? {
+        Some(_) => "the team goes on; end it: liza stop",
+        None => "the team has ended: liza status",
+    };
+    Ok(Reply::new(text, Value::Null))
 }
 
 fn nothing(running: Option<&AlreadyRunning>) -> CommandError {

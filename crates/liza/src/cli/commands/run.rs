@@ -370,7 +370,7 @@ pub(crate) fn work(
         post.provider.installed_program()?;
         post.provider.check_budget(config)?;
     }
-    missing_login_notes(context, &posts).iter().for_each(|note| printer.print_note(note));
+    missing_login_notes(context, project, &posts).iter().for_each(|note| printer.print_note(note));
     let roles = posts.iter().map(|post| post.role);
     let level = check_confinement(context, project, config, roles)?;
     // Coders and merges need it; found later, a missing identity would waste a session.

@@ -365,7 +365,12 @@ fn next(view: &View, columns: usize) -> Vec<String> {
     let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
     let is_well = view.agents.iter().all(|agent| agent.retry.is_none());
     if steps.is_empty() && is_open && is_well && view.has_team() && view.needs_you.is_empty() {
-        steps.push(("Nothing: the team is working. Watch it:".to_owned(), "liza tui"));
+        let judge = view.agents.iter().find(|agent| agent.judging && agent.liveness.is_present());
+        let does = match judge {
+            Some(planner) => format!("{} judges whether the goal is reached", planner.id),
+            None => "the team is working".to_owned(),
+        };
+        steps.push((format!("Nothing: {does}. Watch it:"), "liza tui"));
     }
     if steps.is_empty() {
         return Vec::new();

@@ -2,9 +2,10 @@
 
 use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::needs_you::NeedsYou;
-use liza_core::watch::view::{AgentView, Liveness, TaskPhase, TaskView};
+use liza_core::watch::view::{AgentView, Liveness, TaskPhase, TaskView, View};
 use liza_core::watch::words::{
-    PHASES, again, agent_activity, agent_doing, agent_lease, agent_sign, ended_counts, task_facts, used,
+    PHASES, again, agent_activity, agent_doing, agent_lease, agent_sign, ended_counts, held_back, task_facts,
+    used,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -137,8 +138,15 @@ impl Painter<'_> {
             return;
         }
         let selected = rows.iter().position(|row| matches!(row, TaskRow::Task(at) if *at == self.model.task));
-        let height = usize::from(area.height - 1);
-        let first = window(selected.unwrap_or(0), rows.len(), height);
+        let mut height = usize::from(area.height - 1);
+        let mut first = window(selected.unwrap_or(0), rows.len(), height);
+        if height > 1 && self.hidden(&rows, first, height) > 0 {
+            // The last row says how many are hidden.
+            height -= 1;
+            first = window(selected.unwrap_or(0), rows.len(), height);
+            let text = format!("  … {} more", self.hidden(&rows, first, height));
+            put(buffer, row(area, area.height - 1), &Line::styled(text, self.theme.dim));
+        }
         let visible = rows.iter().skip(first).take(height);
         let names = visible.clone().filter_map(|row| match row {
             TaskRow::Task(at) => tasks.get(*at).map(|task| task.id.as_str()),
@@ -176,18 +184,37 @@ impl Painter<'_> {
         }
     }
 
+    /// How many open tasks are not among these rows.
+    fn hidden(&self, rows: &[TaskRow], first: usize, height: usize) -> usize {
+        let is_open = |row: &&TaskRow| match row {
+            TaskRow::Task(at) => {
+                self.model.tasks().get(*at).is_some_and(|task| task.phase != TaskPhase::Ended)
+            }
+            TaskRow::Heading(..) => false,
+        };
+        let visible = rows.iter().skip(first).take(height).filter(is_open).count();
+        rows.iter().filter(is_open).count() - visible
+    }
+
     /// What to do when there are no tasks.
     fn first_step(&self) -> String {
         match self.model.next_steps().first() {
             Some((text, command)) => format!("{text} {command}"),
             None if self.model.lacks_goal() => "No tasks yet: no goal is stated.".to_owned(),
-            None if self.model.view.is_some() => {
-                match self.model.agents().iter().find_map(|agent| agent.retry) {
-                    Some(retry) => format!("No tasks yet; planning failed, again {}.", again(retry)),
-                    None => "No tasks yet; the planner is planning.".to_owned(),
-                }
-            }
-            None => String::new(),
+            None => match &self.model.view {
+                Some(view) => format!("No tasks yet; {}.", self.planning(view)),
+                None => String::new(),
+            },
+        }
+    }
+
+    /// Whether the first tasks are being planned.
+    fn planning(&self, view: &View) -> String {
+        let retry = self.model.agents().iter().find_map(|agent| agent.retry);
+        match (held_back(view), retry) {
+            (Some(held), _) => held,
+            (None, Some(retry)) => format!("planning failed, again {}", again(retry)),
+            (None, None) => "the planner is planning".to_owned(),
         }
     }
 
@@ -275,14 +302,20 @@ impl Painter<'_> {
         ];
         let used_columns: usize = head.iter().map(Span::width).sum();
         let room = usize::from(columns).saturating_sub(used_columns);
-        let facts = fitting(agent_figures(agent), room / 2);
+        let doing = agent_doing(agent);
+        let activity = agent_activity(agent).filter(|_| activity_beside);
+        let (figures, wanted) = (agent_figures(agent), activity.as_ref().map_or(0, |text| width(text) + 3));
+        // What it does comes first; how long it has been silent is shown beside that in any case.
+        let least = figures.first().map_or(0, |first| width(first));
+        let spare = room.saturating_sub(width(&doing) + wanted + 2).max(least);
+        let facts = fitting(figures, spare.min(room / 2));
         let left = room.saturating_sub(width(&facts) + 2);
-        let doing = cut(&agent_doing(agent), left);
+        let doing = cut(&doing, left);
         let rest = left.saturating_sub(width(&doing) + 3);
         let mut line = Line::from(head);
         let doing_style = if agent.liveness.is_present() { Style::new() } else { self.theme.bad };
         line.push_span(span(doing, doing_style));
-        if let Some(activity) = agent_activity(agent).filter(|_| activity_beside && rest >= 8) {
+        if let Some(activity) = activity.filter(|_| rest >= 8) {
             line.push_span(span(format!("   {}", cut(&activity, rest)), self.theme.dim));
         }
         with_right(line, vec![span(facts, self.theme.dim)], columns)

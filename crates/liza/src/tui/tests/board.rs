@@ -1,8 +1,8 @@
 //! What the board shows and keeps when the team changes, and what its pages and dialogs are about.
 
-use liza_core::model::{AgentStatus, Status};
+use liza_core::model::{AgentStatus, FaultKind, Status};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
-use liza_core::watch::view::AgentView;
+use liza_core::watch::view::{AgentView, HeldView, TaskPhase, TaskView};
 use ratatui::crossterm::event::KeyCode;
 
 use super::*;
@@ -221,4 +221,58 @@ fn an_agent_without_a_task_waits_and_shows_no_lease() {
     update(&mut model, Event::View(Arc::new(view)), &dark());
     let shown = picture(&model);
     assert!(shown.contains("\n  No tasks yet: no goal is stated."), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_team_whose_program_is_held_is_not_shown_as_planning() {
+    let mut model = busy();
+    model.mode = ScreenMode::Team;
+    let mut view = (*model.view.clone().unwrap()).clone();
+    view.tasks.clear();
+    view.needs_you.clear();
+    for agent in &mut view.agents {
+        (agent.task, agent.status) = (None, AgentStatus::Waiting);
+        let (client, again_in) = ("codex".to_owned(), Some(Seconds(60)));
+        agent.held = Some(HeldView { client, kind: FaultKind::Overloaded, again_in });
+    }
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    let shown = picture(&model);
+    assert!(shown.contains("\n  No tasks yet; codex overloaded, again in 1m."), "{shown}");
+    assert!(shown.contains("planner-1        HELD: codex overloaded, again in 1m"), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn tasks_that_are_not_visible_are_counted() {
+    let large = picture(&model_of(BUSY, &observations(), (80, 40)));
+    assert!(!large.contains(" more"), "{large}");
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    let ready = view.tasks.iter().position(|task| task.status == Some(Status::Unclaimed)).unwrap();
+    for number in 0..3 {
+        let id = format!("retry-{number}").parse().unwrap();
+        view.tasks.insert(ready, TaskView { id, ..view.tasks[ready].clone() });
+    }
+    let all = view.tasks.iter().filter(|task| task.phase != TaskPhase::Ended).count();
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    for key in [KeyCode::Home, KeyCode::End] {
+        model.panel = Panel::Tasks;
+        press(&mut model, key);
+        let shown = picture(&model);
+        let open = model.tasks().iter().filter(|task| task.phase != TaskPhase::Ended);
+        let visible = open.filter(|task| shown.contains(&format!("\n  {} ", task.id)));
+        let hidden = all - visible.count();
+        assert!(hidden > 0 && shown.contains(&format!("\n  … {hidden} more\n AGENTS")), "{hidden}: {shown}");
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn what_an_agent_does_comes_before_its_figures() {
+    let shown = picture(&model_of(BUSY, &observations(), (80, 24)));
+    let line = shown.lines().find(|line| line.contains("WORKING retry-users")).unwrap();
+    assert!(line.contains("shell: cargo test --wor") && line.ends_with("quiet 12s"), "{shown}");
+    let line = shown.lines().find(|line| line.contains("REVIEWING retry-orders")).unwrap();
+    assert!(line.contains("read: src/orders.rs "), "{shown}");
 }

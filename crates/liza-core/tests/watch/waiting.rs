@@ -1,0 +1,176 @@
+//! Who is waited for: an agent program, the planner or the human.
+
+use liza_core::model::{
+    AgentRecord, AgentStatus, ClientHold, ClientRecord, FaultKind, Loaded, Seconds, SessionSummary, Sprint,
+    SprintStatus, State, Status, StopFileTimes, TaskRecord,
+};
+use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations};
+use liza_core::watch::needs_you::{NeedKind, NeedsYou};
+use liza_core::watch::view::{View, view};
+use liza_core::watch::words::{agent_doing, next_steps};
+
+use crate::fixture::*;
+
+fn seen() -> Observations {
+    Observations { last_progress: Some(now()), ..Observations::default() }
+}
+
+fn sprint(state: &mut State) -> &mut Sprint {
+    match &mut state.board.sprint {
+        Loaded::Ready(sprint) => sprint,
+        _ => panic!("no sprint"),
+    }
+}
+
+fn change_agent(state: &mut State, name: &str, change: impl FnOnce(&mut AgentRecord)) {
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
+    change(agents.get_mut(&agent(name)).unwrap());
+}
+
+fn doing(view: &View, name: &str) -> String {
+    agent_doing(view.agents.iter().find(|shown| shown.id == agent(name)).unwrap())
+}
+
+fn hold(kind: FaultKind, until: Option<u64>) -> ClientRecord {
+    let (until, message) = (until.map(|seconds| now() + Seconds(seconds)), "Overloaded".to_owned());
+    let hold = ClientHold { kind, message, advice: None, since: now(), until, probes: 1 };
+    ClientRecord { hold: Some(hold), failures: None }
+}
+
+/// A task that a coder would take, and a program that is held.
+fn held(kind: FaultKind, until: Option<u64>) -> State {
+    let mut state = state_with(Status::Unclaimed);
+    sprint(&mut state).clients.insert("codex".to_owned(), hold(kind, until));
+    change_agent(&mut state, "coder-1", |entry| entry.client = Some("codex".to_owned()));
+    state
+}
+
+/// Covers: UI-03
+#[test]
+fn an_agent_whose_program_is_held_is_not_shown_as_waiting_for_work() {
+    let mut state = held(FaultKind::Overloaded, Some(60));
+    let shown = view(&state, &seen(), now());
+    assert_eq!(doing(&shown, "coder-1"), "HELD: codex overloaded, again in 1m");
+    assert_eq!(doing(&shown, "coder-2"), "HELD: codex overloaded, again in 1m", "the only known program");
+    assert_eq!(doing(&shown, "code-reviewer-1"), "WAITING for a submission", "it needs no session");
+    let next = ("codex overloaded, again in 1m. To try it now:".to_owned(), "liza resume");
+    assert_eq!(next_steps(&shown), [next]);
+    let paused = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
+    let shown = view(&state, &Observations { stop_files: paused, ..seen() }, now());
+    assert_eq!(doing(&shown, "coder-1"), "WAITING for a task", "the pause is why nothing starts");
+    change_agent(&mut state, "coder-2", |entry| {
+        (entry.client, entry.status) = (Some("claude".to_owned()), AgentStatus::Working);
+    });
+    let shown = view(&state, &seen(), now());
+    assert_eq!((doing(&shown, "coder-2").as_str(), next_steps(&shown).len()), ("WORKING", 0));
+    assert_eq!(doing(&shown, "coder-1"), "HELD: codex overloaded, again in 1m");
+}
+
+/// Covers: UI-03
+#[test]
+fn a_planner_whose_program_is_held_is_held_too() {
+    let mut state = empty_state();
+    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
+    goal.planned = false;
+    sprint(&mut state).clients.insert("codex".to_owned(), hold(FaultKind::Quota, Some(60)));
+    change_agent(&mut state, "planner-1", |entry| {
+        (entry.client, entry.status) = (Some("codex".to_owned()), AgentStatus::Waiting);
+    });
+    let shown = view(&state, &seen(), now());
+    assert_eq!(doing(&shown, "planner-1"), "HELD: codex at its usage limit, again in 1m");
+    assert_eq!(next_steps(&shown)[0].1, "liza resume");
+}
+
+/// Covers: UI-03
+#[test]
+fn a_program_that_only_the_human_lets_continue_waits_for_the_human() {
+    let shown = view(&held(FaultKind::Auth, None), &seen(), now());
+    assert_eq!(doing(&shown, "coder-1"), "HELD: codex not logged in, waits for you");
+    assert!(next_steps(&shown).is_empty(), "it is among what needs the human");
+    let kinds: Vec<NeedKind> = shown.needs_you.iter().map(|need| need.kind).collect();
+    assert!(kinds.contains(&NeedKind::Alarm(AlarmKind::ClientHeld)), "{kinds:?}");
+}
+
+/// Covers: UI-03
+#[test]
+fn a_planner_that_judges_the_goal_is_not_planning() {
+    let mut state = state_with(Status::Merged);
+    change_agent(&mut state, "planner-1", |entry| entry.status = AgentStatus::Planning);
+    assert_eq!(doing(&view(&state, &seen(), now()), "planner-1"), "PLANNING");
+    sprint(&mut state).status = SprintStatus::Completed;
+    assert_eq!(doing(&view(&state, &seen(), now()), "planner-1"), "JUDGING the goal");
+}
+
+/// Covers: UI-03
+#[test]
+fn a_program_without_a_login_needs_the_human_before_its_first_session_fails() {
+    let mut state = state_with(Status::Unclaimed);
+    let login =
+        MissingLogin { client: "codex".to_owned(), command: "codex login, or set CODEX_API_KEY".to_owned() };
+    let seen = Observations { missing_logins: vec![login], ..seen() };
+    let needs = |state: &State| {
+        let found = view(state, &seen, now()).needs_you.into_iter();
+        let logins = found.filter(|need| need.kind == NeedKind::Login);
+        logins.map(|need| (need.text, need.command)).collect::<Vec<_>>()
+    };
+    let text = "no login of codex was found; its sessions fail without one (or set CODEX_API_KEY)";
+    assert_eq!(needs(&state), [(text.to_owned(), "codex login".to_owned())]);
+    // A session that was not refused has a login.
+    let session = |failed: bool, fault: Option<FaultKind>| SessionSummary {
+        client: "codex".to_owned(),
+        task: None,
+        started: now(),
+        ended: now(),
+        result: "codex exited 0".to_owned(),
+        failed,
+        fault,
+    };
+    change_agent(&mut state, "coder-2", |entry| entry.last_session = Some(session(false, None)));
+    assert_eq!(needs(&state), []);
+    change_agent(&mut state, "coder-2", |entry| {
+        entry.last_session = Some(session(true, Some(FaultKind::Overloaded)));
+    });
+    assert_eq!(needs(&state).len(), 1);
+    // What the program itself says is listed once.
+    sprint(&mut state).clients.insert("codex".to_owned(), hold(FaultKind::Auth, None));
+    assert_eq!(needs(&state), []);
+    sprint(&mut state).clients.clear();
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
+    agents.clear();
+    assert_eq!(needs(&state), [], "no team");
+}
+
+fn asking() -> State {
+    let mut state = state_with(Status::Blocked);
+    let mut record: TaskRecord = state.board.body(&task("t")).unwrap().record().clone();
+    record.blocked_questions = Some(vec!["Which one?".to_owned()]);
+    state.board.put(task("t"), record);
+    state
+}
+
+fn blocked_need(view: &View) -> &NeedsYou {
+    let is_blocked = |need: &&NeedsYou| need.kind == NeedKind::Alarm(AlarmKind::Blocked);
+    view.needs_you.iter().find(is_blocked).unwrap()
+}
+
+/// Covers: UI-03
+#[test]
+fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
+    let state = asking();
+    let shown = view(&state, &seen(), now());
+    let need = blocked_need(&shown);
+    assert!(
+        need.text.ends_with("; the planner looks at it now, and you can answer it yourself"),
+        "{need:#?}"
+    );
+    assert_eq!(
+        (need.questions.as_slice(), need.command.as_str()),
+        (&["Which one?".to_owned()][..], "liza answer t \"...\"")
+    );
+    assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::Blocked), "it is listed once");
+    assert_eq!(shown.tasks[0].next, "the planner looks at it now; you can answer it yourself");
+    let dead = Observations { dead: [agent("planner-1")].into(), ..seen() };
+    let shown = view(&state, &dead, now());
+    assert!(!blocked_need(&shown).text.contains("planner"), "{:#?}", shown.needs_you);
+    assert_eq!(shown.tasks[0].next, "you answer it");
+}
