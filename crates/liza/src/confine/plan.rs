@@ -191,7 +191,7 @@ fn writable(around: &Surroundings<'_>) -> Vec<PathBuf> {
     write
 }
 
-fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &LeftOut) -> Vec<PathBuf> {
+pub(super) fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &LeftOut) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
     folders.extend([PathBuf::from(ETC), around.root.to_owned(), around.git.to_owned()]);
     folders.extend(borrowed_objects(&around.git.join("objects"), look));

@@ -27,6 +27,11 @@ impl AcceptedPrograms {
         Self { file, root: root.to_owned() }
     }
 
+    /// The project.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// What the human accepted last; nothing if that cannot be read.
     pub(super) fn read(&self) -> Vec<ProgramSetting> {
         let kept = self.file.as_ref().and_then(|file| fs::read(file).ok()).unwrap_or_default();

@@ -5,6 +5,7 @@
 
 use std::cell::LazyCell;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::accepted_programs::AcceptedPrograms;
+use super::environment::GitEnvironment;
 use super::error::GitError;
 use super::leftovers::VIEW;
 use super::pipes::Pipes;
 use super::programs::{ALWAYS, Overrides, ProgramSetting, may_run_programs};
+use super::room::Room;
 use super::version::GitVersion;
+use crate::confine::{is_of_database, is_removed};
+use crate::sys::confinement::{self, Grants};
 use crate::sys::family::GIT_OWNER;
-use crate::sys::{find_program_in, process};
+use crate::sys::process;
 
 /// The time limit of an ordinary git command.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -33,21 +38,6 @@ const MEMORY: u64 = 4 << 30;
 
 /// How many times a command is tried while another git is in the way: about 3 s in all.
 const ATTEMPTS: u32 = 16;
-
-/// Git variables that are inherited: they say who and how, never which repository. Other `GIT_` variables are dropped.
-const INHERITED: [&str; 11] = [
-    "GIT_AUTHOR_EMAIL",
-    "GIT_AUTHOR_NAME",
-    "GIT_COMMITTER_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_EXEC_PATH",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_SSH_VARIANT",
-];
 
 /// Variables of every git command: no prompts, English messages, no index written only to speed up the next command, commits
 /// as they are instead of as replacements and grafts show them, and no transport that runs a program.
@@ -70,8 +60,7 @@ const FIXED: [(&str, &str); 12] = [
 /// The git program and the environment in which it runs.
 #[derive(Debug, Clone)]
 pub struct Git {
-    program: PathBuf,
-    environment: Arc<[(OsString, OsString)]>,
+    environment: GitEnvironment,
 }
 
 impl Git {
@@ -82,29 +71,23 @@ impl Git {
 
     /// The git on the `PATH` of the given variables, which are filtered as inherited ones are.
     pub fn with_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let environment: Arc<[(OsString, OsString)]> =
-            variables.into_iter().filter(|(name, _)| may_be_inherited(name)).collect();
-        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
-        // With a full path the standard library can use `posix_spawn`; with a name and another environment it forks.
-        let program = find_program_in("git", path.unwrap_or_default()).unwrap_or_else(|| "git".into());
-        Self { program, environment }
+        Self { environment: GitEnvironment::new(variables) }
     }
 
     /// The same with another program in place of git.
     pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
-        self.program = program.into();
+        self.environment.program = program.into();
         self
     }
 
     /// The variables for programs that run in a repository: none of them names a repository.
     pub(crate) fn environment(&self) -> &[(OsString, OsString)] {
-        &self.environment
+        &self.environment.variables
     }
 
     /// The home folder.
     pub(super) fn home(&self) -> Option<&Path> {
-        let home = self.environment.iter().find(|(name, _)| name == "HOME");
-        home.map(|(_, home)| Path::new(home)).filter(|home| home.is_absolute())
+        self.environment.home()
     }
 
     /// The version of this git.
@@ -137,9 +120,11 @@ impl Git {
             arguments: Vec::new(),
             variables: Vec::new(),
             stdin: Vec::new(),
+            input: None,
             limit: LIMIT,
             runs_no_program: false,
             accepted: None,
+            place: Place::Yours,
         }
     }
 }
@@ -148,11 +133,6 @@ impl Default for Git {
     fn default() -> Self {
         Self::new()
     }
-}
-
-fn may_be_inherited(name: &OsStr) -> bool {
-    let text = name.to_string_lossy();
-    !text.starts_with("GIT_") || INHERITED.contains(&text.as_ref())
 }
 
 /// One git command, while it is built.
@@ -165,11 +145,34 @@ pub struct GitCommand {
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
+    /// A file in its place.
+    input: Option<Arc<File>>,
     limit: Duration,
     /// Whether the caller knows that it runs no program of the configuration.
     runs_no_program: bool,
     /// The programs of the project's own configuration that may run.
     accepted: Option<Arc<AcceptedPrograms>>,
+    /// Where it runs.
+    place: Place,
+}
+
+/// Where a git command runs.
+#[derive(Debug, Clone)]
+enum Place {
+    /// In the files of the person.
+    Yours,
+    /// Where agents could have written, but it reads nothing of that.
+    Apart,
+    /// Where agents could have written.
+    Room(Arc<Room>),
+}
+
+/// What a git command may use and run.
+#[derive(Debug, Default)]
+struct Limits {
+    overrides: Overrides,
+    /// None if it is not confined.
+    grants: Option<Grants>,
 }
 
 /// The result of a git command.
@@ -227,6 +230,12 @@ impl GitCommand {
         self
     }
 
+    /// Sets a file as the standard input, read from where it stands.
+    pub(super) fn stdin_file(mut self, file: File) -> Self {
+        self.input = Some(Arc::new(file));
+        self
+    }
+
     /// Sets the time limit, after which git and its children are killed.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
@@ -236,6 +245,20 @@ impl GitCommand {
     /// Runs the programs that the human has accepted for this project.
     pub(super) fn accepting(mut self, accepted: Arc<AcceptedPrograms>) -> Self {
         self.accepted = Some(accepted);
+        self
+    }
+
+    /// Keeps git in a room: it meets what agents wrote, and fetches nothing that is missing.
+    pub(super) fn in_room(mut self, room: Arc<Room>) -> Self {
+        let temporary = room.writable.first().cloned().unwrap_or_default();
+        self = self.env("GIT_NO_LAZY_FETCH", "1").env("TMPDIR", temporary);
+        self.place = Place::Room(room);
+        self
+    }
+
+    /// Says that this command needs no room: it reads nothing that an agent wrote.
+    pub(super) fn apart(mut self) -> Self {
+        self.place = Place::Apart;
         self
     }
 
@@ -251,56 +274,74 @@ impl GitCommand {
     ///
     /// When git cannot be run, or does not finish in time.
     pub(crate) fn run(&self) -> Result<GitOutput, GitError> {
-        let overrides = self.overrides()?;
-        let output = self.run_with(&overrides)?;
-        Ok(GitOutput { advice: overrides.advice(), ..output })
+        let limits = self.limits()?;
+        let output = self.run_with(&limits)?;
+        Ok(GitOutput { advice: limits.overrides.advice(), ..output })
     }
 
-    /// What replaces programs that the repository's own configuration names.
+    /// What this command may use and run.
     ///
     /// # Errors
     ///
     /// When the configuration cannot be read.
-    fn overrides(&self) -> Result<Overrides, GitError> {
-        if self.runs_no_program || !may_run_programs(&self.arguments) {
-            return Ok(Overrides::default());
+    fn limits(&self) -> Result<Limits, GitError> {
+        let runs_programs = !self.runs_no_program && may_run_programs(&self.arguments);
+        let room = match &self.place {
+            Place::Room(room) if confinement::protects_files() => Some(room),
+            Place::Room(_) | Place::Yours | Place::Apart => None,
+        };
+        if !runs_programs && room.is_none() {
+            return Ok(Limits::default());
         }
-        let list = ["config", "--list", "--show-scope", "-z"].map(OsString::from).to_vec();
-        let list = Self { arguments: list, stdin: Vec::new(), limit: LIMIT, ..self.clone() };
-        let output = list.run_with(&Overrides::default())?;
-        if output.status == Some(0) {
-            let accepted =
-                LazyCell::new(|| self.accepted.as_ref().map(|place| place.read()).unwrap_or_default());
-            let among_agents_files = self.is_among_agents_files();
-            let may_run = |setting: &ProgramSetting, local: bool| {
-                let Some(place) = &self.accepted else { return !local };
-                (!local || place.may_run(setting, &accepted))
-                    && (!among_agents_files || place.may_run_among_agents_files(&setting.value))
-            };
-            Ok(Overrides::parse(&output.stdout, may_run))
-        } else {
-            Err(list.failed(&output))
-        }
+        let settings = self.settings()?;
+        let grants = room.map(|room| room.grants(&self.git.environment, &settings));
+        let overrides = if runs_programs { self.overrides(&settings) } else { Overrides::default() };
+        Ok(Limits { overrides, grants })
     }
 
-    /// Whether git starts filters in a checkout of an agent, or in a copy of its files.
+    /// The configuration that this command would read.
+    fn settings(&self) -> Result<Vec<u8>, GitError> {
+        let list = ["config", "--list", "--show-scope", "-z"].map(OsString::from).to_vec();
+        // It reads no file of an agent.
+        let place = Place::Apart;
+        let list =
+            Self { arguments: list, stdin: Vec::new(), input: None, limit: LIMIT, place, ..self.clone() };
+        let output = list.run_with(&Limits::default())?;
+        if output.status == Some(0) { Ok(output.stdout) } else { Err(list.failed(&output)) }
+    }
+
+    /// What replaces programs that the repository's own configuration names.
+    fn overrides(&self, settings: &[u8]) -> Overrides {
+        let accepted = LazyCell::new(|| self.accepted.as_ref().map(|place| place.read()).unwrap_or_default());
+        let among_agents_files = self.is_among_agents_files();
+        let may_run = |setting: &ProgramSetting, local: bool| {
+            let Some(place) = &self.accepted else { return !local };
+            (!local || place.may_run(setting, &accepted))
+                && (!among_agents_files || place.may_run_among_agents_files(&setting.value))
+        };
+        Overrides::parse(settings, may_run)
+    }
+
+    /// Whether git starts in a checkout of an agent, or in a copy of its files.
     fn is_among_agents_files(&self) -> bool {
+        let Some(place) = &self.accepted else { return false };
         let is_theirs =
             |part: &OsStr| part == ".worktrees" || part.as_encoded_bytes().starts_with(VIEW.as_bytes());
-        self.cwd.iter().any(is_theirs)
+        // A project can itself be in a folder with such a name.
+        self.cwd.strip_prefix(place.root()).unwrap_or(&self.cwd).iter().any(is_theirs)
     }
 
-    fn run_with(&self, overrides: &Overrides) -> Result<GitOutput, GitError> {
+    fn run_with(&self, limits: &Limits) -> Result<GitOutput, GitError> {
         let mut pause = Duration::from_millis(5);
         for _ in 1..ATTEMPTS {
-            let output = self.run_once(overrides)?;
+            let output = self.run_once(limits)?;
             if !output.was_disturbed() {
                 return Ok(output);
             }
             thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(300));
         }
-        self.run_once(overrides)
+        self.run_once(limits)
     }
 
     /// Runs git and returns its standard output; an exit status other than 0 is an error.
@@ -385,8 +426,8 @@ impl GitCommand {
             .fold("git".to_owned(), |line, word| format!("{line} {}", word.to_string_lossy()))
     }
 
-    fn run_once(&self, overrides: &Overrides) -> Result<GitOutput, GitError> {
-        let mut child = self.spawn(overrides)?;
+    fn run_once(&self, limits: &Limits) -> Result<GitOutput, GitError> {
+        let mut child = self.spawn(limits)?;
         let deadline = Instant::now() + self.limit;
         let pipes = Pipes::new(&mut child, &self.stdin).transfer(&mut child, deadline);
         let ended = match pipes {
@@ -410,26 +451,54 @@ impl GitCommand {
         }
     }
 
-    fn spawn(&self, overrides: &Overrides) -> Result<Child, GitError> {
-        let mut command = Command::new(&self.git.program);
+    fn stdin_source(&self) -> Result<Stdio, GitError> {
+        match &self.input {
+            Some(file) => {
+                let file = file.try_clone().map_err(|error| GitError::io(&self.action, &self.cwd, error))?;
+                Ok(file.into())
+            }
+            None if self.stdin.is_empty() => Ok(Stdio::null()),
+            None => Ok(Stdio::piped()),
+        }
+    }
+
+    /// The variables that git inherits; in a room none that lead to a service or a password.
+    fn inherited(&self, limits: &Limits) -> impl Iterator<Item = (&OsString, &OsString)> {
+        let is_confined = limits.grants.is_some();
+        let hidden = move |name: &OsStr| is_confined && (is_of_database(name) || is_removed(name));
+        let variables = self.git.environment.variables.iter().filter(move |(name, _)| !hidden(name));
+        variables.map(|(name, value)| (name, value))
+    }
+
+    fn spawn(&self, limits: &Limits) -> Result<Child, GitError> {
+        debug_assert!(
+            !self.is_among_agents_files() || !matches!(self.place, Place::Yours),
+            "git among agents' files is kept in a room: {}",
+            self.command_line()
+        );
+        let mut command = Command::new(&self.git.environment.program);
         command
             // A file system monitor would keep running in a worktree that is removed.
             .args(["-c", "core.fsmonitor=false"])
             .args(&self.arguments)
             .current_dir(&self.cwd)
             .env_clear()
-            .envs(self.git.environment.iter().map(|(name, value)| (name, value)))
+            .envs(self.inherited(limits))
             .envs(FIXED)
             // It takes precedence over LC_ALL.
             .env_remove("LANGUAGE")
             .env(GIT_OWNER, std::process::id().to_string())
-            .envs(settings(overrides))
+            .envs(settings(&limits.overrides))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
+            .stdin(self.stdin_source()?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let child = command.spawn().map_err(|source| {
+        let started = match &limits.grants {
+            Some(grants) => confinement::spawn(&mut command, grants),
+            None => command.spawn(),
+        };
+        let child = started.map_err(|source| {
             // The operating system reports a missing folder and a missing program with the same error.
             if source.kind() == io::ErrorKind::NotFound && self.cwd.is_dir() {
                 GitError::Missing { source }

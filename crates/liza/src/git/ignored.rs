@@ -73,6 +73,7 @@ impl Repo {
             }
         }
         let tree = command().arg("write-tree").read_with(sha)?;
+        view.adopt(ACTION, &tree)?;
         let author = as_liza(self.command(ACTION)).env("GIT_AUTHOR_DATE", FIXED_DATE);
         let author = author.env("GIT_COMMITTER_DATE", FIXED_DATE);
         let commit = author.commit(&files.message(task), &tree, &[], &[])?;

@@ -17,9 +17,9 @@ use super::error::GitError;
 use super::isolated::format_settings;
 use super::leftovers::{VIEW, temporary_name};
 use super::repo::{Repo, path, sha};
-use super::scratch_index::ScratchIndex;
 use super::staged_copy::{StagedCopy, listed_files, nul_list};
 use super::status::{FileChange, UntrackedFiles, parse};
+use super::view::Files;
 use crate::sys::untrusted::UntrustedFolder;
 
 const ACTION: &str = "looking at a repository inside a worktree";
@@ -61,8 +61,12 @@ impl Repo {
 
     /// The repositories in a folder of a worktree, ignored ones included; not those inside of them.
     pub(crate) fn repositories_in(&self, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-        let output =
-            FolderIndex::of(self, folder).command(ACTION).args(["ls-files", "--others", "-z"]).read()?;
+        let output = self
+            .view(folder, None, Files::All)?
+            .command(ACTION)
+            .args(["ls-files", "--others", "-z"])
+            .limit(TREE_LIMIT)
+            .read()?;
         let folders = output.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
         Ok(folders.map(path).collect())
     }
@@ -77,8 +81,9 @@ impl Repo {
     ) -> Result<Sha, GitError> {
         const ACTION: &str = "saving a repository inside a worktree";
         let folder = tree.join(path);
-        let index = FolderIndex::of(self, &folder);
-        let list = index.command(ACTION).args(["ls-files", "--others", "--exclude-standard", "-z"]).read()?;
+        let view = self.view(&folder, None, Files::All)?;
+        let list = view.command(ACTION).args(["ls-files", "--others", "--exclude-standard", "-z"]);
+        let list = list.limit(TREE_LIMIT).read()?;
         // Git lists a repository as a folder; it would record only the hash of its commit.
         let files = UntrustedFolder::open(tree).and_then(|tree| tree.folder(path));
         let files = files.map_err(|error| GitError::io(ACTION, &folder, error))?;
@@ -87,39 +92,15 @@ impl Repo {
             let error = io::Error::from(io::ErrorKind::PermissionDenied);
             return Err(GitError::io(ACTION, &folder.join(path), error));
         }
-        let add = index.command_at(ACTION, copy.folder()).args(["update-index", "--add", "-z", "--stdin"]);
+        let add = view.command_at(ACTION, copy.folder()).args(["update-index", "--add", "-z", "--stdin"]);
         if !copy.copied.is_empty() {
-            add.stdin(nul_list(&copy.copied)).check()?;
+            add.stdin(nul_list(&copy.copied)).limit(TREE_LIMIT).check()?;
         }
         for (path, commit) in links {
-            let add = index.command(ACTION).args(["update-index", "--add", "--cacheinfo", "160000"]);
+            let add = view.command(ACTION).args(["update-index", "--add", "--cacheinfo", "160000"]);
             add.arg(commit.as_str()).arg(path).check()?;
         }
-        index.command(ACTION).arg("write-tree").read_with(sha)
-    }
-}
-
-/// An empty index of the project for the files of any folder.
-struct FolderIndex<'a> {
-    repo: &'a Repo,
-    folder: &'a Path,
-    scratch: ScratchIndex,
-}
-
-impl<'a> FolderIndex<'a> {
-    fn of(repo: &'a Repo, folder: &'a Path) -> Self {
-        Self { repo, folder, scratch: ScratchIndex::of(repo) }
-    }
-
-    fn command(&self, action: &str) -> GitCommand {
-        self.command_at(action, self.folder)
-    }
-
-    /// The same with a copy of the files.
-    fn command_at(&self, action: &str, files: &Path) -> GitCommand {
-        let command = self.scratch.command(self.repo, action, files).env("GIT_DIR", self.repo.git_dir());
-        let command = command.env("GIT_WORK_TREE", files).limit(TREE_LIMIT);
-        command.args(["-c", "core.sparseCheckout=false"])
+        view.write_tree(ACTION)
     }
 }
 
@@ -147,7 +128,7 @@ impl NestedRepo<'_> {
     fn command(&self, action: &str) -> GitCommand {
         let files = self.files();
         let command = self.project.command_in(action, &files).env("GIT_DIR", &self.git_dir);
-        command.env("GIT_WORK_TREE", files).env("GIT_NO_LAZY_FETCH", "1")
+        command.env("GIT_WORK_TREE", files).in_room(self.project.room([self.git_dir.clone()]))
     }
 
     /// The worktree that it is in.

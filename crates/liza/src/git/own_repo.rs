@@ -107,8 +107,8 @@ impl Repo {
 
     /// Writes the files of the commit, through a view of ours: the project's configuration applies, as accepted.
     fn check_out(&self, new: &NewCheckout<'_>, folder: &Path) -> Result<(), GitError> {
-        let view = self.view(folder, new.commit, new.files)?;
-        let command = view.command(ACTION).args(["read-tree", "-u", "--reset", new.commit.as_str()]);
+        let view = self.view(folder, Some(new.commit), new.files)?;
+        let command = view.checkout_command(ACTION).args(["read-tree", "-u", "--reset", new.commit.as_str()]);
         command.limit(TREE_LIMIT).check()?;
         let name = new.place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let place = self.kept_index(name);

@@ -217,6 +217,11 @@ fn settings(output: &[u8]) -> Vec<Setting<'_>> {
     settings
 }
 
+/// The keys and values of `git config --list --show-scope -z`, in the order in which they apply.
+pub(super) fn each_setting(output: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    settings(output).into_iter().map(|setting| (setting.key, setting.value))
+}
+
 /// The value with which a setting runs no program of the repository; `None` if it names no program.
 fn neutral_value(key: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(key);

@@ -78,7 +78,7 @@ impl Quarantine<'_> {
     /// A git command in this repository, which fetches nothing that is missing.
     pub(crate) fn command(&self, action: &str) -> GitCommand {
         let command = self.repo.command_in(action, &self.folder).env("GIT_DIR", &self.folder);
-        command.env("GIT_NO_LAZY_FETCH", "1")
+        command.in_room(self.repo.room([self.folder.clone()]))
     }
 
     /// Refuses objects that are too many or too large when unpacked; returns the commits among them.
@@ -181,6 +181,15 @@ impl Quarantine<'_> {
         self.fetch(&self.folder, &refs)
     }
 
+    /// Where git writes that receives commits: nothing there names a program.
+    fn receiving_folders(&self) -> Vec<PathBuf> {
+        let common = self.repo.common_dir();
+        // The file that lists where a shallow history ends is directly in the git folder.
+        let shallow = common.join("shallow").exists().then(|| common.to_owned());
+        let folders = ["objects", "refs", "reftable", "logs"].map(|name| common.join(name));
+        [self.folder.clone()].into_iter().chain(folders).chain(shallow).collect()
+    }
+
     fn fetch(&self, from: &Path, refs: &[String]) -> Result<(), GitError> {
         self.repo
             .command(ACTION)
@@ -191,7 +200,7 @@ impl Quarantine<'_> {
             .args(["--no-recurse-submodules", "--update-shallow", "--"])
             .arg(from)
             .args(refs)
-            .env("GIT_NO_LAZY_FETCH", "1")
+            .in_room(self.repo.room(self.receiving_folders()))
             .limit(TREE_LIMIT)
             .runs_no_program()
             .check()

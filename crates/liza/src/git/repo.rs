@@ -16,6 +16,7 @@ use super::command::{Git, GitCommand};
 use super::error::GitError;
 use super::programs::Overrides;
 use super::refs::{Branch, RESERVED};
+use super::room::Room;
 
 /// The old value of a reference that must not exist yet, for hashes of any length.
 pub(crate) const NO_COMMIT: &str = "";
@@ -125,6 +126,12 @@ impl Repo {
     /// A git command that runs in the project's root.
     pub(crate) fn command(&self, action: impl Into<String>) -> GitCommand {
         self.command_in(action, &self.root)
+    }
+
+    /// A room for git that meets what agents wrote.
+    pub(super) fn room(&self, writable: impl Into<Vec<PathBuf>>) -> Arc<Room> {
+        let (root, git) = (self.root.clone(), self.common_dir.clone());
+        Arc::new(Room { root, git, writable: writable.into() })
     }
 
     /// What is checked out in the project's root.

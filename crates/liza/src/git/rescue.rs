@@ -366,7 +366,7 @@ impl Repo {
                 command.arg(head.as_str()).arg(path).check()?;
             }
         }
-        view.command(ACTION).arg("write-tree").read_with(sha)
+        view.write_tree(ACTION)
     }
 
     /// Brings files into the index of a view, as they are now.

@@ -2,10 +2,12 @@
 //!
 //! An agent's index can hide changes (`skip-worktree`, forged times), and its configuration can name programs. So Liza keeps
 //! an index of its own for each worktree, from the moment at which it wrote the files, and looks at them through a git
-//! folder of the project. It exists for one question and never changes the worktree.
+//! folder of the project. It exists for one question and never changes the worktree. Git runs confined in it: of the project it
+//! can change nothing, so what it saves arrives as a pack.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Sha;
@@ -14,11 +16,15 @@ use super::agent_repo::AgentRepo;
 use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
 use super::leftovers::{VIEW, temporary_name};
-use super::repo::Repo;
+use super::repo::{Repo, sha};
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus, parse};
+use crate::sys::untrusted::UntrustedFolder;
 
 /// How many bytes at the end of an index are compared.
 const CHECKSUM: usize = 20;
+
+/// How the name of a pack begins with what a view saves.
+const SAVED: &str = "saved";
 
 /// The folder, in the repository's git folder, of the indexes that Liza keeps.
 const INDEXES: &str = "liza/index";
@@ -26,12 +32,12 @@ const INDEXES: &str = "liza/index";
 /// The folder of the notes that say which commit such an index has.
 const INDEX_COMMITS: &str = "liza/index-commit";
 
-/// A git folder with its own HEAD and index and the project's objects, deleted on drop.
+/// A git folder with its own HEAD, index and new objects, which borrows those of the project; deleted on drop.
 pub(crate) struct View<'a> {
     repo: &'a Repo,
     git_dir: PathBuf,
     tree: PathBuf,
-    head: Sha,
+    head: Option<Sha>,
 }
 
 impl Drop for View<'_> {
@@ -61,12 +67,17 @@ impl Repo {
         let _ = fs::remove_file(self.common_dir().join(INDEX_COMMITS).join(name));
     }
 
-    /// A view of the files in `tree`, compared with `head`, which the project must have.
-    pub(crate) fn view(&self, tree: &Path, head: &Sha, files: Files) -> Result<View<'_>, GitError> {
+    /// A view of the files in `tree`, compared with `head`, which the project must have; with nothing, if there is none.
+    pub(crate) fn view(&self, tree: &Path, head: Option<&Sha>, files: Files) -> Result<View<'_>, GitError> {
         let git_dir = self.common_dir().join(temporary_name(VIEW));
-        let view = View { repo: self, git_dir, tree: tree.to_owned(), head: head.clone() };
-        view.write("HEAD", format!("{head}\n").as_bytes())?;
+        let view = View { repo: self, git_dir, tree: tree.to_owned(), head: head.cloned() };
+        let name = head.map_or_else(|| "ref: refs/heads/none".to_owned(), ToString::to_string);
+        view.write("HEAD", format!("{name}\n").as_bytes())?;
         view.write("commondir", b"..\n")?;
+        // Through a link of ours: the path of the project may have characters that mean something in the list.
+        view.write("objects/info/alternates", b"../borrowed\n")?;
+        symlink("../objects", view.git_dir.join("borrowed"))
+            .map_err(|error| GitError::io("looking at a worktree", &view.git_dir, error))?;
         if let Some(patterns) = self.sparse_patterns().filter(|_| files == Files::AsInProject) {
             view.write("info/sparse-checkout", &patterns)?;
         }
@@ -75,11 +86,11 @@ impl Repo {
 
     /// A view that uses the index that Liza keeps for this worktree.
     pub(crate) fn view_of_worktree(&self, tree: &Path, head: &Sha) -> Result<View<'_>, GitError> {
-        let view = self.view(tree, head, Files::AsInProject)?;
+        let view = self.view(tree, Some(head), Files::AsInProject)?;
         if let Some(name) = tree.file_name().and_then(|name| name.to_str()) {
             // Without one, git reads every file.
             let _ = copy_with_time(&self.kept_index(name), &view.index());
-            if view.is_noted(name) {
+            if view.is_noted(name, head) {
                 return Ok(view);
             }
         }
@@ -107,9 +118,9 @@ impl View<'_> {
     }
 
     /// Whether a note says that exactly this index has the view's commit.
-    fn is_noted(&self, name: &str) -> bool {
+    fn is_noted(&self, name: &str, head: &Sha) -> bool {
         let note = fs::read_to_string(self.repo.common_dir().join(INDEX_COMMITS).join(name));
-        let expected = self.checksum().map(|checksum| format!("{} {checksum}\n", self.head));
+        let expected = self.checksum().map(|checksum| format!("{head} {checksum}\n"));
         note.is_ok_and(|note| Some(note) == expected)
     }
 
@@ -144,6 +155,17 @@ impl View<'_> {
 
     /// The same with a copy of some of the files.
     pub(crate) fn command_at(&self, action: &str, files: &Path) -> GitCommand {
+        let command =
+            self.free_command(action, files).env("GIT_OBJECT_DIRECTORY", self.git_dir.join("objects"));
+        command.in_room(self.repo.room([self.git_dir.clone()]))
+    }
+
+    /// A git command that writes the commit's files, which no agent has seen. It may fetch what a partial clone lacks.
+    pub(super) fn checkout_command(&self, action: &str) -> GitCommand {
+        self.free_command(action, &self.tree).apart()
+    }
+
+    fn free_command(&self, action: &str, files: &Path) -> GitCommand {
         let sparse = if self.is_sparse() { "core.sparseCheckout=true" } else { "core.sparseCheckout=false" };
         let command = self.repo.command_in(action, files).env("GIT_DIR", &self.git_dir);
         // Times of files can be set back, but not the time of that change.
@@ -191,6 +213,41 @@ impl View<'_> {
         Ok(changed)
     }
 
+    /// The tree of the view's index, brought into the project.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn write_tree(&self, action: &str) -> Result<Sha, GitError> {
+        let tree = self.command(action).arg("write-tree").read_with(sha)?;
+        self.adopt(action, &tree)?;
+        Ok(tree)
+    }
+
+    /// Brings a tree, with what it contains, into the project.
+    ///
+    /// # Errors
+    ///
+    /// When git fails, or something is missing.
+    pub(crate) fn adopt(&self, action: &str, tree: &Sha) -> Result<(), GitError> {
+        let known = self.head.iter().map(|head| format!("^{head}\n")).collect::<String>();
+        let wanted = format!("{tree}\n{known}");
+        let pack = self.command(action).args(["-c", "pack.packSizeLimit=0", "pack-objects", "--quiet"]);
+        let pack = pack.args(["--revs", "--local", "--non-empty"]).arg(self.git_dir.join(SAVED));
+        let name = pack.stdin(wanted.clone()).limit(TREE_LIMIT).read_text()?;
+        if name.is_empty() {
+            return Ok(());
+        }
+        let place = PathBuf::from(format!("{SAVED}-{name}.pack"));
+        let file = UntrustedFolder::open(&self.git_dir).and_then(|folder| folder.file(&place));
+        let file = file.map_err(|error| GitError::io(action, &self.git_dir.join(&place), error))?;
+        let receive = self.repo.command(action).args(["index-pack", "--stdin"]).stdin_file(file);
+        let receive = receive.in_room(self.repo.room([self.repo.common_dir().join("objects")]));
+        receive.runs_no_program().limit(TREE_LIMIT).check()?;
+        let whole = self.repo.command(action).args(["rev-list", "--objects", "--quiet", "--stdin"]);
+        whole.stdin(wanted).limit(TREE_LIMIT).check()
+    }
+
     /// Gives a worktree's repository this view's index, in the place of a damaged one.
     pub(crate) fn give_index(&self, agent: &AgentRepo) -> Result<(), GitError> {
         let index = self.index();
@@ -214,8 +271,8 @@ impl View<'_> {
         let notes = self.repo.common_dir().join(INDEX_COMMITS);
         // Without a note, git compares the index with the commit.
         let _ = fs::create_dir_all(&notes);
-        let _ = match checksum {
-            Some(checksum) => fs::write(notes.join(name), format!("{} {checksum}\n", self.head)),
+        let _ = match self.head.as_ref().zip(checksum) {
+            Some((head, checksum)) => fs::write(notes.join(name), format!("{head} {checksum}\n")),
             None => fs::remove_file(notes.join(name)),
         };
         Ok(())

@@ -9,6 +9,7 @@ mod nested;
 mod repair;
 mod repo;
 mod rescue;
+mod room;
 mod support;
 mod unusual_repositories;
 mod workspace;

@@ -123,6 +123,12 @@ pub(super) fn rules_alone(only_tcp: bool) -> Vec<CallRule> {
     rules(only_tcp).into_iter().chain(refused).collect()
 }
 
+/// The rules of a program that works with files only.
+pub(super) fn rules_without_sockets() -> Vec<CallRule> {
+    let sockets = CallRule::new(libc::SYS_socket, When::Always, Verdict::Refuse(libc::EACCES));
+    rules_alone(true).into_iter().filter(|rule| rule.call != libc::SYS_socket).chain([sockets]).collect()
+}
+
 /// Calls that change another process, and the argument that says which; zero is the caller.
 const AIMED: [(c_long, u32); 7] = [
     (libc::SYS_prlimit64, 0),

@@ -1,9 +1,10 @@
 //! The confinement on Linux, in the order in which its parts can be applied.
 
-use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::process::{Child, Command};
+use std::{fs, io, thread};
 
 use rustix::process::{Pid, getppid, test_kill_process};
 
@@ -34,6 +35,27 @@ fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
             (installed.err().map(|error| error.to_string()), Err(error.to_string()))
         }
     }
+}
+
+/// Starts a command from a thread that restricts itself: restrictions are those of one thread and of what it starts.
+pub(super) fn spawn(command: &mut Command, grants: &Grants) -> io::Result<Child> {
+    let start = || {
+        // What the system does not restrict is a gap in the level that sessions report too.
+        let _ = capabilities::keep_for_files();
+        if files::is_available()
+            && let Some(why) = files::restrict(grants)
+        {
+            return Err(io::Error::other(format!("files cannot be protected: {why}")));
+        }
+        if filter::is_supported() {
+            let _ = seccomp::install(&filter::assemble(&filter::rules_without_sockets()));
+        }
+        command.spawn()
+    };
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, start)?;
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it has failed")))
+    })
 }
 
 /// Decides connects in a thread.

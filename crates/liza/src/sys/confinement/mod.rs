@@ -4,9 +4,10 @@
 //! trying it, never by version numbers.
 
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::os::fd::OwnedFd;
-
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +103,16 @@ pub(crate) fn decide_connects(listener: OwnedFd, policy: ConnectPolicy) {
 /// Restricts this process, which must have one thread only.
 pub(crate) fn restrict(grants: &Grants) -> Restrictions {
     system::restrict(grants)
+}
+
+/// Starts a command that is restricted from its first moment; this process stays as it is. Sockets are refused. Where the system
+/// cannot protect files, the command runs without.
+///
+/// # Errors
+///
+/// When it cannot be started, or the system refuses the restriction.
+pub(crate) fn spawn(command: &mut Command, grants: &Grants) -> io::Result<Child> {
+    system::spawn(command, grants)
 }
 
 /// Whether this system can protect files from a process.

@@ -1,6 +1,8 @@
 //! Where the system has no confinement that Liza knows: nothing is restricted, and that is reported.
 
+use std::io;
 use std::os::fd::OwnedFd;
+use std::process::{Child, Command};
 
 use super::{ConnectPolicy, Grants, Restrictions};
 
@@ -9,6 +11,11 @@ pub(super) fn restrict(_: &Grants) -> Restrictions {
     let why = "this system has no Landlock";
     let missing = || Some(why.to_owned());
     Restrictions { files: missing(), calls: missing(), capabilities: None, listener: Err(why.to_owned()) }
+}
+
+/// Starts it as it is.
+pub(super) fn spawn(command: &mut Command, _: &Grants) -> io::Result<Child> {
+    command.spawn()
 }
 
 /// No connects are reported here.

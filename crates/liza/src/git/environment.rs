@@ -1,0 +1,58 @@
+//! The git program and the variables that it gets.
+//!
+//! Nothing inherited may point git at another repository.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::sys::find_program_in;
+
+/// Git variables that are inherited: they say who and how, never which repository. Other `GIT_` variables are dropped.
+const INHERITED: [&str; 11] = [
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+];
+
+/// The git program and the variables that it gets.
+#[derive(Debug, Clone)]
+pub(super) struct GitEnvironment {
+    pub(super) program: PathBuf,
+    pub(super) variables: Arc<[(OsString, OsString)]>,
+}
+
+impl GitEnvironment {
+    /// The git on the `PATH` of the given variables, without those that could mislead it.
+    pub(super) fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let variables: Arc<[(OsString, OsString)]> =
+            variables.into_iter().filter(|(name, _)| may_be_inherited(name)).collect();
+        let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
+        // With a full path the standard library can use `posix_spawn`; with a name and another environment it forks.
+        let program = find_program_in("git", path.unwrap_or_default()).unwrap_or_else(|| "git".into());
+        Self { program, variables }
+    }
+
+    /// One of the variables.
+    pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// The home folder.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.variable("HOME").map(Path::new).filter(|home| home.is_absolute())
+    }
+}
+
+fn may_be_inherited(name: &OsStr) -> bool {
+    let text = name.to_string_lossy();
+    !text.starts_with("GIT_") || INHERITED.contains(&text.as_ref())
+}

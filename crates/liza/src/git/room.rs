@@ -1,0 +1,104 @@
+//! Where git is kept that meets files or objects of agents: what it may read and write, whatever it is made to run.
+//!
+//! Made from the settings that git itself lists; the operating system's side is `sys::confinement`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::confine::{DiskLook, GitSurroundings, git_grants};
+use crate::sys::confinement::Grants;
+
+use super::environment::GitEnvironment;
+use super::programs::each_setting;
+
+/// The folder in which Git LFS keeps files, in a git folder.
+const LARGE_FILES: &str = "lfs";
+
+/// What a git command among agents' files may write to.
+#[derive(Debug, Clone)]
+pub(super) struct Room {
+    /// The project's root.
+    pub(super) root: PathBuf,
+    /// The git folder with its objects.
+    pub(super) git: PathBuf,
+    /// The folders; in the first one are temporary files too.
+    pub(super) writable: Vec<PathBuf>,
+}
+
+impl Room {
+    /// What git may use; `settings` is the output of `git config --list --show-scope -z`.
+    pub(super) fn grants(&self, git: &GitEnvironment, settings: &[u8]) -> Grants {
+        let variable = |name: &str| git.variable(name).map(Path::new).filter(|path| path.is_absolute());
+        let paths: Vec<PathBuf> =
+            git.variable("PATH").map(std::env::split_paths).into_iter().flatten().collect();
+        let files = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
+        let mut needed: Vec<PathBuf> = files.map(Path::to_owned).collect();
+        needed.extend(variable("GIT_EXEC_PATH").map(Path::to_owned));
+        needed.extend(named_files(settings, git.home()));
+
+        let mut writable = self.writable.clone();
+        if each_setting(settings).any(|(key, _)| key.starts_with(b"filter.lfs.")) {
+            let folder = self.git.join(LARGE_FILES);
+            // Without it, Git LFS says what it misses.
+            let _ = std::fs::create_dir_all(&folder);
+            writable.push(folder);
+        }
+        let around = GitSurroundings {
+            root: &self.root,
+            git: &self.git,
+            program: &git.program,
+            search_path: &paths,
+            home: git.home(),
+            settings: variable("XDG_CONFIG_HOME"),
+            needed: &needed,
+            writable: &writable,
+        };
+        git_grants(&around, &DiskLook)
+    }
+}
+
+/// The files that settings name, and the folders of filters: git fails if it cannot read a file of settings that exists.
+fn named_files(settings: &[u8], home: Option<&Path>) -> Vec<PathBuf> {
+    let mut named = Vec::new();
+    for (key, value) in each_setting(settings) {
+        let is_file = matches!(key, b"core.excludesfile" | b"core.attributesfile" | b"include.path")
+            || (key.starts_with(b"includeif.") && key.ends_with(b".path"));
+        let is_filter = key.starts_with(b"filter.");
+        let value =
+            if is_filter { value.split(|byte| *byte == b' ').next().unwrap_or_default() } else { value };
+        let path = Path::new(OsStr::from_bytes(value));
+        let path = match (path.strip_prefix("~"), home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_owned(),
+        };
+        if path.is_absolute() && path.is_file() && (is_file || is_filter) {
+            let folder = path.parent().filter(|_| is_filter);
+            named.push(folder.map_or_else(|| path.clone(), Path::to_owned));
+        }
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-08
+    #[test]
+    fn files_that_settings_name_are_readable_wherever_they_are() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        for name in ["ignore", "more", "filter"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        let settings = format!(
+            "global\0core.excludesfile\n~/ignore\0global\0includeif.gitdir:~/x/.path\n{}\0\
+             global\0filter.x.clean\n{} --clean\0global\0user.name\n~/more\0local\0include.path\n~/none\0",
+            at("more").display(),
+            at("filter").display()
+        );
+        let expected = [at("ignore"), at("more"), home.path().to_owned()];
+        assert_eq!(named_files(settings.as_bytes(), Some(home.path())), expected);
+    }
+}

@@ -1,0 +1,119 @@
+//! Git that meets what agents wrote runs in a room: whatever it is made to run reads no password and changes nothing of yours.
+
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::support::{TestRepo, integration, read, script, task, write};
+
+/// A project with a filter of the person that does what hostile code would do, and the worktree of a task.
+fn with_hostile_filter() -> (TestRepo, std::path::PathBuf) {
+    let test = TestRepo::new();
+    let home = test.home.path().canonicalize().unwrap();
+    write(&home.join(".ssh/id"), "the key\n");
+    write(&test.root.join(".liza/state.yaml"), "the blackboard\n");
+    let filter = home.join("bin/filter");
+    let root = test.root.display();
+    let home = home.display();
+    script(
+        &filter,
+        &format!(
+            "cat; cat '{home}/.ssh/id' '{root}/.liza/state.yaml' 2>/dev/null\n\
+             for file in '{home}/planted' '{root}/planted' '{root}/.git/hooks/planted' '{root}/.git/planted' \\\n\
+             '{root}/.git/objects/planted' '{root}/.worktrees/task-1/planted'; do echo x 2>/dev/null >\"$file\"; done\n\
+             echo x 2>/dev/null >>'{root}/.git/config'\n\
+             echo x 2>/dev/null >\"$TMPDIR/allowed\" && printf '%s' '+'"
+        ),
+    );
+    test.git(&["config", "--global", "filter.mine.clean", filter.to_str().unwrap()]);
+    test.git(&["config", "--global", "filter.mine.required", "true"]);
+    let tree = test.worktree("task-1");
+    write(&tree.join(".gitattributes"), "*.secret filter=mine\n");
+    write(&tree.join("new.secret"), "agent\n");
+    (test, tree)
+}
+
+/// Covers: IS-08, IS-04
+#[test]
+fn a_filter_that_runs_among_agents_files_finds_no_password_and_changes_nothing() {
+    let (test, tree) = with_hostile_filter();
+    let config = read(&test.root.join(".git/config"));
+    let saved = test.repo.rescue(&task("task-1"), None, &integration()).unwrap().unwrap();
+    // It has run, and could write to the folder for temporary files.
+    assert_eq!(test.show(saved.branch.as_str(), "new.secret"), "agent\n+");
+    assert_eq!(read(&test.root.join(".git/config")), config);
+    let home = test.home.path();
+    for place in [
+        home.join("planted"),
+        test.root.join("planted"),
+        test.root.join(".git/hooks/planted"),
+        test.root.join(".git/planted"),
+        test.root.join(".git/objects/planted"),
+        tree.join("planted"),
+    ] {
+        assert!(!place.exists(), "{}", place.display());
+    }
+}
+
+/// Covers: IS-08
+#[test]
+fn what_git_saves_in_a_room_is_whole_in_the_project() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    write(&tree.join("deep/er/new"), "new\n");
+    write(&tree.join("kept.tmp"), "ignored\n");
+    write(&tree.join("a"), "changed\n");
+    let saved = test.repo.rescue(&task("task-1"), None, &integration()).unwrap().unwrap();
+    test.git(&["fsck", "--strict", "--no-dangling"]);
+    assert_eq!(test.show(saved.branch.as_str(), "deep/er/new"), "new");
+    let ignored = test.git(&["for-each-ref", "--format=%(refname)", "refs/liza/ignored"]);
+    assert_eq!(test.show(&ignored, "kept.tmp"), "ignored");
+    let left = std::fs::read_dir(test.root.join(".git")).unwrap().flatten();
+    let left: Vec<_> =
+        left.filter(|entry| entry.file_name().to_string_lossy().starts_with("liza-")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Covers: IS-08
+#[test]
+fn settings_outside_of_the_home_folder_still_count() {
+    let test = TestRepo::new();
+    let elsewhere = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (more, ignore) = (elsewhere.path().join("more"), elsewhere.path().join("ignore"));
+    write(&ignore, "*.mine\n");
+    write(&more, &format!("[core]\n\texcludesFile = {}\n", ignore.display()));
+    test.git(&["config", "--global", "include.path", more.to_str().unwrap()]);
+    let tree = test.worktree("task-1");
+    write(&tree.join("x.mine"), "x\n");
+    write(&tree.join("y"), "y\n");
+    let saved = test.repo.rescue(&task("task-1"), None, &integration()).unwrap().unwrap();
+    let files = test.git(&["ls-tree", "-r", "--name-only", saved.branch.as_str()]);
+    assert!(files.contains('y') && !files.contains("x.mine"), "{files}");
+}
+
+/// Covers: IS-08, IS-12
+#[test]
+fn a_service_of_the_person_does_not_answer_git_in_a_room() {
+    let (test, tree) = with_hostile_filter();
+    let socket = test.home.path().join("socket");
+    let service = UnixListener::bind(&socket).unwrap();
+    // A part of git that every git has, and that connects to a socket.
+    let ask = format!("git credential-cache --socket '{}' get", socket.display());
+    let input = "printf 'protocol=https\\nhost=example.com\\n\\n'";
+    let filter = test.home.path().join("bin/filter");
+    script(&filter, &format!("cat; {input} | {ask} 2>/dev/null; true"));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&asked);
+    let count = move |connection| {
+        drop(connection);
+        counter.fetch_add(1, Ordering::SeqCst);
+    };
+    std::thread::spawn(move || service.incoming().for_each(count));
+    Command::new(&filter).stdin(Stdio::null()).status().unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "the script connects where it may");
+    write(&tree.join("new.secret"), "agent\n");
+    let saved = test.repo.rescue(&task("task-1"), None, &integration()).unwrap().unwrap();
+    assert_eq!(test.show(saved.branch.as_str(), "new.secret"), "agent");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
