@@ -127,11 +127,17 @@ fn in_project_time(time: SystemTime, ahead: i64) -> Option<Timestamp> {
 pub(crate) const OWN_LINE: &str = "[liza: ";
 
 fn last_action(tail: &[u8], format: EventFormat) -> Option<String> {
-    let (mut stream, mut last) = (EventStream::new(format), None);
+    let (mut stream, mut last, mut thinks) = (EventStream::new(format), None, false);
     // What Liza itself wrote there is not what the session does.
     let said = |event: &ClientEvent| describe(event).filter(|text| !text.starts_with(OWN_LINE));
-    stream.push(tail, &mut |event| last = said(event).or(last.take()));
-    last.map(|text| one_line(&without_programs_folder(&text), ACTION_MAX))
+    stream.push(tail, &mut |event| {
+        let new = said(event);
+        thinks = *event == ClientEvent::ToolEnded || (thinks && new.is_none());
+        last = new.or(last.take());
+    });
+    // A command that has ended is not what it does now.
+    let now = |text: String| if thinks { format!("thinking, after {text}") } else { text };
+    last.map(|text| one_line(&without_programs_folder(&now(text)), ACTION_MAX))
 }
 
 /// Sessions call this program by its whole path, which would use all the room that a screen has for what they do.
@@ -155,7 +161,7 @@ pub(crate) fn describe(event: &ClientEvent) -> Option<String> {
         ClientEvent::Tool(name, detail) => Some(format!("{name}: {detail}")),
         ClientEvent::Note(text) => Some(format!("({text})")),
         ClientEvent::Fault(fault) => Some(format!("error, {}: {}", fault.kind.describe(), fault.message)),
-        ClientEvent::Started(_) | ClientEvent::Used(_) | ClientEvent::Ended => None,
+        ClientEvent::Started(_) | ClientEvent::ToolEnded | ClientEvent::Used(_) | ClientEvent::Ended => None,
     }
 }
 
@@ -181,6 +187,15 @@ mod tests {
 "#;
         assert_eq!(last_action(tail, EventFormat::Codex).as_deref(), Some("shell: cargo test"));
         assert_eq!(last_action(b"one\ntwo\n", EventFormat::None).as_deref(), Some("two"));
+        let ended = br#"{"type":"item.started","item":{"type":"command_execution","command":"cargo test"}}
+{"type":"item.completed","item":{"type":"command_execution","command":"cargo test"}}
+"#;
+        let after = "thinking, after shell: cargo test";
+        assert_eq!(last_action(ended, EventFormat::Codex).as_deref(), Some(after));
+        let ended = br#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}
+{"type":"user","message":{"content":[{"type":"tool_result"}]}}
+"#;
+        assert_eq!(last_action(ended, EventFormat::Claude).as_deref(), Some("thinking, after Bash: ls"));
         let called = b"bash -lc '/opt/bin/liza show t1' in /opt/liza-x\n";
         let short = "bash -lc 'liza show t1' in /opt/liza-x";
         assert_eq!(last_action(called, EventFormat::None).as_deref(), Some(short));

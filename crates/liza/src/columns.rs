@@ -44,6 +44,18 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// A name cut in its middle: names of similar things often differ at the end.
+pub(crate) fn cut_name(name: &str, columns: usize) -> String {
+    let all: Vec<char> = name.chars().collect();
+    if width(name) <= columns || columns < 8 || width(name) != all.len() {
+        return cut(name, columns);
+    }
+    let end = (columns - 1) / 2;
+    let start = columns - 1 - end;
+    let part = |chars: &[char]| chars.iter().collect::<String>();
+    format!("{}…{}", part(&all[..start]), part(&all[all.len() - end..]))
+}
+
 /// The text padded with spaces to that many columns.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
@@ -94,8 +106,8 @@ pub(crate) fn indent(text: &str, by: usize, columns: usize) -> Vec<String> {
     lines.into_iter().map(|line| format!("{}{line}", " ".repeat(by))).collect()
 }
 
-/// The columns for a list of names: at most that many, unless two of them would look the same.
-pub(crate) fn name_columns(names: &[&str], at_most: usize) -> usize {
+/// The columns for a list of names that are cut so: at most that many, unless two of them would look the same.
+pub(crate) fn name_columns(names: &[&str], at_most: usize, cut: fn(&str, usize) -> String) -> usize {
     let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
     let shown: BTreeSet<String> = names.iter().map(|name| cut(name, at_most)).collect();
     let different: BTreeSet<&&str> = names.iter().collect();
@@ -136,6 +148,9 @@ mod tests {
         assert_eq!(cut("line\nbreaks\tand\u{1b}[31m", 40), "line breaks and[31m");
         assert_eq!(width(&pad("日本", 8)), 8);
         assert_eq!(cut("anything", 0), "…");
+        assert_eq!(cut_name("retry-orders-min", 9), "retr…-min");
+        assert_eq!(cut_name("retry-orders-min", 16), "retry-orders-min");
+        assert_eq!(cut_name("日本語のテキスト", 9), "日本語の…");
     }
 
     #[test]

@@ -129,7 +129,9 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
         "tasks_finalized" => say(Strong, format!("the plan is ready: {}", names(detail))),
         "tasks_proposed" => say(Strong, format!("proposes a plan: {}", names(detail))),
         "registered" => say(Plain, "joins the team".to_owned()).aside(),
-        "deregistered" => say(Plain, "leaves the team".to_owned()).with(detail).aside(),
+        "deregistered" => {
+            say(Plain, "leaves the team".to_owned()).with(unless(detail, "holds no task")).aside()
+        }
         "reviews_cleared" => say(Plain, "clears review claims".to_owned()).with(detail).aside(),
         "archived" => say(Plain, "moves tasks to the archive".to_owned()).with(detail).aside(),
         "anomaly" => say(Attention, format!("reports: {detail}")).aside(),
@@ -137,8 +139,8 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
         "note" => say(Plain, format!("writes to the agents: {detail}")).aside(),
         "spec_updated" => say(Plain, format!("changes a specification: {detail}")).aside(),
         "aligned" => say(Plain, format!("compares the work with the goal: {detail}")).aside(),
-        "paused" => say(Attention, "pauses the team".to_owned()).with(detail).aside(),
-        "resumed" => say(Plain, "resumes the team".to_owned()).with(detail).aside(),
+        "paused" => say(Attention, "pauses the team".to_owned()).with(unless(detail, "paused")).aside(),
+        "resumed" => say(Plain, "resumes the team".to_owned()).with(unless(detail, "resumed")).aside(),
         "aborted" => say(Bad, "aborts".to_owned()).with(detail).aside(),
         "checkpoint" => say(Attention, format!("stops the team for a review: {detail}")).aside(),
         "circuit_breaker" => say(Bad, format!("circuit breaker: {detail}")).aside(),
@@ -160,6 +162,11 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
 fn unknown(action: &str, detail: &str) -> LogSentence {
     let words = one_line(action).replace('_', " ");
     LogSentence::new(Tone::Plain, format!("{words} {detail}").trim().to_owned()).aside()
+}
+
+/// The detail, unless it says only what the sentence says.
+fn unless<'d>(detail: &'d str, nothing: &str) -> &'d str {
+    if detail == nothing { "" } else { detail }
 }
 
 /// What comes after a count.
@@ -226,5 +233,18 @@ mod tests {
         assert_eq!(sentence("merged", Some("t"), "fast-forward").whole(), "t is merged (fast-forward)");
         assert_eq!(sentence("approved", Some("t"), "").whole(), "approves t");
         assert_eq!(sentence("odd_thing", None, "x\ny").whole(), "odd thing x y");
+    }
+
+    /// Covers: UI-03
+    #[test]
+    fn a_detail_that_says_nothing_is_left_out() {
+        assert_eq!(sentence("paused", None, "paused").whole(), "pauses the team");
+        assert_eq!(sentence("resumed", None, "resumed").whole(), "resumes the team");
+        assert_eq!(sentence("resumed", None, "x").whole(), "resumes the team (x)");
+        assert_eq!(sentence("deregistered", None, "holds no task").whole(), "leaves the team");
+        assert_eq!(
+            sentence("deregistered", None, "t1 is stopped").whole(),
+            "leaves the team (t1 is stopped)"
+        );
     }
 }

@@ -96,9 +96,11 @@ fn render(event: &ClientEvent) -> Option<RenderedLine> {
         ClientEvent::Tool(..) => RenderedKind::Tool,
         ClientEvent::Note(_) => RenderedKind::Note,
         ClientEvent::Fault(_) => RenderedKind::Fault,
-        ClientEvent::Text(_) | ClientEvent::Started(_) | ClientEvent::Used(_) | ClientEvent::Ended => {
-            RenderedKind::Text
-        }
+        ClientEvent::Text(_)
+        | ClientEvent::Started(_)
+        | ClientEvent::ToolEnded
+        | ClientEvent::Used(_)
+        | ClientEvent::Ended => RenderedKind::Text,
     };
     Some(RenderedLine { kind, text: text.join("\n") })
 }

@@ -53,7 +53,7 @@ impl Rule for Deregister {
         }
         tx.remove_agent(agent);
         let detail = match entry.current_task {
-            Some(task) => format!("{task} stays claimed until its lease ends"),
+            Some(task) => format!("{task} is stopped"),
             None => "holds no task".to_owned(),
         };
         tx.log_as(agent, LogAction::Deregistered, None, &detail);

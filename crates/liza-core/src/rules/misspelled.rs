@@ -133,7 +133,7 @@ fn is_similar(key: &str, known: &str) -> bool {
 
 /// How many typos lie between two keys: a letter too many, missing, wrong, or two swapped. Case and the kind of separator
 /// do not count.
-fn distance(one: &str, other: &str) -> usize {
+pub fn distance(one: &str, other: &str) -> usize {
     let letters = |text: &str| -> Vec<char> {
         text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).take(64).collect()
     };

@@ -5,5 +5,6 @@ pub mod alarms;
 pub mod needs_you;
 pub mod stop_files;
 pub mod supervise;
+pub mod task_words;
 pub mod view;
 pub mod words;

@@ -5,15 +5,17 @@
 use crate::model::{AgentStatus, FaultKind, GoalStatus, Role, Seconds, Status, Usage};
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
+use crate::watch::task_words::plain;
 use crate::watch::view::{
     AgentView, HeldView, LeaseView, Liveness, RetryView, SprintView, TaskPhase, TaskView, UnmetDependency,
     View, stopped_text,
 };
 
 /// The phases of open tasks with their headings, in the order in which they are shown.
-pub const PHASES: [(TaskPhase, &str); 6] = [
+pub const PHASES: [(TaskPhase, &str); 7] = [
     (TaskPhase::Stuck, "BLOCKED"),
     (TaskPhase::Working, "IN PROGRESS"),
+    (TaskPhase::Stopped, "STOPPED"),
     (TaskPhase::Reviewing, "IN REVIEW"),
     (TaskPhase::Ready, "READY"),
     (TaskPhase::Waiting, "WAITING"),
@@ -192,6 +194,28 @@ fn of(limit: Option<u32>) -> String {
     limit.map(|limit| format!(" of {limit}")).unwrap_or_default()
 }
 
+/// The state of a task, as the board's headings name it.
+pub fn task_status(task: &TaskView) -> String {
+    let heading = || PHASES.iter().find(|(phase, _)| *phase == task.phase).map(|(_, heading)| *heading);
+    match task.status {
+        None => "unknown status".to_owned(),
+        Some(_) if task.phase == TaskPhase::Stopped => heading().unwrap_or_default().to_owned(),
+        Some(status @ (Status::Claimed | Status::Unclaimed | Status::ReadyForReview)) => {
+            heading().map_or_else(|| status.to_string(), str::to_owned)
+        }
+        Some(
+            status @ (Status::Draft
+            | Status::Rejected
+            | Status::Approved
+            | Status::Merged
+            | Status::Blocked
+            | Status::IntegrationFailed
+            | Status::Superseded
+            | Status::Abandoned),
+        ) => plain(&status.to_string()),
+    }
+}
+
 /// What a task's row says beside its description.
 pub fn task_facts(task: &TaskView) -> Vec<String> {
     let mut facts = Vec::new();
@@ -202,10 +226,10 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
             if task.status == Some(Status::Rejected) {
                 facts.push("rejected".to_owned());
             }
-            facts.extend(task.iteration.map(|n| format!("attempt {n}{}", of(task.max_iterations))));
             if task.review_cycles > 0 {
                 facts.push(format!("rejection {}{}", task.review_cycles, of(task.max_review_cycles)));
             }
+            facts.extend(task.iteration.map(|n| format!("attempt {n}{}", of(task.max_iterations))));
             facts.extend(task.lease.map(lease_left));
         }
         TaskPhase::Reviewing if task.status == Some(Status::Approved) => {
@@ -232,12 +256,13 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
             match task.status {
                 Some(Status::Rejected) => facts.push("rejected".to_owned()),
                 Some(Status::IntegrationFailed) => facts.push("merge failed".to_owned()),
-                Some(Status::Claimed) => facts.push(match task.owner.filter(|_| task.stopped) {
-                    Some(coder) => stopped_text(coder),
-                    None => "its coder is gone".to_owned(),
-                }),
+                Some(Status::Claimed) => facts.push("its coder is gone".to_owned()),
                 _ => {}
             }
+            facts.push(format!("P{}", task.priority));
+        }
+        TaskPhase::Stopped => {
+            facts.extend(task.owner.map(stopped_text));
             facts.push(format!("P{}", task.priority));
         }
         TaskPhase::Draft | TaskPhase::Stuck | TaskPhase::Ended => {}

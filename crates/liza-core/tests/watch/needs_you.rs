@@ -135,7 +135,9 @@ fn open_discoveries_are_listed_until_they_are_dismissed() {
     let commands: Vec<&str> = needs.iter().map(|need| need.command.as_str()).collect();
     assert_eq!(commands, ["liza dismiss disc-2", "liza dismiss disc-1"], "the urgent one first");
     assert_eq!(needs[0].level, AlarmLevel::Critical);
-    assert_eq!(needs[1].text, "disc-1 (high, found by coder-1): The key is public. Recommended: revoke it");
+    let text = "disc-1 (high, found by coder-1): The key is public. Recommended: revoke it. To make it a task: \
+                liza add \"...\", then dismiss it";
+    assert_eq!(needs[1].text, text);
     assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::ImmediateDiscovery));
     let Loaded::Ready(list) = &mut state.board.discovered else { panic!() };
     list.iter_mut().for_each(|found| found.dismissed = Some(now()));
@@ -149,7 +151,7 @@ fn an_anomaly_is_listed_until_the_human_comments_on_it_or_its_task_ends() {
     state.journal.anomalies.extend([trade_off(Some("t")), trade_off(None)]);
     let shown_now = shown(&state);
     let [of_task, of_goal] = of_kind(&shown_now, NeedKind::Anomaly).try_into().unwrap();
-    assert_eq!(of_task.text, "coder-1 reports trade_off: what: no cache");
+    assert_eq!(of_task.text, "coder-1 reports a trade-off: what: no cache");
     assert_eq!(
         (of_task.command.as_str(), of_goal.command.as_str()),
         ("liza note \"...\" --for t", "liza note \"...\"",)
@@ -191,7 +193,7 @@ fn a_dead_agent_is_dead_at_once_whatever_its_lease_says() {
     let coder = shown.agents.iter().find(|entry| entry.id == agent("coder-1")).unwrap();
     assert_eq!(coder.liveness, Liveness::Dead);
     assert!(!coder.liveness.is_present());
-    assert_eq!(shown.tasks[0].phase, TaskPhase::Ready);
+    assert_eq!(shown.tasks[0].phase, TaskPhase::Stopped);
     assert_eq!(shown.tasks[0].next, "stopped; coder-1 continues");
 }
 

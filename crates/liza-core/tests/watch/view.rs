@@ -1,10 +1,12 @@
 //! The read model: what a screen shows at a given moment.
 
-use liza_core::model::{Loaded, Seconds, State, Status, StopFileTimes, TaskRecord, Timestamp};
+use liza_core::model::{
+    AgentStatus, Loaded, Role, Seconds, State, Status, StopFileTimes, TaskRecord, Timestamp,
+};
 use liza_core::rules::claimable::{claimable, claimable_for, reviewable};
 use liza_core::watch::alarms::Observations;
 use liza_core::watch::view::{Liveness, TaskPhase, TaskView, View, view};
-use liza_core::watch::words::{agent_facts, task_facts};
+use liza_core::watch::words::{PHASES, agent_facts, task_facts};
 
 use crate::fixture::*;
 
@@ -83,7 +85,8 @@ fn a_task_whose_agent_has_left_is_not_shown_as_worked_on() {
     let seen = Observations { dead: [coder].into(), ..Observations::default() };
     let of_dead = view(&dead, &seen, now()).tasks.remove(0);
     for shown in [the_task(&left, now()), of_dead] {
-        assert_eq!((shown.phase, shown.stopped), (TaskPhase::Ready, true), "{shown:#?}");
+        let heading = PHASES.iter().find(|(phase, _)| *phase == shown.phase).map(|(_, heading)| *heading);
+        assert_eq!((heading, shown.stopped), (Some("STOPPED"), true), "{shown:#?}");
         assert_eq!(shown.next, "stopped; coder-1 continues");
         assert_eq!(task_facts(&shown)[0], "stopped; coder-1 continues");
     }
@@ -219,4 +222,39 @@ fn a_planner_that_waits_for_its_next_try_is_shown_as_failed() {
     };
     assert_eq!(doing(2), "FAILED 2 of 5, again in 8s");
     assert_eq!(doing(10), "FAILED 2 of 5, again now");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_pause_says_what_still_runs_and_what_waits_for_its_end() {
+    let pause = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
+    let seen = Observations { stop_files: pause, ..Observations::default() };
+    let text = |state: &State| view(state, &seen, now()).needs_you.remove(0).text;
+    let mut state = state_with(Status::Claimed);
+    let one = "Paused just now; no new work starts; 1 session may end its work (up to 2m)";
+    assert_eq!(text(&state), one);
+    assert_eq!(text(&state_with(Status::Unclaimed)), "Paused just now; no new work starts");
+    for entry in agents(&mut state).values_mut().filter(|entry| entry.role == Role::Coder) {
+        entry.status = AgentStatus::Working;
+    }
+    let coders = agents(&mut state).values().filter(|entry| entry.role == Role::Coder).count();
+    let running =
+        format!("Paused just now; no new work starts; {coders} sessions may end their work (up to 2m)");
+    assert_eq!(text(&state), running);
+    let approved = view(&state_with(Status::Approved), &seen, now()).tasks.remove(0);
+    assert_eq!(task_facts(&approved)[0], "approved; its merge waits for liza resume");
+    assert_eq!(approved.human_command.as_deref(), Some("liza resume"));
+    let going = the_task(&state_with(Status::Approved), now());
+    assert_eq!(task_facts(&going)[0], "approved, waiting for its merge");
+}
+
+/// Covers: UI-01
+#[test]
+fn a_rejection_comes_before_the_attempt() {
+    let mut state = state_with(Status::Claimed);
+    let mut record = state.board.body(&task("t")).unwrap().record().clone();
+    record.review_cycles_current = Some(1);
+    state.board.put(task("t"), record);
+    let facts = task_facts(&the_task(&state, now()));
+    assert_eq!(facts[..3], ["coder-1", "rejection 1 of 5", "attempt 1 of 10"]);
 }

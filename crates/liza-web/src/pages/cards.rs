@@ -5,7 +5,9 @@ use liza_core::text::one_line;
 use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, Alert, Liveness, TaskPhase, TaskView};
-use liza_core::watch::words::{agent_activity, agent_doing, agent_facts, agent_sign, task_facts};
+use liza_core::watch::words::{
+    agent_activity, agent_doing, agent_facts, agent_sign, task_facts, task_status,
+};
 use maud::{Markup, html};
 
 use crate::seat::{LogLine, LogTone};
@@ -43,7 +45,7 @@ pub(super) fn phase_class(phase: TaskPhase) -> &'static str {
         TaskPhase::Stuck => "blocked",
         TaskPhase::Working => "working",
         TaskPhase::Reviewing => "reviewing",
-        TaskPhase::Ready => "ready",
+        TaskPhase::Stopped | TaskPhase::Ready => "ready",
         TaskPhase::Waiting => "waiting",
         TaskPhase::Draft => "draft",
         TaskPhase::Ended => "ended",
@@ -52,7 +54,7 @@ pub(super) fn phase_class(phase: TaskPhase) -> &'static str {
 
 /// The status of a task, in words.
 pub(super) fn status_text(task: &TaskView) -> String {
-    task.status.map_or_else(|| "unknown status".to_owned(), |status| status.to_string())
+    task_status(task)
 }
 
 /// The status of a task as a badge.

@@ -3,6 +3,7 @@
 use liza_core::model::{Fields, HistoryEvent, TaskId, Value};
 use liza_core::text::one_line;
 use liza_core::watch::action::{ActionName, ActionSubject};
+use liza_core::watch::task_words::{anomaly_name, event_name, facts};
 use liza_core::watch::view::{TaskDetail, TaskView, task_detail};
 use liza_core::watch::words::{lease_left, used};
 use maud::{Markup, html};
@@ -191,7 +192,7 @@ fn talk(page: &PageContext<'_>, detail: &TaskDetail<'_>) -> Markup {
             section.quote { h3 { "Note, " (time(note.timestamp)) @if note.to.is_none() { ", to all agents" } } p.text { (note.message) } }
         }
         @for anomaly in &detail.anomalies {
-            section.quote { h3 { (anomaly.kind) ", by " (anomaly.reporter.as_deref().unwrap_or("unknown")) } p.text { (fields(&anomaly.details)) } }
+            section.quote { h3 { (anomaly.reporter.as_deref().unwrap_or("unknown")) " reports " (anomaly_name(&anomaly.kind)) } p.text { (fields(&anomaly.details)) } }
         }
         @for found in &detail.discoveries {
             section.quote { h3 { "Discovered: " (found.id) } p.text { (found.description) } }
@@ -209,15 +210,15 @@ fn event_class(event: &HistoryEvent) -> &'static str {
 }
 
 fn history_event(page: &PageContext<'_>, event: &HistoryEvent) -> Markup {
-    let facts: Vec<(&String, &Value)> = event.more.iter().filter(|(_, value)| !value.is_blank()).collect();
+    let facts: Vec<(String, &Value)> = facts(&event.more).collect();
     html! {
         div.event-head {
-            b { (event.event.replace('_', " ")) }
+            b { (event_name(&event.event)) }
             @if let Some(agent) = &event.agent { " " span.who { (agent) } }
             " " time datetime=(event.time) { (page.seat.full_time(event.time)) }
         }
         @if !facts.is_empty() {
-            dl.event-facts { @for (name, value) in facts { div { dt { (name.replace('_', " ")) } dd { (fact(value)) } } } }
+            dl.event-facts { @for (name, value) in facts { div { dt { (name) } dd { (fact(value)) } } } }
         }
     }
 }
@@ -230,8 +231,7 @@ fn fact(value: &Value) -> String {
 }
 
 fn fields(fields: &Fields) -> String {
-    let shown = fields.iter().filter(|(_, value)| !value.is_blank());
-    shown
+    facts(fields)
         .map(|(key, value)| format!("{key}: {}", one_line(&value.to_string(), usize::MAX)))
         .collect::<Vec<_>>()
         .join("\n")

@@ -22,6 +22,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue};
+use liza_core::rules::misspelled::distance;
 
 use crate::channel::SessionCommands;
 use crate::identity::sessions_around;
@@ -73,7 +75,7 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
     let columns = caller.environment.text("COLUMNS").and_then(|text| text.trim().parse().ok());
     let cli = match parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, json, caller.console),
+        Err(error) => return usage(&best_first(error), json, caller.console),
     };
     let screen = Screen::new(Arc::clone(&caller.console), cli.global.color, columns);
     // An agent compares times with those in files.
@@ -101,6 +103,22 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
             error.exit
         }
     }
+}
+
+/// The error with the suggestions for a misspelled command that are as good as the best one.
+fn best_first(mut error: clap::Error) -> clap::Error {
+    let typed = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(typed)) => typed.clone(),
+        Some(_) | None => return error,
+    };
+    if let Some(ContextValue::Strings(names)) = error.get(ContextKind::SuggestedSubcommand) {
+        let mut names = names.clone();
+        names.sort_by_key(|name| distance(&typed, name));
+        let best = names.first().map_or(0, |name| distance(&typed, name));
+        names.retain(|name| distance(&typed, name) <= best);
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
+    }
+    error
 }
 
 /// Help and version are a success; everything else that the parser reports is a usage error.

@@ -2,7 +2,8 @@
 //!
 //! For the verbs that people type. What agents call takes whole IDs only.
 
-use liza_core::model::{Board, TaskId};
+use liza_core::model::{Board, Refusal, TaskId};
+use liza_core::rules::misspelled::distance;
 
 use super::ui::error::CommandError;
 use crate::columns::list;
@@ -19,7 +20,13 @@ pub(crate) fn meant_task(board: &Board, given: TaskId) -> Result<TaskId, Command
     let mut candidates: Vec<&TaskId> = all.filter(|id| id.as_str().starts_with(given.as_str())).collect();
     candidates.dedup();
     match candidates.as_slice() {
-        [] => Ok(given),
+        [] => match similar(board, &given) {
+            Some(meant) => {
+                let hint = format!("did you mean {meant}? liza status lists the tasks");
+                Err(CommandError::from(Refusal::UnknownTask { task: given }).hint(hint))
+            }
+            None => Ok(given),
+        },
         [only] => Ok((*only).clone()),
         several => {
             let more = several.len().saturating_sub(MOST_NAMED);
@@ -29,6 +36,22 @@ pub(crate) fn meant_task(board: &Board, given: TaskId) -> Result<TaskId, Command
             Err(CommandError::refused("ambiguous_task", message).hint("type more of the ID"))
         }
     }
+}
+
+/// The task whose ID, or the beginning of it, differs only in its spelling.
+fn similar<'b>(board: &'b Board, given: &TaskId) -> Option<&'b TaskId> {
+    let typed = given.as_str();
+    let allowed = match typed.len() {
+        0..4 => return None,
+        4..8 => 1,
+        _ => 2,
+    };
+    let typos = |id: &TaskId| {
+        let beginning = id.as_str().get(..typed.len()).unwrap_or(id.as_str());
+        distance(typed, id.as_str()).min(distance(typed, beginning))
+    };
+    let all = board.tasks.keys().chain(board.archived.keys());
+    all.filter(|id| typos(id) <= allowed).min_by_key(|id| typos(id))
 }
 
 /// Whether there is a task of exactly that ID.

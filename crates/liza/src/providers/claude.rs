@@ -67,8 +67,10 @@ impl EventReader for ClaudeEvents {
             "system" => self.system(&parse(line)?),
             "result" => self.result(&parse(line)?),
             "rate_limit_event" => self.limit_event(&parse(line)?),
-            // Results of tools, and parts of messages.
-            "user" | "stream_event" => Some(Vec::new()),
+            // Results of tools.
+            "user" => Some(vec![ClientEvent::ToolEnded]),
+            // Parts of messages.
+            "stream_event" => Some(Vec::new()),
             _ => None,
         }
     }

@@ -163,6 +163,7 @@ fn completed(event: &Value) -> Vec<ClientEvent> {
             let paths = items(event, "/item/changes").iter().filter_map(|change| text(change, "/path"));
             vec![ClientEvent::Tool("edit".to_owned(), paths.collect::<Vec<_>>().join(" "))]
         }
+        Some("command_execution" | "mcp_tool_call" | "web_search") => vec![ClientEvent::ToolEnded],
         // Warnings; an error that ends the session follows as an event of its own.
         Some("error") => text(event, "/item/message").map(ClientEvent::Note).into_iter().collect(),
         _ => Vec::new(),
@@ -230,11 +231,12 @@ mod tests {
         let expected = [
             ClientEvent::Started("0199-a".to_owned()),
             ClientEvent::Tool("shell".to_owned(), "git status".to_owned()),
+            ClientEvent::ToolEnded,
             ClientEvent::Tool("edit".to_owned(), "a.rs b.rs".to_owned()),
             ClientEvent::Note("Model metadata not found".to_owned()),
             ClientEvent::Text("Submitted.".to_owned()),
         ];
-        assert_eq!(seen.get(..5), Some(expected.as_slice()), "{seen:?}");
+        assert_eq!(seen.get(..6), Some(expected.as_slice()), "{seen:?}");
         assert_eq!(seen.last(), Some(&ClientEvent::Ended));
         let usage = used(EventFormat::Codex, SESSION).usage;
         assert_eq!((usage.input, usage.cached, usage.output), (315, 24_448, 122));

@@ -53,6 +53,8 @@ pub(crate) enum ClientEvent {
     Text(String),
     /// A tool is used: its name, and what it is used on.
     Tool(String, String),
+    /// A tool has ended; the model has its result.
+    ToolEnded,
     /// Tokens, cost and context.
     Used(UsageReport),
     /// Something that a person may want to know, such as a retry; not an error yet.

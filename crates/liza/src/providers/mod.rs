@@ -299,3 +299,8 @@ pub(crate) fn event_format(config: &Config, client: &str) -> EventFormat {
 pub(crate) fn builtin_programs() -> Vec<String> {
     BuiltIn::VARIANTS.iter().filter_map(|provider| provider.template().program).collect()
 }
+
+/// The names of the built-in providers.
+pub(crate) fn builtin_names() -> &'static [&'static str] {
+    <BuiltIn as strum::VariantNames>::VARIANTS
+}

@@ -32,3 +32,51 @@ fn the_manual_has_a_page_for_every_command() {
     assert!(project.root.join("pages/liza.1").exists());
     project.liza(&["man", "nothing", "--json"]).refused(1, "usage");
 }
+
+/// Covers: CM-05
+#[test]
+fn the_best_suggestion_for_a_misspelled_command_comes_first() {
+    let project = TestProject::bare();
+    for (typed, meant) in [("stauts", "status"), ("awnser", "answer"), ("shwo", "show"), ("resmue", "resume")]
+    {
+        let run = project.liza(&[typed]);
+        let tip =
+            run.stderr.lines().find(|line| line.contains("tip:")).unwrap_or_else(|| panic!("{}", run.stderr));
+        let first = tip.split('\'').nth(1);
+        assert_eq!(first, Some(meant), "{tip}");
+    }
+}
+
+/// Covers: CM-03
+#[test]
+fn the_shell_completes_agent_programs_and_not_files() {
+    let project = TestProject::bare();
+    let script = project.liza(&["completions", "bash"]).ok().to_owned();
+    let run = script.split("liza__subcmd__run)").last().unwrap();
+    let option = run.split("--cli)").nth(1).unwrap().split(";;").next().unwrap();
+    assert!(option.contains("claude codex gemini") && !option.contains("compgen -f"), "{option}");
+    // Programs of the settings are as good.
+    project.liza(&["run", "--cli", "own", "--json"]).refused(1, "no_project");
+}
+
+/// Covers: CM-03
+#[test]
+fn bash_completes_tasks_after_the_verbs_that_people_type() {
+    let project = TestProject::new();
+    for id in ["discount-codes", "price-list"] {
+        project.add_task(id);
+    }
+    let script = project.home().join("liza.bash");
+    std::fs::write(&script, project.liza(&["completions", "bash"]).ok()).unwrap();
+    let completed = |words: &str, at: u32| {
+        let line = format!(
+            "source '{}'; COMP_WORDS=({words}); COMP_CWORD={at}; _liza_tasks '{}' x y; echo \"${{COMPREPLY[@]}}\"",
+            script.display(),
+            env!("CARGO_BIN_EXE_liza")
+        );
+        project.run(project.command("bash").args(["-c", &line])).ok().trim().to_owned()
+    };
+    assert_eq!(completed("liza show dis", 2), "discount-codes");
+    assert_eq!(completed("liza answer ''", 2), "discount-codes price-list");
+    assert_eq!(completed("liza show x", 2), "");
+}

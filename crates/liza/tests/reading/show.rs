@@ -137,3 +137,57 @@ fn the_beginning_of_an_id_is_enough_for_what_people_type() {
     // What agents call takes whole IDs only.
     project.liza(&["abandon-task", "cache", "--reason", "x", "--json"]).refused(1, "unknown_task");
 }
+
+/// Covers: CM-05
+#[test]
+fn a_misspelled_task_and_an_unknown_agent_are_named() {
+    let project = TestProject::new();
+    project.add_task("discount-codes");
+    for verb in [&["show", "dicsount"][..], &["tail", "discuont-codes"], &["answer", "dicsount-codes", "x"]] {
+        let error = project.liza(&[verb, &["--json"]].concat()).refused(1, "unknown_task");
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.starts_with("did you mean discount-codes?"), "{verb:?}: {hint}");
+    }
+    let error = project.liza(&["show", "prices", "--json"]).refused(1, "unknown_task");
+    assert!(!error["hint"].as_str().unwrap().contains("did you mean"), "{error}");
+    let error = project.liza(&["tail", "coder-9", "--json"]).refused(1, "no_output");
+    let message = error["message"].as_str().unwrap();
+    assert_eq!(message, "there is no agent coder-9, and none of that name has printed anything");
+    project.liza_as("coder-1", &["register", "coder-1"]).ok();
+    let error = project.liza(&["tail", "coder-1", "--json"]).refused(1, "no_output");
+    assert_eq!(error["message"], "no session of coder-1 has printed anything yet");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_page_of_a_task_has_the_words_of_the_board() {
+    let project = TestProject::new();
+    project.add_task("one");
+    let first =
+        |project: &TestProject| project.liza(&["show", "one"]).ok().lines().next().unwrap().to_owned();
+    assert!(first(&project).starts_with("one  READY "), "{}", first(&project));
+    project.liza_as("coder-1", &["register", "coder-1"]).ok();
+    project.liza_as("coder-1", &["claim-task", "one", "coder-1"]).ok();
+    assert!(first(&project).starts_with("one  IN PROGRESS "), "{}", first(&project));
+    let words = ["pre-check", "one", "--intent", "build it", "--validation", "cargo test", "--file", "a.rs"];
+    project.liza_as("coder-1", &words).ok();
+    let words = ["anomaly", "spec_ambiguity", "--task", "one", "--detail", "spec_ref=a.md"];
+    project.liza_as("coder-1", &words).ok();
+    let page = project.liza(&["show", "one"]).ok().to_owned();
+    assert!(page.contains("pre-check") && page.contains("attempt: 1"), "{page}");
+    assert!(page.contains("coder-1 reports an unclear specification: specification: a.md"), "{page}");
+    assert!(!page.contains("pre_execution_checkpoint") && !page.contains("iteration:"), "{page}");
+    project.liza_as("coder-1", &["deregister", "coder-1"]).ok();
+    assert!(first(&project).starts_with("one  STOPPED "), "{}", first(&project));
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(
+        status.contains("STOPPED 1") && !status.contains("READY") && !status.contains("in progress"),
+        "{status}"
+    );
+    let log = project.liza(&["log"]).ok().to_owned();
+    assert!(log.contains("one is stopped") && !log.contains("stays claimed"), "{log}");
+    // Agents know the names of the states.
+    project.liza_as("coder-2", &["register", "coder-2"]).ok();
+    let page = project.liza_as("coder-2", &["show", "one"]).ok().to_owned();
+    assert!(page.starts_with("one  CLAIMED "), "{page}");
+}

@@ -130,6 +130,7 @@ fn one_ctrl_c_exits_cleanly_and_a_second_one_at_once() {
     run.signal("INT");
     assert_eq!(run.wait(), 0, "{}", run.output());
     assert!(run.output().contains("stopping; press Ctrl-C again to kill the sessions"), "{}", run.output());
+    assert!(run.output().contains("1 task: 1 stopped"), "{}", run.output());
     let status = project.liza(&["status", "--json"]).result();
     assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
     assert_eq!(status["tasks"][0]["status"], "CLAIMED", "the claim is kept: {status}");

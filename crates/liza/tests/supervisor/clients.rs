@@ -42,7 +42,7 @@ fn a_client_that_is_not_logged_in_stops_at_once_and_says_what_to_do() {
     let page = status(&bench);
     assert!(page.contains("CLIENT HELD") && page.contains("Run claude /login"), "{page}");
     let shown = bench.project.liza(&["show", "t1"]).ok().to_owned();
-    assert!(shown.contains("session_ended") && shown.contains("fault: auth"), "{shown}");
+    assert!(shown.contains("session ended") && shown.contains("fault: auth"), "{shown}");
     // Started again, it tries again.
     assert_eq!(bench.agent(&["coder", "--cli", "claude"]).wait(), 1);
     assert_eq!(sessions(&bench), 2);

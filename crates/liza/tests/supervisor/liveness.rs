@@ -171,7 +171,7 @@ fn a_killed_agent_is_shown_as_dead_at_once() {
     assert_eq!(liveness(), "dead");
     let page = bench.project.liza(&["status"]).ok().to_owned();
     assert!(page.contains("✗ coder-1  dead, was WORKING t1"), "{page}");
-    assert!(page.contains("READY 1"), "{page}");
+    assert!(page.contains("STOPPED 1"), "{page}");
     // Looking does not take its name: the next coder resumes the claim.
     let mut fresh = bench.agent(&["coder", "--cli", "c"]);
     bench.until_status("t1", Status::ReadyForReview);

@@ -164,3 +164,13 @@ fn needs_tmux_ctrl_c_ends_the_demo() {
     let screen = terminal.wait_for("exit 130");
     assert!(!screen.contains("Try next"), "{screen}");
 }
+
+/// Covers: UI-01
+#[test]
+fn needs_tmux_what_is_removed_is_wrapped_at_words() {
+    let project = TestProject::new();
+    let line = format!("'{}' remove --dry-run; echo ended; cat", env!("CARGO_BIN_EXE_liza"));
+    let tmux = Tmux::start(&project, (30, 40), &line);
+    let screen = tmux.wait_for("ended");
+    assert!(screen.contains("\n  Liza's lines in\n  .git/info/exclude\n"), "{screen}");
+}

@@ -303,17 +303,13 @@ fn stops(seen: &Observations) -> Vec<StopView> {
 }
 
 fn sprint_view(state: &State, sprint: &Sprint, tasks: &[TaskView], now: Timestamp) -> SprintView {
-    let planned = planned_with_replacements(&state.board, sprint);
-    let is_stopped =
-        |task: &&TaskView| task.stopped && task.status == Some(Status::Claimed) && planned.contains(&task.id);
-    let stopped = tasks.iter().filter(is_stopped).count();
     SprintView {
         id: sprint.id.clone(),
         status: sprint.status,
         started: sprint.timeline.started,
         deadline: sprint.timeline.deadline,
         deadline_left: sprint.timeline.deadline.map(|deadline| deadline.unix() - now.unix()),
-        progress: Progress { stopped, ..Progress::of(&state.board, sprint) },
+        progress: Progress::of_tasks(&state.board, sprint, tasks),
         metrics: sprint_metrics(state),
         usage: sprint.usage.clone(),
     }
@@ -327,6 +323,17 @@ impl Progress {
             progress.count(board.status(&task));
         }
         progress
+    }
+
+    /// The same, once no agent is running: what they have left is stopped.
+    pub fn after_the_team(state: &State, sprint: &Sprint, now: Timestamp) -> Self {
+        Self::of_tasks(&state.board, sprint, &task::tasks(state, &Observations::default(), now))
+    }
+
+    fn of_tasks(board: &Board, sprint: &Sprint, tasks: &[TaskView]) -> Self {
+        let planned = planned_with_replacements(board, sprint);
+        let is_stopped = |task: &&TaskView| task.phase == TaskPhase::Stopped && planned.contains(&task.id);
+        Self { stopped: tasks.iter().filter(is_stopped).count(), ..Self::of(board, sprint) }
     }
 
     fn count(&mut self, status: Option<Status>) {

@@ -17,6 +17,8 @@ pub enum TaskPhase {
     Stuck,
     /// A coder has it.
     Working,
+    /// A coder has left it and continues it later.
+    Stopped,
     /// Submitted, reviewed or to be merged.
     Reviewing,
     /// Any free agent may take it.
@@ -179,6 +181,9 @@ fn task_view(
 /// Why an approved task is not merged.
 const HELD: &str = "the integration test fails without it too";
 
+/// Why an approved task is not merged while the team is stopped.
+const PAUSED: &str = "its merge waits for liza resume";
+
 /// The command that records merges which the blackboard does not know.
 const ACCEPT: &str = "liza accept-integration";
 
@@ -214,7 +219,9 @@ fn human_command(
         }
         TaskStatus::Claimed { .. } => start(Role::Coder),
         TaskStatus::ReadyForReview { .. } => start(Role::CodeReviewer).or_else(|| Some(diff())),
-        TaskStatus::Approved { .. } if situation.is_held() => Some("liza resume".to_owned()),
+        TaskStatus::Approved { .. } if situation.is_held() || situation.is_paused() => {
+            Some("liza resume".to_owned())
+        }
         TaskStatus::Approved { .. } => {
             let merges = (!situation.has(Role::CodeReviewer)).then(|| format!("liza wt-merge {id}"));
             merges.or_else(|| Some(diff()))
@@ -247,7 +254,7 @@ impl Outlook {
 
     /// Work that its agent has left and continues later.
     fn stopped(agent: AgentId, command: Option<String>) -> Self {
-        Self { stopped: true, ..Self::new(TaskPhase::Ready, stopped_text(agent), command) }
+        Self { stopped: true, ..Self::new(TaskPhase::Stopped, stopped_text(agent), command) }
     }
 
     fn owner(self, owner: impl Into<Option<AgentId>>, lease: Option<Timestamp>) -> Self {
@@ -347,6 +354,10 @@ impl TaskSituation<'_> {
                 let outlook = Outlook::new(TaskPhase::Reviewing, next, Some("liza resume".to_owned()));
                 outlook.owner(*by, None).reason(Some(&HELD.to_owned()))
             }
+            TaskStatus::Approved { by, .. } if self.is_paused() => {
+                let outlook = Outlook::new(TaskPhase::Reviewing, PAUSED, Some("liza resume".to_owned()));
+                outlook.owner(*by, None).reason(Some(&PAUSED.to_owned()))
+            }
             TaskStatus::Approved { by, .. } => {
                 let next = "the code reviewer's supervisor merges it";
                 Outlook::new(TaskPhase::Reviewing, next, command("wt-merge")).owner(*by, None)
@@ -366,6 +377,11 @@ impl TaskSituation<'_> {
     fn is_held(&self) -> bool {
         let board = &self.state.board;
         board.summary(self.id).is_some_and(|summary| held_merge(board, summary).is_some())
+    }
+
+    fn is_paused(&self) -> bool {
+        let files = self.seen.stop_files;
+        files.abort.is_none() && (files.pause.is_some() || files.checkpoint.is_some())
     }
 
     fn open_phase(&self) -> TaskPhase {

@@ -31,6 +31,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
+use crate::cli::ui::program_name::ProgramName;
 
 /// How long an agent in the background may take to register.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -54,7 +55,7 @@ pub(crate) struct Args {
     /// Take this task first; with --once, only this task.
     task: Option<TaskId>,
     /// The agent program: claude, codex, gemini, vibe, opencode, goose, rehearsal, or one from config.providers.
-    #[arg(long = "cli", value_name = "NAME")]
+    #[arg(long = "cli", value_name = "NAME", value_parser = ProgramName, hide_possible_values = true)]
     provider: Option<String>,
     /// ID of the agent; default LIZA_AGENT_ID, else the next free ID.
     #[arg(long, value_name = "AGENT")]

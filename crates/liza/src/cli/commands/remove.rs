@@ -52,7 +52,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let result = |done: bool, rescued: &[String]| json!({"removed": done, "what": removed, "kept": kept, "rescued": rescued});
     if args.dry_run {
         let text = format!("{}\n{}", list("would be removed:", &removed), list("stays:", &kept));
-        return Ok(Reply::new(text, result(false, &[])));
+        return Ok(Reply::new(text, result(false, &[])).sentences());
     }
     if !args.yes {
         confirm(context, &list("Remove:", &removed))?;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let saved = rescued.iter().map(|branch| format!("{branch} (work that was not merged)"));
     let kept: Vec<String> = kept.iter().cloned().chain(saved).collect();
     let text = format!("{}\n{}", list("removed:", &removed), list("stays:", &kept));
-    Ok(Reply::new(text, result(true, &rescued)))
+    Ok(Reply::new(text, result(true, &rescued)).sentences())
 }
 
 /// Keeps teams away, and refuses while an agent is at work.

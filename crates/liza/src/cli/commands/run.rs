@@ -38,6 +38,7 @@ use crate::cli::team_observers::{OutputReader, ProgressLine};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::output::{Color, Reply};
+use crate::cli::ui::program_name::ProgramName;
 
 /// How many decisions are listed when a team ends; `liza status` has all.
 const MOST_NEEDS: usize = 3;
@@ -76,16 +77,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=200))]
     reviewers: Option<u32>,
     /// The agent program: claude, codex, gemini, vibe, opencode, goose, rehearsal, or one from config.providers.
-    #[arg(long = "cli", value_name = "NAME")]
+    #[arg(long = "cli", value_name = "NAME", value_parser = ProgramName, hide_possible_values = true)]
     provider: Option<String>,
     /// Another agent program for the planner.
-    #[arg(long = "planner-cli", value_name = "NAME")]
+    #[arg(long = "planner-cli", value_name = "NAME", value_parser = ProgramName, hide_possible_values = true)]
     planner_provider: Option<String>,
     /// Another agent program for the coders.
-    #[arg(long = "coder-cli", value_name = "NAME")]
+    #[arg(long = "coder-cli", value_name = "NAME", value_parser = ProgramName, hide_possible_values = true)]
     coder_provider: Option<String>,
     /// Another agent program for the code reviewers.
-    #[arg(long = "reviewer-cli", value_name = "NAME")]
+    #[arg(long = "reviewer-cli", value_name = "NAME", value_parser = ProgramName, hide_possible_values = true)]
     reviewer_provider: Option<String>,
     /// Let the circuit breaker check every new anomaly.
     #[arg(long)]
@@ -431,23 +432,15 @@ fn introduction(posts: &[Post]) -> String {
 pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     let goal = state.board.goal.ready().map_or("?".to_owned(), |goal| goal.status.to_string());
     let Some(sprint) = state.board.sprint.ready() else { return (format!("goal {goal}"), json!(null)) };
-    let progress = Progress::of(&state.board, sprint);
-    let Progress {
-        total,
-        merged,
-        replaced,
-        abandoned,
-        in_progress,
-        blocked,
-        waiting,
-        dropped: _,
-        stopped: _,
-    } = progress;
+    let progress = Progress::after_the_team(state, sprint, now());
+    let Progress { total, merged, replaced, abandoned, in_progress, blocked, waiting, dropped: _, stopped } =
+        progress;
     let parts = [
         (merged, "merged"),
         (replaced, "replaced"),
         (abandoned, "abandoned"),
-        (in_progress, "in progress"),
+        (in_progress.saturating_sub(stopped), "in progress"),
+        (stopped, "stopped"),
         (blocked, "BLOCKED"),
         (waiting, "to do"),
     ];

@@ -4,7 +4,10 @@ use liza_core::model::{
     Actor, AgentId, EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage,
     Value,
 };
+use liza_core::text::count;
+use liza_core::watch::task_words::{self, anomaly_name, event_name};
 use liza_core::watch::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
+use liza_core::watch::words::task_status;
 use serde_json::json;
 
 use crate::local_time::LocalTime;
@@ -90,8 +93,12 @@ const NARROW: usize = 70;
 impl TaskPage<'_> {
     fn render(&self) -> String {
         let task = self.task;
-        let status = task.status.map_or("unknown status".to_owned(), |status| status.to_string());
-        let detail = format!("priority {} · revision {}", task.priority, task.revision);
+        let (status, detail) = match (self.for_human, task.status) {
+            (false, Some(status)) => {
+                (status.to_string(), format!("priority {} · revision {}", task.priority, task.revision))
+            }
+            (true, _) | (false, None) => (task_status(task), format!("priority {}", task.priority)),
+        };
         let mut lines = self.title(&status, &detail);
         lines.extend(wrap(&task.description, self.columns));
         let parts =
@@ -207,11 +214,11 @@ impl TaskPage<'_> {
             ("Rescoped", record.rescope_reason.clone()),
         ]);
         let counted = |label: &str, n: Option<u32>| {
-            let n = n.filter(|n| *n > 0)?;
-            Some(self.field(label, &format!("{n} since the last progress")))
+            let sessions = count(n.filter(|n| *n > 0)? as usize, "session");
+            Some(self.field(label, &format!("{sessions} since the last progress")))
         };
-        lines.extend(counted("Crashes", record.crashes).into_iter().flatten());
-        lines.extend(counted("Idle exits", record.idle_exits).into_iter().flatten());
+        lines.extend(counted("Crashed", record.crashes).into_iter().flatten());
+        lines.extend(counted("No result", record.idle_exits).into_iter().flatten());
         lines
     }
 
@@ -236,7 +243,8 @@ impl TaskPage<'_> {
         }
         for anomaly in &self.detail.anomalies {
             let who = anomaly.reporter.as_deref().unwrap_or("unknown");
-            let text = format!("{} by {who}: {}", anomaly.kind, facts(&anomaly.details, ", "));
+            let text =
+                format!("{who} reports {}: {}", anomaly_name(&anomaly.kind), facts(&anomaly.details, ", "));
             lines.extend(self.field("Anomaly", &text));
         }
         for discovery in &self.detail.discoveries {
@@ -251,7 +259,7 @@ impl TaskPage<'_> {
             return Vec::new();
         }
         let mut lines = vec![paint(BOLD, "HISTORY")];
-        let name = events.iter().map(|event| event.event.len()).max().unwrap_or(0).min(28);
+        let name = events.iter().map(|event| width(&event_name(&event.event))).max().unwrap_or(0).min(28);
         for event in events {
             let who = event.agent.as_deref().map(|agent| format!("{agent}  ")).unwrap_or_default();
             let rest = format!("{who}{}", facts(&event.more, ", "));
@@ -260,7 +268,7 @@ impl TaskPage<'_> {
             let mut texts = wrap(&rest, self.columns.saturating_sub(left).max(10)).into_iter();
             let first = if narrow { String::new() } else { texts.next().unwrap_or_default() };
             let room = if narrow { self.columns.saturating_sub(TIME + 2) } else { name };
-            let head = pad(&cut(&event.event, room), name);
+            let head = pad(&cut(&event_name(&event.event), room), name);
             let line = format!("{}  {head}  {first}", paint(DIM, &self.times.full(event.time)));
             lines.push(line.trim_end().to_owned());
             lines.extend(texts.map(|text| format!("{}{text}", " ".repeat(left))));
@@ -292,12 +300,12 @@ fn bullets(items: &[String]) -> String {
 
 /// A map of facts as text; commit IDs are shortened.
 fn facts(fields: &Fields, between: &str) -> String {
-    let shown = |(key, value): (&String, &Value)| {
+    let shown = |(key, value): (String, &Value)| {
         let text = one_line(&value.to_string());
         let commit = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         format!("{key}: {}", if commit { &text[..8] } else { &text })
     };
-    fields.iter().filter(|(_, value)| !value.is_blank()).map(shown).collect::<Vec<_>>().join(between)
+    task_words::facts(fields).map(shown).collect::<Vec<_>>().join(between)
 }
 
 /// Whether a coder that counts as failed has blocked the task itself, with a question, and was never stopped by a limit.

@@ -224,7 +224,7 @@ fn tasks(view: &View, columns: usize, all: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let open = view.tasks.iter().filter(|task| all || task.phase != TaskPhase::Ended);
     let names: Vec<&str> = open.map(|task| task.id.as_str()).collect();
-    let name = name_columns(&names, columns / 3);
+    let name = name_columns(&names, columns / 3, cut);
     for (phase, title) in PHASES {
         let rows: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == phase).collect();
         if rows.is_empty() {

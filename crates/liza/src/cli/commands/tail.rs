@@ -60,7 +60,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let machine = agent.and_then(|agent| other_machine(&project, agent));
     let Some((agent, path)) = newest.filter(|_| machine.is_none()) else {
-        return Err(nothing_to_show(&args.of, machine));
+        return Err(nothing_to_show(&project, &args.of, machine));
     };
     let state = project.store().snapshot()?;
     let stream = EventStream::new(format_of_output(&state, agent, &path));
@@ -109,7 +109,12 @@ fn other_machine(project: &Project, agent: AgentId) -> Option<String> {
 }
 
 /// Why there is nothing to show: prompts and outputs stay on the machine of the session.
-fn nothing_to_show(of: &OutputOf, machine: Option<String>) -> CommandError {
+fn nothing_to_show(project: &Project, of: &OutputOf, machine: Option<String>) -> CommandError {
+    let is_known = |agent: &AgentId| {
+        project
+            .state()
+            .is_ok_and(|state| state.board.agents.ready().is_some_and(|all| all.contains_key(agent)))
+    };
     let (name, whose) = match of {
         OutputOf::Agent(agent) => (agent.to_string(), format!("of {agent}")),
         OutputOf::Task(task) => (task.to_string(), format!("on {task}")),
@@ -120,7 +125,14 @@ fn nothing_to_show(of: &OutputOf, machine: Option<String>) -> CommandError {
             CommandError::refused("no_output", message).hint(format!("on {machine}: liza tail {name}"))
         }
         None => {
-            let message = format!("no session {whose} has printed anything yet");
+            let message = match of {
+                OutputOf::Agent(agent) if !is_known(agent) => {
+                    format!("there is no agent {agent}, and none of that name has printed anything")
+                }
+                OutputOf::Agent(_) | OutputOf::Task(_) => {
+                    format!("no session {whose} has printed anything yet")
+                }
+            };
             CommandError::refused("no_output", message).hint("liza status lists the agents and the tasks")
         }
     }

@@ -11,4 +11,5 @@ pub(crate) mod layout;
 pub(crate) mod old_names;
 pub(crate) mod output;
 pub(crate) mod pager;
+pub(crate) mod program_name;
 pub(crate) mod story;

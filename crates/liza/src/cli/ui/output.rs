@@ -144,7 +144,9 @@ impl Screen {
             return;
         }
         // Errors quote files, which can contain anything.
-        self.note(&format!("liza: {}", clean(&error.message)));
+        let message = clean(&error.message);
+        let message = if self.utc { message } else { self.local_time().in_text(&message) };
+        self.note(&format!("liza: {message}"));
         if let Some(hint) = &error.hint {
             self.note(&format!("  hint: {hint}"));
         }

@@ -57,6 +57,7 @@ impl Painter<'_> {
         for (text, command) in steps {
             // The commands are what a person needs: the texts give way.
             let room = usize::from(area.width).saturating_sub(line.width() + commands);
+            let text = fitting_text(text, room);
             let text = if room < LEAST_TEXT.min(width(&text)) { "·".to_owned() } else { cut(&text, room) };
             commands -= width(command) + 2;
             if line.width() + width(&text) + width(command) + 2 > usize::from(area.width) {
@@ -103,6 +104,15 @@ impl Painter<'_> {
         let least = if self.model.panel == Panel::Log { room * 2 / 3 } else { room / 4 };
         room.saturating_sub(tasks).max(least).max(2).min(room)
     }
+}
+
+/// The sentence without what is between its commas, if it is too long: `The goal is reached. Review it:`.
+fn fitting_text(text: String, columns: usize) -> String {
+    if width(&text) <= columns {
+        return text;
+    }
+    let parts = text.split_once(", ").and_then(|(head, rest)| Some((head, rest.rsplit_once(". ")?.1)));
+    parts.map(|(head, tail)| format!("{head}. {tail}")).unwrap_or(text)
 }
 
 /// Areas of these heights, one below the other.

@@ -1,6 +1,6 @@
 //! A page that is open instead of the board: what it is about, its tabs, its content.
 
-use liza_core::watch::words::{agent_doing, task_facts};
+use liza_core::watch::words::{agent_doing, task_facts, task_status};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -32,7 +32,7 @@ impl Painter<'_> {
         let title = match &page.subject {
             PageSubject::Task(task) => {
                 let view = self.model.task_view(task);
-                let status = view.and_then(|view| view.status).map(|status| status.to_string());
+                let status = view.map(task_status);
                 let facts = view.map(task_facts).unwrap_or_default();
                 let facts: Vec<String> = status.into_iter().chain(facts).collect();
                 format!("{task}  {}", facts.join(" · "))

@@ -13,7 +13,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Painter, put, row, span, with_right};
-use crate::columns::{cut, name_columns, one_line, pad, width, wrap};
+use crate::columns::{cut, cut_name, name_columns, one_line, pad, width, wrap};
 use crate::tui::model::{LogLine, Panel};
 
 /// The most lines of one decision.
@@ -79,12 +79,14 @@ impl Painter<'_> {
             AlarmLevel::Critical => ("!!", theme.bad),
             AlarmLevel::Warning => (" !", theme.warning),
         };
-        let task = need.task.as_ref().map(|task| format!("{task} ")).unwrap_or_default();
+        let task = need.task.as_ref().map(ToString::to_string).unwrap_or_default();
         let prefix = need.task.as_ref().map(|task| format!("{task} — ")).unwrap_or_default();
         let text = self.times.in_text(&one_line(need.text.strip_prefix(&prefix).unwrap_or(&need.text)));
-        let task = cut(&task, columns / 3);
+        let kind = format!(" {sign} {} ", need.kind);
+        let room = if whole { columns.saturating_sub(width(&kind) + 1) } else { columns / 3 };
+        let task = cut_name(&task, room);
         let task = if task.is_empty() { task } else { format!("{task} ") };
-        let head = vec![span(format!(" {sign} {} ", need.kind), style), span(task, theme.name)];
+        let head = vec![span(kind, style), span(task, theme.name)];
         let used: usize = head.iter().map(Span::width).sum();
         if !whole {
             let mut line = Line::from(head);
@@ -152,7 +154,7 @@ impl Painter<'_> {
             TaskRow::Task(at) => tasks.get(*at).map(|task| task.id.as_str()),
             TaskRow::Heading(..) => None,
         });
-        let name = name_columns(&names.collect::<Vec<_>>(), usize::from(area.width) / 3);
+        let name = name_columns(&names.collect::<Vec<_>>(), usize::from(area.width) / 3, cut_name);
         for (at, shown) in visible.enumerate() {
             let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
             match shown {
@@ -163,6 +165,7 @@ impl Painter<'_> {
                         }
                         TaskPhase::Stuck
                         | TaskPhase::Working
+                        | TaskPhase::Stopped
                         | TaskPhase::Reviewing
                         | TaskPhase::Ready
                         | TaskPhase::Waiting
@@ -224,12 +227,13 @@ impl Painter<'_> {
             TaskPhase::Stuck => self.theme.bad,
             TaskPhase::Ended => self.theme.dim,
             TaskPhase::Working
+            | TaskPhase::Stopped
             | TaskPhase::Reviewing
             | TaskPhase::Ready
             | TaskPhase::Waiting
             | TaskPhase::Draft => self.theme.name,
         };
-        let id = span(format!("  {}  ", pad(&cut(task.id.as_str(), name), name)), style);
+        let id = span(format!("  {}  ", pad(&cut_name(task.id.as_str(), name), name)), style);
         let room = usize::from(columns).saturating_sub(id.width());
         let facts = match (task.phase, task.status) {
             (TaskPhase::Ended, Some(status)) => status.to_string(),
@@ -360,7 +364,8 @@ impl Painter<'_> {
         let style = if line.is_alert { self.theme.bad } else { Style::new() };
         let filler = "x".repeat(first - indent);
         let room = usize::from(columns).saturating_sub(indent).max(10);
-        let mut texts = wrap(&format!("{filler}{}", one_line(&line.text)), room);
+        let text = self.times.in_text(&one_line(&line.text));
+        let mut texts = wrap(&format!("{filler}{text}"), room);
         if texts.len() > most {
             let rest = texts.split_off(most - 1).join(" ");
             texts.push(cut(&rest, room));

@@ -1,6 +1,7 @@
 //! What the board shows and keeps when the team changes, and what its pages and dialogs are about.
 
-use liza_core::model::{AgentStatus, FaultKind, Status};
+use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Status};
+use liza_core::watch::alarms::MainBranch;
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, HeldView, TaskPhase, TaskView};
 use ratatui::crossterm::event::KeyCode;
@@ -275,4 +276,50 @@ fn what_an_agent_does_comes_before_its_figures() {
     assert!(line.contains("shell: cargo test --wor") && line.ends_with("quiet 12s"), "{shown}");
     let line = shown.lines().find(|line| line.contains("REVIEWING retry-orders")).unwrap();
     assert!(line.contains("read: src/orders.rs "), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_result_of_a_goal_is_announced_in_a_whole_sentence_at_80_columns() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    if let Some(goal) = &mut view.goal {
+        goal.status = GoalStatus::Completed;
+    }
+    view.main_branch = Some(MainBranch { name: "main".to_owned(), ahead: 7, behind: 0 });
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    let shown = picture(&model);
+    let line = "\n The goal is reached. Review it: liza diff · liza finish · liza goal new \"…\"";
+    assert!(shown.contains(line), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn long_task_ids_are_cut_in_the_middle_and_stay_different() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    for (task, end) in [("retry-users", "min"), ("retry-orders", "max")] {
+        let long = format!("retry-requests-of-users-with-a-backoff-that-grows-to-{end}").parse().unwrap();
+        view.tasks.iter_mut().find(|shown| shown.id.as_str() == task).unwrap().id = long;
+    }
+    let need = view.needs_you.iter_mut().find(|need| need.task.is_some()).unwrap();
+    need.task = "retry-requests-of-users-with-a-backoff-that-grows-to-min".parse().ok();
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    let shown = picture(&model);
+    for name in ["retry-request…grows-to-min  ", "retry-request…grows-to-max  "] {
+        assert!(shown.contains(&format!("\n  {name}")), "{shown}");
+    }
+    let heading = " ! ANOMALY retry-requests-of-users-with-a-backoff-that-grows-to-min";
+    assert!(shown.contains(heading), "{shown}");
+}
+
+/// Covers: UI-01, UI-09
+#[test]
+fn a_time_in_a_message_is_shown_as_the_others_are() {
+    let mut model = busy();
+    let text = "waiting for codex until 2026-01-17T20:04:57Z: overloaded".to_owned();
+    let line = LogLine { time: now(), who: "coder-1".to_owned(), text, is_alert: false, earlier: false };
+    update(&mut model, Event::Log(vec![line]), &dark());
+    let shown = picture(&model);
+    assert!(shown.contains("2026-01-17 20:04:57") && !shown.contains("57Z"), "{shown}");
 }

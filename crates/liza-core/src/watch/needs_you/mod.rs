@@ -3,6 +3,8 @@
 //! One list for every screen: what stops the team, what is broken, alarms that agents cannot handle, what agents have asked,
 //! discoveries and anomalies. Decides nothing.
 
+mod stops;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,6 +25,9 @@ use crate::watch::alarms::{
     budget_subject,
 };
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
+use crate::watch::task_words::{anomaly_name, facts};
+
+use stops::{since, stops};
 
 /// One decision that waits for the human.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -123,7 +128,7 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     let discoveries = state.board.discovered.ready().into_iter().flatten().filter(|found| found.is_open());
     let mut discoveries: Vec<NeedsYou> = discoveries.map(discovery).collect();
     discoveries.sort_by_key(|need| Reverse(need.level));
-    let mut needs = stops(seen, now);
+    let mut needs = stops(state, seen, now);
     needs.extend(invalid(alarms));
     needs.extend(broken_records(state));
     needs.extend(logins(state, seen, now));
@@ -133,33 +138,6 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     needs.extend(discoveries);
     needs.extend(unresolved_anomalies(state).into_iter().map(anomaly));
     needs
-}
-
-fn since(seen: &Observations, file: StopFile) -> Option<Timestamp> {
-    match file {
-        StopFile::Abort => seen.stop_files.abort,
-        StopFile::Checkpoint => seen.stop_files.checkpoint,
-        StopFile::Pause => seen.stop_files.pause,
-    }
-}
-
-/// The stop files that are present.
-fn stops(seen: &Observations, now: Timestamp) -> Vec<NeedsYou> {
-    let need = |file: StopFile| {
-        let age = now.since(since(seen, file)?);
-        let when = if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") };
-        let (text, command) = match file {
-            StopFile::Abort => (format!("Aborted {when}; all work has ended"), "liza goal new \"...\""),
-            StopFile::Checkpoint => {
-                let text =
-                    format!("Checkpoint began {when}; no new work starts. Read .liza/sprint_summary.md");
-                (text, "liza resume")
-            }
-            StopFile::Pause => (format!("Paused {when}; no new work starts"), "liza resume"),
-        };
-        Some(NeedsYou::new(NeedKind::Stopped(file), AlarmLevel::Critical, text, command))
-    };
-    [StopFile::Abort, StopFile::Checkpoint, StopFile::Pause].into_iter().filter_map(need).collect()
 }
 
 /// All violations as one entry: `validate` lists them.
@@ -340,7 +318,9 @@ fn discovery(found: &Discovery) -> NeedsYou {
     let by = found.by.as_deref().map(|by| format!(", found by {by}")).unwrap_or_default();
     let advice = found.recommendation.as_deref().map(|text| format!(". Recommended: {text}"));
     let advice = advice.unwrap_or_default();
-    let text = format!("{} ({}{by}): {}{advice}", found.id, severity(found.severity), found.description);
+    let what = format!("{} ({}{by}): {}{advice}", found.id, severity(found.severity), found.description);
+    let what = what.trim_end_matches('.');
+    let text = format!("{what}. To make it a task: liza add \"...\", then dismiss it");
     let level = match found.urgency {
         Urgency::Immediate => AlarmLevel::Critical,
         Urgency::Deferred => AlarmLevel::Warning,
@@ -360,7 +340,7 @@ fn severity(severity: Severity) -> &'static str {
 
 fn anomaly(anomaly: &Anomaly) -> NeedsYou {
     let who = anomaly.reporter.as_deref().unwrap_or("unknown");
-    let text = format!("{who} reports {}: {}", anomaly.kind, details(&anomaly.details));
+    let text = format!("{who} reports {}: {}", anomaly_name(&anomaly.kind), details(&anomaly.details));
     let command = match &anomaly.task {
         Some(task) => format!("liza note \"...\" --for {task}"),
         None => "liza note \"...\"".to_owned(),
@@ -369,8 +349,7 @@ fn anomaly(anomaly: &Anomaly) -> NeedsYou {
 }
 
 fn details(details: &Fields) -> String {
-    let words = details.iter().filter(|(_, value)| !value.is_blank());
-    words.map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", ")
+    facts(details).map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The command that raises a budget that is used up.

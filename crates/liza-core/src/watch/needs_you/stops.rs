@@ -1,0 +1,51 @@
+//! The stop files that are present, and what they mean for the team.
+
+use crate::model::{AgentId, AgentRecord, Seconds, State, StopFile, Timestamp};
+use crate::text::count;
+use crate::watch::alarms::{AlarmLevel, Observations};
+
+use super::{NeedKind, NeedsYou};
+
+/// Since when a stop file is present.
+pub(super) fn since(seen: &Observations, file: StopFile) -> Option<Timestamp> {
+    match file {
+        StopFile::Abort => seen.stop_files.abort,
+        StopFile::Checkpoint => seen.stop_files.checkpoint,
+        StopFile::Pause => seen.stop_files.pause,
+    }
+}
+
+/// The stop files that are present.
+pub(super) fn stops(state: &State, seen: &Observations, now: Timestamp) -> Vec<NeedsYou> {
+    let running = running_sessions(state, seen, now);
+    let need = |file: StopFile| {
+        let age = now.since(since(seen, file)?);
+        let when = if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") };
+        let (text, command) = match file {
+            StopFile::Abort => (format!("Aborted {when}; all work has ended"), "liza goal new \"...\""),
+            StopFile::Checkpoint => {
+                let text =
+                    format!("Checkpoint began {when}; no new work starts. Read .liza/sprint_summary.md");
+                (text, "liza resume")
+            }
+            StopFile::Pause => (format!("Paused {when}; no new work starts{running}"), "liza resume"),
+        };
+        Some(NeedsYou::new(NeedKind::Stopped(file), AlarmLevel::Critical, text, command))
+    };
+    [StopFile::Abort, StopFile::Checkpoint, StopFile::Pause].into_iter().filter_map(need).collect()
+}
+
+/// What still runs for a while after the team was paused.
+fn running_sessions(state: &State, seen: &Observations, now: Timestamp) -> String {
+    let agents = state.board.agents.ready().into_iter().flatten();
+    let runs = |id: &AgentId, entry: &AgentRecord| {
+        entry.status.is_in_session() && entry.holds(now) && !seen.dead.contains(id)
+    };
+    let grace = state.board.config.ready().map(|config| config.stop_grace);
+    let left = seen.stop_files.pause.zip(grace).map(|(since, grace)| (since + grace).since(now));
+    match (agents.filter(|(id, entry)| runs(id, entry)).count(), left) {
+        (0, _) | (_, None | Some(Seconds(0))) => String::new(),
+        (1, Some(left)) => format!("; 1 session may end its work (up to {left})"),
+        (n, Some(left)) => format!("; {} may end their work (up to {left})", count(n, "session")),
+    }
+}
