@@ -18,6 +18,7 @@ use crate::sys::remove_tree::remove_tree;
 
 use super::caches::cache_variables;
 use super::check_keeper::Caller;
+use super::git_settings::remove_inert_git;
 use super::plan::Plan;
 use super::repository_guard::{GuardExtent, RepositoryGuard};
 use super::stage::{StageInput, StageOrder};
@@ -139,6 +140,7 @@ fn own<'c>(command: &'c mut Command, scratch: &Path) -> &'c mut Command {
     for name in OWN_VARIABLES {
         command.env_remove(name);
     }
+    remove_inert_git(command);
     command.env("TMPDIR", scratch)
 }
 

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use liza_store::private;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::secrets::Masker;
 use crate::sys::remove_tree::{fresh_folder, remove_tree};
 use crate::sys::untrusted::UntrustedFolder;
 
 use super::conversations::KeptConversations;
+use super::login::{Refreshed, refreshed, replace};
 
 /// The largest file that is copied.
 const COPY_MAX: u64 = 4 << 20;
@@ -194,25 +194,39 @@ impl ClientFolder {
         self.kept.as_ref().map_or(Ok(()), |kept| kept.restore(&self.path))
     }
 
-    /// Writes a refreshed login back, keeps the conversations, masked, and removes the folder.
-    pub(crate) fn finish(&self, masker: &Masker) {
+    /// Writes a refreshed login back, keeps the conversations, masked, and removes the folder. Returns the logins that were
+    /// not written back because they are of another account.
+    #[must_use]
+    pub(crate) fn finish(&self, masker: &Masker) -> Vec<PathBuf> {
         // Another session may have refreshed the login too; the later one is as good.
-        for copy in self.copies.iter().filter(|copy| copy.is_login) {
-            if let (Some(old), Ok(folder)) = (small_file(&copy.from), UntrustedFolder::open(&self.path))
-                && let Ok(new) = folder.read(&copy.to, COPY_MAX)
-                && new != old
-                && let Some(new) = refreshed(&old, &new)
-            {
-                // The session has ended: it cannot see whether this worked.
-                let _ = replace(&copy.from, &new);
-            }
-        }
+        let logins = self.copies.iter().filter(|copy| copy.is_login);
+        let foreign = logins.filter(|copy| self.write_back(copy)).map(|copy| copy.from.clone()).collect();
         if let Some(kept) = &self.kept {
             // Without them, the next session begins a new conversation.
             let _ = kept.keep(&self.path, masker);
         }
         // The next session gets a new one in any case.
         let _ = remove_tree(&self.path);
+        foreign
+    }
+
+    /// Writes a login back if it was refreshed; returns whether it is of another account.
+    fn write_back(&self, copy: &FileCopy) -> bool {
+        let folder = UntrustedFolder::open(&self.path);
+        let new = folder.and_then(|folder| folder.read(&copy.to, COPY_MAX));
+        let (Some(old), Ok(new)) = (small_file(&copy.from), new) else { return false };
+        if new == old {
+            return false;
+        }
+        match refreshed(&old, &new) {
+            Refreshed::Login(new) => {
+                // The session has ended: it cannot see whether this worked.
+                let _ = replace(&copy.from, &old, &new);
+                false
+            }
+            Refreshed::OtherAccount => true,
+            Refreshed::OtherForm => false,
+        }
     }
 }
 
@@ -221,50 +235,10 @@ fn small_file(path: &Path) -> Option<Vec<u8>> {
     fs::read(path).ok()
 }
 
-/// A login that has the same form as the old one, written by us: other tokens, nothing else. A session could write anything
-/// there.
-fn refreshed(old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
-    match (serde_json::from_slice::<Value>(old), serde_json::from_slice::<Value>(new)) {
-        (Ok(old @ Value::Object(_)), Ok(new @ Value::Object(_))) if has_same_form(&old, &new) => {
-            serde_json::to_vec_pretty(&new).ok()
-        }
-        _ => None,
-    }
-}
-
-/// Whether a text can be a token, an ID or a time: nothing that a shell would take for more than a word.
-fn is_token(text: &str) -> bool {
-    text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._~+/=-:|@#".contains(letter))
-}
-
-fn has_same_form(old: &Value, new: &Value) -> bool {
-    match (old, new) {
-        (Value::Object(old), Value::Object(new)) => {
-            old.len() == new.len()
-                && old.iter().all(|(key, value)| new.get(key).is_some_and(|new| has_same_form(value, new)))
-        }
-        (Value::Array(old), Value::Array(new)) => old == new,
-        (Value::Null, Value::String(new)) => is_token(new),
-        (Value::Null, _) | (_, Value::Null) => true,
-        (Value::Bool(_), Value::Bool(_)) | (Value::Number(_), Value::Number(_)) => true,
-        (Value::String(old), Value::String(new)) => old == new || is_token(new),
-        (
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
-        ) => false,
-    }
-}
-
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".liza-{}", std::process::id()));
-    let temporary = path.with_file_name(name);
-    private::create_new(&temporary).and_then(|mut file| io::Write::write_all(&mut file, content))?;
-    fs::rename(&temporary, path)
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn write(path: &Path, text: &str) {
@@ -296,7 +270,7 @@ mod tests {
         assert!(at.join("settings.json").exists() && !at.join("projects").exists());
         assert!(value("XDG_CONFIG_HOME").is_some() && value("XDG_DATA_HOME").is_none());
         write(&at.join("settings.json"), r#"{"hooks": "planted"}"#);
-        private.finish(&Masker::default());
+        assert!(private.finish(&Masker::default()).is_empty());
         assert_eq!(fs::read_to_string(home.join(".claude/settings.json")).unwrap(), "{}");
         assert!(!at.exists());
     }
@@ -320,7 +294,7 @@ mod tests {
             private.create().unwrap();
             let at = &variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1;
             write(&Path::new(at).join("auth.json"), changed);
-            private.finish(&Masker::default());
+            assert!(private.finish(&Masker::default()).is_empty());
             let now = fs::read_to_string(home.join(".codex/auth.json")).unwrap();
             let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
             assert_eq!(value(&now), value(if kept { changed } else { LOGIN }), "{changed}");
@@ -340,7 +314,7 @@ mod tests {
             Path::new(&variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1).join("auth.json");
         fs::remove_file(&at).unwrap();
         std::os::unix::fs::symlink(home.join("other.json"), &at).unwrap();
-        private.finish(&Masker::default());
+        assert!(private.finish(&Masker::default()).is_empty());
         assert_eq!(fs::read_to_string(home.join(".codex/auth.json")).unwrap(), LOGIN);
     }
 
@@ -372,17 +346,17 @@ mod tests {
         let log = home.join("private/.claude/projects/p/1.jsonl");
         let first = session(true);
         write(&log, "said");
-        first.finish(&Masker::default());
+        assert!(first.finish(&Masker::default()).is_empty());
         assert!(!first.path.exists() && place.join("p/1.jsonl").exists());
         let resumed = session(true);
         assert_eq!(fs::read_to_string(&log).unwrap(), "said");
-        resumed.finish(&Masker::default());
+        assert!(resumed.finish(&Masker::default()).is_empty());
         let fresh = session(false);
         assert!(!log.exists(), "a new conversation");
         fs::create_dir_all(home.join("mine/projects")).unwrap();
         let _ = fs::remove_dir_all(home.join("private/.claude"));
         std::os::unix::fs::symlink(home.join("mine"), home.join("private/.claude")).unwrap();
-        fresh.finish(&Masker::default());
+        assert!(fresh.finish(&Masker::default()).is_empty());
         assert!(home.join("mine/projects").exists() && !place.exists());
         let (mut other, _) = folder(home, "goose");
         other.keep_conversations(Path::new("goose"), place, true);

@@ -66,14 +66,14 @@ pub(super) const IN_HOME: &[&str] = &[
     ".psql_history",
     ".mysql_history",
     ".local/share/fish/fish_history",
-    // Logins of agent programs: a session gets a copy of its own.
-    ".claude/.credentials.json",
+    // Logins of agent programs, and the ones before: a session gets a copy of its own.
+    ".claude/.credentials.json*",
     ".claude.json*",
-    ".codex/auth.json",
-    ".gemini/oauth_creds.json",
-    ".gemini/google_accounts.json",
-    ".config/goose/secrets.yaml",
-    ".local/share/opencode/auth.json",
+    ".codex/auth.json*",
+    ".gemini/oauth_creds.json*",
+    ".gemini/google_accounts.json*",
+    ".config/goose/secrets.yaml*",
+    ".local/share/opencode/auth.json*",
     ".vibe/.env",
 ];
 

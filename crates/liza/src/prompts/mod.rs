@@ -85,6 +85,8 @@ pub enum Job {
         task: TaskId,
         /// Its worktree.
         worktree: PathBuf,
+        /// Files of the change that agent programs read as instructions, from the top of the worktree.
+        instructions: Vec<String>,
     },
     /// The planner decides about triggers.
     Plan {
@@ -113,7 +115,10 @@ pub fn prompt(state: &State, brief: &Brief, job: &Job) -> Result<String, Refusal
             let facts = coder::Facts { worktree, staleness: staleness.as_ref(), other_side };
             coder::write(&mut page, state, brief, task, &facts)?;
         }
-        Job::Review { task, worktree } => reviewer::write(&mut page, state, brief, task, worktree)?,
+        Job::Review { task, worktree, instructions } => {
+            let facts = reviewer::Facts { worktree, instructions };
+            reviewer::write(&mut page, state, brief, task, &facts)?;
+        }
         Job::Plan { triggers } => planner::write(&mut page, state, brief, triggers),
     }
     Ok(page.finish())

@@ -71,7 +71,8 @@ pub fn serve() -> u8 {
         let run = run(&order);
         let _ = remove_tree(&order.scratch);
         let masker = Masker::of_process_and(order.environment.clone());
-        order.confinement.iter().for_each(|confinement| confinement.client.finish(&masker));
+        let foreign = order.confinement.iter().flat_map(|confinement| confinement.client.finish(&masker));
+        foreign.for_each(|file| send_report(&HelperReport::ForeignLogin { file }));
         run
     });
     let (report, code) = match run {

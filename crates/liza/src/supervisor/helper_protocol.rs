@@ -107,6 +107,11 @@ pub(super) enum HelperReport {
         /// How many bytes are kept.
         kept: u64,
     },
+    /// It left a login of another account, which was not written back.
+    ForeignLogin {
+        /// The person's login.
+        file: PathBuf,
+    },
     /// It has ended, and no process of it is left.
     Ended {
         /// Its exit code, if it ended by itself.

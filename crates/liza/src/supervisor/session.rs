@@ -161,7 +161,8 @@ impl HelperProcess {
                 HelperReport::Started { .. }
                 | HelperReport::Used(_)
                 | HelperReport::Faulted(_)
-                | HelperReport::OutputTruncated { .. } => report(received),
+                | HelperReport::OutputTruncated { .. }
+                | HelperReport::ForeignLogin { .. } => report(received),
             }
         }
         let _ = helper.wait();

@@ -13,14 +13,16 @@ use liza_store::private;
 
 use crate::channel::CHANNEL;
 use crate::checkout_setup::{CheckoutUse, set_up};
-use crate::confine::{ClientFolder, cache_variables, check_caches, conversations_of, wrapper_words};
+use crate::confine::{
+    ClientFolder, cache_variables, check_caches, conversations_of, inert_git_variables, wrapper_words,
+};
 use crate::contracts::Contract;
 use crate::engine::{EngineError, integration_branch};
 use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use crate::model_proxy::{ModelProxy, proxy_variables};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
-use crate::providers::{SessionDetails, role_network};
+use crate::providers::{SessionDetails, is_instruction, role_network};
 use crate::secrets::Masker;
 use crate::session_files::{OUTPUTS, PROMPTS};
 use crate::session_network::allowed_hosts;
@@ -43,7 +45,10 @@ pub(super) fn job_for(
     let repo = project.repo()?;
     let task = task.clone();
     Ok(match identity.agent.role() {
-        Role::CodeReviewer => Job::Review { worktree: repo.review_path(&task), task },
+        Role::CodeReviewer => {
+            let instructions = changed_instructions(repo, state, &task)?;
+            Job::Review { worktree: repo.review_path(&task), task, instructions }
+        }
         Role::Coder | Role::Planner => {
             let worktree = repo.worktree_path(&task);
             let staleness = staleness(repo, state, &task);
@@ -51,6 +56,14 @@ pub(super) fn job_for(
             Job::Code { task, worktree, staleness, other_side }
         }
     })
+}
+
+/// What a submitted commit changes of the files that agent programs read as instructions.
+fn changed_instructions(repo: &Repo, state: &State, task: &TaskId) -> Result<Vec<String>, SupervisorError> {
+    let Some(commit) = &state.board.body(task)?.record().review_commit else { return Ok(Vec::new()) };
+    let changed = repo.paths_changed_since(&integration_branch(&state.board)?, commit)?;
+    let instructions = changed.iter().filter(|path| is_instruction(path));
+    Ok(instructions.map(|path| path.to_string_lossy().into_owned()).collect())
 }
 
 /// How far the integration branch has moved since the claim. Optional in a prompt, so errors of git are ignored.
@@ -100,7 +113,7 @@ pub(super) fn start(
     copy: Option<ScratchCheckout>,
 ) -> Result<(Session, HelperProcess), SupervisorError> {
     let (task, directory) = match job {
-        Job::Code { task, worktree, .. } | Job::Review { task, worktree } => {
+        Job::Code { task, worktree, .. } | Job::Review { task, worktree, .. } => {
             (Some(task.clone()), worktree.clone())
         }
         Job::Plan { .. } => {
@@ -240,6 +253,11 @@ fn order(
         // A review is of what was submitted, not of what something says to show instead.
         environment.push(("GIT_NO_REPLACE_OBJECTS".to_owned(), "1".to_owned()));
     }
+    if identity.agent.role() != Role::Coder {
+        // It looks at the work of others.
+        let inert = inert_git_variables(&|name| variable(&environment, name));
+        environment.extend(inert);
+    }
     // If a checkout loses its repository, git must not take the one around it, which is the person's.
     environment.push((
         "GIT_CEILING_DIRECTORIES".to_owned(),
@@ -269,8 +287,8 @@ fn order(
 }
 
 /// A variable of the session, or else of this process.
-fn variable(order: &SessionOrder, name: &str) -> Option<OsString> {
-    let own = order.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
+fn variable(environment: &[(String, String)], name: &str) -> Option<OsString> {
+    let own = environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
     own.or_else(|| std::env::var_os(name))
 }
 
@@ -281,7 +299,7 @@ fn open_proxy(
     order: &mut SessionOrder,
 ) -> Result<Option<ModelProxy>, SupervisorError> {
     let config = state.board.config()?;
-    let text = |name: &str| variable(order, name)?.into_string().ok();
+    let text = |name: &str| variable(&order.environment, name)?.into_string().ok();
     let hosts = allowed_hosts(config, identity.agent.role(), &identity.provider, &text)?;
     let Some(hosts) = hosts.filter(|_| config.sandbox != Sandbox::Off) else { return Ok(None) };
     let proxy = ModelProxy::start(hosts).map_err(SupervisorError::io("open the proxy of a session"))?;
@@ -307,7 +325,7 @@ fn confine(
     order: &mut SessionOrder,
 ) -> Result<(), SupervisorError> {
     let config = state.board.config()?;
-    let variable = |name: &str| variable(order, name).map(PathBuf::from);
+    let variable = |name: &str| variable(&order.environment, name).map(PathBuf::from);
     let path = project.folder().join("clients").join(identity.agent.to_string());
     let (mut client, mut variables) = ClientFolder::plan(path, &order.program, home().as_deref(), &variable);
     if let Some((task, restore)) = own.keeps {

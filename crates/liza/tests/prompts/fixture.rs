@@ -185,7 +185,7 @@ pub(crate) fn code() -> Job {
 }
 
 pub(crate) fn review() -> Job {
-    Job::Review { task: task(TASK), worktree: worktree() }
+    Job::Review { task: task(TASK), worktree: worktree(), instructions: Vec::new() }
 }
 
 /// The prompt, after checks that apply to every prompt.

@@ -99,7 +99,14 @@ impl<'p> Player<'p> {
     #[track_caller]
     pub(crate) fn review(&self, task: &str, playbook: &str) -> Run {
         self.project.liza_as(&self.id, &["claim-review", task, &self.id]).ok();
-        self.play(&Job::Review { task: task.parse().unwrap(), worktree: self.project.tree(task) }, playbook)
+        self.play(
+            &Job::Review {
+                task: task.parse().unwrap(),
+                worktree: self.project.tree(task),
+                instructions: Vec::new(),
+            },
+            playbook,
+        )
     }
 
     /// Merges as this reviewer's supervisor.

@@ -145,7 +145,11 @@ fn reviewing(project: &TestProject) -> (Player<'_>, String) {
     succeed(project, &coder, &project.tree("core"), &prompt, &[" submit-for-review "]);
     let reviewer = Player::new(project, "code-reviewer-1");
     project.liza_as(&reviewer.id, &["claim-review", "core", &reviewer.id]).ok();
-    let job = Job::Review { task: "core".parse().unwrap(), worktree: project.tree("core") };
+    let job = Job::Review {
+        task: "core".parse().unwrap(),
+        worktree: project.tree("core"),
+        instructions: Vec::new(),
+    };
     let prompt = reviewer.prompt(&job);
     check_form(&prompt);
     (reviewer, prompt)

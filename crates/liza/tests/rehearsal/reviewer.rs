@@ -84,8 +84,11 @@ fn it_does_not_approve_an_unexpected_change() {
     );
     // Work that moved after it was submitted gets no verdict.
     let folder = project.tree("core");
-    let prompt = reviewer
-        .prompt(&liza::prompts::Job::Review { task: "core".parse().unwrap(), worktree: folder.clone() });
+    let prompt = reviewer.prompt(&liza::prompts::Job::Review {
+        task: "core".parse().unwrap(),
+        worktree: folder.clone(),
+        instructions: Vec::new(),
+    });
     project.git_at(&folder, &["commit", "-q", "--allow-empty", "-m", "late"]);
     let run = project.run(reviewer.session(&prompt, "").current_dir(&folder));
     assert!(ended(&run, 42).contains("no verdict"), "{run:#?}");

@@ -140,12 +140,12 @@ fn a_test_run_that_the_reviewers_program_kills_is_ended_and_what_it_planted_is_r
 setsid "$LIZA" check -- sh -c 'git config core.fsmonitor ./planted; echo $$ > running; sleep 1000 & wait' &
 check=$!
 until [ -s running ]; do sleep 0.05; done
-git config core.fsmonitor || echo "NOTHING PLANTED"
+git config --local core.fsmonitor || echo "NOTHING PLANTED"
 for child in $(pgrep -P "$check"); do kill -9 "$child"; done
 kill -9 "-$check"
 tries=0
-while git config core.fsmonitor > /dev/null && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
-git config core.fsmonitor || echo RESTORED
+while git config --local core.fsmonitor > /dev/null && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
+git config --local core.fsmonitor || echo RESTORED
 kill -0 "$(cat running)" 2> /dev/null || echo ENDED
 rm running
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it hangs""#;
@@ -156,7 +156,9 @@ rm running
         let mut review = bench.agent(&["code-reviewer", "--cli", "r", "--once"]);
         assert_eq!(review.wait(), 0, "{}\n{}", review.output(), bench.outputs());
         let log = bench.outputs();
-        assert!(log.contains("RESTORED\nENDED") && !log.contains("NOTHING PLANTED"), "{config}:\n{log}");
+        // The note of what was restored may be between them.
+        assert!(log.contains("RESTORED\n") && log.contains("ENDED\n"), "{config}:\n{log}");
+        assert!(!log.contains("NOTHING PLANTED"), "{config}:\n{log}");
         assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
     }
 }
@@ -230,7 +232,7 @@ fn neither_set_up_nor_tests_decide_what_a_reviewers_git_does_and_shows() {
     let coder = format!("printf bad > code; git add code\n{CODER}");
     let lie = r#"good=$(printf good | git hash-object -w --stdin)
 git update-ref "refs/replace/$(git rev-parse HEAD:code)" "$good"; git config core.fsmonitor ./evil; chmod 555 .git"#;
-    let look = r#"git config core.fsmonitor && echo PLANTED
+    let look = r#"git config --local core.fsmonitor && echo PLANTED
 [ "$(git cat-file blob HEAD:code)" = bad ] && env -u GIT_NO_REPLACE_OBJECTS git cat-file blob HEAD:code | grep -q bad && echo TRUTH"#;
     let reviewer = format!(
         r#"{look}

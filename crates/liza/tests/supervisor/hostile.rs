@@ -399,10 +399,10 @@ cat > planted <<'END_OF_CODE'
 chmod +x planted; mkdir -p "$CACHE"
 "$LIZA" check -- sh -c 'git config core.fsmonitor "$HERE/planted"
 if echo x > "$CACHE/planted"; then echo allowed > said-cache; else echo refused > said-cache; fi'
-if git config core.fsmonitor; then echo allowed > said-settings; else echo refused > said-settings; fi
+if git config --local core.fsmonitor; then echo allowed > said-settings; else echo refused > said-settings; fi
 # As if the test run had found another way.
 git config core.fsmonitor "$HERE/planted"
-git status > /dev/null; : > ended
+env -u GIT_CONFIG_COUNT git status > /dev/null; : > ended
 while [ ! -e said-orphan ]; do sleep 0.05; done
 git config --unset core.fsmonitor
 for who in build test settings git orphan cache; do echo "UNDER REVIEW $who $(cat said-$who)"; done

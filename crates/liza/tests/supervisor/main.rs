@@ -27,6 +27,7 @@ mod planner;
 mod providers;
 mod rehearsal;
 mod remote;
+mod reviewed_text;
 mod stop;
 mod usage;
 mod web;

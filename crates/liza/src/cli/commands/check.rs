@@ -5,6 +5,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+use liza_core::text::count;
+
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
@@ -12,6 +14,9 @@ use crate::cli::ui::output::Reply;
 use crate::confine::{Caller, CheckEnd, detach, run_check, run_kept};
 use crate::identity::check_arguments;
 use crate::project::{AGENT_ID, Project};
+
+/// How many restored files are named.
+const RESTORED_MAX: usize = 10;
 
 /// Run a command on code under review, without access to Liza.
 ///
@@ -57,8 +62,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             let caller = in_session.then(Caller::of_this_process).transpose().map_err(failed)?;
             let ended = run_check(&context.program, &args.command, caller.as_ref());
             let CheckEnd { code, restored } = ended.map_err(failed)?;
-            for path in restored {
+            for path in restored.iter().take(RESTORED_MAX) {
                 context.screen.note(&format!("liza: the command changed {}; restored", path.display()));
+            }
+            if let Some(more @ 1..) = restored.len().checked_sub(RESTORED_MAX) {
+                context.screen.note(&format!("liza: and {}; restored", count(more, "other file")));
             }
             if let Some(caller) = caller {
                 caller.answer(code);
