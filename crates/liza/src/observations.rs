@@ -26,7 +26,7 @@ use crate::confine::recorded_level;
 use crate::contracts::is_vision_template;
 use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
 use crate::git::{BranchStep, Repo};
-use crate::lifecycle::{is_at_recorded_head, lost_merges, merged_commits};
+use crate::lifecycle::{failed_review_setups, is_at_recorded_head, lost_merges, merged_commits};
 use crate::machine::machine_name;
 use crate::missing_logins::look;
 use crate::project::Project;
@@ -56,6 +56,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         sessions: session_activity(project, state),
         confinement: confinement(project, state),
         setup_failure: last_failure(project),
+        review_setups: failed_review_setups(project),
         remote_problem: remote_problem(project.folder(), &state.board),
         team_file_change: team_file_change(project, state),
         dead: dead_agents(project, state, now),

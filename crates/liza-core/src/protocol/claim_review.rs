@@ -18,7 +18,7 @@ use super::reply::TaskReply;
 use super::submit_verdict::{end_review_handoff, reject};
 use super::tx::Tx;
 
-/// Claims a review, unless the worktree has moved since the submission.
+/// Claims a review, unless the worktree has moved since the submission, or the submission cannot be reviewed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimReview {
     /// Which task.
@@ -27,6 +27,8 @@ pub struct ClaimReview {
     pub reviewer: AgentId,
     /// The worktree's HEAD; `None` if there is no worktree.
     pub head: Option<Sha>,
+    /// Why no checkout of the submitted commit can be set up, if that is the fault of the task.
+    pub setup_failure: Option<String>,
 }
 
 /// A session that ended without a verdict gives its review back.
@@ -89,7 +91,10 @@ impl Rule for ClaimReview {
         }
         let head = self.head.as_ref().ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
         if !head.names_same_commit(&commit) {
-            return Err(void_submission(tx, task, work, commit, review.as_ref(), head)?);
+            return Err(void_submission(tx, task, work, &commit, Void::moved(id, head, &commit))?);
+        }
+        if let Some(why) = &self.setup_failure {
+            return Err(void_submission(tx, task, work, &commit, Void::unusable(id, why, &commit))?);
         }
         // Also the holder of a review without an end, which a typed review leaves out.
         let stale = task.record.reviewing_by.filter(|stale| *stale != reviewer);
@@ -134,24 +139,47 @@ impl Rule for ReleaseReview {
     }
 }
 
-/// The worktree moved after the submission: the task goes back to its coder, and nothing is reviewed.
+/// Why nothing is reviewed.
+struct Void {
+    /// In one word, for the history.
+    word: &'static str,
+    /// For the coder.
+    reason: String,
+    refusal: Refusal,
+}
+
+impl Void {
+    fn moved(task: &TaskId, head: &Sha, commit: &Sha) -> Self {
+        let reason =
+            format!("head_moved: the worktree is at {head}, not at the submitted {commit}; submit again");
+        let (task, head, commit) = (task.clone(), head.clone(), commit.clone());
+        Self { word: "head_moved", reason, refusal: Refusal::SubmissionVoid { task, head, commit } }
+    }
+
+    fn unusable(task: &TaskId, why: &str, commit: &Sha) -> Self {
+        let reason = format!(
+            "setup_failed: a checkout of {commit} cannot be set up, and one of the integration branch can: {why}"
+        );
+        let (task, commit, why) = (task.clone(), commit.clone(), why.to_owned());
+        Self { word: "setup_failed", reason, refusal: Refusal::SubmissionUnusable { task, commit, why } }
+    }
+}
+
+/// The task goes back to its coder, and nothing is reviewed.
 fn void_submission(
     tx: &mut Tx<'_>,
     mut task: Task,
     work: Assignment,
-    commit: Sha,
-    review: Option<&ReviewClaim>,
-    head: &Sha,
+    commit: &Sha,
+    void: Void,
 ) -> Result<Refusal, Refusal> {
     let id = task.id.clone();
-    tx.free_agents(review.map(|review| review.by), &id, AgentStatus::Idle)?;
-    let reason =
-        format!("head_moved: the worktree is at {head}, not at the submitted {commit}; submit again");
+    tx.free_agents(task.status.review().map(|review| review.by), &id, AgentStatus::Idle)?;
     let event =
-        tx.system_event(EventName::Rejected).with("reason", "head_moved").with("commit", commit.as_str());
-    reject(tx, &mut task, work, commit.clone(), reason.clone(), event)?;
+        tx.system_event(EventName::Rejected).with("reason", void.word).with("commit", commit.as_str());
+    reject(tx, &mut task, work, commit.clone(), void.reason.clone(), event)?;
     end_review_handoff(tx, &mut task)?;
-    tx.log_as("system", LogAction::Task(EventName::Rejected), Some(&id), &reason);
+    tx.log_as("system", LogAction::Task(EventName::Rejected), Some(&id), &void.reason);
     tx.put(task);
-    Ok(tx.refuse_but_write(Refusal::SubmissionVoid { task: id, head: head.clone(), commit }))
+    Ok(tx.refuse_but_write(void.refusal))
 }

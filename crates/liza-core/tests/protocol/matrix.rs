@@ -64,8 +64,14 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             intent: Intent { intent: reason(), validation: reason(), ..Intent::default() },
         }),
         Command::from(SubmitForReview { task: t(), commit: sha(WORK), facts: Some(clean_at(sha(WORK))) }),
-        Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(WORK)) }),
-        Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(HEAD)) }),
+        Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(WORK)), setup_failure: None }),
+        Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(HEAD)), setup_failure: None }),
+        Command::from(ClaimReview {
+            task: t(),
+            reviewer,
+            head: Some(sha(WORK)),
+            setup_failure: Some("exited 3".into()),
+        }),
         Command::from(ReleaseReview { task: t(), reviewer }),
         Command::from(SubmitVerdict {
             task: t(),
@@ -133,6 +139,9 @@ fn title(command: &Command) -> String {
     match command {
         Command::ClaimReview(ClaimReview { head: Some(head), .. }) if *head == sha(HEAD) => {
             "claim-review, after the worktree moved".to_owned()
+        }
+        Command::ClaimReview(ClaimReview { setup_failure: Some(_), .. }) => {
+            "claim-review, if its set-up fails".to_owned()
         }
         Command::SubmitVerdict(SubmitVerdict { verdict: Verdict::Approved(_), .. }) => {
             "submit-verdict APPROVED".to_owned()

@@ -239,7 +239,8 @@ impl World {
 
     pub(crate) fn claim_review(&mut self, id: &TaskId, reviewer: AgentId) -> Result<(), Refusal> {
         let head = self.worktrees.get(id).map(|head| number_sha(*head));
-        self.run(self.supervisor(reviewer), Command::from(ClaimReview { task: id.clone(), reviewer, head }))
+        let claim = ClaimReview { task: id.clone(), reviewer, head, setup_failure: None };
+        self.run(self.supervisor(reviewer), Command::from(claim))
     }
 
     pub(crate) fn verdict(&mut self, id: &TaskId, reviewer: AgentId, good: bool) -> Result<(), Refusal> {

@@ -2,8 +2,8 @@
 
 use liza_core::model::{Actor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
 use liza_core::protocol::{
-    ClaimTask, Command, Deregister, HandoffNotes, Intent, NewTask, PreCheck, ReleaseReview, SubmitForReview,
-    SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
+    ClaimReview, ClaimTask, Command, Deregister, HandoffNotes, Intent, NewTask, PreCheck, ReleaseReview,
+    SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
 };
 use liza_core::rules::claimable::reviewable_for;
 
@@ -244,6 +244,29 @@ fn a_void_submission_ends_a_running_review() {
     assert_eq!((world.status("t"), world.record("t").reviewing_by), (Status::Rejected, None));
     assert_eq!(world.entry(reviewer(1)).current_task, None);
     assert_eq!(world.record("t").review_cycles_current, Some(1));
+}
+
+/// Covers: RV-10, SE-08
+#[test]
+fn a_submission_that_cannot_be_set_up_goes_back_to_its_coder() {
+    let mut world = under_review();
+    let actor = world.supervisor(reviewer(1));
+    let head = world.record("t").review_commit.clone();
+    let claim = |why: Option<&str>| {
+        let setup_failure = why.map(str::to_owned);
+        Command::from(ClaimReview {
+            task: task("t"),
+            reviewer: reviewer(1),
+            head: head.clone(),
+            setup_failure,
+        })
+    };
+    let change = world.refused_after_write("submission_unusable", actor, claim(Some("npm ci exited 3")));
+    assert_eq!(change.answer.as_ref().err().map(|refusal| refusal.class()), Some(RefusalClass::Refused));
+    assert_eq!((world.status("t"), world.record("t").reviewing_by), (Status::Rejected, None));
+    assert_eq!(world.entry(reviewer(1)).current_task, None);
+    let reason = world.record("t").rejection_reason.clone().unwrap();
+    assert!(reason.starts_with("setup_failed: ") && reason.ends_with(": npm ci exited 3"), "{reason}");
 }
 
 /// Covers: CL-06, NT-02

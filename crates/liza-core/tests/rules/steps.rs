@@ -179,7 +179,7 @@ pub fn submit(id: &str, commit: Sha) -> Command {
 }
 
 pub fn claim_review(id: &str, reviewer: AgentId, head: Option<Sha>) -> Command {
-    Command::from(ClaimReview { task: task(id), reviewer, head })
+    Command::from(ClaimReview { task: task(id), reviewer, head, setup_failure: None })
 }
 
 /// An approval with evidence.

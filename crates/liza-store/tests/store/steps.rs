@@ -66,7 +66,10 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
             let submit = Command::from(SubmitForReview { task: id, commit: commit("b"), facts: facts() });
             (Actor::Operator(coder), submit)
         }
-        11 => (Actor::Human, Command::from(ClaimReview { task: id, reviewer, head: Some(commit("b")) })),
+        11 => {
+            let head = Some(commit("b"));
+            (Actor::Human, Command::from(ClaimReview { task: id, reviewer, head, setup_failure: None }))
+        }
         12 => {
             let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");
             let verdict =

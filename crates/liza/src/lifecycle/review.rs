@@ -3,15 +3,15 @@
 //!
 //! The coder's worktree is never changed.
 
-use liza_core::model::{AgentCommits, AgentId, ClientSettings, Refusal, Role, Sha, TaskId, TaskStatus};
+use liza_core::model::{AgentCommits, AgentId, ClientSettings, Refusal, Sha, TaskId, TaskStatus};
 use liza_core::protocol::{
     ClaimReview, RefundSession, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted,
     TaskReply, Verdict, WorktreeFacts,
 };
 
 use super::found_merge::refuse_found_merge;
+use super::review_setup::{fault_of_task, set_up_review};
 use super::take_work::{generation_of, take_work};
-use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::engine::{Engine, EngineError, Exchange, Executed, integration_branch, lock_task};
 use crate::git::{Branch, FileChange, WorktreeState};
 use crate::providers::is_client_setting;
@@ -121,8 +121,8 @@ fn refuse_client_settings(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> R
 /// Claims a review for a code reviewer, and checks out exactly what was submitted for it.
 ///
 /// # Errors
-/// When the rules refuse it; also when the worktree has moved since the submission, which rejects the task. A review
-/// without a checkout is given back.
+/// When the rules refuse it; also when the worktree has moved since the submission, or no checkout of it can be set up, which
+/// rejects the task. A review without a checkout is given back.
 pub fn claim_review(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -134,12 +134,19 @@ pub fn claim_review(
         Some(exchange) => bring_submission(engine, &exchange, task)?,
         None => engine.repo()?.worktree_head(task)?,
     };
-    let claimed = engine.execute(ClaimReview { task: task.clone(), reviewer, head })?;
+    let claim = ClaimReview { task: task.clone(), reviewer, head, setup_failure: None };
+    let claimed = engine.execute(claim.clone())?;
     if let Err(error) = check_out(engine, task, &claimed.reply.commit) {
+        // Before it is given back, so that no other agent tries the same meanwhile.
+        let fault = fault_of_task(engine, task, &claimed.reply.commit);
         let _ = engine.execute(ReleaseReview { task: task.clone(), reviewer });
         // No session has run.
         let _ = engine.execute(RefundSession { agent: reviewer, task: Some(task.clone()) });
-        return Err(error);
+        return match fault? {
+            // Refused, since the task goes back to its coder.
+            setup_failure @ Some(_) => engine.execute(ClaimReview { setup_failure, ..claim }),
+            None => Err(error),
+        };
     }
     Ok(claimed)
 }
@@ -162,8 +169,7 @@ fn check_out(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), Eng
     let board = engine.read(&[])?;
     let repo = engine.repo()?;
     repo.create_review(task, commit, &integration_branch(&board)?)?;
-    let used_by = CheckoutUse::Session(Role::CodeReviewer);
-    Ok(set_up(engine.project(), board.config()?, &repo.review_path(task), used_by)?)
+    set_up_review(engine, task, commit)
 }
 
 /// Submits a verdict. A checkout that differs from what was submitted is made again, for either verdict.

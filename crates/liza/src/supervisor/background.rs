@@ -21,7 +21,7 @@ use crate::project::{Project, now};
 use crate::prompts::Job;
 
 use super::error::{Consequence, SupervisorError};
-use super::event::{Event, JobOutcome};
+use super::event::{Event, FailedClaim, JobOutcome};
 use super::member::UsageToRecord;
 use super::registration::{Identity, retry_locked};
 use super::session::HelperProcess;
@@ -54,12 +54,15 @@ pub(super) enum BackgroundJob {
 
 /// Runs a job on a thread of its own; its outcome becomes an event.
 pub(super) fn start(project: &Project, identity: &Identity, events: &Sender<Event>, job: BackgroundJob) {
-    let mut runner = JobRunner { project: project.clone(), identity: identity.clone(), helper: None };
+    let mut runner = JobRunner::new(project, identity);
     let events = events.clone();
     thread::spawn(move || {
         let index = runner.identity.index;
         let leaves = matches!(job, BackgroundJob::Leave);
         let outcome = catch_panic(leaves, || runner.run(job));
+        if !runner.failed_claims.is_empty() {
+            let _ = events.send(Event::ClaimsFailed(index, std::mem::take(&mut runner.failed_claims)));
+        }
         // If the team is gone, nothing waits for the outcome.
         let _ = events.send(Event::JobDone(index, outcome));
         // After the outcome: the team must know that the session runs before it gets the session's reports.
@@ -88,9 +91,16 @@ pub(super) struct JobRunner {
     pub(super) identity: Identity,
     /// The helper of the session that was started.
     helper: Option<HelperProcess>,
+    /// The tasks that could not be claimed before another one was.
+    failed_claims: Vec<FailedClaim>,
 }
 
 impl JobRunner {
+    fn new(project: &Project, identity: &Identity) -> Self {
+        let (project, identity) = (project.clone(), identity.clone());
+        Self { project, identity, helper: None, failed_claims: Vec::new() }
+    }
+
     fn run(&mut self, job: BackgroundJob) -> Result<JobOutcome, SupervisorError> {
         let agent = self.identity.agent;
         match job {
@@ -157,26 +167,28 @@ impl JobRunner {
         }
     }
 
-    /// Claims the first task that is still claimable; every lost claim is in the log.
+    /// Claims the first task that is still claimable; the others are reported.
     fn claim_first(
-        &self,
+        &mut self,
         tasks: &[TaskId],
         claim: impl Fn(&Engine<'_>, &TaskId) -> Result<(), EngineError>,
     ) -> Result<TaskId, SupervisorError> {
-        let (mut lost, mut failures) = (None, 0);
+        let (mut last, mut failures) = (None, 0);
         for task in tasks {
+            // The last error is reported as that of the job.
+            self.failed_claims.extend(last.take().map(|(task, error)| failed_claim(task, &error)));
             match retry_locked(|| Ok(claim(&self.engine(), task)?)) {
                 Ok(()) => return Ok(task.clone()),
-                Err(error) if error.consequence() == Consequence::Recheck => lost = Some(error),
+                Err(error) if error.consequence() == Consequence::Recheck => last = Some((task, error)),
                 // What is wrong with one task must not keep the others waiting.
                 Err(error) if error.consequence() == Consequence::RetryLater && failures < FAILURES => {
                     failures += 1;
-                    lost = Some(error);
+                    last = Some((task, error));
                 }
                 Err(error) => return Err(error),
             }
         }
-        Err(lost.unwrap_or(SupervisorError::NothingToClaim))
+        Err(last.map_or(SupervisorError::NothingToClaim, |(_, error)| error))
     }
 
     /// Starts a session on a task that the agent has claimed.
@@ -245,9 +257,14 @@ impl JobRunner {
     }
 }
 
+fn failed_claim(task: &TaskId, error: &SupervisorError) -> FailedClaim {
+    let is_lost = error.consequence() == Consequence::Recheck;
+    FailedClaim { task: task.clone(), why: error.to_string(), is_lost }
+}
+
 /// Records what a running session has used so far, beside the loop. If that fails, it is recorded when the session ends.
 pub(super) fn record_usage(project: &Project, identity: &Identity, usage: UsageToRecord) {
-    let runner = JobRunner { project: project.clone(), identity: identity.clone(), helper: None };
+    let runner = JobRunner::new(project, identity);
     thread::spawn(move || runner.record_usage(&usage));
 }
 

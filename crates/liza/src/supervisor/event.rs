@@ -1,6 +1,6 @@
 //! Everything that a team waits for, as one type.
 
-use liza_core::model::Timestamp;
+use liza_core::model::{TaskId, Timestamp};
 use liza_core::watch::supervise::AfterSession;
 
 use super::error::SupervisorError;
@@ -18,6 +18,8 @@ pub(super) enum Event {
     Changed,
     /// A session's helper reported.
     Session(MemberIndex, HelperReport),
+    /// An agent could not claim these tasks, and went on to another one.
+    ClaimsFailed(MemberIndex, Vec<FailedClaim>),
     /// A background job has ended.
     JobDone(MemberIndex, Result<JobOutcome, SupervisorError>),
     /// The leases were renewed, or could not be.
@@ -31,6 +33,17 @@ pub(super) enum Event {
         /// Whether it was Ctrl-C in the terminal.
         interrupt: bool,
     },
+}
+
+/// A task that an agent could not claim.
+#[derive(Debug)]
+pub(super) struct FailedClaim {
+    /// Which one.
+    pub(super) task: TaskId,
+    /// Why.
+    pub(super) why: String,
+    /// Whether another agent was faster, or the task has changed.
+    pub(super) is_lost: bool,
 }
 
 /// The outcome of a background job.

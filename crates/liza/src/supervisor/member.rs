@@ -1,5 +1,6 @@
 //! One agent of a team: what it is for, what it is doing, how it ended.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -136,6 +137,8 @@ pub(super) struct Member {
     pub(super) no_work_in: Option<Snapshot>,
     /// The task that it is trying to claim.
     pub(super) claiming: Option<TaskId>,
+    /// How often each task could not be claimed while others could.
+    pub(super) failed_claims: BTreeMap<TaskId, u32>,
     pub(super) idle_since: Timestamp,
     /// Claims lost in a row.
     pub(super) lost_claims: u32,
@@ -165,6 +168,7 @@ impl Member {
             wake: None,
             no_work_in: None,
             claiming: None,
+            failed_claims: BTreeMap::new(),
             idle_since: now,
             lost_claims: 0,
             failures: 0,

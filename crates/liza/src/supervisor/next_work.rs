@@ -10,11 +10,12 @@ use liza_core::watch::supervise::{
     AfterSession, Situation, Step, StopReason, WaitReason, backoff, next_step, still_registered,
 };
 
+use crate::lifecycle::order_reviews;
 use crate::project::now;
 
 use super::background::BackgroundJob;
 use super::error::{Consequence, SupervisorError};
-use super::event::{JobOutcome, MemberIndex, SessionVerdict};
+use super::event::{FailedClaim, JobOutcome, MemberIndex, SessionVerdict};
 use super::member::{EndReason, Member, MemberState, RunningSession, Snapshot};
 use super::message::MessageLevel;
 use super::registration::random_pause;
@@ -26,6 +27,9 @@ const MAX_LOST_CLAIMS: u32 = 3;
 
 /// The longest pause after lost claims, in seconds.
 const LOST_CLAIMS_PAUSE: u64 = 30;
+
+/// Every so many failed claims of the same task are an alert.
+const REPEATED_CLAIM: u32 = 3;
 
 impl Team<'_> {
     /// Takes an agent's next step, if it has one.
@@ -109,7 +113,10 @@ impl Team<'_> {
                 self.run_job(index, BackgroundJob::Merge(task));
             }
             Step::Code(tasks) => self.claim(index, tasks, BackgroundJob::Code),
-            Step::Review(tasks) => self.claim(index, tasks, BackgroundJob::Review),
+            Step::Review(tasks) => {
+                let tasks = order_reviews(&self.project, tasks);
+                self.claim(index, tasks, BackgroundJob::Review);
+            }
             Step::Plan(triggers) => {
                 let words = triggers.iter().map(Trigger::in_words);
                 self.info(index, format!("is needed: {}", words.collect::<Vec<_>>().join(", ")));
@@ -227,6 +234,9 @@ impl Team<'_> {
                 self.reset_failures(index);
                 let Some(member) = self.members.get_mut(index) else { return };
                 member.shown_waiting = false;
+                if let Some(task) = &session.task {
+                    member.failed_claims.remove(task);
+                }
                 let running = RunningSession::new(*session, now(), lease);
                 member.state = MemberState::InSession(Box::new(running));
                 self.renew_in_time();
@@ -299,6 +309,23 @@ impl Team<'_> {
                 self.alert(index, format!("{error}. Retry in {pause}"));
                 self.idle_until(index, after(pause));
             }
+        }
+    }
+
+    /// Reports tasks that an agent could not claim before it went on to another one; an alert if that happens again and again.
+    pub(super) fn claims_failed(&mut self, index: MemberIndex, failed: Vec<FailedClaim>) {
+        for FailedClaim { task, why, is_lost } in failed {
+            let Some(member) = self.members.get_mut(index) else { return };
+            if is_lost {
+                self.debug(index, format!("{task} was not claimed: {why}"));
+                continue;
+            }
+            let times = member.failed_claims.entry(task.clone()).or_insert(0);
+            *times = times.saturating_add(1);
+            let again = *times > 1 && times.is_multiple_of(REPEATED_CLAIM);
+            let level = if again { MessageLevel::Alert } else { MessageLevel::Info };
+            let text = format!("cannot claim {task} ({}): {why}", count(*times as usize, "time"));
+            self.report(index, level, text);
         }
     }
 

@@ -292,6 +292,7 @@ impl Team<'_> {
                 self.jobs_done += 1;
                 self.job_done(index, result);
             }
+            Event::ClaimsFailed(index, failed) => self.claims_failed(index, failed),
             Event::LeasesRenewed(result) => self.leases_renewed(result),
             Event::Observed(messages) => messages.iter().for_each(|message| (self.on_message)(message)),
             // Ctrl-C in an interactive session is meant for its program.

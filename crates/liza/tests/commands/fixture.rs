@@ -57,7 +57,7 @@ pub(crate) fn under_review(project: &TestProject, task: &str, reviewer: &str, at
     let tree = project.tree(task);
     let head = Some(project.git_at(&tree, &["rev-parse", "HEAD"]).parse().unwrap());
     let reviewer: AgentId = reviewer.parse().unwrap();
-    let command = ClaimReview { task: task.parse().unwrap(), reviewer, head };
+    let command = ClaimReview { task: task.parse().unwrap(), reviewer, head, setup_failure: None };
     project.execute_at(Actor::Supervisor(reviewer, Generation(generation)), at, command);
     generation
 }

@@ -28,6 +28,7 @@ mod providers;
 mod rehearsal;
 mod remote;
 mod reviewed_text;
+mod set_up;
 mod stop;
 mod usage;
 mod web;

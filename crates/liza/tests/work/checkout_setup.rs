@@ -186,3 +186,47 @@ fn a_link_that_a_coder_planted_is_not_followed_when_its_worktree_is_set_up_again
     assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
     assert!(!home.join("new").exists());
 }
+
+/// Covers: SE-08, RV-10
+#[test]
+fn a_set_up_that_fails_for_one_review_only_sends_that_task_back() {
+    let project = prepared("case $PWD in */.review-one) exit 3;; esac");
+    for task in ["one", "two"] {
+        submitted(&project, task);
+    }
+    let review = |task: &str| project.liza(&["claim-review", task, "code-reviewer-1", "--json"]);
+    let message = || alert(&project).map(|alert| alert["text"].as_str().unwrap_or_default().to_owned());
+    review("one").refused(1, "setup_failed");
+    assert!(message().unwrap().contains("one cannot be reviewed: config.setup failed in"), "{:?}", message());
+    review("two").ok();
+    verdict(&project, "two", &["REJECTED", "a.rs:1 is wrong"]).ok();
+    assert!(message().unwrap().contains("(failed 1 time)"), "others do not settle it: {:?}", message());
+    assert_eq!(alert(&project).unwrap()["command"], "liza show one");
+    review("one").refused(1, "setup_failed");
+    assert_eq!(project.status("one"), "READY_FOR_REVIEW");
+    let error = review("one").refused(1, "submission_unusable");
+    assert!(error["message"].as_str().unwrap().contains("exited 3"), "{error}");
+    let reason = project.record("one").rejection_reason.unwrap();
+    assert!(reason.contains("setup_failed: a checkout of") && reason.contains("exited 3"), "{reason}");
+    assert_eq!((project.status("one"), message()), ("REJECTED", None));
+    check_consistent(&project);
+}
+
+/// Covers: SE-08
+#[test]
+fn a_set_up_that_fails_without_the_task_too_counts_against_no_task() {
+    let project = prepared("true");
+    submitted(&project, "one");
+    project.liza(&["lock", "write", "config.setup", "exit 3"]).ok();
+    for _ in 0..4 {
+        project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "setup_failed");
+    }
+    assert_eq!(
+        (project.status("one"), history(&project, "one").last().unwrap().as_str()),
+        ("READY_FOR_REVIEW", "ready_for_review")
+    );
+    assert!(alert(&project).is_some());
+    project.liza(&["lock", "write", "config.setup", "true"]).ok();
+    judge(&project, "one", &["APPROVED"]);
+    assert_eq!(alert(&project), None);
+}

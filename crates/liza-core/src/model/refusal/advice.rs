@@ -218,7 +218,7 @@ impl Refusal {
             Refusal::TasksOpen { .. } => "finish, supersede or abandon them first; liza status shows each".into(),
             Refusal::SprintStatus { .. } | Refusal::SprintNotComplete { .. } => "liza sprint show".into(),
             Refusal::NothingToRelease { task } => format!("liza show {task}"),
-            Refusal::SubmissionVoid { task, .. } => format!("the coder continues: liza claim-task {task} CODER"),
+            Refusal::SubmissionVoid { task, .. } | Refusal::SubmissionUnusable { task, .. } => format!("the coder continues: liza claim-task {task} CODER"),
             Refusal::MergeBelongsTo { by, .. } => format!("LIZA_AGENT_ID={by} to act for it"),
             Refusal::UnknownDiscovery { .. } => "liza status lists the open discoveries".into(),
             Refusal::UnknownEdit { .. } => "liza status lists the direct edits".into(),

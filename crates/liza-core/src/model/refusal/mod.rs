@@ -196,6 +196,9 @@ pub enum Refusal {
     /// The submission was void; the task was sent back.
     #[error("{task} was sent back: its worktree moved to {head} after {commit} was submitted")]
     SubmissionVoid { task: TaskId, head: Sha, commit: Sha },
+    /// The submission cannot be reviewed; the task was sent back.
+    #[error("{task} was sent back: {why}")]
+    SubmissionUnusable { task: TaskId, commit: Sha, why: String },
     /// Not on the task's branch.
     #[error("the worktree of {task} is not on its branch task/{task}")]
     WrongBranch { task: TaskId },

@@ -6,6 +6,7 @@ mod episodes;
 mod held_merges;
 mod observations;
 mod plan;
+pub(super) mod setup;
 mod stalled;
 mod stops;
 mod task;
@@ -24,8 +25,8 @@ use crate::text::count;
 
 pub use episodes::{Episodes, is_seen_late};
 pub use observations::{
-    ForeignCommits, MainBranch, MissingLogin, Observations, RemoteProblem, SessionActivity, TeamFileChange,
-    VisionGap,
+    FailedReviewSetup, ForeignCommits, MainBranch, MissingLogin, Observations, RemoteProblem,
+    SessionActivity, TeamFileChange, VisionGap,
 };
 pub use stops::StopAge;
 pub(super) use team::budget_subject;
@@ -303,7 +304,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     }
     found.extend(stray_changes(state));
     found.extend(team::alarms(state, seen, now));
-    found.extend(setup_failure(state, seen));
+    found.extend(setup::alarms(state, seen));
     found.extend(remote_problem(state, seen));
     found.extend(seen.team_file_change.as_ref().map(plan::team_file_changed));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
@@ -394,17 +395,6 @@ fn quiet_sessions(state: &State, seen: &Observations, now: Timestamp) -> Vec<Ala
             .then(|| Alarm::warning(AlarmKind::QuietSession, *agent, text).since(activity.last_output))
     };
     state.board.agents.ready().into_iter().flatten().filter_map(alarm).collect()
-}
-
-/// New checkouts cannot be set up, so no session starts in one.
-fn setup_failure(state: &State, seen: &Observations) -> Option<Alarm> {
-    let config = state.board.config.ready()?;
-    let why = seen.setup_failure.as_ref().filter(|_| config.setup.is_some() || !config.copy.is_empty())?;
-    Some(Alarm::critical(
-        AlarmKind::SetupFailed,
-        "setup",
-        format!("{why}. Liza tries again by itself; no task is blamed"),
-    ))
 }
 
 /// Work cannot be exchanged with other machines, so nothing is submitted or merged.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{AgentId, Sha, StopFileTimes, TaskId, Timestamp};
 use crate::rules::found_merges::FoundMerges;
@@ -34,6 +34,8 @@ pub struct Observations {
     pub confinement: BTreeMap<AgentId, String>,
     /// Why the last new checkout could not be set up.
     pub setup_failure: Option<String>,
+    /// The tasks whose review could not be set up.
+    pub review_setups: BTreeMap<TaskId, FailedReviewSetup>,
     /// Why work cannot be exchanged through the git remote now.
     pub remote_problem: Option<RemoteProblem>,
     /// Where the shared settings on the integration branch are, if they are not those that the human accepted.
@@ -54,6 +56,22 @@ impl Observations {
         static NONE: FoundMerges = FoundMerges::NONE;
         self.foreign_commits.as_ref().map_or(&NONE, |found| &found.merges)
     }
+}
+
+/// How often the checkout of a review could not be set up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedReviewSetup {
+    /// The submitted commit.
+    pub commit: Sha,
+    /// How often.
+    pub count: u32,
+    /// What happened the last time.
+    pub message: String,
+}
+
+impl FailedReviewSetup {
+    /// How many failures lead to the question whose fault it is.
+    pub const LIMIT: u32 = 3;
 }
 
 /// An agent program for which no login is found.

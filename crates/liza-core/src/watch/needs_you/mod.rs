@@ -20,6 +20,7 @@ use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
 use crate::text::count;
+use crate::watch::alarms::setup;
 use crate::watch::alarms::{
     Alarm, AlarmKind, AlarmLevel, AlarmSubject, MissingLogin, Observations, TeamFileChange, VisionGap,
     budget_subject,
@@ -384,10 +385,7 @@ fn command(
         AlarmKind::PlannerStopped => Some(start_planner(state, seen, now).to_owned()),
         AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::Budget => raise_budget(state, &alarm.subject, now),
-        AlarmKind::SetupFailed => {
-            let has_setup = state.board.config.ready().is_some_and(|config| config.setup.is_some());
-            Some(format!("liza config {} \"...\"", if has_setup { "setup" } else { "copy" }))
-        }
+        AlarmKind::SetupFailed => Some(setup::command(state, &alarm.subject)),
         AlarmKind::RemoteProblem => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
