@@ -72,11 +72,17 @@ pub(crate) fn command_lines() -> Vec<(u32, Vec<std::ffi::OsString>)> {
     system::command_lines()
 }
 
-/// Limits how much memory a process can use from now on.
+/// What a limited process may use in any case.
+#[cfg(target_os = "linux")]
+const LEAST_MEMORY: u64 = 512 << 20;
+
+/// Limits how much memory a process can use from now on: at most so much, and at most half of what the machine has.
 pub(crate) fn limit_memory(child: &Child, bytes: u64) {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
+        let info = rustix::system::sysinfo();
+        let bytes = share_of_memory(info.totalram.saturating_mul(info.mem_unit.into()), bytes);
         let maximum = getrlimit(Resource::Data).maximum;
         let current = Some(maximum.map_or(bytes, |maximum| maximum.min(bytes)));
         // A process that has ended already needs no limit.
@@ -84,6 +90,11 @@ pub(crate) fn limit_memory(child: &Child, bytes: u64) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (child, bytes);
+}
+
+#[cfg(target_os = "linux")]
+fn share_of_memory(total: u64, wanted: u64) -> u64 {
+    wanted.min((total / 2).max(LEAST_MEMORY))
 }
 
 /// Whether a process with this ID exists, whichever user owns it.
@@ -118,6 +129,17 @@ pub(super) fn pid(id: u32) -> Option<Pid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Covers: IS-02
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_limited_process_uses_at_most_half_of_the_machine() {
+        let gibibytes = |number: u64| number << 30;
+        assert_eq!(share_of_memory(gibibytes(64), gibibytes(4)), gibibytes(4));
+        assert_eq!(share_of_memory(gibibytes(4), gibibytes(4)), gibibytes(2));
+        assert_eq!(share_of_memory(LEAST_MEMORY, gibibytes(4)), LEAST_MEMORY);
+        assert_eq!(share_of_memory(gibibytes(64), 1), 1);
+    }
 
     /// Covers: UI-02
     #[test]
