@@ -12,10 +12,13 @@ use std::time::Duration;
 use liza_core::model::{Config, Role, Sandbox};
 use liza_store::{durable, private};
 
-use crate::confine::{GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, check_caches};
+use crate::confine::{FileGuard, GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, check_caches};
 use crate::git::GitError;
 use crate::project::{Project, now};
+use crate::providers::is_client_setting;
 use crate::session_plan::{SessionNeeds, minimum, session_plan};
+use crate::sys::confinement::{Grants, restricted};
+use crate::sys::remove_tree::remove_tree;
 
 /// The folder in `.liza` with the output of set-ups, and the record of what failed.
 const FOLDER: &str = "setup";
@@ -48,6 +51,12 @@ pub enum SetupError {
         path: String,
         /// Why.
         problem: String,
+    },
+    /// The command changed what agent programs obey.
+    #[error("config.setup changed {path}, from which agent programs take settings")]
+    ChangedSettings {
+        /// The file, from the project's root.
+        path: String,
     },
     /// A file or folder could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
@@ -191,15 +200,12 @@ fn run(project: &Project, config: &Config, checkout: &Path, used_by: CheckoutUse
         limit: setup_limit(config),
         stage,
     };
-    // It runs code under review, which must not decide what the reviewer's git does and shows.
-    let guards = match used_by {
-        CheckoutUse::Session(Role::CodeReviewer) => {
-            RepositoryGuard::around(checkout, GuardExtent::ExceptSubmodules)
+    let ended = match used_by {
+        CheckoutUse::Session(Role::CodeReviewer) => run_under_review(project, checkout, run),
+        CheckoutUse::Session(Role::Coder | Role::Planner) | CheckoutUse::MergeTest => {
+            run.run().map_err(SetupError::io("run config.setup in", checkout))
         }
-        CheckoutUse::Session(Role::Coder | Role::Planner) | CheckoutUse::MergeTest => Vec::new(),
     };
-    let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));
-    guards.iter().for_each(|guard| drop(guard.restore()));
     let end = match ended? {
         RunEnd::Exited(status) if status.success() => return Ok(()),
         RunEnd::Exited(status) => match (status.code(), status.signal()) {
@@ -211,6 +217,39 @@ fn run(project: &Project, config: &Config, checkout: &Path, used_by: CheckoutUse
     };
     let (checkout, output) = (shown(project, checkout), shown(project, &output));
     Err(SetupError::Failed { checkout, command, end, output })
+}
+
+/// Runs code under review, which must not decide what the reviewer's git does and shows, nor what its agent program does. A
+/// repository of a submodule that it makes goes too; the files stay.
+fn run_under_review(project: &Project, checkout: &Path, run: ProgramRun<'_>) -> Result<RunEnd, SetupError> {
+    let guards = RepositoryGuard::around(checkout, GuardExtent::Everything);
+    // Those that `config.copy` has brought along.
+    let known = client_settings(project, checkout)?.into_iter().map(|(path, _)| FileGuard::of(path));
+    let known: Vec<FileGuard> = known.collect();
+    let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));
+    // Nothing outside of the checkout can be changed by what the code has left there.
+    let grants = Grants { read: vec!["/".into()], write: vec![checkout.to_owned()], ..Grants::default() };
+    let restore = || -> io::Result<()> {
+        guards.iter().for_each(|guard| drop(guard.restore()));
+        known.iter().try_for_each(FileGuard::restore)
+    };
+    restricted(&grants, restore).map_err(SetupError::io("restore", checkout))?;
+    let settings = client_settings(project, checkout)?.into_iter();
+    for (path, is_tracked) in settings.filter(|(path, _)| !known.iter().any(|known| known.path() == path)) {
+        if is_tracked {
+            return Err(SetupError::ChangedSettings { path: shown(project, &path) });
+        }
+        restricted(&grants, || remove_tree(&path)).map_err(SetupError::io("remove", &path))?;
+    }
+    ended
+}
+
+/// What differs from the commit in a review's checkout of that from which agent programs take settings, and whether it is
+/// tracked.
+fn client_settings(project: &Project, checkout: &Path) -> Result<Vec<(PathBuf, bool)>, GitError> {
+    let changes = project.repo()?.changes_in_review(checkout)?;
+    let settings = changes.iter().filter(|change| is_client_setting(change.path()));
+    Ok(settings.map(|change| (checkout.join(change.path()), change.is_tracked())).collect())
 }
 
 /// A path from the project's root.

@@ -47,8 +47,7 @@ pub(crate) fn session_plan(
         return Ok(None);
     }
     let home = home();
-    let mut own = needs.own.to_vec();
-    own.extend(shared_caches(home.as_deref(), std::env::var_os("CARGO_HOME").map(PathBuf::from)));
+    let shared = shared_caches(home.as_deref(), std::env::var_os("CARGO_HOME").map(PathBuf::from));
     let search_path = std::env::var_os("PATH").unwrap_or_default();
     let search_path: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
     let mut needed = needs.files.to_vec();
@@ -59,7 +58,8 @@ pub(crate) fn session_plan(
         git: project.repo()?.common_dir(),
         checkout: needs.checkout,
         scratch: needs.scratch,
-        own: &own,
+        own: needs.own,
+        shared: &shared,
         needed: &needed,
         program: needs.program,
         search_path: &search_path,

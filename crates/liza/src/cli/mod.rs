@@ -44,6 +44,9 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if commands::confine::is_stage(&arguments) {
         return ExitCode::from(crate::confine::serve());
     }
+    if commands::confine::is_keeper(&arguments) {
+        return ExitCode::from(crate::confine::serve_keeper());
+    }
     let environment = Environment::of_process();
     let sessions = sessions_around();
     let console: Arc<dyn Console> = Arc::new(ProcessConsole);

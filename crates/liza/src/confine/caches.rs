@@ -15,10 +15,12 @@ const CACHES: &[(&str, &str)] = &[
 /// What cargo downloads is shared with the person; its settings and programs are not writable.
 const CARGO: &[&str] = &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
 
-/// The caches of code under test, within those of a role: another folder, since what code under test leaves in a cache must
-/// not be run by the session itself.
+/// The caches of code under test: another folder than that of the role, since what code under test leaves in a cache must
+/// not be run by the session itself. Beside it, since a session could put a link in the place of a folder below its own.
 pub(crate) fn check_caches(folder: &Path) -> PathBuf {
-    folder.join("check")
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push("-check");
+    folder.with_file_name(name)
 }
 
 /// The variables that lead build tools to the caches in a folder.

@@ -12,7 +12,7 @@ use liza_core::model::{AgentId, Role};
 use liza_store::private;
 
 use crate::project::AGENT_ID;
-use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
+use crate::sys::family::{ProcessFamily, ProgramExit};
 use crate::sys::find_program;
 use crate::sys::remove_tree::remove_tree;
 
@@ -26,6 +26,9 @@ use super::start::{NO_SPEAKER, stage_command};
 
 /// The variable that names the file with the plan of the session.
 pub(crate) const PLAN_VARIABLE: &str = "LIZA_PLAN";
+
+/// The file that is locked while a check runs.
+const TURN: &str = "check.lock";
 
 /// Variables that only the session itself needs.
 const OWN_VARIABLES: [&str; 4] = ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_GENERATION", PLAN_VARIABLE];
@@ -46,6 +49,8 @@ pub(crate) struct CheckEnd {
 /// When it cannot be started.
 pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Caller>) -> io::Result<CheckEnd> {
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    // A second one would remember, and restore, what the first one has just changed.
+    let _turn = wait_for_turn()?;
     let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
     private::create_folder(&scratch)?;
     let plan = session_plan()?;
@@ -65,7 +70,7 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
     };
     let exit = family.and_then(|family| {
         caller.map_or(Ok(()), |caller| caller.watch(&family))?;
-        Ok(wait(&family))
+        Ok(family.wait_for_all())
     });
     // No process of the command is left that could change it again.
     let restored = guards.iter().flat_map(RepositoryGuard::restore).collect();
@@ -75,6 +80,17 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
         ProgramExit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
     };
     Ok(CheckEnd { code, restored })
+}
+
+/// Waits until no other check of the session runs; it is over when the file is closed, however this process ends. Code under test
+/// cannot reach the folder.
+fn wait_for_turn() -> io::Result<Option<fs::File>> {
+    if std::env::var_os(AGENT_ID).is_none() {
+        return Ok(None);
+    }
+    let file = private::file_options().write(true).create(true).open(std::env::temp_dir().join(TURN))?;
+    file.lock()?;
+    Ok(Some(file))
 }
 
 /// Whether the session around is a code reviewer's.
@@ -101,7 +117,6 @@ fn nested(mut plan: Plan, scratch: &Path) -> Plan {
     plan.grants.read.retain(|path| !is_private(path));
     plan.grants.write.retain(|path| !is_private(path));
     plan.grants.write.push(scratch.to_owned());
-    plan.grants.write.extend(plan.check_caches.clone());
     plan.grants.sockets.clear();
     plan.channel = None;
     plan
@@ -120,7 +135,6 @@ fn start_confined(
     })?;
     let (mut command, socket) = stage_command(liza)?;
     if let Some(caches) = &plan.check_caches {
-        private::create_folder(caches)?;
         command.envs(cache_variables(caches));
     }
     let family = ProcessFamily::spawn(own(&mut command, scratch), false)?;
@@ -144,22 +158,6 @@ fn own<'c>(command: &'c mut Command, scratch: &Path) -> &'c mut Command {
     command.env("TMPDIR", scratch)
 }
 
-/// Waits for the program, then ends what is left of it.
-fn wait(family: &ProcessFamily) -> ProgramExit {
-    let mut exit = None;
-    loop {
-        match family.reap() {
-            Reaped::Leader(ended) => exit = Some(ended),
-            Reaped::Descendant => {}
-            Reaped::NoneLeft => return exit.unwrap_or(ProgramExit::Code(1)),
-        }
-        // Again for each: one that is just being started is not found at once.
-        if exit.is_some() {
-            family.kill();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,18 +173,20 @@ mod tests {
                 "/p/.liza/clients/a",
                 "/p/.liza/tmp/a",
                 "/p/.liza/caches/code-reviewer",
+                "/p/.liza/caches/code-reviewer-check",
             ]
             .map(PathBuf::from)
             .into(),
             sockets: vec!["/run/channel".into()],
             ..Grants::default()
         };
-        let private = vec!["/p/.liza".into()];
-        let check_caches = Some("/p/.liza/caches/code-reviewer/check".into());
+        let private = ["clients/a", "tmp/a", "caches/code-reviewer", "prompt.md"];
+        let private = private.map(|name| Path::new("/p/.liza").join(name)).to_vec();
+        let check_caches = Some("/p/.liza/caches/code-reviewer-check".into());
         let channel = Some("/run/channel".into());
         let plan = Plan { grants, private, channel, check_caches, ..Plan::default() };
         let nested = nested(plan, Path::new("/p/.liza/tmp/a/check-1"));
-        let write = ["/p/.worktrees/t1", "/p/.liza/tmp/a/check-1", "/p/.liza/caches/code-reviewer/check"];
+        let write = ["/p/.worktrees/t1", "/p/.liza/caches/code-reviewer-check", "/p/.liza/tmp/a/check-1"];
         let write = write.map(PathBuf::from);
         assert_eq!(nested.grants.write, write);
         assert_eq!(nested.grants.read, [PathBuf::from("/usr")]);

@@ -57,6 +57,7 @@ pub(crate) fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grant
         checkout: None,
         scratch: around.git,
         own: &[],
+        shared: &[],
         needed: &[],
         program: None,
         search_path: around.search_path,

@@ -27,6 +27,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) scratch: &'a Path,
     /// Further folders that are its own.
     pub(crate) own: &'a [PathBuf],
+    /// Folders of the person that it may write to.
+    pub(crate) shared: &'a [PathBuf],
     /// Files that it needs wherever they are.
     pub(crate) needed: &'a [PathBuf],
     /// The agent program.
@@ -80,7 +82,7 @@ impl Plan {
 /// Makes the plan of a session.
 pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let left_out = left_out(around, look);
-    let write = writable(around);
+    let write = writable(around, look);
     let mut read = readable(around, look, &left_out);
     read.extend(around.needed.iter().cloned());
     read.extend(around.needed.iter().filter_map(|path| look.real(path)));
@@ -180,12 +182,14 @@ fn submodules(git: &Path, look: &dyn Look) -> Vec<PathBuf> {
     direct.into_iter().chain(nested).collect()
 }
 
-fn writable(around: &Surroundings<'_>) -> Vec<PathBuf> {
+fn writable(around: &Surroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
     let mut write: Vec<PathBuf> = around.checkout.iter().map(|path| path.to_path_buf()).collect();
     write.push(around.scratch.to_owned());
     write.extend(around.own.iter().cloned());
-    write.push(SHARED_MEMORY.into());
-    write.extend(around.config.sandbox_writable.iter().map(|path| expand(path, around.home)));
+    // No link is followed to what is written; these are yours, and no session can change where they lead.
+    let yours = around.config.sandbox_writable.iter().map(|path| expand(path, around.home));
+    let yours = yours.chain(around.shared.iter().cloned()).chain([SHARED_MEMORY.into()]);
+    write.extend(yours.map(|path| look.real(&path).unwrap_or(path)));
     write.sort();
     write.dedup();
     write
@@ -274,6 +278,7 @@ mod tests {
             checkout: Some(Path::new("/home/a/project/.worktrees/t1")),
             scratch: Path::new("/home/a/project/.liza/tmp/coder-1"),
             own: &own,
+            shared: &[],
             needed: &[PathBuf::from("/srv/prompt.md")],
             program: Some(Path::new("/data/tool/node_modules/agent/bin/agent")),
             search_path: &[PathBuf::from("/data/sdk/bin"), PathBuf::from("bin")],

@@ -17,8 +17,8 @@ use crate::sys::family::ScopedFamily;
 
 use super::caches::cache_variables;
 use super::plan::Plan;
+use super::program_keeper::{KeeperSocket, keeper_command};
 use super::stage::{StageInput, StageOrder};
-use super::start::{NO_SPEAKER, StageSocket, stage_command};
 use super::system_folders::{is_of_database, is_removed};
 
 /// How long the end of the output may take once the program has ended.
@@ -70,7 +70,7 @@ pub(crate) enum RunEnd {
 }
 
 /// A command, and the order for the stage that it starts.
-type StagedCommand = (Command, Option<(StageSocket, StageOrder)>);
+type StagedCommand = (Command, Option<(KeeperSocket, StageOrder)>);
 
 impl ProgramRun<'_> {
     /// Runs it.
@@ -92,15 +92,17 @@ impl ProgramRun<'_> {
         let started = ScopedFamily::spawn(&mut command);
         // It holds write ends of the pipe; the output ends when all of them are closed.
         drop(command);
-        let started = started.and_then(|family| {
-            order.map_or(Ok(()), |(socket, order)| socket.start(&order, NO_SPEAKER).map(drop))?;
-            Ok(family)
-        });
         let family = match started {
             Ok(family) => family,
             Err(error) => return Ok(RunEnd::NotStarted(error)),
         };
-        let ended = family.finish(deadline)?;
+        let keeper = match order.map(|(mut keeper, order)| keeper.start(&order).map(|()| keeper)).transpose()
+        {
+            Ok(keeper) => keeper,
+            Err(error) => return Ok(RunEnd::NotStarted(error)),
+        };
+        // Without Liza's end of the connection, a keeper ends the program and everything that it has started.
+        let ended = family.finish_or(deadline, || drop(keeper))?;
         log.finish();
         Ok(ended.map_or(RunEnd::TimedOut, RunEnd::Exited))
     }
@@ -113,7 +115,7 @@ impl ProgramRun<'_> {
             return Ok((command, None));
         };
         private::create_folder(stage.caches)?;
-        let (command, socket) = stage_command(stage.liza)?;
+        let (command, socket) = keeper_command(stage.liza)?;
         let order = StageOrder {
             plan: stage.plan.clone(),
             minimum: stage.minimum,

@@ -41,8 +41,6 @@ pub(crate) enum GuardExtent {
     Settings,
     /// Everything, also in the repositories of submodules.
     Everything,
-    /// Everything except repositories of submodules, which a set-up may make.
-    ExceptSubmodules,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +75,7 @@ impl RepositoryGuard {
             inside.map(|above| above.join(".git")).filter(|git| is_folder(git)).collect();
         let submodules = match (extent, gits.last().and_then(|git| git.parent())) {
             (GuardExtent::Everything, Some(top)) => submodules_of(top),
-            (GuardExtent::Everything, None) | (GuardExtent::Settings | GuardExtent::ExceptSubmodules, _) => {
-                Vec::new()
-            }
+            (GuardExtent::Everything, None) | (GuardExtent::Settings, _) => Vec::new(),
         };
         gits.into_iter().chain(submodules).map(|git| Self::of(git, extent)).collect()
     }
@@ -106,8 +102,8 @@ impl RepositoryGuard {
         let is_object = has("lfs") || (has("objects") && !has("info"));
         match self.extent {
             GuardExtent::Settings => read(path, FILE_MAX),
-            GuardExtent::Everything | GuardExtent::ExceptSubmodules if is_object => read(path, 0),
-            GuardExtent::Everything | GuardExtent::ExceptSubmodules => read(path, EVERY_FILE_MAX),
+            GuardExtent::Everything if is_object => read(path, 0),
+            GuardExtent::Everything => read(path, EVERY_FILE_MAX),
         }
     }
 
@@ -193,6 +189,38 @@ impl RepositoryGuard {
     }
 }
 
+/// What one file was.
+#[derive(Debug)]
+pub(crate) struct FileGuard {
+    path: PathBuf,
+    part: Option<Remembered>,
+}
+
+impl FileGuard {
+    /// Remembers a file.
+    pub(crate) fn of(path: PathBuf) -> Self {
+        Self { part: read(&path, FILE_MAX), path }
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Restores it; what cannot be restored is removed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed or written.
+    pub(crate) fn restore(&self) -> io::Result<()> {
+        if read(&self.path, FILE_MAX) == self.part {
+            return Ok(());
+        }
+        remove_tree(&self.path)?;
+        self.part.as_ref().map_or(Ok(()), |part| write_part(&self.path, part))
+    }
+}
+
 fn write_part(path: &Path, part: &Remembered) -> io::Result<()> {
     match part {
         Remembered::File { content, mode } => {
@@ -247,9 +275,6 @@ fn found_in(git: &Path, extent: GuardExtent) -> Vec<PathBuf> {
             let is_kept = is_kept || is(&FOLDERS) || (!is_folder && is(&FILES));
             // A submodule can have any name.
             let is_module = folder.file_name() == Some("modules".as_ref());
-            if extent == GuardExtent::ExceptSubmodules && path == git.join("modules") {
-                continue;
-            }
             if is_folder && name == "objects" && !is_kept && !is_module {
                 folders.push((path.join("info"), true));
             } else if is_folder && (is_kept || is_module || !is(&DATA)) {

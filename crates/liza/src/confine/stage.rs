@@ -22,7 +22,7 @@ use super::level::Level;
 use super::plan::Plan;
 
 /// The exit code that shells use for a program that cannot be started.
-const NOT_STARTED: u8 = 127;
+pub(super) const NOT_STARTED: u8 = 127;
 
 /// What the stage does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ pub(crate) fn serve() -> u8 {
 }
 
 /// The socket on standard input, moved away so that the client does not inherit it.
-fn take_socket() -> io::Result<UnixStream> {
+pub(super) fn take_socket() -> io::Result<UnixStream> {
     let copy = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 3)?;
     Ok(UnixStream::from(copy))
 }

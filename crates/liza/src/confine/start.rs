@@ -24,7 +24,7 @@ use super::system_folders::{HOST_SERVICES, SHARED_MEMORY, USER_SERVICES};
 pub(super) const NO_SPEAKER: SpeakerRule = |_, _| Err(Silenced::UnderTest);
 
 /// The command of the stage.
-const STAGE: &str = "confine";
+pub(super) const STAGE: &str = "confine";
 
 /// How long the stage may take; it opens some hundred folders.
 const STAGE_LIMIT: Duration = Duration::from_secs(30);

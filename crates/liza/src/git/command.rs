@@ -20,7 +20,7 @@ use super::error::GitError;
 use super::leftovers::VIEW;
 use super::pipes::Pipes;
 use super::programs::{ALWAYS, Overrides, ProgramSetting, may_run_programs};
-use super::room::Room;
+use super::room::{Room, RoomUse};
 use super::version::GitVersion;
 use crate::confine::{is_of_database, is_removed};
 use crate::sys::confinement::{self, Grants};
@@ -248,17 +248,13 @@ impl GitCommand {
         self
     }
 
-    /// Keeps git in a room: it meets what agents wrote, and fetches nothing that is missing.
+    /// Keeps git in a room: it meets what agents wrote.
     pub(super) fn in_room(mut self, room: Arc<Room>) -> Self {
-        let temporary = room.writable.first().cloned().unwrap_or_default();
-        self = self.env("GIT_NO_LAZY_FETCH", "1").env("TMPDIR", temporary);
+        self = self.env("TMPDIR", room.writable.first().cloned().unwrap_or_default());
+        if room.used_for == RoomUse::Reading {
+            self = self.env("GIT_NO_LAZY_FETCH", "1");
+        }
         self.place = Place::Room(room);
-        self
-    }
-
-    /// Says that this command needs no room: it reads nothing that an agent wrote.
-    pub(super) fn apart(mut self) -> Self {
-        self.place = Place::Apart;
         self
     }
 
@@ -294,6 +290,7 @@ impl GitCommand {
             return Ok(Limits::default());
         }
         let settings = self.settings()?;
+        let room = room.filter(|room| !room.is_too_small(&settings));
         let grants = room.map(|room| room.grants(&self.git.environment, &settings));
         let overrides = if runs_programs { self.overrides(&settings) } else { Overrides::default() };
         Ok(Limits { overrides, grants })
@@ -495,7 +492,7 @@ impl GitCommand {
             .stderr(Stdio::piped())
             .process_group(0);
         let started = match &limits.grants {
-            Some(grants) => confinement::spawn(&mut command, grants),
+            Some(grants) => confinement::restricted(grants, || command.spawn()),
             None => command.spawn(),
         };
         let child = started.map_err(|source| {

@@ -47,14 +47,65 @@ const KNOWN: [&str; 34] = [
 /// Subcommands of git itself that are such programs.
 const OF_GIT: [&str; 3] = ["lfs", "crypt", "annex"];
 
-/// Options with which the text tools above take their program from a file.
-const FROM_FILE: [&str; 5] = ["-f", "--file", "--from-file", "-L", "-l"];
+/// Programs above that can be told to load something, and the beginnings of the only options with which they run here. A short
+/// option takes no others behind it: `-nf FILE` is `-n -f FILE`.
+const ONLY_WITH: [(&str, &[&str]); 9] = [
+    ("sed", &["-e", "-E", "-n", "-r", "-s", "-u", "-z", "--expression="]),
+    ("awk", &["-F", "-v"]),
+    ("gawk", &["-F", "-v"]),
+    ("mawk", &["-F", "-v"]),
+    ("jq", &["-a", "-c", "-j", "-M", "-r", "-S", "--tab", "--indent", "--sort-keys"]),
+    ("sort", &["-b", "-d", "-f", "-k", "-n", "-r", "-t", "-u", "--key=", "--field-separator="]),
+    (
+        "gpg",
+        &[
+            "-a",
+            "-c",
+            "-d",
+            "-e",
+            "-q",
+            "-r",
+            "--armor",
+            "--batch",
+            "--decrypt",
+            "--encrypt",
+            "--quiet",
+            "--recipient",
+            "--yes",
+        ],
+    ),
+    (
+        "gpg2",
+        &[
+            "-a",
+            "-c",
+            "-d",
+            "-e",
+            "-q",
+            "-r",
+            "--armor",
+            "--batch",
+            "--decrypt",
+            "--encrypt",
+            "--quiet",
+            "--recipient",
+            "--yes",
+        ],
+    ),
+    (
+        "openssl",
+        &["-a", "-aes", "-base64", "-d", "-e", "-iter", "-k", "-md", "-nosalt", "-pass", "-pbkdf2", "-S"],
+    ),
+];
 
 /// Programs that run what their arguments, or the folder around, tell them.
-const INTERPRETERS: [&str; 40] = [
-    "ash", "bash", "bun", "cargo", "dash", "deno", "env", "fish", "git", "gmake", "go", "java", "julia",
-    "just", "ksh", "lua", "make", "nice", "node", "nodejs", "npm", "npx", "perl", "php", "pipenv", "pipx",
-    "pnpm", "poetry", "pypy", "python", "ruby", "sh", "sudo", "tclsh", "timeout", "uv", "uvx", "xargs",
+const INTERPRETERS: [&str; 73] = [
+    "Rscript", "ash", "bash", "bun", "busybox", "cargo", "chroot", "chrt", "cmake", "dash", "deno", "doas",
+    "dotnet", "ed", "elixir", "emacs", "env", "eslint", "expect", "fish", "gdb", "git", "gmake", "go",
+    "groovy", "guile", "ionice", "java", "julia", "just", "ksh", "lua", "m4", "make", "nice", "ninja",
+    "node", "nodejs", "nohup", "npm", "npx", "nvim", "perl", "php", "pipenv", "pipx", "pkexec", "pnpm",
+    "poetry", "prettier", "pypy", "python", "racket", "ruby", "scala", "script", "setsid", "sh", "stdbuf",
+    "sudo", "swift", "tcc", "tclsh", "timeout", "toybox", "unshare", "uv", "uvx", "vi", "vim", "xargs",
     "yarn", "zsh",
 ];
 
@@ -67,17 +118,34 @@ pub(super) fn loads_nothing_from_here(command: &str, root: &Path) -> bool {
 
 fn is_safe(words: &[String], root: &Path) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
-    let is_text = |word: &String| !FROM_FILE.iter().any(|option| word.starts_with(option));
     let first = arguments.first().map(String::as_str).unwrap_or_default();
     match program.rsplit_once('/') {
         None if program == "git" => OF_GIT.contains(&first),
-        None => KNOWN.contains(&program.as_str()) && arguments.iter().all(is_text),
+        None => KNOWN.contains(&program.as_str()) && arguments.iter().all(|word| may_have(program, word)),
         Some((_, name)) => {
             let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
             let inside = Path::new(program).starts_with(root);
-            program.starts_with('/') && !inside && !INTERPRETERS.contains(&plain) && !program.contains("/../")
+            program.starts_with('/')
+                && !inside
+                && !INTERPRETERS.contains(&plain)
+                && !program.contains("/../")
+                && arguments.iter().all(|word| may_have(name, word))
         }
     }
+}
+
+/// Whether a program may have an argument here.
+fn may_have(program: &str, argument: &str) -> bool {
+    let Some((_, options)) = ONLY_WITH.iter().find(|(name, _)| *name == program) else { return true };
+    let may = |option: &&str| match option.strip_prefix("--") {
+        Some(_) => argument.starts_with(option),
+        // What follows a short option is its value, if it is no letter.
+        None => {
+            let value = argument.strip_prefix(option);
+            value.is_some_and(|value| !value.starts_with(|letter: char| letter.is_ascii_alphabetic()))
+        }
+    };
+    !argument.starts_with('-') || argument == "-" || options.iter().any(may)
 }
 
 /// The programs of a shell command with their arguments; none if the shell would do more than start them.
@@ -132,6 +200,11 @@ mod tests {
             "/usr/local/bin/strip %f",
             "\"/opt/my tools/clean\" %f",
             "nbstripout",
+            "sed -n -e s/a/b/p",
+            "sort -k2 -u -t,",
+            "jq -S .",
+            "openssl enc -aes-256-cbc -d -pass file:/home/ada/key",
+            "gpg --batch -r ada@example.com -e",
         ] {
             assert!(loads_nothing_from_here(own, root), "{own}");
         }
@@ -151,6 +224,19 @@ mod tests {
             "cat; ./clean",
             "cat | ./clean",
             "sed -f clean.sed",
+            "sed -nf clean.sed",
+            "sed --fil=clean.sed",
+            "/usr/bin/sed -f clean.sed",
+            "sed -n --file clean.sed",
+            "gawk -i here.awk 1",
+            "awk -E x",
+            "sort --compress-program=./x",
+            "gpg --options ./gpg.conf -d",
+            "openssl enc -config x.cnf",
+            "jq -rf x.jq",
+            "/usr/bin/busybox sh x",
+            "nohup ./x",
+            "/usr/bin/setsid ./x",
             "A=1 cat",
             "~/clean",
             "git clean-it",

@@ -16,7 +16,7 @@ use super::command::{Git, GitCommand};
 use super::error::GitError;
 use super::programs::Overrides;
 use super::refs::{Branch, RESERVED};
-use super::room::Room;
+use super::room::{Room, RoomUse};
 
 /// The old value of a reference that must not exist yet, for hashes of any length.
 pub(crate) const NO_COMMIT: &str = "";
@@ -128,10 +128,15 @@ impl Repo {
         self.command_in(action, &self.root)
     }
 
-    /// A room for git that meets what agents wrote.
+    /// A room for git that reads what agents wrote.
     pub(super) fn room(&self, writable: impl Into<Vec<PathBuf>>) -> Arc<Room> {
+        self.room_for(RoomUse::Reading, writable)
+    }
+
+    /// A room for git that meets what agents wrote.
+    pub(super) fn room_for(&self, used_for: RoomUse, writable: impl Into<Vec<PathBuf>>) -> Arc<Room> {
         let (root, git) = (self.root.clone(), self.common_dir.clone());
-        Arc::new(Room { root, git, writable: writable.into() })
+        Arc::new(Room { used_for, root, git, writable: writable.into() })
     }
 
     /// What is checked out in the project's root.

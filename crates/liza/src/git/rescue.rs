@@ -77,6 +77,15 @@ struct UnsavedWork {
     tips: Vec<Sha>,
     /// Branches with the work of nested repositories.
     nested: Vec<Branch>,
+    /// Files that are not saved.
+    left_out: Vec<PathBuf>,
+}
+
+/// The files of a worktree as they were at one moment.
+struct Snapshot {
+    tree: Sha,
+    /// Files that are not in it.
+    left_out: Vec<PathBuf>,
 }
 
 /// Whether a file that does not exist any more is removed from what is saved.
@@ -213,7 +222,8 @@ impl Repo {
         let status = WorktreeStatus { changes, ..status };
         work.nested = self.save_nested(task, view.tree())?;
         if !status.changes.is_empty() {
-            work.uncommitted = Some(self.snapshot(view, Removals::Saved, &status)?);
+            let snapshot = self.snapshot(view, Removals::Saved, &status)?;
+            (work.uncommitted, work.left_out) = (Some(snapshot.tree), snapshot.left_out);
         }
         Ok(())
     }
@@ -222,9 +232,9 @@ impl Repo {
     fn loose_work(&self, folder: &Path, start: &Sha) -> Result<UnsavedWork, GitError> {
         let view = self.view_of_worktree(folder, start)?;
         let status = WorktreeStatus { head: None, branch: None, changes: Vec::new() };
-        let tree = self.snapshot(&view, Removals::Ignored, &status)?;
+        let Snapshot { tree, left_out } = self.snapshot(&view, Removals::Ignored, &status)?;
         let uncommitted = (tree != self.tree_of(start)?).then_some(tree);
-        Ok(UnsavedWork { uncommitted, ..UnsavedWork::default() })
+        Ok(UnsavedWork { uncommitted, left_out, ..UnsavedWork::default() })
     }
 
     /// Creates the branch, or finds the one that an earlier, interrupted rescue created.
@@ -243,7 +253,7 @@ impl Repo {
                 let names = parents.iter().map(Sha::as_str).collect::<Vec<_>>().join(" ");
                 match existing.iter().find(|old| old.tree == tree.as_str() && old.parents == names) {
                     Some(old) => (old.commit.clone(), Some(old)),
-                    None => (self.rescue_commit(task, &tree, &parents)?, None),
+                    None => (self.rescue_commit(task, &tree, &parents, &work.left_out)?, None),
                 }
             }
         };
@@ -339,7 +349,7 @@ impl Repo {
         view: &View<'_>,
         removals: Removals,
         status: &WorktreeStatus,
-    ) -> Result<Sha, GitError> {
+    ) -> Result<Snapshot, GitError> {
         const ACTION: &str = "saving uncommitted work";
         // Nested repositories are saved separately: git would only record the hash of their commit. In those of submodules
         // it would start itself.
@@ -357,7 +367,7 @@ impl Repo {
         });
         let list = view.command(ACTION).args(["ls-files", "--modified", "--others", "--exclude-standard"]);
         let list = list.args(["-z", "--", "."]).args(excludes).limit(TREE_LIMIT).read()?;
-        self.save_files(view, &listed_files(&list), removals)?;
+        let left_out = self.save_files(view, &listed_files(&list), removals)?;
         for (path, recorded) in submodules {
             let agent = AgentRepo::inside(view.tree(), &path, view.tree());
             let head = agent.and_then(|agent| agent.head().ok()).map(|head| head.commit);
@@ -366,11 +376,16 @@ impl Repo {
                 command.arg(head.as_str()).arg(path).check()?;
             }
         }
-        view.write_tree(ACTION)
+        Ok(Snapshot { tree: view.write_tree(ACTION)?, left_out })
     }
 
-    /// Brings files into the index of a view, as they are now.
-    fn save_files(&self, view: &View<'_>, paths: &[PathBuf], removals: Removals) -> Result<(), GitError> {
+    /// Brings files into the index of a view, as they are now; returns those that are left out.
+    fn save_files(
+        &self,
+        view: &View<'_>,
+        paths: &[PathBuf],
+        removals: Removals,
+    ) -> Result<Vec<PathBuf>, GitError> {
         const ACTION: &str = "saving uncommitted work";
         let failed = |error| GitError::io(ACTION, view.tree(), error);
         let files = UntrustedFolder::open(view.tree()).map_err(failed)?;
@@ -379,7 +394,7 @@ impl Repo {
             let error = io::Error::from(io::ErrorKind::PermissionDenied);
             return Err(GitError::io(ACTION, &view.tree().join(path), error));
         }
-        let copied: BTreeSet<&PathBuf> = copy.copied.iter().collect();
+        let copied: BTreeSet<&PathBuf> = copy.copied.iter().chain(&copy.hollow).collect();
         let gone: Vec<PathBuf> = paths.iter().filter(|path| !copied.contains(path)).cloned().collect();
         let update = |options: &[&str], paths: &[PathBuf]| {
             let command = view.command_at(ACTION, copy.folder()).arg("update-index").args(options);
@@ -390,12 +405,25 @@ impl Repo {
         if removals == Removals::Saved {
             update(&["--force-remove"], &gone)?;
         }
-        update(&["--add", "--replace"], &copy.copied)
+        update(&["--add", "--replace"], &copy.copied)?;
+        Ok(copy.hollow.clone())
     }
 
-    fn rescue_commit(&self, task: &TaskId, tree: &Sha, parents: &[Sha]) -> Result<Sha, GitError> {
+    fn rescue_commit(
+        &self,
+        task: &TaskId,
+        tree: &Sha,
+        parents: &[Sha],
+        left_out: &[PathBuf],
+    ) -> Result<Sha, GitError> {
+        let names: String =
+            left_out.iter().map(|path| format!("  {}\n", path.to_string_lossy().escape_debug())).collect();
+        let left_out = match names.is_empty() {
+            true => String::new(),
+            false => format!("Not saved (more than a GiB with almost nothing in it):\n{names}\n"),
+        };
         let message = format!(
-            "liza: rescued work of {task}\n\nSaved before its worktree was changed or removed.\n\nLiza-Task: {task}\n"
+            "liza: rescued work of {task}\n\nSaved before its worktree was changed or removed.\n\n{left_out}Liza-Task: {task}\n"
         );
         self.commit_tree(&message, tree, parents)
     }

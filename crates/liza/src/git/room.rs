@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::confine::{DiskLook, GitSurroundings, git_grants};
-use crate::sys::confinement::Grants;
+use crate::sys::confinement::{Grants, TcpGrants};
 
 use super::environment::GitEnvironment;
 use super::programs::each_setting;
@@ -15,9 +15,20 @@ use super::programs::each_setting;
 /// The folder in which Git LFS keeps files, in a git folder.
 const LARGE_FILES: &str = "lfs";
 
+/// What git does in a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RoomUse {
+    /// It reads files or objects of agents. It fetches nothing.
+    Reading,
+    /// It writes the files of a commit. Git LFS may fetch them.
+    CheckingOut,
+}
+
 /// What a git command among agents' files may write to.
 #[derive(Debug, Clone)]
 pub(super) struct Room {
+    /// What it is for.
+    pub(super) used_for: RoomUse,
     /// The project's root.
     pub(super) root: PathBuf,
     /// The git folder with its objects.
@@ -38,7 +49,8 @@ impl Room {
         needed.extend(named_files(settings, git.home()));
 
         let mut writable = self.writable.clone();
-        if each_setting(settings).any(|(key, _)| key.starts_with(b"filter.lfs.")) {
+        let has_large_files = each_setting(settings).any(|(key, _)| key.starts_with(b"filter.lfs."));
+        if has_large_files {
             let folder = self.git.join(LARGE_FILES);
             // Without it, Git LFS says what it misses.
             let _ = std::fs::create_dir_all(&folder);
@@ -54,7 +66,16 @@ impl Room {
             needed: &needed,
             writable: &writable,
         };
-        git_grants(&around, &DiskLook)
+        let fetches = has_large_files && self.used_for == RoomUse::CheckingOut;
+        Grants { network: (!fetches).then(TcpGrants::default), ..git_grants(&around, &DiskLook) }
+    }
+
+    /// Whether git cannot be kept here, because it has to fetch what a partial clone lacks, with your logins.
+    pub(super) fn is_too_small(&self, settings: &[u8]) -> bool {
+        let is_partial = |(key, _): (&[u8], &[u8])| {
+            key == b"extensions.partialclone" || (key.starts_with(b"remote.") && key.ends_with(b".promisor"))
+        };
+        self.used_for == RoomUse::CheckingOut && each_setting(settings).any(is_partial)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::seek;
@@ -24,6 +24,8 @@ pub(crate) struct StagedCopy {
     pub(crate) copied: Vec<PathBuf>,
     /// What cannot be read.
     pub(crate) unreadable: Vec<PathBuf>,
+    /// Huge files with almost nothing in them: git would read their emptiness for hours.
+    pub(crate) hollow: Vec<PathBuf>,
 }
 
 impl Drop for StagedCopy {
@@ -48,12 +50,14 @@ impl StagedCopy {
         let failed = |error| GitError::io("saving files", &folder, error);
         fs::create_dir(&folder).map_err(failed)?;
         let to = UntrustedFolder::open(&folder).map_err(failed)?;
-        let mut copy = Self { folder: folder.clone(), copied: Vec::new(), unreadable: Vec::new() };
+        let mut copy =
+            Self { folder: folder.clone(), copied: Vec::new(), unreadable: Vec::new(), hollow: Vec::new() };
         for path in paths {
             match copy_one(files, &to, path, limit) {
                 Ok(()) => copy.copied.push(path.clone()),
                 Err(CopyError::Gone) => {}
                 Err(CopyError::Unreadable) => copy.unreadable.push(path.clone()),
+                Err(CopyError::Hollow) => copy.hollow.push(path.clone()),
                 Err(CopyError::Here(error)) => {
                     return Err(GitError::io("saving files", &copy.folder.join(path), error));
                 }
@@ -73,6 +77,8 @@ enum CopyError {
     Gone,
     /// It is there, and cannot be read, or is too large.
     Unreadable,
+    /// It is huge and has almost nothing in it.
+    Hollow,
     /// The copy cannot be written.
     Here(io::Error),
 }
@@ -88,10 +94,18 @@ fn copy_one(files: &UntrustedFolder, to: &UntrustedFolder, path: &Path, limit: u
     if meta.len() > limit {
         return Err(CopyError::Unreadable);
     }
+    if is_hollow(meta.len(), meta.blocks().saturating_mul(512)) {
+        return Err(CopyError::Hollow);
+    }
     let copy = to.new_file(path).map_err(write_error)?;
     copy_data(&from, &copy, meta.len()).map_err(CopyError::Here)?;
     let mode = if meta.permissions().mode() & 0o111 == 0 { 0o600 } else { 0o700 };
     copy.set_permissions(Permissions::from_mode(mode)).map_err(CopyError::Here)
+}
+
+/// Whether a file of that length uses so little of the disk that it is huge only in name.
+fn is_hollow(length: u64, used: u64) -> bool {
+    length > 1 << 30 && used < length / 4
 }
 
 /// Copies `length` bytes; a hole, which may be larger than the disk, stays a hole.

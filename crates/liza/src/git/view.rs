@@ -17,6 +17,7 @@ use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
 use super::leftovers::{VIEW, temporary_name};
 use super::repo::{Repo, sha};
+use super::room::RoomUse;
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus, parse};
 use crate::sys::untrusted::UntrustedFolder;
 
@@ -160,9 +161,10 @@ impl View<'_> {
         command.in_room(self.repo.room([self.git_dir.clone()]))
     }
 
-    /// A git command that writes the commit's files, which no agent has seen. It may fetch what a partial clone lacks.
+    /// A git command that writes the commit's files to the folder. It may fetch what a partial clone lacks.
     pub(super) fn checkout_command(&self, action: &str) -> GitCommand {
-        self.free_command(action, &self.tree).apart()
+        let writable = [self.git_dir.clone(), self.tree.clone()];
+        self.free_command(action, &self.tree).in_room(self.repo.room_for(RoomUse::CheckingOut, writable))
     }
 
     fn free_command(&self, action: &str, files: &Path) -> GitCommand {

@@ -28,7 +28,9 @@ pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) ->
     let done = set_up(project, board.config()?, &checkout, CheckoutUse::Session(Role::CodeReviewer));
     match &done {
         Ok(()) => drop(fs::remove_file(file(project, task))),
-        Err(error @ SetupError::Failed { .. }) => count(project, task, commit, error),
+        Err(error @ (SetupError::Failed { .. } | SetupError::ChangedSettings { .. })) => {
+            count(project, task, commit, error)
+        }
         Err(SetupError::Copy { .. } | SetupError::Io { .. } | SetupError::Git(_)) => {}
     }
     Ok(done?)

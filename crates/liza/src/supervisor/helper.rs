@@ -17,7 +17,7 @@ use liza_core::model::Network;
 use liza_store::private;
 
 use crate::confine::{
-    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database, is_removed,
+    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, check_caches, is_of_database, is_removed,
     wrapped_stage_command,
 };
 use crate::engine::{EngineError, FileLock};
@@ -208,10 +208,13 @@ fn create_folders(order: &SessionOrder) -> io::Result<()> {
     client.create().map_err(|error| failed("create", &client.path, &error))?;
     let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
     private::create_new(&confinement.plan_file()).and_then(|mut file| file.write_all(&plan))?;
-    let caches = &confinement.caches;
-    private::create_folder(caches).map_err(|error| failed("create", caches, &error))?;
-    // A session before may have locked it. No session can put a link in its place.
-    fs::set_permissions(caches, Permissions::from_mode(0o700)).map_err(|error| failed("open", caches, &error))
+    for caches in [confinement.caches.clone(), check_caches(&confinement.caches)] {
+        private::create_folder(&caches).map_err(|error| failed("create", &caches, &error))?;
+        // A session before may have locked it. No session can put a link in its place.
+        fs::set_permissions(&caches, Permissions::from_mode(0o700))
+            .map_err(|error| failed("open", &caches, &error))?;
+    }
+    Ok(())
 }
 
 /// What the session can reach in the network.

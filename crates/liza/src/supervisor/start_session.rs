@@ -342,7 +342,7 @@ fn confine(
         liza: &identity.program,
         checkout: Some(order.directory.as_path()).filter(|folder| *folder != project.root()),
         scratch: &order.scratch,
-        own: &[client.path.clone(), caches.clone()],
+        own: &[client.path.clone(), caches.clone(), check_caches(&caches)],
         files: &files,
         program: Some(&order.program),
         channel: Some(own.channel),

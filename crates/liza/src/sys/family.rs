@@ -27,6 +27,9 @@ pub(crate) const GIT_OWNER: &str = "LIZA_GIT_OWNER";
 const SWEEPS: u32 = 200;
 const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
+/// How long a program may take to end its own family.
+const KEEPER_LIMIT: Duration = Duration::from_secs(5);
+
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProgramExit {
@@ -134,6 +137,24 @@ impl ProcessFamily {
     }
 }
 
+impl ProcessFamily {
+    /// Waits for the program, then ends what is left of it. Call it from one thread only.
+    pub(crate) fn wait_for_all(&self) -> ProgramExit {
+        let mut exit = None;
+        loop {
+            match self.reap() {
+                Reaped::Leader(ended) => exit = Some(ended),
+                Reaped::Descendant => {}
+                Reaped::NoneLeft => return exit.unwrap_or(ProgramExit::Code(1)),
+            }
+            // Again for each: one that is just being started is not found at once.
+            if exit.is_some() {
+                self.kill();
+            }
+        }
+    }
+}
+
 /// A family that does not outlive this value.
 #[derive(Debug)]
 pub(crate) struct ScopedFamily {
@@ -161,8 +182,25 @@ impl ScopedFamily {
     /// # Errors
     ///
     /// When the child cannot be waited for.
-    pub(crate) fn finish(mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+    pub(crate) fn finish(self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+        self.finish_or(deadline, || ())
+    }
+
+    /// The same for a child that ends its own family when it is asked to; it gets some time for that.
+    ///
+    /// # Errors
+    ///
+    /// When the child cannot be waited for.
+    pub(crate) fn finish_or(
+        mut self,
+        deadline: Instant,
+        ask: impl FnOnce(),
+    ) -> io::Result<Option<ExitStatus>> {
         let status = wait_until(&mut self.child, deadline);
+        ask();
+        if !matches!(status, Ok(Some(_))) {
+            let _ = wait_until(&mut self.child, Instant::now() + KEEPER_LIMIT);
+        }
         self.end();
         status
     }
@@ -190,7 +228,10 @@ impl Drop for ScopedFamily {
 /// Kills the [`ScopedFamily`]s of this process, which is about to exit.
 pub(crate) fn kill_own_families() {
     let own = std::process::id();
-    kill_until_none(|| marked(MARK, |owner, _| owner == own));
+    let ours = || marked(MARK, |owner, _| owner == own);
+    // First what is below them: a keeper adopts orphans, which nobody finds without it.
+    kill_until_none(|| system::descendants(ours()));
+    kill_until_none(ours);
 }
 
 /// Kills what is left of the session of a helper process that is gone.

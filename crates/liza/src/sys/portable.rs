@@ -16,6 +16,11 @@ pub(super) fn descendants(_roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
     Vec::new()
 }
 
+/// Whether a process has ended, and was not waited for: unknown here.
+pub(super) fn is_zombie(_pid: u32) -> bool {
+    false
+}
+
 /// The command lines of the processes above this one: unknown here.
 pub(super) fn command_lines_above() -> Vec<Vec<std::ffi::OsString>> {
     Vec::new()

@@ -97,9 +97,9 @@ fn share_of_memory(total: u64, wanted: u64) -> u64 {
     wanted.min((total / 2).max(LEAST_MEMORY))
 }
 
-/// Whether a process with this ID exists, whichever user owns it.
+/// Whether a process with this ID runs, whichever user owns it. One that has ended and was not waited for does not.
 pub(crate) fn is_alive(id: u32) -> bool {
-    pid(id).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+    pid(id).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH)) && !system::is_zombie(id)
 }
 
 /// Whether a process has `file` open, or a git runs below one of `folders`; `None` where the system cannot say.

@@ -15,6 +15,9 @@ use rustix::io::Errno;
 /// How many folders are open at once; what is deeper is moved up first.
 const DEPTH: usize = 64;
 
+/// How often a folder is looked through. Someone may still be adding to it; then the rest stays.
+const PASSES: u32 = 1000;
+
 /// Removes a file, a link, or a folder with everything below it, without following a link; that it is missing is no error.
 ///
 /// # Errors
@@ -28,7 +31,11 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     let top = open_folder(CWD, path.as_os_str())?;
     let mut moved = 0;
     // Again while folders were moved up.
-    while clear(&top, top.as_fd(), DEPTH, &mut moved)? {}
+    for _ in 0..PASSES {
+        if !clear(&top, top.as_fd(), DEPTH, &mut moved)? {
+            break;
+        }
+    }
     Ok(unlinkat(CWD, path, AtFlags::REMOVEDIR)?)
 }
 

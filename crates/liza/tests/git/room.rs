@@ -75,6 +75,19 @@ fn what_git_saves_in_a_room_is_whole_in_the_project() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// Covers: AT-11
+#[test]
+fn a_huge_file_with_nothing_in_it_is_named_and_does_not_hold_up_the_rest() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    std::fs::File::create(tree.join("huge")).unwrap().set_len(3 << 40).unwrap();
+    write(&tree.join("new"), "new\n");
+    let saved = test.repo.rescue(&task("task-1"), None, &integration()).unwrap().unwrap();
+    assert_eq!(test.show(saved.branch.as_str(), "new"), "new");
+    let message = test.git(&["log", "-1", "--format=%B", saved.branch.as_str()]);
+    assert!(message.contains("almost nothing in it):\n  huge\n"), "{message}");
+}
+
 /// Covers: IS-08
 #[test]
 fn settings_outside_of_the_home_folder_still_count() {

@@ -135,6 +135,35 @@ rm hostile.sh spoken inside
 /// Covers: IS-13
 #[test]
 #[cfg(target_os = "linux")]
+fn two_test_runs_at_once_do_not_restore_what_one_of_them_planted() {
+    let reviewer = r#"
+"$LIZA" check -- sh -c 'git config core.fsmonitor ./planted; > running; until [ -e stop ]; do sleep 0.05; done' &
+first=$!
+until [ -e running ]; do sleep 0.05; done
+git config --local core.fsmonitor || echo "NOTHING PLANTED"
+"$LIZA" check -- sh -c '> second; until [ -e stop2 ]; do sleep 0.05; done' &
+second=$!
+tries=0
+while [ ! -e second ] && [ $tries -lt 40 ]; do sleep 0.05; tries=$((tries + 1)); done
+> stop
+wait $first
+> stop2
+wait $second
+[ -e second ] && { git config --local core.fsmonitor || echo RESTORED; }
+rm running stop stop2 second
+"$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it plants""#;
+    let bench = Bench::new("sandbox: auto", &[("c", CODER), ("r", reviewer)]);
+    bench.project.add_task("t1");
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
+    let mut review = bench.agent(&["code-reviewer", "--cli", "r", "--once"]);
+    assert_eq!(review.wait(), 0, "{}\n{}", review.output(), bench.outputs());
+    let log = bench.outputs();
+    assert!(log.contains("RESTORED") && !log.contains("NOTHING PLANTED"), "{log}");
+}
+
+/// Covers: IS-13
+#[test]
+#[cfg(target_os = "linux")]
 fn a_test_run_that_the_reviewers_program_kills_is_ended_and_what_it_planted_is_restored() {
     let reviewer = r#"
 setsid "$LIZA" check -- sh -c 'git config core.fsmonitor ./planted; echo $$ > running; sleep 1000 & wait' &

@@ -230,3 +230,74 @@ fn a_set_up_that_fails_without_the_task_too_counts_against_no_task() {
     judge(&project, "one", &["APPROVED"]);
     assert_eq!(alert(&project), None);
 }
+
+/// Covers: IS-13, IS-15
+#[test]
+fn code_under_review_that_a_set_up_runs_leaves_no_settings_for_git_or_an_agent_program() {
+    let project = prepared("if test -f setup.sh; then sh ./setup.sh; fi");
+    project.write(".env", "from=you");
+    copy(&project, "[.env]");
+    let hostile = "git config core.fsmonitor ./evil; mkdir .claude; echo {} > .claude/settings.json\n\
+        echo evil > .env; git init -q lib; git -C lib config core.fsmonitor ../evil; echo x > lib/kept; mkdir built; echo set up\n";
+    submitted_with(&project, "one", "setup.sh", hostile);
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    let review = project.root.join(".worktrees/.review-one");
+    assert!(outputs(&project).contains(&"set up\n".to_owned()));
+    assert!(review.join("built").is_dir() && !review.join(".claude/settings.json").exists());
+    assert_eq!(fs::read_to_string(review.join(".env")).unwrap(), "from=you");
+    assert!(!fs::read_to_string(review.join(".git/config")).unwrap().contains("evil"));
+}
+
+/// Covers: IS-13
+#[test]
+fn a_set_up_that_changes_settings_of_the_commit_under_review_fails() {
+    let project = prepared("if test -f change; then echo other > .claude/settings.json; fi");
+    project.liza(&["lock", "write", "config.client_settings", "allow"]).ok();
+    project.add_task("one");
+    claim(&project, "one", "coder-1").ok();
+    let tree = project.tree("one");
+    fs::create_dir_all(tree.join(".claude")).unwrap();
+    fs::write(tree.join(".claude/settings.json"), "{}").unwrap();
+    let head = commit(&project, &tree, "change", "x");
+    submit(&project, "one", "coder-1", &head).ok();
+    let error =
+        project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "setup_failed");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("config.setup changed .worktrees/.review-one/.claude/settings.json"),
+        "{message}"
+    );
+}
+
+/// Covers: IS-13, SE-08
+#[cfg(target_os = "linux")]
+#[test]
+fn a_set_up_leaves_no_process_however_it_hides() {
+    let mark = format!("tail -f /dev/null --pid={}", std::process::id());
+    let project = prepared(&format!("(setsid env -i {mark} </dev/null >/dev/null 2>&1 &); echo started"));
+    project.add_task("one");
+    claim(&project, "one", "coder-1").ok();
+    assert_eq!(outputs(&project), ["started\n"]);
+    assert!(!crate::support::process::is_running(&mark), "{mark}");
+}
+
+/// Covers: IS-03, IS-14
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_in_the_place_of_a_cache_grants_nothing_to_a_set_up() {
+    let project = prepared("if test -f setup.sh; then sh ./setup.sh; fi");
+    let (home, caches) = (project.root.parent().unwrap().join("yours"), project.root.join(".liza/caches"));
+    fs::create_dir_all(&home).unwrap();
+    submitted_with(
+        &project,
+        "one",
+        "setup.sh",
+        &format!("echo x 2>/dev/null > '{}/planted'\necho tried\n", home.display()),
+    );
+    fs::create_dir_all(&caches).unwrap();
+    let _ = fs::remove_dir_all(caches.join("code_reviewer-check"));
+    symlink(&home, caches.join("code_reviewer-check")).unwrap();
+    let _ = project.liza(&["claim-review", "one", "code-reviewer-1"]);
+    assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
+    assert!(caches.join("code_reviewer-check").is_symlink());
+}

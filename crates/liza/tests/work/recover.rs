@@ -9,7 +9,7 @@ use liza_core::protocol::ReserveTask;
 
 use crate::fixture::*;
 use crate::support::TestProject;
-use crate::support::process::is_running;
+use crate::support::process::{is_running, send_signal, wait_for};
 
 fn nothing() -> Vec<String> {
     Vec::new()
@@ -231,6 +231,17 @@ fn an_integration_test_that_outlived_its_merge_is_killed() {
     while fs::read_to_string(&log).unwrap_or_default() != "begun\n" {
         assert!(merging.try_wait().unwrap().is_none());
     }
+    // Its keeper would end it as soon as the merge has died.
+    let id = merging.id().to_string();
+    let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let children: String = children.collect();
+    let is_keeper = |id: &&str| {
+        fs::read_to_string(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.contains("--keep"))
+    };
+    if let Some(keeper) = children.split_whitespace().find(is_keeper) {
+        assert!(send_signal("STOP", &id) && send_signal("KILL", keeper));
+    }
     merging.kill().unwrap();
     merging.wait().unwrap();
     let repaired = recover(&project);
@@ -238,6 +249,28 @@ fn an_integration_test_that_outlived_its_merge_is_killed() {
     assert!(!is_running("sleep 2222"));
     assert_eq!(project.status("one"), "APPROVED");
     check_consistent(&project);
+}
+
+/// Covers: RV-06
+#[cfg(target_os = "linux")]
+#[test]
+fn an_integration_test_ends_with_its_merge() {
+    let project = team();
+    advance(
+        &project,
+        "scripts/integration-test.sh",
+        "#!/bin/sh\necho begun\n(setsid env -i sleep 2223 &) ; sleep 2223\n",
+    );
+    approved(&project, "one");
+    let mut program = project.program();
+    let mut merging = program.args(["wt-merge", "one"]).stderr(Stdio::null()).spawn().unwrap();
+    let log = project.root.join(".liza/integration-tests/one-1.log");
+    while fs::read_to_string(&log).unwrap_or_default() != "begun\n" {
+        assert!(merging.try_wait().unwrap().is_none());
+    }
+    merging.kill().unwrap();
+    merging.wait().unwrap();
+    wait_for("the test to end", || (!is_running("sleep 2223")).then_some(()));
 }
 
 /// Covers: CL-10, AG-12

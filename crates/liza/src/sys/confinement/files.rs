@@ -2,13 +2,15 @@
 //!
 //! Rights can only be granted: nothing inside a granted folder can be refused.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::io::Errno;
 
 use super::Grants;
 
@@ -65,25 +67,43 @@ fn apply(grants: &Grants, abi: ABI) -> Result<RulesetStatus, RulesetError> {
         | AccessFs::IoctlDev
         | AccessFs::Truncate;
     let connect = AccessFs::ResolveUnix;
-    let rules = (grants.read.iter().map(|path| (path, read)))
-        .chain(grants.write.iter().map(|path| (path, write)))
-        .chain(grants.devices.iter().map(|path| (path, use_device)))
-        .chain(grants.sockets.iter().map(|path| (path, connect.into())));
-    for (path, rights) in rules {
+    let rules = (grants.read.iter().map(|path| (open(path), read)))
+        .chain(grants.write.iter().map(|path| (open_without_links(path), write)))
+        .chain(grants.devices.iter().map(|path| (open(path), use_device)))
+        .chain(grants.sockets.iter().map(|path| (open(path), connect.into())));
+    for (place, rights) in rules {
         let rights = rights & AccessFs::from_all(abi);
-        created = add(created, path, rights, abi)?;
+        created = add(created, place, rights, abi)?;
     }
     Ok(created.restrict_self()?.ruleset)
 }
 
-/// Adds a rule for a path, if it exists and a right is left.
+fn open(path: &Path) -> Option<OwnedFd> {
+    rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+/// Opens what a session may write to. An earlier session may have put a link there, or above it, that leads to something of
+/// yours; then nothing is granted.
+fn open_without_links(path: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // A container may refuse this call because it is newer than its rules.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let is_link = |part: &Path| part.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+            open(path).filter(|_| !path.ancestors().any(is_link))
+        }
+        opened => opened.ok(),
+    }
+}
+
+/// Adds a rule for a place, if it exists and a right is left.
 fn add(
     created: landlock::RulesetCreated,
-    path: &Path,
+    place: Option<OwnedFd>,
     rights: BitFlags<AccessFs>,
     abi: ABI,
 ) -> Result<landlock::RulesetCreated, RulesetError> {
-    let Ok(place) = PathFd::new(path) else { return Ok(created) };
+    let Some(place) = place else { return Ok(created) };
     let Ok(meta) = fstat(&place) else { return Ok(created) };
     let is_folder = FileType::from_raw_mode(meta.st_mode) == FileType::Directory;
     let rights = if is_folder { rights } else { rights & AccessFs::from_file(abi) };

@@ -123,10 +123,11 @@ pub(super) fn rules_alone(only_tcp: bool) -> Vec<CallRule> {
     rules(only_tcp).into_iter().chain(refused).collect()
 }
 
-/// The rules of a program that works with files only.
-pub(super) fn rules_without_sockets() -> Vec<CallRule> {
-    let sockets = CallRule::new(libc::SYS_socket, When::Always, Verdict::Refuse(libc::EACCES));
-    rules_alone(true).into_iter().filter(|rule| rule.call != libc::SYS_socket).chain([sockets]).collect()
+/// The rules of a program that works with files only; or also with the network, but with no service of this machine.
+pub(super) fn rules_of_a_room(has_network: bool) -> Vec<CallRule> {
+    let refused = if has_network { When::Is(0, AF_UNIX) } else { When::Always };
+    let sockets = CallRule::new(libc::SYS_socket, refused, Verdict::Refuse(libc::EACCES));
+    rules_alone(!has_network).into_iter().chain([sockets]).collect()
 }
 
 /// Calls that change another process, and the argument that says which; zero is the caller.

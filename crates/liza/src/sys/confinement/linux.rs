@@ -3,7 +3,6 @@
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::process::{Child, Command};
 use std::{fs, io, thread};
 
 use rustix::process::{Pid, getppid, test_kill_process};
@@ -37,9 +36,12 @@ fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
     }
 }
 
-/// Starts a command from a thread that restricts itself: restrictions are those of one thread and of what it starts.
-pub(super) fn spawn(command: &mut Command, grants: &Grants) -> io::Result<Child> {
-    let start = || {
+/// Does something in a thread that restricts itself: restrictions are those of one thread and of what it starts.
+pub(super) fn restricted<T: Send>(
+    grants: &Grants,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let restrict_and_work = || {
         // What the system does not restrict is a gap in the level that sessions report too.
         let _ = capabilities::keep_for_files();
         if files::is_available()
@@ -48,13 +50,14 @@ pub(super) fn spawn(command: &mut Command, grants: &Grants) -> io::Result<Child>
             return Err(io::Error::other(format!("files cannot be protected: {why}")));
         }
         if filter::is_supported() {
-            let _ = seccomp::install(&filter::assemble(&filter::rules_without_sockets()));
+            let rules = filter::rules_of_a_room(grants.network.is_none());
+            let _ = seccomp::install(&filter::assemble(&rules));
         }
-        command.spawn()
+        work()
     };
     thread::scope(|scope| {
-        let thread = thread::Builder::new().spawn_scoped(scope, start)?;
-        thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it has failed")))
+        let thread = thread::Builder::new().spawn_scoped(scope, restrict_and_work)?;
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("a restricted thread has failed")))
     })
 }
 

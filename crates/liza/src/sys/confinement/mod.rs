@@ -7,7 +7,6 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
 
 use serde::{Deserialize, Serialize};
 
@@ -105,14 +104,17 @@ pub(crate) fn restrict(grants: &Grants) -> Restrictions {
     system::restrict(grants)
 }
 
-/// Starts a command that is restricted from its first moment; this process stays as it is. Sockets are refused. Where the system
-/// cannot protect files, the command runs without.
+/// Does something in a thread that is restricted from its first moment, and so is everything that it starts; the rest of this
+/// process stays as it is. Local sockets are refused, and with `network` in the grants, all are. Where the system cannot protect files, it is done without.
 ///
 /// # Errors
 ///
-/// When it cannot be started, or the system refuses the restriction.
-pub(crate) fn spawn(command: &mut Command, grants: &Grants) -> io::Result<Child> {
-    system::spawn(command, grants)
+/// Its own, and when the system refuses the restriction.
+pub(crate) fn restricted<T: Send>(
+    grants: &Grants,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    system::restricted(grants, work)
 }
 
 /// Whether this system can protect files from a process.
