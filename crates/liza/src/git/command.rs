@@ -18,6 +18,7 @@ use super::accepted_programs::AcceptedPrograms;
 use super::environment::GitEnvironment;
 use super::error::GitError;
 use super::leftovers::VIEW;
+use super::output::GitOutput;
 use super::pipes::Pipes;
 use super::programs::{ALWAYS, Overrides, ProgramSetting, may_run_programs};
 use super::room::{Room, RoomUse};
@@ -173,36 +174,6 @@ struct Limits {
     overrides: Overrides,
     /// None if it is not confined.
     grants: Option<Grants>,
-}
-
-/// The result of a git command.
-#[derive(Debug)]
-pub(crate) struct GitOutput {
-    /// Its exit status; `None` when a signal ended it.
-    pub(crate) status: Option<i32>,
-    /// Its standard output.
-    pub(crate) stdout: Vec<u8>,
-    /// Its standard error.
-    pub(crate) stderr: Vec<u8>,
-    /// Why a program of the repository's configuration did not run, where there is one.
-    pub(crate) advice: Option<String>,
-}
-
-impl GitOutput {
-    /// Git's own message: standard error, or standard output where that is empty.
-    pub(crate) fn message(&self) -> String {
-        let message = if self.stderr.trim_ascii().is_empty() { &self.stdout } else { &self.stderr };
-        String::from_utf8_lossy(message.trim_ascii()).into_owned()
-    }
-
-    /// Whether another git was in the way: it held a lock, or removed its worktree while this one listed them all.
-    fn was_disturbed(&self) -> bool {
-        let message = String::from_utf8_lossy(&self.stderr);
-        let locked = message.contains("Unable to create '") && message.contains(".lock': File exists");
-        let vanished = message.contains("/worktrees/")
-            && ["Invalid path '", "failed to read "].iter().any(|part| message.contains(part));
-        self.status != Some(0) && (locked || vanished || message.contains("could not lock config file"))
-    }
 }
 
 impl GitCommand {

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use liza_core::model::{Sha, TaskId};
 
 use super::checkout::DryRun;
-use super::command::{GitOutput, TREE_LIMIT};
+use super::command::TREE_LIMIT;
 use super::error::GitError;
 use super::isolated::MergeParents;
 use super::kept_merges::merged_ref;
+use super::output::GitOutput;
 use super::refs::Branch;
 use super::repo::{Repo, path, sha};
 

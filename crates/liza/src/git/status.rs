@@ -147,3 +147,12 @@ fn tracked(rest: &[u8]) -> Option<FileChange> {
 fn field(rest: &[u8], count: usize) -> Option<&[u8]> {
     rest.splitn(count + 1, |byte| *byte == b' ').nth(count)
 }
+
+/// The path of an untracked repository: the only kind of folder that git lists among untracked files.
+pub(crate) fn nested_repository(change: &FileChange) -> Option<&Path> {
+    let is_folder = |path: &Path| path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    match change {
+        FileChange::Untracked { path } => Some(path.as_path()).filter(|path| is_folder(path)),
+        FileChange::Tracked { .. } | FileChange::Conflicted { .. } | FileChange::Ignored { .. } => None,
+    }
+}

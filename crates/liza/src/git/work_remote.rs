@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use liza_core::model::Sha;
 
-use super::command::{GitCommand, GitOutput};
+use super::command::GitCommand;
 use super::error::GitError;
 use super::leftovers::temporary_name;
+use super::output::GitOutput;
 use super::refs::Branch;
 use super::repo::{Repo, sha};
 use crate::secrets::Masker;
