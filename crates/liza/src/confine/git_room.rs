@@ -11,7 +11,7 @@ use crate::sys::confinement::Grants;
 use super::credentials::{IN_ETC, IN_HOME};
 use super::plan::{Surroundings, readable};
 use super::readable::{LeftOut, Look, all_but};
-use super::system_folders::ETC;
+use super::system_folders::{ETC, SHARED_MEMORY};
 
 /// The devices that git and its filters use.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -71,12 +71,10 @@ pub(crate) fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grant
     let mut read = readable(&session, look, &left_out);
     read.extend(own_settings(around, look));
     read.extend([around.program.to_owned()].into_iter().chain(around.needed.iter().cloned()));
-    Grants {
-        read,
-        write: around.writable.to_owned(),
-        devices: DEVICES.iter().map(PathBuf::from).collect(),
-        ..Grants::default()
-    }
+    let mut write = around.writable.to_owned();
+    // Some libraries that are loaded into every program need it.
+    write.push(look.real(Path::new(SHARED_MEMORY)).unwrap_or_else(|| SHARED_MEMORY.into()));
+    Grants { read, write, devices: DEVICES.iter().map(PathBuf::from).collect(), ..Grants::default() }
 }
 
 /// The person's own settings of git, without passwords.
@@ -119,7 +117,7 @@ mod tests {
             writable: &writable,
         };
         let grants = git_grants(&around, &disk);
-        assert_eq!(grants.write, writable);
+        assert_eq!(grants.write, [writable[0].clone(), SHARED_MEMORY.into()]);
         let reads = |path: &str| grants.read.iter().any(|granted| Path::new(path).starts_with(granted));
         for path in [
             "/usr/lib/git-core/git",
