@@ -2,13 +2,13 @@
 //!
 //! Decides nothing and knows no layout: the same view gives the same words on every screen.
 
-use crate::model::{AgentStatus, FaultKind, GoalStatus, Role, Seconds, Status, Usage};
+use crate::model::{AgentStatus, GoalStatus, Role, Seconds, Status, Usage};
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::task_words::plain;
 use crate::watch::view::{
-    AgentView, HeldView, LeaseView, Liveness, RetryView, SprintView, TaskPhase, TaskView, UnmetDependency,
-    View, stopped_text,
+    AgentView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency, View,
+    stopped_text,
 };
 
 /// The phases of open tasks with their headings, in the order in which they are shown.
@@ -82,9 +82,10 @@ pub fn agent_doing(agent: &AgentView) -> String {
         Liveness::Live => match agent.retry {
             _ if agent.judging => "JUDGING the goal".to_owned(),
             _ if agent.held.is_some() => {
-                agent.held.as_ref().map(|held| format!("HELD: {}", held_text(held))).unwrap_or_default()
+                agent.held.as_ref().map(|held| format!("HELD: {}", held.text())).unwrap_or_default()
             }
-            Some(retry) => format!("FAILED {} of {}, again {}", retry.failed, retry.limit, again(retry)),
+            Some(retry) => format!("FAILED {} of {}, again {}", retry.failed, retry.limit, retry.again()),
+            None if agent.between_sessions => format!("WAITING to continue{holding}"),
             None if agent.task.is_some() => format!("{}{holding}", agent.status),
             None => status_words(agent),
         },
@@ -94,36 +95,22 @@ pub fn agent_doing(agent: &AgentView) -> String {
     }
 }
 
-/// When an agent tries again: `in 8s`.
-pub fn again(retry: RetryView) -> String {
-    if retry.again_in.0 == 0 { "now".to_owned() } else { format!("in {}", retry.again_in) }
-}
-
-/// Why a program cannot be used, and when it is tried again: `codex overloaded, again in 1m`.
-fn held_text(held: &HeldView) -> String {
-    let what = match held.kind {
-        FaultKind::Auth => "not logged in",
-        FaultKind::Quota => "at its usage limit",
-        FaultKind::Overloaded => "overloaded",
-        FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => "failed",
-    };
-    let again = match held.again_in {
-        None => "waits for you".to_owned(),
-        Some(Seconds(0)) => "again now".to_owned(),
-        Some(left) => format!("again in {left}"),
-    };
-    format!("{} {what}, {again}", held.client)
-}
-
 /// Why nothing is done although there is work: the agent program that all wait for; `None` while an agent works.
 pub fn held_back(view: &View) -> Option<String> {
-    first_held(view).map(held_text)
+    first_held(view).map(HeldView::text)
+}
+
+/// Whether the team does what it should, so that there is nothing to do for a person: no session failed, and no program is
+/// held while no agent is in a session.
+pub fn is_well(view: &View) -> bool {
+    let is_held = !view.held_clients.is_empty() && !view.agents.iter().any(AgentView::is_in_session);
+    !is_held && view.agents.iter().all(|agent| agent.retry.is_none())
 }
 
 /// The program that is tried again first, if no agent is in a session.
 fn first_held(view: &View) -> Option<&HeldView> {
     let mut present = view.agents.iter().filter(|agent| agent.liveness.is_present());
-    if present.clone().any(|agent| agent.status.is_in_session()) {
+    if present.clone().any(AgentView::is_in_session) {
         return None;
     }
     let held = present.by_ref().filter_map(|agent| agent.held.as_ref());
@@ -182,11 +169,7 @@ pub fn agent_facts(agent: &AgentView) -> Vec<String> {
 /// What its session does now, or how its last one failed.
 pub fn agent_activity(agent: &AgentView) -> Option<String> {
     let failed = || agent.last_session.as_ref().filter(|last| last.failed).map(|last| last.result.clone());
-    if agent.status.is_in_session() && agent.liveness.is_present() {
-        agent.last_action.clone()
-    } else {
-        failed()
-    }
+    if agent.is_in_session() { agent.last_action.clone() } else { failed() }
 }
 
 /// A limit behind a number; nothing while the settings cannot be read.
@@ -336,7 +319,7 @@ pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
     }
     if let Some(held) = first_held(view) {
         // What only the human lets continue is among what needs the human.
-        let step = held.again_in.map(|_| (format!("{}. To try it now:", held_text(held)), "liza resume"));
+        let step = held.again_in.map(|_| (format!("{}. To try it now:", held.text()), "liza resume"));
         return step.into_iter().collect();
     }
     let here = |role: Role| view.agents.iter().any(|agent| agent.role == role && agent.liveness.is_present());

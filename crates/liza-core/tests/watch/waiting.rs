@@ -1,13 +1,13 @@
 //! Who is waited for: an agent program, the planner or the human.
 
 use liza_core::model::{
-    AgentRecord, AgentStatus, ClientHold, ClientRecord, FaultKind, Loaded, Seconds, SessionSummary, Sprint,
-    SprintStatus, State, Status, StopFileTimes, TaskRecord,
+    AgentRecord, AgentStatus, ClientHold, ClientRecord, EventName, FaultKind, HistoryEvent, Loaded, Seconds,
+    SessionSummary, Sprint, SprintStatus, State, Status, StopFileTimes, TaskRecord,
 };
 use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{View, view};
-use liza_core::watch::words::{agent_doing, next_steps};
+use liza_core::watch::words::{agent_activity, agent_doing, next_steps};
 
 use crate::fixture::*;
 
@@ -173,4 +173,82 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
     let shown = view(&state, &dead, now());
     assert!(!blocked_need(&shown).text.contains("planner"), "{:#?}", shown.needs_you);
     assert_eq!(shown.tasks[0].next, "you answer it");
+}
+
+fn push_event(state: &mut State, event: EventName) {
+    let mut record: TaskRecord = state.board.body(&task("t")).unwrap().record().clone();
+    let event = HistoryEvent::new(now(), event, agent("coder-1"));
+    record.history.get_or_insert_default().push(event);
+    state.board.put(task("t"), record);
+}
+
+fn failed_session(fault: Option<FaultKind>) -> SessionSummary {
+    SessionSummary {
+        client: "codex".to_owned(),
+        task: Some(task("t")),
+        started: now(),
+        ended: now(),
+        result: "codex exited 1: Overloaded".to_owned(),
+        failed: true,
+        fault,
+    }
+}
+
+/// A coder that holds its task after a session that failed.
+fn between_sessions(fault: Option<FaultKind>) -> State {
+    let mut state = state_with(Status::Claimed);
+    push_event(&mut state, EventName::Claimed);
+    push_event(&mut state, EventName::SessionEnded);
+    change_agent(&mut state, "coder-1", |entry| {
+        entry.client = Some("codex".to_owned());
+        entry.last_session = Some(failed_session(fault));
+    });
+    state
+}
+
+/// Covers: UI-03
+#[test]
+fn a_coder_that_holds_a_task_is_held_with_its_program() {
+    let mut state = between_sessions(Some(FaultKind::Overloaded));
+    sprint(&mut state).clients.insert("codex".to_owned(), hold(FaultKind::Overloaded, Some(60)));
+    let shown = view(&state, &seen(), now());
+    assert_eq!(doing(&shown, "coder-1"), "HELD: codex overloaded, again in 1m");
+    let next = ("codex overloaded, again in 1m. To try it now:".to_owned(), "liza resume");
+    assert_eq!(next_steps(&shown), [next]);
+    assert_eq!(shown.tasks[0].next, "coder-1 continues: codex overloaded, again in 1m");
+    let coder = shown.agents.iter().find(|shown| shown.id == agent("coder-1")).unwrap();
+    assert_eq!(agent_activity(coder).as_deref(), Some("codex exited 1: Overloaded"));
+    push_event(&mut state, EventName::Resumed);
+    let shown = view(&state, &seen(), now());
+    assert_eq!(doing(&shown, "coder-1"), "WORKING t", "its session tries the program");
+    assert_eq!(shown.tasks[0].next, "coder-1 submits it for review");
+}
+
+/// Covers: UI-03
+#[test]
+fn a_team_that_was_started_again_is_still_held() {
+    let mut state = held(FaultKind::Quota, Some(60));
+    change_agent(&mut state, "coder-1", |entry| entry.client = None);
+    let shown = view(&state, &seen(), now());
+    assert_eq!(doing(&shown, "coder-1"), "HELD: codex at its usage limit, again in 1m");
+    assert_eq!(next_steps(&shown)[0].1, "liza resume");
+    change_agent(&mut state, "coder-2", |entry| {
+        (entry.client, entry.status) = (Some("claude".to_owned()), AgentStatus::Working);
+    });
+    let shown = view(&state, &seen(), now());
+    assert_eq!(doing(&shown, "coder-1"), "WAITING for a task", "its program is probably another one");
+}
+
+/// Covers: UI-03
+#[test]
+fn a_coder_whose_session_failed_says_when_it_tries_again() {
+    let mut state = between_sessions(None);
+    let mut record: TaskRecord = state.board.body(&task("t")).unwrap().record().clone();
+    record.crashes = Some(2);
+    state.board.put(task("t"), record);
+    let shown = view(&state, &seen(), now());
+    assert_eq!(doing(&shown, "coder-1"), "FAILED 2 of 5, again in 10s");
+    assert_eq!(shown.tasks[0].next, "coder-1 tries again in 10s: its last session failed");
+    push_event(&mut state, EventName::Resumed);
+    assert_eq!(doing(&view(&state, &seen(), now()), "coder-1"), "WORKING t");
 }

@@ -271,7 +271,7 @@ impl Model {
         let first = self.view.is_none();
         let mut view = Arc::unwrap_or_clone(view);
         // Those at work are what a person looks for, and rows may be few.
-        view.agents.sort_by_key(|agent| !(agent.liveness.is_present() && agent.status.is_in_session()));
+        view.agents.sort_by_key(|agent| !agent.is_in_session());
         self.view = Some(Arc::new(view));
         self.problem = None;
         let place = |found: Option<usize>, old: usize, length: usize| {

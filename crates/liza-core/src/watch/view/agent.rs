@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, Board, FaultKind, Generation, Role, Seconds, SessionSummary,
-    SprintStatus, State, StopFileTimes, TaskId, Timestamp, Usage,
+    SprintStatus, State, StopFileTimes, TaskBody, TaskId, Timestamp, Usage,
 };
+use crate::rules::sessions::is_between_sessions;
 use crate::watch::alarms::Observations;
 use crate::watch::supervise::{backoff, needs_session};
 
@@ -77,6 +78,9 @@ pub struct AgentView {
     /// Why no session of it starts, although it has work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldView>,
+    /// Whether it holds its task while no session of it is running.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub between_sessions: bool,
     /// Whether its session judges if the goal is reached.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub judging: bool,
@@ -85,7 +89,14 @@ pub struct AgentView {
     pub confinement: Option<String>,
 }
 
-/// A planner that waits before its next try.
+impl AgentView {
+    /// Whether a session of it is running.
+    pub fn is_in_session(&self) -> bool {
+        self.liveness.is_present() && self.status.is_in_session() && !self.between_sessions
+    }
+}
+
+/// A planner or coder that waits before its next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RetryView {
     /// How many sessions in a row had no result.
@@ -107,12 +118,43 @@ pub struct HeldView {
     pub again_in: Option<Seconds>,
 }
 
-/// Whether a planner waits for its next try, and how long.
-fn retry(board: &Board, entry: &AgentRecord, now: Timestamp) -> Option<RetryView> {
-    let waits = entry.role == Role::Planner && entry.status == AgentStatus::Waiting;
-    let last = entry.last_session.as_ref().filter(|last| waits && last.failed)?;
-    let (failed, limit) = (board.sprint.ready()?.planner_exits.count, board.config.ready()?.max_crashes);
-    let again = last.ended + backoff(failed);
+impl HeldView {
+    /// Why the program cannot be used, and when it is tried again: `codex overloaded, again in 1m`.
+    pub fn text(&self) -> String {
+        let what = match self.kind {
+            FaultKind::Auth => "not logged in",
+            FaultKind::Quota => "at its usage limit",
+            FaultKind::Overloaded => "overloaded",
+            FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => "failed",
+        };
+        let again = match self.again_in {
+            None => "waits for you".to_owned(),
+            Some(Seconds(0)) => "again now".to_owned(),
+            Some(left) => format!("again in {left}"),
+        };
+        format!("{} {what}, {again}", self.client)
+    }
+}
+
+impl RetryView {
+    /// When it tries again: `in 8s`.
+    pub fn again(self) -> String {
+        if self.again_in.0 == 0 { "now".to_owned() } else { format!("in {}", self.again_in) }
+    }
+}
+
+/// Whether an agent waits for its next try, and how long.
+fn retry(board: &Board, entry: &AgentRecord, between_sessions: bool, now: Timestamp) -> Option<RetryView> {
+    let last = entry.last_session.as_ref().filter(|last| last.failed)?;
+    let failed = match (entry.role, entry.status) {
+        (Role::Planner, AgentStatus::Waiting) => board.sprint.ready()?.planner_exits.count,
+        (Role::Coder, _) if between_sessions => {
+            let body = entry.current_task.as_ref().and_then(|task| board.body(task).ok());
+            body.map(TaskBody::record)?.crashes?
+        }
+        (Role::Planner | Role::Coder | Role::CodeReviewer, _) => return None,
+    };
+    let (limit, again) = (board.config.ready()?.max_crashes, last.ended + backoff(failed));
     (1..limit).contains(&failed).then(|| RetryView { failed, limit, again_in: again.since(now) })
 }
 
@@ -137,6 +179,7 @@ pub(super) fn agent_view(
         entry if entry.holds(now) => Liveness::Grace,
         _ => Liveness::Gone,
     };
+    let between_sessions = is_between_sessions(board, id, entry);
     AgentView {
         id,
         role: entry.role,
@@ -154,8 +197,9 @@ pub(super) fn agent_view(
         last_session: entry.last_session.clone(),
         context_percent: entry.context_percent,
         usage: entry.usage.clone(),
-        retry: retry(board, entry, now),
+        retry: retry(board, entry, between_sessions, now),
         held: held(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live),
+        between_sessions,
         judging: is_judging(board, entry),
         confinement: seen.confinement.get(&id).cloned(),
     }
@@ -176,11 +220,18 @@ fn held(
     now: Timestamp,
 ) -> Option<HeldView> {
     let clients = &state.board.sprint.ready()?.clients;
-    let is_held = clients.values().any(|client| client.hold.is_some());
-    if !is_held || entry.status.is_in_session() || seen.stop_files != StopFileTimes::default() {
+    let mut held = clients.iter().filter(|(_, client)| client.hold.is_some()).map(|(name, _)| name);
+    let first = held.next()?;
+    let in_session = entry.status.is_in_session() && !is_between_sessions(&state.board, id, entry);
+    if in_session || seen.stop_files != StopFileTimes::default() {
         return None;
     }
-    let client = entry.client.as_ref().or_else(|| only_client(&state.board, now))?;
+    let client = entry.client.as_ref().or_else(|| match used_clients(&state.board, now).as_slice() {
+        // A team that was just started: with another program, a session would be running.
+        [] => Some(first).filter(|_| held.next().is_none()),
+        [only] => Some(only),
+        _ => None,
+    })?;
     let hold = clients.get(client)?.hold.as_ref()?;
     let again_in = hold.until.map(|until| until.since(now));
     needs_session(state, id, seen.found_merges(), now).then(|| HeldView {
@@ -190,10 +241,12 @@ fn held(
     })
 }
 
-/// The program that all agents have used, for one that has had no session yet.
-fn only_client(board: &Board, now: Timestamp) -> Option<&String> {
-    let agents = board.agents.ready()?.values().filter(|entry| entry.is_live(now));
-    let mut used = agents.filter_map(|entry| entry.client.as_ref());
-    let first = used.next()?;
-    used.all(|other| other == first).then_some(first)
+/// The programs that the agents of the team have used since they were started.
+fn used_clients(board: &Board, now: Timestamp) -> Vec<&String> {
+    let agents = board.agents.ready().into_iter().flat_map(|agents| agents.values());
+    let mut used: Vec<&String> =
+        agents.filter(|entry| entry.is_live(now)).filter_map(|entry| entry.client.as_ref()).collect();
+    used.sort_unstable();
+    used.dedup();
+    used
 }

@@ -206,6 +206,9 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     name_who_answers(&mut tasks, &needs_you);
     let alerts = alerts(alarms, &needs_you, &tasks);
     let agents = board.agents.ready().into_iter().flatten();
+    let agents: Vec<AgentView> =
+        agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, now)).collect();
+    name_when_continued(&mut tasks, &agents);
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.ready().into_iter().flatten().filter(open);
     View {
@@ -214,7 +217,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         goal: board.goal.ready().cloned(),
         sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, &tasks, now)),
         stopped: stops(seen),
-        agents: agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, now)).collect(),
+        agents,
         alerts,
         needs_you,
         held_clients: held_clients(state, now),
@@ -242,6 +245,22 @@ impl View {
             // Every open discovery is in the list.
             alert.kind != AlarmKind::ImmediateDiscovery && !general.chain(own).any(|need| covers(need, alert))
         })
+    }
+}
+
+/// The next step of a task whose coder is between two sessions.
+fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) {
+    for agent in agents.iter().filter(|agent| agent.between_sessions && agent.liveness.is_present()) {
+        let own =
+            |task: &&mut TaskView| task.phase == TaskPhase::Working && Some(&task.id) == agent.task.as_ref();
+        let Some(task) = tasks.iter_mut().find(own) else { continue };
+        match (&agent.held, agent.retry) {
+            (Some(held), _) => task.next = format!("{} continues: {}", agent.id, held.text()),
+            (None, Some(retry)) => {
+                task.next = format!("{} tries again {}: its last session failed", agent.id, retry.again());
+            }
+            (None, None) => {}
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
 use liza_core::watch::view::{AgentView, Alert, Liveness, SprintView, TaskPhase, TaskView, View, view};
 use liza_core::watch::words::{
     PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
-    next_steps, sprint_facts, task_facts,
+    is_well, next_steps, sprint_facts, task_facts,
 };
 use serde_json::Value;
 
@@ -363,8 +363,7 @@ fn agent_lines(agent: &AgentView, name: usize, columns: usize) -> Vec<String> {
 fn next(view: &View, columns: usize) -> Vec<String> {
     let mut steps = next_steps(view);
     let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
-    let is_well = view.agents.iter().all(|agent| agent.retry.is_none());
-    if steps.is_empty() && is_open && is_well && view.has_team() && view.needs_you.is_empty() {
+    if steps.is_empty() && is_open && is_well(view) && view.has_team() && view.needs_you.is_empty() {
         let judge = view.agents.iter().find(|agent| agent.judging && agent.liveness.is_present());
         let does = match judge {
             Some(planner) => format!("{} judges whether the goal is reached", planner.id),

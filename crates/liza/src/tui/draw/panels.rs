@@ -4,8 +4,7 @@ use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, Liveness, TaskPhase, TaskView, View};
 use liza_core::watch::words::{
-    PHASES, again, agent_activity, agent_doing, agent_lease, agent_sign, ended_counts, held_back, task_facts,
-    used,
+    PHASES, agent_activity, agent_doing, agent_lease, agent_sign, ended_counts, held_back, task_facts, used,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -216,7 +215,7 @@ impl Painter<'_> {
         let retry = self.model.agents().iter().find_map(|agent| agent.retry);
         match (held_back(view), retry) {
             (Some(held), _) => held,
-            (None, Some(retry)) => format!("planning failed, again {}", again(retry)),
+            (None, Some(retry)) => format!("planning failed, again {}", retry.again()),
             (None, None) => "the planner is planning".to_owned(),
         }
     }
@@ -252,8 +251,7 @@ impl Painter<'_> {
         }
         let focused = self.model.panel == Panel::Agents;
         let agents = self.model.agents();
-        let working =
-            agents.iter().filter(|agent| agent.liveness.is_present() && agent.status.is_in_session());
+        let working = agents.iter().filter(|agent| agent.is_in_session());
         let detail = format!("{} of {} in a session", working.count(), agents.len());
         put(buffer, row(area, 0), &self.heading("AGENTS", &detail, focused, area.width));
         let height = usize::from(area.height - 1);
@@ -392,7 +390,7 @@ fn fitting(facts: Vec<String>, columns: usize) -> String {
 
 /// The figures of an agent, the most important first.
 fn agent_figures(agent: &AgentView) -> Vec<String> {
-    let in_session = agent.status.is_in_session();
+    let in_session = agent.is_in_session();
     let mut facts = Vec::new();
     match (agent.output_age.filter(|_| in_session), agent.heartbeat_age) {
         (Some(age), _) => facts.push(format!("quiet {age}")),
