@@ -12,13 +12,17 @@ use std::time::Duration;
 use liza_core::model::{Config, Role, Sandbox};
 use liza_store::{durable, private};
 
-use crate::confine::{FileGuard, GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, check_caches};
+use crate::confine::{
+    FileGuard, GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, check_caches,
+    remove_nested_repositories,
+};
 use crate::git::GitError;
 use crate::project::{Project, now};
 use crate::providers::is_client_setting;
 use crate::session_plan::{SessionNeeds, minimum, session_plan};
 use crate::sys::confinement::{Grants, restricted};
 use crate::sys::remove_tree::remove_tree;
+use crate::sys::untrusted::{UntrustedFolder, take_rights};
 
 /// The folder in `.liza` with the output of set-ups, and the record of what failed.
 const FOLDER: &str = "setup";
@@ -230,6 +234,9 @@ fn run_under_review(project: &Project, checkout: &Path, run: ProgramRun<'_>) -> 
     // Nothing outside of the checkout can be changed by what the code has left there.
     let grants = Grants { read: vec!["/".into()], write: vec![checkout.to_owned()], ..Grants::default() };
     let restore = || -> io::Result<()> {
+        // Git reports nothing in a folder that it cannot list, but programs find a file there by its name.
+        take_rights(&UntrustedFolder::open(checkout)?);
+        remove_nested_repositories(checkout, &guards);
         guards.iter().for_each(|guard| drop(guard.restore()));
         known.iter().try_for_each(FileGuard::restore)
     };

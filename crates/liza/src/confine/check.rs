@@ -15,12 +15,13 @@ use crate::project::AGENT_ID;
 use crate::sys::family::{ProcessFamily, ProgramExit};
 use crate::sys::find_program;
 use crate::sys::remove_tree::remove_tree;
+use crate::sys::untrusted::{UntrustedFolder, take_rights};
 
 use super::caches::cache_variables;
 use super::check_keeper::Caller;
 use super::git_settings::remove_inert_git;
 use super::plan::Plan;
-use super::repository_guard::{GuardExtent, RepositoryGuard};
+use super::repository_guard::{GuardExtent, RepositoryGuard, remove_nested_repositories};
 use super::stage::{StageInput, StageOrder};
 use super::start::{NO_SPEAKER, stage_command};
 
@@ -60,6 +61,7 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
     let folder = checkout.or_else(|| std::env::current_dir().ok());
     let folder = folder.filter(|_| std::env::var_os(AGENT_ID).is_some());
     let extent = if is_reviewer() { GuardExtent::Everything } else { GuardExtent::Settings };
+    let reviewed = plan.as_ref().and_then(|plan| plan.checkout.clone());
     let guards = folder.map(|folder| RepositoryGuard::around(&folder, extent)).unwrap_or_default();
     let family = match plan {
         Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
@@ -73,7 +75,14 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
         Ok(family.wait_for_all())
     });
     // No process of the command is left that could change it again.
-    let restored = guards.iter().flat_map(RepositoryGuard::restore).collect();
+    let mut restored = Vec::new();
+    if let Some(checkout) = reviewed.filter(|_| extent == GuardExtent::Everything) {
+        if let Ok(folder) = UntrustedFolder::open(&checkout) {
+            take_rights(&folder);
+        }
+        restored.extend(remove_nested_repositories(&checkout, &guards));
+    }
+    restored.extend(guards.iter().flat_map(RepositoryGuard::restore));
     let _ = remove_tree(&scratch);
     let code = match exit? {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
@@ -89,7 +98,10 @@ fn wait_for_turn() -> io::Result<Option<fs::File>> {
         return Ok(None);
     }
     let file = private::file_options().write(true).create(true).open(std::env::temp_dir().join(TURN))?;
-    file.lock()?;
+    if file.try_lock().is_err() {
+        eprintln!("liza: waiting until the other `liza check` of this session has ended");
+        file.lock()?;
+    }
     Ok(Some(file))
 }
 

@@ -70,7 +70,10 @@ pub(crate) fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grant
     };
     let mut read = readable(&session, look, &left_out);
     read.extend(own_settings(around, look));
-    read.extend([around.program.to_owned()].into_iter().chain(around.needed.iter().cloned()));
+    read.push(around.program.to_owned());
+    // The folder of a filter may be your home folder.
+    read.extend(around.needed.iter().flat_map(|path| all_but(look, path, &left_out)));
+    read.extend(look.real(&around.git.join("objects")));
     let mut write = around.writable.to_owned();
     // Some libraries that are loaded into every program need it.
     write.push(look.real(Path::new(SHARED_MEMORY)).unwrap_or_else(|| SHARED_MEMORY.into()));

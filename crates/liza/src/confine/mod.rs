@@ -36,7 +36,7 @@ pub(crate) use plan::{Plan, Surroundings, make_plan};
 pub(crate) use program_keeper::{KEEP, serve_keeper};
 pub(crate) use program_run::{ProgramRun, RunEnd, RunStage};
 pub(crate) use readable::DiskLook;
-pub(crate) use repository_guard::{FileGuard, GuardExtent, RepositoryGuard};
+pub(crate) use repository_guard::{FileGuard, GuardExtent, RepositoryGuard, remove_nested_repositories};
 pub(crate) use stage::{StageInput, StageOrder, serve};
 pub(crate) use start::{StageSocket, probe, too_low, wrapped_stage_command};
 pub(crate) use system_folders::{is_of_database, is_removed};

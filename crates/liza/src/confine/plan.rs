@@ -233,12 +233,21 @@ fn contains_yours(folder: &Path, around: &Surroundings<'_>) -> bool {
     contains(around.root) || around.home.is_some_and(contains) || folder.parent().is_none()
 }
 
+/// How many repositories are followed that a project borrows objects from.
+const BORROWED_MAX: usize = 16;
+
 /// The object folders of other repositories that a repository borrows from.
 fn borrowed_objects(objects: &Path, look: &dyn Look) -> Vec<PathBuf> {
-    let text = look.text(&objects.join("info/alternates")).unwrap_or_default();
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    // Enough for repositories that borrow from each other in a chain.
-    lines.map(|line| objects.join(line)).take(16).collect()
+    let mut found: Vec<PathBuf> = vec![objects.to_owned()];
+    let mut next = 0;
+    // Repositories can borrow from each other in a chain.
+    while let Some(folder) = found.get(next).cloned().filter(|_| next < BORROWED_MAX) {
+        let text = look.text(&folder.join("info/alternates")).unwrap_or_default();
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        found.extend(lines.map(|line| folder.join(line)).take(BORROWED_MAX));
+        next += 1;
+    }
+    found.split_off(1)
 }
 
 fn services(user: u32) -> Vec<(String, PathBuf)> {

@@ -242,6 +242,25 @@ fn submodules_of(top: &Path) -> Vec<PathBuf> {
     names.map(|name| top.join(std::ffi::OsStr::from_bytes(name)).join(".git")).collect()
 }
 
+/// Removes every repository below a checkout of a review, except its own: the reviewer's git would find it in its folder, and run
+/// what it names. Those with a guard are restored instead. Returns what it removed.
+pub(crate) fn remove_nested_repositories(top: &Path, guards: &[RepositoryGuard]) -> Vec<PathBuf> {
+    let mut removed = Vec::new();
+    let mut folders = vec![top.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, is_git) = (entry.path(), entry.file_name().eq_ignore_ascii_case(".git"));
+            if is_git && folder != top && !guards.iter().any(|guard| guard.git == path) {
+                let _ = remove_tree(&path);
+                removed.push(path);
+            } else if !is_git && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            }
+        }
+    }
+    removed
+}
+
 /// Removes empty folders below one, and it itself if it becomes empty.
 fn remove_empty(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -20,7 +20,7 @@ use super::error::GitError;
 use super::leftovers::VIEW;
 use super::output::GitOutput;
 use super::pipes::Pipes;
-use super::programs::{ALWAYS, Overrides, ProgramSetting, may_run_programs};
+use super::programs::{ALWAYS, Overrides, ProgramSetting, may_run_programs, split_origins};
 use super::room::{Room, RoomUse};
 use super::version::GitVersion;
 use crate::confine::{is_of_database, is_removed};
@@ -260,22 +260,22 @@ impl GitCommand {
         if !runs_programs && room.is_none() {
             return Ok(Limits::default());
         }
-        let settings = self.settings()?;
-        let room = room.filter(|room| !room.is_too_small(&settings));
-        let grants = room.map(|room| room.grants(&self.git.environment, &settings));
+        let (settings, files) = self.settings()?;
+        let room = room.filter(|room| !room.is_left(&settings));
+        let grants = room.map(|room| room.grants(&self.git.environment, &settings, files));
         let overrides = if runs_programs { self.overrides(&settings) } else { Overrides::default() };
         Ok(Limits { overrides, grants })
     }
 
-    /// The configuration that this command would read.
-    fn settings(&self) -> Result<Vec<u8>, GitError> {
-        let list = ["config", "--list", "--show-scope", "-z"].map(OsString::from).to_vec();
+    /// The configuration that this command would read, and the files that it is from.
+    fn settings(&self) -> Result<(Vec<u8>, Vec<PathBuf>), GitError> {
+        let list = ["config", "--list", "--show-scope", "--show-origin", "-z"].map(OsString::from).to_vec();
         // It reads no file of an agent.
         let place = Place::Apart;
         let list =
             Self { arguments: list, stdin: Vec::new(), input: None, limit: LIMIT, place, ..self.clone() };
         let output = list.run_with(&Limits::default())?;
-        if output.status == Some(0) { Ok(output.stdout) } else { Err(list.failed(&output)) }
+        if output.status == Some(0) { Ok(split_origins(&output.stdout)) } else { Err(list.failed(&output)) }
     }
 
     /// What replaces programs that the repository's own configuration names.

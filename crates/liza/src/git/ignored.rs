@@ -58,6 +58,7 @@ impl Repo {
         let mut copy = StagedCopy::of(self, &tree, &std::mem::take(&mut files.kept), FILE_BYTES)?;
         // A file that cannot be read must not keep the others from being kept, nor the worktree from being removed.
         files.left_out.append(&mut copy.unreadable);
+        files.left_out.append(&mut copy.hollow);
         let command = || view.command_at(ACTION, copy.folder()).env("GIT_INDEX_FILE", &scratch);
         command().args(["read-tree", "--empty"]).check()?;
         let add = |paths: &[PathBuf]| -> Result<bool, GitError> {

@@ -5,7 +5,7 @@
 //! gets its name.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Sha;
@@ -20,6 +20,9 @@ use super::refs::Branch;
 use super::repo::Repo;
 use super::view::Files;
 use crate::sys::untrusted::{EntryKind, UntrustedFolder};
+
+/// The longest list of patterns of a sparse checkout that is used.
+const SPARSE_MAX: u64 = 16 << 20;
 
 /// The prefix of folders that are not complete yet; no task ID starts with a dot.
 pub(crate) const UNFINISHED: &str = ".new-";
@@ -113,13 +116,16 @@ impl Repo {
         let name = new.place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let place = self.kept_index(name);
         let keep = || {
-            fs::copy(view.index(), folder.join(".git/index"))?;
+            // A filter could have put links there.
+            let git = UntrustedFolder::open(folder)?.folder(Path::new(".git"))?;
+            let mut index = Vec::new();
+            view.index_file()?.read_to_end(&mut index)?;
+            git.write(Path::new("index"), &index)?;
             if view.is_sparse() {
-                fs::create_dir_all(folder.join(".git/info"))?;
-                fs::copy(
-                    view.git_dir().join("info/sparse-checkout"),
-                    folder.join(".git/info/sparse-checkout"),
-                )?;
+                let patterns = Path::new("info/sparse-checkout");
+                let text = UntrustedFolder::open(view.git_dir())?.read(patterns, SPARSE_MAX)?;
+                git.make_folder(Path::new("info"))?;
+                git.write(patterns, &text)?;
             }
             if new.keeps_index { view.keep_index_as(name) } else { Ok(()) }
         };

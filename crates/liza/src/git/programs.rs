@@ -6,6 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// Settings of every git command: no hooks, no file system monitor, no signature checks in lists of commits.
 pub(super) const ALWAYS: [(&str, &str); 2] =
@@ -215,6 +216,25 @@ fn settings(output: &[u8]) -> Vec<Setting<'_>> {
         settings.push(Setting { local: !matches!(scope, b"system" | b"global"), key, value });
     }
     settings
+}
+
+/// The output of `git config --list --show-scope --show-origin -z` without the origins, and the files among them.
+pub(super) fn split_origins(output: &[u8]) -> (Vec<u8>, Vec<PathBuf>) {
+    let (mut settings, mut files) = (Vec::new(), Vec::new());
+    let mut fields = output.split(|byte| *byte == 0);
+    while let (Some(scope), Some(origin), Some(entry)) = (fields.next(), fields.next(), fields.next()) {
+        for field in [scope, entry] {
+            settings.extend_from_slice(field);
+            settings.push(0);
+        }
+        if let Some(file) = origin.strip_prefix(b"file:") {
+            let file = PathBuf::from(OsStr::from_bytes(file));
+            if file.is_absolute() && files.last() != Some(&file) {
+                files.push(file);
+            }
+        }
+    }
+    (settings, files)
 }
 
 /// The keys and values of `git config --list --show-scope -z`, in the order in which they apply.

@@ -128,6 +128,12 @@ impl Repo {
         self.command_in(action, &self.root)
     }
 
+    /// The folder of the project's objects, which may be a link.
+    pub(super) fn objects_folder(&self) -> PathBuf {
+        let objects = self.common_dir.join("objects");
+        objects.canonicalize().unwrap_or(objects)
+    }
+
     /// A room for git that reads what agents wrote.
     pub(super) fn room(&self, writable: impl Into<Vec<PathBuf>>) -> Arc<Room> {
         self.room_for(RoomUse::Reading, writable)

@@ -338,7 +338,7 @@ impl Repo {
             left_out.iter().map(|path| format!("  {}\n", path.to_string_lossy().escape_debug())).collect();
         let left_out = match names.is_empty() {
             true => String::new(),
-            false => format!("Not saved (more than a GiB with almost nothing in it):\n{names}\n"),
+            false => format!("Not saved (longer than a GiB, with less than a MiB of data):\n{names}\n"),
         };
         let message = format!(
             "liza: rescued work of {task}\n\nSaved before its worktree was changed or removed.\n\n{left_out}Liza-Task: {task}\n"

@@ -39,12 +39,12 @@ pub(super) struct Room {
 
 impl Room {
     /// What git may use; `settings` is the output of `git config --list --show-scope -z`.
-    pub(super) fn grants(&self, git: &GitEnvironment, settings: &[u8]) -> Grants {
+    pub(super) fn grants(&self, git: &GitEnvironment, settings: &[u8], mut needed: Vec<PathBuf>) -> Grants {
         let variable = |name: &str| git.variable(name).map(Path::new).filter(|path| path.is_absolute());
         let paths: Vec<PathBuf> =
             git.variable("PATH").map(std::env::split_paths).into_iter().flatten().collect();
         let files = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
-        let mut needed: Vec<PathBuf> = files.map(Path::to_owned).collect();
+        needed.extend(files.map(Path::to_owned));
         needed.extend(variable("GIT_EXEC_PATH").map(Path::to_owned));
         needed.extend(named_files(settings, git.home()));
 
@@ -70,12 +70,18 @@ impl Room {
         Grants { network: (!fetches).then(TcpGrants::default), ..git_grants(&around, &DiskLook) }
     }
 
-    /// Whether git cannot be kept here, because it has to fetch what a partial clone lacks, with your logins.
-    pub(super) fn is_too_small(&self, settings: &[u8]) -> bool {
+    /// Whether git is not kept here: to fetch what a partial clone lacks it needs your logins, and so does Git LFS. Without other
+    /// filters a checkout runs nothing.
+    pub(super) fn is_left(&self, settings: &[u8]) -> bool {
         let is_partial = |(key, _): (&[u8], &[u8])| {
             key == b"extensions.partialclone" || (key.starts_with(b"remote.") && key.ends_with(b".promisor"))
         };
-        self.used_for == RoomUse::CheckingOut && each_setting(settings).any(is_partial)
+        let is_filter = |(key, value): (&[u8], &[u8])| {
+            let writes = key.ends_with(b".smudge") || key.ends_with(b".process");
+            key.starts_with(b"filter.") && !key.starts_with(b"filter.lfs.") && writes && !value.is_empty()
+        };
+        let has_filters = each_setting(settings).any(is_filter);
+        self.used_for == RoomUse::CheckingOut && (!has_filters || each_setting(settings).any(is_partial))
     }
 }
 

@@ -105,7 +105,7 @@ fn copy_one(files: &UntrustedFolder, to: &UntrustedFolder, path: &Path, limit: u
 
 /// Whether a file of that length uses so little of the disk that it is huge only in name.
 fn is_hollow(length: u64, used: u64) -> bool {
-    length > 1 << 30 && used < length / 4
+    length > 1 << 30 && used < 1 << 20
 }
 
 /// Copies `length` bytes; a hole, which may be larger than the disk, stays a hole.

@@ -24,8 +24,9 @@ use crate::sys::untrusted::UntrustedFolder;
 /// How many bytes at the end of an index are compared.
 const CHECKSUM: usize = 20;
 
-/// How the name of a pack begins with what a view saves.
-const SAVED: &str = "saved";
+/// How the name of a pack begins with what a view saves. In the folder in which git begins to write it: older kernels do not let
+/// a restricted program move a file to another one.
+const SAVED: &str = "objects/pack/saved";
 
 /// The folder, in the repository's git folder, of the indexes that Liza keeps.
 const INDEXES: &str = "liza/index";
@@ -77,6 +78,7 @@ impl Repo {
         view.write("commondir", b"..\n")?;
         // Through a link of ours: the path of the project may have characters that mean something in the list.
         view.write("objects/info/alternates", b"../borrowed\n")?;
+        view.make_folder("objects/pack")?;
         symlink("../objects", view.git_dir.join("borrowed"))
             .map_err(|error| GitError::io("looking at a worktree", &view.git_dir, error))?;
         if let Some(patterns) = self.sparse_patterns().filter(|_| files == Files::AsInProject) {
@@ -90,7 +92,8 @@ impl Repo {
         let view = self.view(tree, Some(head), Files::AsInProject)?;
         if let Some(name) = tree.file_name().and_then(|name| name.to_str()) {
             // Without one, git reads every file.
-            let _ = copy_with_time(&self.kept_index(name), &view.index());
+            let kept = fs::File::open(self.kept_index(name));
+            let _ = kept.and_then(|kept| copy_with_time(&kept, &view.index()));
             if view.is_noted(name, head) {
                 return Ok(view);
             }
@@ -118,6 +121,11 @@ impl View<'_> {
         write().map_err(|error| GitError::io("looking at a worktree", &file, error))
     }
 
+    fn make_folder(&self, name: &str) -> Result<(), GitError> {
+        let folder = self.git_dir.join(name);
+        fs::create_dir_all(&folder).map_err(|error| GitError::io("looking at a worktree", &folder, error))
+    }
+
     /// Whether a note says that exactly this index has the view's commit.
     fn is_noted(&self, name: &str, head: &Sha) -> bool {
         let note = fs::read_to_string(self.repo.common_dir().join(INDEX_COMMITS).join(name));
@@ -128,10 +136,15 @@ impl View<'_> {
     /// The checksum at the end of the view's index; `None` where git wrote none.
     fn checksum(&self) -> Option<String> {
         let mut end = [0; CHECKSUM];
-        let mut file = fs::File::open(self.index()).ok()?;
+        let mut file = self.index_file().ok()?;
         file.seek(SeekFrom::End(-i64::try_from(CHECKSUM).ok()?)).ok()?;
         file.read_exact(&mut end).ok()?;
         (end != [0; CHECKSUM]).then(|| end.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Its index, opened. What ran in the room could have put a link in its place.
+    pub(super) fn index_file(&self) -> io::Result<fs::File> {
+        UntrustedFolder::open(&self.git_dir)?.file(Path::new("index"))
     }
 
     /// Its index.
@@ -172,6 +185,8 @@ impl View<'_> {
         let command = self.repo.command_in(action, files).env("GIT_DIR", &self.git_dir);
         // Times of files can be set back, but not the time of that change.
         let exact = ["-c", "core.trustctime=true", "-c", "core.checkStat=default"];
+        // The index leaves this folder, and must be whole.
+        let command = command.args(["-c", "core.splitIndex=false"]);
         command.env("GIT_WORK_TREE", files).args(["-c", sparse]).args(exact)
     }
 
@@ -244,7 +259,7 @@ impl View<'_> {
         let file = UntrustedFolder::open(&self.git_dir).and_then(|folder| folder.file(&place));
         let file = file.map_err(|error| GitError::io(action, &self.git_dir.join(&place), error))?;
         let receive = self.repo.command(action).args(["index-pack", "--stdin"]).stdin_file(file);
-        let receive = receive.in_room(self.repo.room([self.repo.common_dir().join("objects")]));
+        let receive = receive.in_room(self.repo.room([self.repo.objects_folder()]));
         receive.runs_no_program().limit(TREE_LIMIT).check()?;
         let whole = self.repo.command(action).args(["rev-list", "--objects", "--quiet", "--stdin"]);
         whole.stdin(wanted).limit(TREE_LIMIT).check()
@@ -253,7 +268,11 @@ impl View<'_> {
     /// Gives a worktree's repository this view's index, in the place of a damaged one.
     pub(crate) fn give_index(&self, agent: &AgentRepo) -> Result<(), GitError> {
         let index = self.index();
-        let give = || agent.folder().write(Path::new("index"), &fs::read(&index)?);
+        let give = || {
+            let mut content = Vec::new();
+            self.index_file()?.read_to_end(&mut content)?;
+            agent.folder().write(Path::new("index"), &content)
+        };
         give().map_err(|error| GitError::io("repairing the index of a worktree", &index, error))
     }
 
@@ -269,7 +288,9 @@ impl View<'_> {
     pub(crate) fn keep_index_as(&self, name: &str) -> io::Result<()> {
         let (place, checksum) = (self.repo.kept_index(name), self.checksum());
         place.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::rename(self.index(), &place)?;
+        let temporary = place.with_file_name(temporary_name(".new-"));
+        copy_with_time(&self.index_file()?, &temporary)?;
+        fs::rename(&temporary, &place)?;
         let notes = self.repo.common_dir().join(INDEX_COMMITS);
         // Without a note, git compares the index with the commit.
         let _ = fs::create_dir_all(&notes);
@@ -288,7 +309,8 @@ impl View<'_> {
 
 /// Copies an index with its time of change: git reads a file again that was changed in the moment in which its index was
 /// written, which it can only know by that time.
-fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(from, to)?;
-    fs::File::options().write(true).open(to)?.set_modified(fs::metadata(from)?.modified()?)
+fn copy_with_time(mut from: &fs::File, to: &Path) -> io::Result<()> {
+    let mut copy = fs::File::create(to)?;
+    io::copy(&mut from, &mut copy)?;
+    copy.set_modified(from.metadata()?.modified()?)
 }

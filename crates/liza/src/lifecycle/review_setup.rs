@@ -65,7 +65,8 @@ pub(super) fn fault_of_task(
     let board = engine.read(&[])?;
     let Some(head) = repo.tip(&integration_branch(&board)?)? else { return Ok(None) };
     let copy = repo.scratch_checkout(&head)?;
-    let without_it = set_up(project, board.config()?, copy.path(), CheckoutUse::MergeTest);
+    // With the same caches, which the code of another task may have spoilt.
+    let without_it = set_up(project, board.config()?, copy.path(), CheckoutUse::Session(Role::CodeReviewer));
     Ok(without_it.is_ok().then_some(failed.message))
 }
 

@@ -208,6 +208,8 @@ fn create_folders(order: &SessionOrder) -> io::Result<()> {
     client.create().map_err(|error| failed("create", &client.path, &error))?;
     let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
     private::create_new(&confinement.plan_file()).and_then(|mut file| file.write_all(&plan))?;
+    // Where code under test had its caches until 0.1.
+    let _ = remove_tree(&confinement.caches.join("check"));
     for caches in [confinement.caches.clone(), check_caches(&confinement.caches)] {
         private::create_folder(&caches).map_err(|error| failed("create", &caches, &error))?;
         // A session before may have locked it. No session can put a link in its place.

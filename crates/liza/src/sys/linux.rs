@@ -183,8 +183,8 @@ fn stat_field<T: FromStr>(pid: u32, field: usize) -> Option<T> {
     rest.split(' ').nth(field)?.parse().ok()
 }
 
-/// A zombie cannot be killed again, and its parent may never reap it: waiting for it could take forever.
-/// Whether a process has ended, and was not waited for. Unknown where another user's processes are hidden.
+/// Whether a process has ended, and was not waited for: it cannot be killed again, and waiting for it could take forever.
+/// Unknown where another user's processes are hidden.
 pub(super) fn is_zombie(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))

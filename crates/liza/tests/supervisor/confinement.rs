@@ -137,7 +137,7 @@ rm hostile.sh spoken inside
 #[cfg(target_os = "linux")]
 fn two_test_runs_at_once_do_not_restore_what_one_of_them_planted() {
     let reviewer = r#"
-"$LIZA" check -- sh -c 'git config core.fsmonitor ./planted; > running; until [ -e stop ]; do sleep 0.05; done' &
+"$LIZA" check -- sh -c 'git config core.fsmonitor ./planted; git init -q deep/er; > running; until [ -e stop ]; do sleep 0.05; done' &
 first=$!
 until [ -e running ]; do sleep 0.05; done
 git config --local core.fsmonitor || echo "NOTHING PLANTED"
@@ -149,7 +149,7 @@ while [ ! -e second ] && [ $tries -lt 40 ]; do sleep 0.05; tries=$((tries + 1));
 wait $first
 > stop2
 wait $second
-[ -e second ] && { git config --local core.fsmonitor || echo RESTORED; }
+[ -e second ] && [ -d deep/er ] && [ ! -e deep/er/.git ] && { git config --local core.fsmonitor || echo RESTORED; }
 rm running stop stop2 second
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it plants""#;
     let bench = Bench::new("sandbox: auto", &[("c", CODER), ("r", reviewer)]);

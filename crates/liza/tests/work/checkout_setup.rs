@@ -238,7 +238,8 @@ fn code_under_review_that_a_set_up_runs_leaves_no_settings_for_git_or_an_agent_p
     project.write(".env", "from=you");
     copy(&project, "[.env]");
     let hostile = "git config core.fsmonitor ./evil; mkdir .claude; echo {} > .claude/settings.json\n\
-        echo evil > .env; git init -q lib; git -C lib config core.fsmonitor ../evil; echo x > lib/kept; mkdir built; echo set up\n";
+        echo evil > .env; git init -q lib; git -C lib config core.fsmonitor ../evil; echo x > lib/kept; mkdir built; echo set up\n\
+        mkdir -p sub/.claude; echo {} > sub/.claude/settings.json; chmod 311 sub/.claude\n";
     submitted_with(&project, "one", "setup.sh", hostile);
     project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
     let review = project.root.join(".worktrees/.review-one");
@@ -246,6 +247,8 @@ fn code_under_review_that_a_set_up_runs_leaves_no_settings_for_git_or_an_agent_p
     assert!(review.join("built").is_dir() && !review.join(".claude/settings.json").exists());
     assert_eq!(fs::read_to_string(review.join(".env")).unwrap(), "from=you");
     assert!(!fs::read_to_string(review.join(".git/config")).unwrap().contains("evil"));
+    assert!(!review.join("sub/.claude/settings.json").exists());
+    assert!(review.join("lib/kept").exists() && !review.join("lib/.git").exists());
 }
 
 /// Covers: IS-13
@@ -298,6 +301,7 @@ fn a_link_in_the_place_of_a_cache_grants_nothing_to_a_set_up() {
     let _ = fs::remove_dir_all(caches.join("code_reviewer-check"));
     symlink(&home, caches.join("code_reviewer-check")).unwrap();
     let _ = project.liza(&["claim-review", "one", "code-reviewer-1"]);
+    assert!(outputs(&project).contains(&"tried\n".to_owned()), "{:?}", outputs(&project));
     assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
     assert!(caches.join("code_reviewer-check").is_symlink());
 }
