@@ -270,11 +270,11 @@ impl Action {
             Action::Suggested(words) => {
                 let verb = words.first().map(String::as_str).unwrap_or_default();
                 match verb {
-                    "dismiss" | "accept-integration" | "resolve" | "goal" => Some("This cannot be undone."),
+                    "dismiss" | "accept-integration" | "resolve" => Some("This cannot be undone."),
                     "agent" => Some(IN_BACKGROUND),
                     "plan" => Some("Coders begin with all proposed tasks. To read them first: liza plan"),
-                    // Only what reads, resumes or carries a text of the person's.
-                    "resume" | "validate" | "status" | "answer" | "note" | "config" => None,
+                    // Only what reads, resumes or carries a text of the person's; a goal is asked for only if none is open.
+                    "resume" | "validate" | "status" | "answer" | "note" | "config" | "goal" => None,
                     _ => Some("This changes the project."),
                 }
             }

@@ -212,10 +212,11 @@ fn a_test_that_fails_without_the_task_is_a_question_to_the_human_and_not_the_tas
     let [need] = asked.as_slice() else { panic!("{asked:?}") };
     assert_eq!(need.kind.alarm(), Some(AlarmKind::IntegrationTestBroken));
     assert_eq!(need.command, "liza resume");
-    for words in ["without the change of any task; waiting: t.", "ended with: pytest: not found", "liza sync"]
+    for words in ["without the change of any task; waiting: t.", "It printed: pytest: not found", "liza sync"]
     {
         assert!(need.text.contains(words), "{words}: {}", need.text);
     }
+    assert!(need.text.find("liza sync") < need.text.find("It printed"), "the cure first: {}", need.text);
 }
 
 /// Covers: MM-12

@@ -169,6 +169,28 @@ fn tokens_from_the_cache_do_not_count_and_ended_tasks_have_no_budget() {
     }
 }
 
+/// Covers: SE-06, UI-03
+#[test]
+fn a_checkpoint_of_a_budget_that_is_used_up_is_one_entry_whose_command_is_not_refused() {
+    let mut world = team();
+    world.config().budget.day = tokens(500);
+    let day_ends = midnight(&world);
+    spend(&mut world, 0.0, day_ends);
+    let stop_files = StopFileTimes { checkpoint: Some(world.now), ..StopFileTimes::default() };
+    let seen = Observations { stop_files, ..Observations::default() };
+    let needs = |world: &World| {
+        let found = alarms(&world.state, &seen, world.now);
+        let needs = needs_you(&world.state, &seen, &found, world.now);
+        needs.iter().map(|need| (need.kind.to_string(), need.command.clone())).collect::<Vec<_>>()
+    };
+    let raise = ("BUDGET".to_owned(), "liza config budget.day.tokens \"...\"".to_owned());
+    assert_eq!(needs(&world).first(), Some(&raise));
+    assert!(!needs(&world).iter().any(|(_, command)| command == "liza resume"), "{:?}", needs(&world));
+    world.config().budget.day = tokens(5_000);
+    let resume = ("CHECKPOINT".to_owned(), "liza resume".to_owned());
+    assert_eq!(needs(&world).first(), Some(&resume));
+}
+
 /// Covers: SE-06
 #[test]
 fn a_day_ends_at_midnight_and_outlives_a_sprint() {

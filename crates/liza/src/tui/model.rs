@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use liza_core::model::{AgentId, GoalStatus, Seconds, Status, TaskId, Timestamp};
 use liza_core::watch::action::{ActionSubject, AgentSubject};
-use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
+use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, TaskView, View};
 use ratatui::crossterm::event::KeyEvent;
 
@@ -19,7 +20,10 @@ use super::{CommandResult, ScreenMode};
 const LOG_MAX: usize = 1_000;
 
 /// How long the result of an action is shown.
-const NOTICE_TIME: Seconds = Seconds(15);
+const RESULT_TIME: Seconds = Seconds(3);
+
+/// How long a command for another terminal is shown: a person copies it.
+const COMMAND_TIME: Seconds = Seconds(15);
 
 /// Below this size nothing useful fits, and keys act on nothing that a person could see.
 pub(super) const LEAST: (u16, u16) = (40, 10);
@@ -103,13 +107,20 @@ pub(super) struct LogLine {
 pub(super) struct ActionNotice {
     pub(super) text: String,
     pub(super) succeeded: bool,
+    /// How long it is shown.
+    time: Seconds,
     /// When it disappears; a failure stays until the next key.
     pub(super) until: Option<Timestamp>,
 }
 
 impl ActionNotice {
     pub(super) fn new(text: impl Into<String>, succeeded: bool) -> Self {
-        Self { text: text.into(), succeeded, until: None }
+        Self { text: text.into(), succeeded, time: RESULT_TIME, until: None }
+    }
+
+    /// A command that the person types elsewhere.
+    pub(super) fn command(text: String) -> Self {
+        Self { time: COMMAND_TIME, ..Self::new(text, true) }
     }
 }
 
@@ -195,6 +206,21 @@ impl Model {
         self.view.as_ref().map(|view| view.needs_you.as_slice()).unwrap_or_default()
     }
 
+    /// The decision about a budget that is used up: nothing resumes before it is raised.
+    pub(super) fn used_up_budget(&self) -> Option<&NeedsYou> {
+        let is_used_up = |need: &&NeedsYou| {
+            need.kind == NeedKind::Alarm(AlarmKind::Budget) && need.level == AlarmLevel::Critical
+        };
+        let is_stopped = self.view.as_ref().is_some_and(|view| !view.stopped.is_empty());
+        self.needs().iter().find(is_used_up).filter(|_| is_stopped)
+    }
+
+    /// Whether an agent waits for a program that is tried again by itself, or now by a key.
+    pub(super) fn can_try_now(&self) -> bool {
+        let held = self.agents().iter().filter_map(|agent| agent.held.as_ref());
+        held.into_iter().any(|held| held.again_in.is_some())
+    }
+
     /// All tasks.
     pub(super) fn tasks(&self) -> &[TaskView] {
         self.view.as_ref().map(|view| view.tasks.as_slice()).unwrap_or_default()
@@ -256,7 +282,7 @@ impl Model {
         let Some(now) = self.view.as_ref().map(|view| view.now) else { return };
         let stays = self.stopping;
         let Some(notice) = self.notice.as_mut().filter(|notice| notice.succeeded && !stays) else { return };
-        let until = *notice.until.get_or_insert(now + NOTICE_TIME);
+        let until = *notice.until.get_or_insert(now + notice.time);
         if now >= until {
             self.notice = None;
         }
@@ -265,13 +291,12 @@ impl Model {
     /// Shows another view; what was selected stays selected.
     pub(super) fn set_view(&mut self, view: Arc<View>) {
         let task = self.tasks().get(self.task).map(|task| task.id.clone());
-        let agent = self.selected_agent();
+        let agent = self.selected_agent().filter(|_| self.moved);
         let need = self.needs().get(self.need).cloned();
         let had_needs = !self.needs().is_empty();
         let first = self.view.is_none();
         let mut view = Arc::unwrap_or_clone(view);
-        // Those at work are what a person looks for, and rows may be few.
-        view.agents.sort_by_key(|agent| !agent.is_in_session());
+        view.agents.sort_by_key(agent_rank);
         self.view = Some(Arc::new(view));
         self.problem = None;
         let place = |found: Option<usize>, old: usize, length: usize| {
@@ -303,6 +328,15 @@ impl Model {
             self.log.pop_front();
         }
         self.log_back = self.log_back.min(self.log.len().saturating_sub(1));
+    }
+}
+
+/// Those at work are what a person looks for, then those that cannot work: rows may be few.
+fn agent_rank(agent: &AgentView) -> u8 {
+    match agent.is_in_session() {
+        true => 0,
+        false if agent.held.is_some() || agent.retry.is_some() => 1,
+        false => 2,
     }
 }
 

@@ -94,10 +94,17 @@ fn executed(model: &mut Model, words: &[String], result: &CommandResult, theme: 
         let lines = styled::wrapped(lines, usize::from(model.size.0));
         model.page = Some(Page::of_result(words, lines));
     }
-    let text = if result.succeeded { first } else { said.join(" ") };
+    let text = if result.succeeded { without_commands(&first) } else { said.join(" ") };
     let text = if text.is_empty() { "done".to_owned() } else { text };
     model.notice = Some(ActionNotice::new(text, result.succeeded));
     Vec::new()
+}
+
+/// A result without the sentences that name a command: they are for a terminal without a screen.
+fn without_commands(text: &str) -> String {
+    let end = text.find("liza ").map(|command| &text[..command]);
+    let end = end.and_then(|before| before.rfind("; ").max(before.rfind(". ")));
+    end.map_or(text, |end| &text[..end]).to_owned()
 }
 
 fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -127,6 +134,7 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     match key.code {
         KeyCode::Char('?') => open(model, Page::of_keys()),
         KeyCode::Char(key) => match action_of(key, model.action_subject()) {
+            Ok(Action::Resume) => resume(model),
             Ok(action) => begin(model, &action),
             Err("") => Vec::new(),
             Err(_) if key == 'a' && model.asking_task().is_some() => {
@@ -140,6 +148,12 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         },
         _ => Vec::new(),
     }
+}
+
+/// Lets the team continue; a budget that is used up has to be raised first.
+fn resume(model: &mut Model) -> Vec<Effect> {
+    let raise = model.used_up_budget().map(|need| Action::suggested(&need.command));
+    begin(model, &raise.unwrap_or(Action::Resume))
 }
 
 /// Ctrl-C: leaves the screen, or stops the team of this process.
@@ -176,7 +190,7 @@ fn begin(model: &mut Model, action: &Action) -> Vec<Effect> {
 /// Shows a command that cannot run here.
 fn in_another_terminal(model: &mut Model, command: &str) -> Vec<Effect> {
     let text = format!("in another terminal: {command}");
-    model.notice = Some(ActionNotice::new(text, true));
+    model.notice = Some(ActionNotice::command(text));
     Vec::new()
 }
 

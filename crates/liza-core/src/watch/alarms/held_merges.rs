@@ -6,8 +6,8 @@ use crate::text::one_line;
 
 use super::{Alarm, AlarmKind};
 
-/// How many of the last lines an alarm quotes, and how long each may be.
-const QUOTED: (usize, usize) = (3, 120);
+/// How long the line that an alarm quotes may be.
+const QUOTED: usize = 120;
 
 /// The integration test is broken on the integration branch itself.
 pub(super) fn alarm(state: &State) -> Option<Alarm> {
@@ -15,21 +15,20 @@ pub(super) fn alarm(state: &State) -> Option<Alarm> {
     let held = state.board.summaries().filter(|summary| held_merge(&state.board, summary).is_some());
     let names: Vec<&str> = held.map(|summary| summary.id.as_str()).collect();
     let text = format!(
-        "the {} without the change of any task; waiting: {}.{} Correct the test on your branch, then: liza sync; or \
-         correct what it needs and test again. Output: {}",
+        "the {} without the change of any task; waiting: {}. Correct the test on your branch, then: liza sync; or \
+         correct what it needs and test again. Output: {}{}",
         failure.what,
         names.join(", "),
-        quoted(failure),
-        failure.output
+        failure.output,
+        quoted(failure)
     );
     let alarm = Alarm::critical(AlarmKind::IntegrationTestBroken, test.head.as_str(), text);
     (!names.is_empty()).then(|| alarm.since(test.time))
 }
 
+/// The first line that names an error, else the last one: many programs end with advice.
 fn quoted(failure: &TestFailure) -> String {
-    let (number, length) = QUOTED;
-    let first = failure.last_lines.len().saturating_sub(number);
-    let lines: Vec<String> =
-        failure.last_lines.iter().skip(first).map(|line| one_line(line, length)).collect();
-    if lines.is_empty() { String::new() } else { format!(" It ended with: {}.", lines.join(" / ")) }
+    let names_error = |line: &&String| line.to_lowercase().contains("error");
+    let line = failure.last_lines.iter().find(names_error).or(failure.last_lines.last());
+    line.map(|line| format!(". It printed: {}", one_line(line, QUOTED))).unwrap_or_default()
 }

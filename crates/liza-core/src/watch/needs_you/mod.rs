@@ -138,6 +138,18 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     needs.extend(vision(state, seen));
     needs.extend(discoveries);
     needs.extend(unresolved_anomalies(state).into_iter().map(anomaly));
+    budgets_first(needs)
+}
+
+/// A budget that is used up is the cause of its checkpoint, which nothing ends before it is raised.
+fn budgets_first(mut needs: Vec<NeedsYou>) -> Vec<NeedsYou> {
+    let is_used_up = |need: &NeedsYou| {
+        need.kind == NeedKind::Alarm(AlarmKind::Budget) && need.level == AlarmLevel::Critical
+    };
+    if needs.iter().any(is_used_up) {
+        needs.retain(|need| need.kind != NeedKind::Stopped(StopFile::Checkpoint));
+        needs.sort_by_key(|need| need.kind != NeedKind::Stopped(StopFile::Abort) && !is_used_up(need));
+    }
     needs
 }
 

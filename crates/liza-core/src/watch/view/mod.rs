@@ -288,6 +288,9 @@ fn covers(need: &NeedsYou, alert: &Alert) -> bool {
     match need.kind {
         NeedKind::Stopped(file) => alert.kind.stop_file() == Some(file),
         NeedKind::Alarm(AlarmKind::InvalidState) => alert.kind == AlarmKind::InvalidState,
+        NeedKind::Alarm(AlarmKind::Budget) if alert.kind.stop_file() == Some(StopFile::Checkpoint) => {
+            need.level == AlarmLevel::Critical
+        }
         NeedKind::Alarm(kind) => {
             (kind == alert.kind && (need.text == alert.text || (same_task && kind == AlarmKind::Blocked)))
                 || (same_task && need.also.contains(&alert.kind))

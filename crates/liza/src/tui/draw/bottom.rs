@@ -48,15 +48,18 @@ impl Painter<'_> {
         };
         keys.extend(self.task_keys().into_iter().map(|(key, what)| (key, what.to_owned())));
         let stopped = self.model.view.as_ref().is_some_and(|view| !view.stopped.is_empty());
-        let last = [
-            if stopped { ("r", "resume") } else { ("p", "pause") },
-            ("?", "keys"),
-            match self.model.mode {
-                ScreenMode::Observer => ("q", if self.model.page.is_some() { "back" } else { "quit" }),
-                ScreenMode::Team => ("Ctrl-C", "stop"),
-            },
-        ];
-        keys.extend(last.map(|(key, what)| (key, what.to_owned())));
+        let mut last = match stopped {
+            true if self.model.used_up_budget().is_some() => vec![("r", "raise the budget")],
+            true => vec![("r", "resume")],
+            false if self.model.can_try_now() => vec![("r", "try now"), ("p", "pause")],
+            false => vec![("p", "pause")],
+        };
+        let leave = match self.model.mode {
+            ScreenMode::Observer => ("q", if self.model.page.is_some() { "back" } else { "quit" }),
+            ScreenMode::Team => ("Ctrl-C", "stop"),
+        };
+        last.extend([("?", "keys"), leave]);
+        keys.extend(last.iter().map(|(key, what)| (*key, (*what).to_owned())));
         let total = |keys: &[(&str, String)]| {
             keys.iter().map(|(key, what)| width(key) + width(what) + 3).sum::<usize>() + 1
         };

@@ -1,5 +1,7 @@
 //! The panels of the board: needs you, tasks, agents, log.
 
+use std::ops::Range;
+
 use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, Liveness, TaskPhase, TaskView, View};
@@ -46,25 +48,31 @@ impl Painter<'_> {
         put(buffer, row(area, 0), &self.heading("NEEDS YOU", &detail, focused, area.width));
         let height = usize::from(area.height - 1);
         let (lines, selected) = self.need_lines(area.width, height);
-        let first = window(selected + height / 3, lines.len(), height);
+        // All of the selected one is visible, with its command.
+        let first = window(selected.start + height / 3, lines.len(), height);
+        let first = first.max(selected.end.saturating_sub(height)).min(selected.start);
         for (at, line) in lines.iter().skip(first).take(height).enumerate() {
             let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
             put(buffer, place, line);
-            self.mark(buffer, place, focused && first + at == selected);
+            self.mark(buffer, place, focused && first + at == selected.start);
         }
     }
 
-    /// All lines of each decision if that many rows are enough, else one line each, and all of the selected one; and the
-    /// line of that.
-    pub(super) fn need_lines(&self, columns: u16, rows: usize) -> (Vec<Line<'static>>, usize) {
+    /// All lines of each decision if that many rows are enough, else one line each, and of the selected one as many as fit;
+    /// and the lines of that.
+    pub(super) fn need_lines(&self, columns: u16, rows: usize) -> (Vec<Line<'static>>, Range<usize>) {
         let lines = |unfolded: bool| {
-            let (mut lines, mut selected) = (Vec::new(), 0);
+            let (mut lines, mut selected) = (Vec::new(), 0..0);
             for (at, need) in self.model.needs().iter().enumerate() {
-                let chosen = at == self.model.need;
+                let (chosen, start) = (at == self.model.need, lines.len());
+                let most = if unfolded { usize::MAX } else { rows };
+                lines.extend(match chosen || unfolded {
+                    true => self.unfolded_need(need, usize::from(columns), most),
+                    false => vec![self.folded_need(need, usize::from(columns))],
+                });
                 if chosen {
-                    selected = lines.len();
+                    selected = start..lines.len();
                 }
-                lines.extend(self.need(need, chosen || unfolded, usize::from(columns)));
             }
             (lines, selected)
         };
@@ -72,7 +80,8 @@ impl Painter<'_> {
         if all.0.len() <= rows { all } else { lines(false) }
     }
 
-    fn need(&self, need: &NeedsYou, whole: bool, columns: usize) -> Vec<Line<'static>> {
+    /// The kind and the task of a decision, and its text.
+    fn need_head(&self, need: &NeedsYou, columns: usize, whole: bool) -> (Line<'static>, String) {
         let theme = self.theme;
         let (sign, style) = match need.level {
             AlarmLevel::Critical => ("!!", theme.bad),
@@ -85,23 +94,37 @@ impl Painter<'_> {
         let room = if whole { columns.saturating_sub(width(&kind) + 1) } else { columns / 3 };
         let task = cut_name(&task, room);
         let task = if task.is_empty() { task } else { format!("{task} ") };
-        let head = vec![span(kind, style), span(task, theme.name)];
-        let used: usize = head.iter().map(Span::width).sum();
-        if !whole {
-            let mut line = Line::from(head);
-            line.push_span(Span::raw(cut(&text, columns.saturating_sub(used))));
-            return vec![line];
-        }
+        (Line::from(vec![span(kind, style), span(task, theme.name)]), text)
+    }
+
+    fn folded_need(&self, need: &NeedsYou, columns: usize) -> Line<'static> {
+        let (mut line, text) = self.need_head(need, columns, false);
+        let room = columns.saturating_sub(line.width());
+        line.push_span(Span::raw(cut(&text, room)));
+        line
+    }
+
+    /// A decision on at most that many lines: its text gives way, never its command.
+    fn unfolded_need(&self, need: &NeedsYou, columns: usize, most: usize) -> Vec<Line<'static>> {
+        let (head, text) = self.need_head(need, columns, true);
         let room = columns.saturating_sub(5).max(10);
-        let mut lines = vec![Line::from(head)];
+        let command = wrap(&format!("→ {}", need.command), room);
         let said = std::iter::once(text).chain(need.questions.iter().map(|question| format!("? {question}")));
-        let said = said.flat_map(|text| wrap(&text, room)).take(NEED_LINES);
-        lines.extend(said.map(|line| Line::raw(format!("     {line}"))));
-        lines.extend(
-            wrap(&format!("→ {}", need.command), room)
-                .into_iter()
-                .map(|line| Line::from(vec![Span::raw("     "), span(line, theme.name)])),
-        );
+        let mut said: Vec<String> = said.flat_map(|text| wrap(&text, room)).collect();
+        let most = most.saturating_sub(1 + command.len()).min(NEED_LINES);
+        if said.len() > most {
+            said.truncate(most);
+            if let Some(last) = said.last_mut() {
+                *last = cut(last, room.saturating_sub(2));
+                if !last.ends_with('…') {
+                    last.push_str(" …");
+                }
+            }
+        }
+        let mut lines = vec![head];
+        lines.extend(said.into_iter().map(|line| Line::raw(format!("     {line}"))));
+        let command = command.into_iter();
+        lines.extend(command.map(|line| Line::from(vec![Span::raw("     "), span(line, self.theme.name)])));
         lines
     }
 
@@ -251,17 +274,19 @@ impl Painter<'_> {
         }
         let focused = self.model.panel == Panel::Agents;
         let agents = self.model.agents();
-        let working = agents.iter().filter(|agent| agent.is_in_session());
-        let detail = format!("{} of {} in a session", working.count(), agents.len());
+        let detail = format!("{} of {} in a session", in_session(agents), agents.len());
         put(buffer, row(area, 0), &self.heading("AGENTS", &detail, focused, area.width));
         let height = usize::from(area.height - 1);
         let rows_each = if area.width < ACTIVITY_BESIDE && height >= agents.len() * 2 { 2 } else { 1 };
         // The last row says how many are hidden.
         let fitting = height / rows_each;
         let shown = if agents.len() > fitting && fitting > 1 { fitting - 1 } else { fitting };
-        let first = window(self.model.agent, agents.len(), shown);
+        // Those at work are at the top; a selected one is looked for only where the keys are.
+        let first = if focused { window(self.model.agent, agents.len(), shown) } else { 0 };
         if shown < fitting {
-            let text = format!("    … {} more", agents.len() - shown);
+            let hidden = in_session(agents) - in_session(&agents[first..first + shown]);
+            let working = if hidden > 0 { format!(", {hidden} in a session") } else { String::new() };
+            let text = format!("    … {} more{working}", agents.len() - shown);
             put(
                 buffer,
                 row(area, u16::try_from(height).unwrap_or(u16::MAX)),
@@ -275,7 +300,8 @@ impl Painter<'_> {
             };
             put(buffer, place(0), &self.agent(agent, (name, rows_each == 1), area.width));
             self.mark(buffer, place(0), focused && at == self.model.agent);
-            if let Some(activity) = agent_activity(agent).filter(|_| rows_each == 2) {
+            let activity = held_until(agent).or_else(|| agent_activity(agent));
+            if let Some(activity) = activity.filter(|_| rows_each == 2) {
                 let text = cut(&activity, usize::from(area.width).saturating_sub(name + 6));
                 put(
                     buffer,
@@ -308,11 +334,15 @@ impl Painter<'_> {
         let activity = agent_activity(agent).filter(|_| activity_beside);
         let (figures, wanted) = (agent_figures(agent), activity.as_ref().map_or(0, |text| width(text) + 3));
         // What it does comes first; how long it has been silent is shown beside that in any case.
-        let least = figures.first().map_or(0, |first| width(first));
+        let is_quiet = agent.is_in_session() || agent.liveness != Liveness::Live;
+        let least = figures.first().filter(|_| is_quiet).map_or(0, |first| width(first));
         let spare = room.saturating_sub(width(&doing) + wanted + 2).max(least);
         let facts = fitting(figures, spare.min(room / 2));
         let left = room.saturating_sub(width(&facts) + 2);
-        let doing = cut(&doing, left);
+        // When a held one continues is in the second row.
+        let short = doing.rsplit_once(", ").filter(|_| !activity_beside && agent.held.is_some());
+        let doing = short.map_or(doing.as_str(), |(short, _)| short);
+        let doing = cut(doing, left);
         let rest = left.saturating_sub(width(&doing) + 3);
         let mut line = Line::from(head);
         let doing_style = if agent.liveness.is_present() { Style::new() } else { self.theme.bad };
@@ -375,6 +405,11 @@ impl Painter<'_> {
     }
 }
 
+/// How many agents are in a session.
+fn in_session(agents: &[AgentView]) -> usize {
+    agents.iter().filter(|agent| agent.is_in_session()).count()
+}
+
 /// As many of the facts as fit, the first ones first.
 fn fitting(facts: Vec<String>, columns: usize) -> String {
     let mut text = String::new();
@@ -386,6 +421,16 @@ fn fitting(facts: Vec<String>, columns: usize) -> String {
         text = more;
     }
     text
+}
+
+/// When a held agent continues, and the key that tries it now.
+fn held_until(agent: &AgentView) -> Option<String> {
+    let held = agent.held.as_ref().filter(|_| agent.liveness == Liveness::Live)?;
+    Some(match held.again_in {
+        None => "waits for you".to_owned(),
+        Some(left) if left.0 == 0 => "again now".to_owned(),
+        Some(left) => format!("again in {left}; now: r"),
+    })
 }
 
 /// The figures of an agent, the most important first.

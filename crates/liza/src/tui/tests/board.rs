@@ -1,7 +1,7 @@
 //! What the board shows and keeps when the team changes, and what its pages and dialogs are about.
 
-use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Status};
-use liza_core::watch::alarms::MainBranch;
+use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Status, Usage};
+use liza_core::watch::alarms::{AlarmKind, MainBranch};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, HeldView, TaskPhase, TaskView};
 use ratatui::crossterm::event::KeyCode;
@@ -111,6 +111,95 @@ fn agents_in_a_session_come_first_and_hidden_ones_are_counted() {
     assert!(model.agents()[0].status.is_in_session() && model.agents()[1].status.is_in_session());
     let shown = picture(&model);
     assert!(shown.contains("code-reviewer-1") && shown.contains(" more"), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn without_the_keys_the_list_of_agents_begins_with_those_at_work_and_those_that_cannot_work() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    let working = view.agents.iter().find(|agent| agent.status.is_in_session()).unwrap().clone();
+    let idle = view.agents.iter().find(|agent| agent.id.to_string() == "planner-1").unwrap();
+    let idle = AgentView { status: AgentStatus::Idle, task: None, ..idle.clone() };
+    let agent = |of: &AgentView, id: &str| AgentView { id: id.parse().unwrap(), ..of.clone() };
+    let held = HeldView { client: "codex".to_owned(), kind: FaultKind::Overloaded, again_in: None };
+    // The first one is selected before the others begin to work.
+    view.agents = vec![agent(&idle, "planner-1")];
+    update(&mut model, Event::View(Arc::new(view.clone())), &dark());
+    view.agents.extend((2..=9).map(|number| agent(&idle, &format!("coder-{number}"))));
+    view.agents.push(AgentView { held: Some(held), ..agent(&idle, "code-reviewer-1") });
+    view.agents.push(agent(&working, "coder-10"));
+    update(&mut model, Event::View(Arc::new(view.clone())), &dark());
+    let names: Vec<String> = model.agents().iter().take(2).map(|agent| agent.id.to_string()).collect();
+    assert_eq!(names, ["coder-10", "code-reviewer-1"]);
+    let shown = picture(&model);
+    assert!(shown.contains("● coder-10") && shown.contains("● code-reviewer-1"), "{shown}");
+    view.agents.iter_mut().for_each(|agent| agent.status = working.status);
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    let shown = picture(&model);
+    let visible = model.agents().iter().filter(|agent| shown.contains(&format!("● {} ", agent.id))).count();
+    let hidden = model.agents().len() - visible;
+    assert!(shown.contains(&format!("… {hidden} more, {hidden} in a session")), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_long_decision_is_cut_before_its_command_and_not_at_it() {
+    for (size, others) in [((80, 24), 0), ((80, 24), 4), ((60, 16), 2)] {
+        let mut model = model_of(FIRE, &paused(), size);
+        let mut view = (*model.view.clone().unwrap()).clone();
+        let text = format!("the test failed. Correct it. {}", "It printed this and that. ".repeat(40));
+        let command = "liza resume".to_owned();
+        let short = NeedsYou { text: "short".to_owned(), ..view.needs_you[0].clone() };
+        view.needs_you = vec![short; others];
+        let long = NeedsYou { text, command, ..model.needs()[0].clone() };
+        view.needs_you.push(long);
+        update(&mut model, Event::View(Arc::new(view)), &dark());
+        model.panel = Panel::Tasks;
+        model.need = others;
+        let shown = picture(&model);
+        assert!(shown.contains("     → liza resume\n"), "{size:?}: {shown}");
+        assert!(
+            shown.contains("Correct it.") && shown.contains("…\n     → liza resume"),
+            "{size:?}: {shown}"
+        );
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_key_that_resumes_raises_a_budget_that_is_used_up() {
+    let mut model = model_of(FIRE, &paused(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    let command = "liza config budget.day.tokens \"...\"".to_owned();
+    view.needs_you[0] =
+        NeedsYou { kind: NeedKind::Alarm(AlarmKind::Budget), command, ..view.needs_you[0].clone() };
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    let keys = picture(&model).lines().next_back().unwrap_or_default().to_owned();
+    assert!(keys.contains("r raise") && !keys.contains("r resume"), "{keys}");
+    assert_eq!(commands(&type_in(&mut model, "r5000000\n")), ["config budget.day.tokens 5000000"]);
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn when_a_held_agent_continues_is_not_cut_in_two_columns() {
+    let mut model = model_of(BUSY, &observations(), (120, 40));
+    model.mode = ScreenMode::Team;
+    let mut view = (*model.view.clone().unwrap()).clone();
+    let planner = view.agents.iter_mut().find(|agent| agent.id.to_string() == "planner-1").unwrap();
+    (planner.task, planner.status) = (None, AgentStatus::Waiting);
+    let (client, again_in) = ("codex".to_owned(), Some(Seconds(27)));
+    planner.held = Some(HeldView { client, kind: FaultKind::Overloaded, again_in });
+    planner.usage = Some(Usage { input: 57_000, ..Usage::default() });
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    let shown = picture(&model);
+    assert!(
+        shown.contains("HELD: codex overloaded\n") || shown.contains("HELD: codex overloaded "),
+        "{shown}"
+    );
+    assert!(shown.contains("again in 27s; now: r"), "{shown}");
+    let keys = shown.lines().next_back().unwrap_or_default();
+    assert!(keys.contains("r try now") && keys.contains("p pause") && keys.contains("? keys"), "{keys}");
 }
 
 /// Covers: UI-01, UI-03

@@ -432,3 +432,41 @@ fn the_agent_that_is_stopped_is_the_one_that_was_shown_when_the_key_was_pressed(
     update(&mut model, Event::View(of(34)), &dark());
     assert_eq!(commands(&type_in(&mut model, "y")), ["deregister coder-1 --if-generation 12"]);
 }
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_result_is_short_on_the_screen_and_soon_gives_way_to_the_keys() {
+    for (printed, expected) in [
+        ("goal-1 is set. Start the team: liza run", "goal-1 is set"),
+        ("work continues; to see it: liza status", "work continues"),
+        (
+            "t is APPROVED: a code reviewer merges it; by hand: liza wt-merge t",
+            "t is APPROVED: a code reviewer merges it",
+        ),
+        ("to see it: liza status", "to see it: liza status"),
+    ] {
+        let mut model = busy();
+        let (words, text) = (vec!["resume".to_owned()], printed.to_owned());
+        let result = crate::tui::CommandResult { succeeded: true, text };
+        update(&mut model, Event::Executed { words, result }, &dark());
+        let bottom = |model: &Model| picture(model).lines().next_back().unwrap_or_default().trim().to_owned();
+        assert_eq!(bottom(&model), expected);
+        let mut view = (*model.view.clone().unwrap()).clone();
+        update(&mut model, Event::View(Arc::new(view.clone())), &dark());
+        view.now = view.now + Seconds(3);
+        update(&mut model, Event::View(Arc::new(view)), &dark());
+        assert!(bottom(&model).contains("? keys"), "{}", bottom(&model));
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_first_goal_is_stated_without_a_warning() {
+    let mut model = model_of(FIRE, &paused(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    view.needs_you[model.need].command = "liza goal new \"...\"".to_owned();
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    type_in(&mut model, "\n");
+    let shown = picture(&model);
+    assert!(shown.contains("liza goal new") && !shown.contains("cannot be undone"), "{shown}");
+}
