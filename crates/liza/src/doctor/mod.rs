@@ -85,7 +85,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     let used = used_programs(config, &places);
     checks.push(programs(&used));
     checks.extend(clients(&places, &used));
-    checks.extend(config.into_iter().flat_map(missing_programs));
+    checks.extend(config.into_iter().flat_map(|config| missing_programs(config, default_provider(&places))));
     checks
 }
 
@@ -439,14 +439,18 @@ fn names_of(config: &Config, role: Role, default: Option<&str>) -> Vec<String> {
     provider.map(|provider| provider.names()).unwrap_or_default()
 }
 
-/// The programs that the config names and that are not installed, or cannot be used.
-fn missing_programs(config: &Config) -> Vec<Check> {
+/// The programs of the roles in the config that are not installed, or cannot be used; a role that names none uses that one.
+fn missing_programs(config: &Config, default: Option<&str>) -> Vec<Check> {
     let named = Role::ALL.iter().filter(|role| {
         let keys = [role.to_string(), role.id_prefix().to_owned()];
         keys.iter().any(|key| config.roles.contains_key(key))
     });
     let problem = |role: &Role| {
-        let provider = match Provider::choose(config, *role, None) {
+        let chosen = match default {
+            Some(default) => Provider::choose_or(config, *role, None, default),
+            None => Provider::choose(config, *role, None),
+        };
+        let provider = match chosen {
             Ok(provider) => provider,
             Err(error) => return Some(broken("roles", error.to_string(), role_fix(*role))),
         };

@@ -169,6 +169,11 @@ fn a_setting_is_checked_before_it_is_set() {
     let error = project.liza(&["config", "lease_durration", "60", "--json"]).refused(1, "unknown_setting");
     assert!(error["hint"].as_str().unwrap().contains("did you mean lease_duration?"), "{error}");
     project.liza(&["config", "team_file", "x", "--json"]).refused(1, "unknown_setting");
+    for count in ["zwei", "-1", "\"2\""] {
+        let set = ["config", "--json", "roles.coder.count", "--", count];
+        let error = project.liza(&set).refused(1, "invalid");
+        assert!(error["message"].as_str().unwrap().contains("a number of agents"), "{count}: {error}");
+    }
     project.liza(&["config", "lease_duration", "60", "--trust", "--json"]).refused(1, "usage");
     project.liza_as("coder-1", &["config", "lease_duration", "60", "--json"]).refused(1, "not_permitted");
     assert_eq!(project.state(), before);
@@ -283,15 +288,27 @@ fn a_shared_file_that_is_gone_is_reported_and_dropped_on_request() {
 #[test]
 fn a_budget_in_dollars_is_reported_if_the_program_that_would_run_reports_no_cost() {
     let project = TestProject::new();
+    let run = with_codex_only(&project, &["config", "budget.day.dollars", "20"]);
+    run.ok();
+    assert!(run.stderr.contains("codex does not report what its sessions cost"), "{run:#?}");
+    assert!(run.stderr.contains("liza config budget.day.tokens 2000000"), "{run:#?}");
+}
+
+/// Runs a command where codex is the only agent program that is installed.
+fn with_codex_only(project: &TestProject, args: &[&str]) -> crate::support::Run {
     let codex = project.home().join("agents/codex");
     std::fs::create_dir_all(codex.parent().unwrap()).unwrap();
     std::fs::write(&codex, "#!/bin/sh\n").unwrap();
     std::fs::set_permissions(&codex, std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", codex.parent().unwrap().display());
-    let mut program = project.program();
-    program.args(["config", "budget.day.dollars", "20"]).env("PATH", path);
-    let run = project.run(&mut program);
-    run.ok();
-    assert!(run.stderr.contains("codex does not report what its sessions cost"), "{run:#?}");
-    assert!(run.stderr.contains("liza config budget.day.tokens 2000000"), "{run:#?}");
+    project.run(project.program().args(args).env("PATH", path))
+}
+
+/// Covers: UI-11
+#[test]
+fn a_role_without_a_program_is_checked_with_the_one_that_a_run_would_use() {
+    let project = TestProject::new();
+    project.liza(&["config", "roles.coder.count", "4"]).ok();
+    let said = with_codex_only(&project, &["doctor"]).stdout;
+    assert!(said.contains("liza run uses codex") && !said.contains("needs the program claude"), "{said}");
 }

@@ -18,7 +18,8 @@ fn the_goal_is_shown_completed_and_followed_by_the_next() {
     project.add_task("core");
     let error = project.liza(&["goal", "complete", "--json"]).refused(1, "tasks_open");
     assert!(error["message"].as_str().unwrap().contains("core"), "{error}");
-    project.liza(&["goal", "new", "Next", "--json"]).refused(1, "tasks_open");
+    let error = project.liza(&["goal", "new", "Next", "--json"]).refused(1, "tasks_open");
+    assert!(error["hint"].as_str().unwrap().contains("liza abort, then liza goal new"), "{error}");
     project.liza(&["abandon-task", "core", "--reason", "x"]).ok();
     assert!(project.liza_as("planner-1", &["goal", "complete"]).ok().starts_with("the goal is COMPLETED"));
     project.liza(&["goal", "complete", "--json"]).refused(1, "goal_not_open");

@@ -105,6 +105,9 @@ fn an_unreached_goal_an_agent_and_a_silent_program_are_refused() {
     approved(&project, "one");
     merge(&project, "one").ok();
     let error = project.liza(&["finish", "--merge", "--json"]).refused(1, "not_reached");
+    let message = "goal-1 is IN_PROGRESS: all tasks have ended, but the planner has not judged the goal yet";
+    assert_eq!(error["message"], message);
+    assert!(error["hint"].as_str().unwrap().contains("liza run"), "{error}");
     assert!(error["hint"].as_str().unwrap().contains("--unfinished"), "{error}");
     project.liza_as("coder-1", &["finish", "--merge", "--unfinished", "--json"]).refused(1, "not_permitted");
     project.liza(&["finish", "--unfinished", "--json"]).refused(1, "no_choice");

@@ -215,7 +215,9 @@ impl Refusal {
                 "liza run and liza agent coder work with that planner; to end it first: liza deregister {other}"
             ),
             Refusal::GoalNotOpen { .. } => "liza goal new \"...\" starts the next one".into(),
-            Refusal::TasksOpen { .. } => "finish, supersede or abandon them first; liza status shows each".into(),
+            Refusal::TasksOpen { .. } => {
+                "let the team finish them: liza run; or end the goal without them: liza abort, then liza goal new \"...\"".into()
+            },
             Refusal::SprintStatus { .. } | Refusal::SprintNotComplete { .. } => "liza sprint show".into(),
             Refusal::NothingToRelease { task } => format!("liza show {task}"),
             Refusal::SubmissionVoid { task, .. } | Refusal::SubmissionUnusable { task, .. } => format!("the coder continues: liza claim-task {task} CODER"),

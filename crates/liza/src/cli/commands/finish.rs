@@ -93,8 +93,11 @@ fn check_reached(
     }
     let state = project.store().snapshot()?;
     let is_open = |status: Option<Status>| status.is_some_and(|status| !status.is_terminal());
-    let tasks = match state.board.summaries().filter(|task| is_open(task.status)).count() {
+    let open = state.board.summaries().filter(|task| is_open(task.status)).count();
+    let to_judge = open == 0 && !state.board.tasks.is_empty() && result.status == GoalStatus::InProgress;
+    let tasks = match open {
         0 if state.board.tasks.is_empty() => "no task is planned yet".to_owned(),
+        0 if to_judge => "all tasks have ended, but the planner has not judged the goal yet".to_owned(),
         open => format!("it has {}", count(open, "open task")),
     };
     let message = match has_it {
@@ -102,6 +105,9 @@ fn check_reached(
         false => format!("{} is {}: {tasks}", result.goal, result.status),
     };
     let hint = match (has_it, result.status) {
+        (false, _) if to_judge => {
+            "let the planner judge it: liza run; take what is merged now: liza finish --unfinished"
+        }
         (false, _) => "take what is merged so far: liza finish --unfinished",
         (true, GoalStatus::Aborted) => "state another goal: liza goal new \"GOAL\"",
         (true, GoalStatus::InProgress | GoalStatus::Completed) => {
