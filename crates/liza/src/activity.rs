@@ -118,7 +118,7 @@ fn activity_of(path: &Path, format: EventFormat) -> Option<SessionActivity> {
 }
 
 /// A time of this machine's clock as a time of the project, whose clock is that many seconds ahead.
-fn in_project_time(time: SystemTime, ahead: i64) -> Option<Timestamp> {
+pub(crate) fn in_project_time(time: SystemTime, ahead: i64) -> Option<Timestamp> {
     let age = time.duration_since(UNIX_EPOCH).ok()?;
     Some(Timestamp::from_unix(i64::try_from(age.as_secs()).ok()?.saturating_add(ahead)))
 }

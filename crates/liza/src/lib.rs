@@ -45,6 +45,7 @@ mod random_text;
 pub mod reconcile;
 pub mod report;
 pub mod run;
+mod running_merge;
 pub mod secrets;
 mod session_files;
 mod session_network;

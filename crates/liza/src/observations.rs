@@ -31,6 +31,7 @@ use crate::machine::machine_name;
 use crate::missing_logins::look;
 use crate::project::Project;
 use crate::providers::LoginPlaces;
+use crate::running_merge::running_merge;
 use crate::sys::untrusted::UntrustedFolder;
 use crate::team_file;
 
@@ -63,6 +64,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         main_branch: main_branch(project, state),
         vision_gap: vision_gap(project, state),
         missing_logins: missing_logins(project),
+        merge: running_merge(project),
     }
 }
 

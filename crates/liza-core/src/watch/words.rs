@@ -78,6 +78,9 @@ pub fn full_columns(sprint: &SprintView, columns: usize) -> usize {
 /// What an agent does: its status and its task; what it did if it is not present.
 pub fn agent_doing(agent: &AgentView) -> String {
     let holding = agent.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
+    if let (Liveness::Live, Some(merge)) = (agent.liveness, &agent.merging) {
+        return format!("MERGING {}{}", merge.task, merge.progress());
+    }
     match agent.liveness {
         Liveness::Live => match agent.retry {
             _ if agent.judging => "JUDGING the goal".to_owned(),
@@ -105,6 +108,18 @@ pub fn held_back(view: &View) -> Option<String> {
 pub fn is_well(view: &View) -> bool {
     let is_held = !view.held_clients.is_empty() && !view.agents.iter().any(AgentView::is_in_session);
     !is_held && view.agents.iter().all(|agent| agent.retry.is_none())
+}
+
+/// What the team does, when a person need not do anything.
+pub fn team_does(view: &View) -> String {
+    let judge = view.agents.iter().find(|agent| agent.judging && agent.liveness.is_present());
+    match (&view.merge, judge) {
+        (Some(merge), _) if view.is_stopping() => {
+            format!("the team is stopping; it waits for the merge of {}", merge.task)
+        }
+        (_, Some(planner)) => format!("{} judges whether the goal is reached", planner.id),
+        (_, None) => "the team is working".to_owned(),
+    }
 }
 
 /// The program that is tried again first, if no agent is in a session.
@@ -316,6 +331,9 @@ pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
     }
     if !view.has_team() {
         return start_team(view);
+    }
+    if view.is_stopping() {
+        return Vec::new();
     }
     if let Some(held) = first_held(view) {
         // What only the human lets continue is among what needs the human.

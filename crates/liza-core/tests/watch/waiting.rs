@@ -4,10 +4,10 @@ use liza_core::model::{
     AgentRecord, AgentStatus, ClientHold, ClientRecord, EventName, FaultKind, HistoryEvent, Loaded, Seconds,
     SessionSummary, Sprint, SprintStatus, State, Status, StopFileTimes, TaskRecord,
 };
-use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations};
+use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations, RunningMerge};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{View, view};
-use liza_core::watch::words::{agent_activity, agent_doing, next_steps};
+use liza_core::watch::words::{agent_activity, agent_doing, next_steps, task_facts, team_does};
 
 use crate::fixture::*;
 
@@ -251,4 +251,42 @@ fn a_coder_whose_session_failed_says_when_it_tries_again() {
     assert_eq!(shown.tasks[0].next, "coder-1 tries again in 10s: its last session failed");
     push_event(&mut state, EventName::Resumed);
     assert_eq!(doing(&view(&state, &seen(), now()), "coder-1"), "WORKING t");
+}
+
+fn merging(is_testing: bool, team_leaves: bool) -> Observations {
+    let (task, by) = (task("t"), Some(agent("code-reviewer-1")));
+    let merge = RunningMerge { task, by, since: now(), is_testing, team_leaves };
+    Observations { merge: Some(merge), ..seen() }
+}
+
+/// Covers: UI-03
+#[test]
+fn a_merge_that_runs_is_shown_with_its_test() {
+    let state = state_with(Status::Approved);
+    let later = now() + Seconds(23);
+    let shown = view(&state, &merging(true, false), later);
+    assert_eq!(doing(&shown, "code-reviewer-1"), "MERGING t: integration test, 23s");
+    assert_eq!(task_facts(&shown.tasks[0])[0], "approved; merging: integration test, 23s");
+    assert_eq!(shown.tasks[0].next, "code-reviewer-1 merges it: integration test, 23s");
+    let shown = view(&state, &merging(false, false), later);
+    assert_eq!(doing(&shown, "code-reviewer-1"), "MERGING t, 23s");
+    assert!(!shown.is_stopping());
+    let merged = view(&state_with(Status::Merged), &merging(true, false), later);
+    assert_eq!(doing(&merged, "code-reviewer-1"), "WAITING for a submission", "it is done");
+}
+
+/// Covers: UI-03
+#[test]
+fn a_team_that_waits_for_its_last_merge_is_stopping() {
+    let mut state = state_with(Status::Approved);
+    place(&mut state, "other", Status::Unclaimed);
+    assert!(!view(&state, &merging(true, true), now()).is_stopping(), "the others are still here");
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
+    agents.retain(|id, _| *id == agent("code-reviewer-1"));
+    let shown = view(&state, &merging(true, true), now());
+    assert!(shown.is_stopping());
+    assert_eq!(next_steps(&shown), [], "no agent is to be started now");
+    assert_eq!(team_does(&shown), "the team is stopping; it waits for the merge of t");
+    let shown = view(&state, &merging(true, false), now());
+    assert_eq!(next_steps(&shown)[0].1, "liza agent coder", "a code reviewer on its own");
 }

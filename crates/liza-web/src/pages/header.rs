@@ -61,7 +61,8 @@ fn team_state(view: &View) -> Option<(&'static str, &'static str)> {
         GoalStatus::Completed => Some(("goal reached", "good")),
         GoalStatus::Aborted => Some(("goal aborted", "bad")),
     });
-    stopped.or(goal)
+    let stopping = view.is_stopping().then_some(("stopping", "warn"));
+    stopped.or(stopping).or(goal)
 }
 
 fn sprint_line(sprint: &SprintView, view: &View) -> Markup {

@@ -4,7 +4,7 @@
 //! Must not be taken while the blackboard's lock is held.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -17,12 +17,15 @@ use super::error::EngineError;
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How much of a note is read.
+const NOTE_MAX: u64 = 1024;
+
 /// A held lock. Its file is removed with it.
 #[derive(Debug)]
 pub struct FileLock {
     path: PathBuf,
     /// Holds the lock until it is closed.
-    _file: File,
+    file: File,
 }
 
 impl Drop for FileLock {
@@ -53,6 +56,20 @@ impl FileLock {
         liza.join("branch.lock")
     }
 
+    /// Writes into the file what the lock is held for. Only for people: an error changes nothing.
+    pub(crate) fn note(&self, what: &str) {
+        let _ = self.file.set_len(0).and_then(|()| (&self.file).write_all(what.as_bytes()));
+    }
+
+    /// What the lock is held for; `None` if it is free, or the holder has not said it.
+    pub(crate) fn note_of_holder(path: &Path) -> Option<String> {
+        let mut text = String::new();
+        let file = File::open(path).ok()?;
+        (&file).take(NOTE_MAX).read_to_string(&mut text).ok()?;
+        let is_held = !text.is_empty() && matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        is_held.then_some(text)
+    }
+
     /// Takes the lock if it is free.
     ///
     /// # Errors
@@ -64,7 +81,7 @@ impl FileLock {
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
-                Ok(()) if is_at(&file, path) => return Ok(Some(Self { path: path.to_owned(), _file: file })),
+                Ok(()) if is_at(&file, path) => return Ok(Some(Self { path: path.to_owned(), file })),
                 // The last holder has removed the file: a lock on it protects nothing.
                 Ok(()) => {}
             }
@@ -82,7 +99,7 @@ impl FileLock {
         loop {
             match file.try_lock() {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
-                Ok(()) if is_at(&file, path) => return Ok(Self { path: path.to_owned(), _file: file }),
+                Ok(()) if is_at(&file, path) => return Ok(Self { path: path.to_owned(), file }),
                 // The last holder has removed the file.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {

@@ -13,6 +13,7 @@ use liza_core::text::one_line;
 use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::engine::{Engine, EngineError};
 use crate::git::{IntegrationTestResult, PendingMerge, TestStage};
+use crate::running_merge::TEST_LOGS;
 use crate::session_plan::{SessionNeeds, minimum, session_plan};
 
 /// How many of the last lines of the output are kept, and how long each may be.
@@ -72,7 +73,7 @@ impl MergeTest<'_, '_> {
     /// Runs the test of a commit, if it has one; returns how it failed.
     fn failure(&self, commit: &Sha, name: &str) -> Result<Option<TestFailure>, EngineError> {
         let project = self.engine.project();
-        let file = next_log(&project.folder().join("integration-tests"), name);
+        let file = next_log(&project.folder().join(TEST_LOGS), name);
         let what = match self.run_on(commit, &file)? {
             IntegrationTestResult::NoScript | IntegrationTestResult::Passed => return Ok(None),
             IntegrationTestResult::Failed { status: Some(status), .. } => {

@@ -281,6 +281,12 @@ impl Model {
     pub(super) fn drop_old_notice(&mut self) {
         let Some(now) = self.view.as_ref().map(|view| view.now) else { return };
         let stays = self.stopping;
+        let merge = self.view.as_ref().and_then(|view| view.merge.as_ref()).filter(|_| stays);
+        if let (Some(merge), Some(notice)) =
+            (merge, self.notice.as_mut().filter(|notice| notice.text.starts_with("stopping")))
+        {
+            notice.text = format!("stopping; waits for the merge of {}; Ctrl-C again: at once", merge.task);
+        }
         let Some(notice) = self.notice.as_mut().filter(|notice| notice.succeeded && !stays) else { return };
         let until = *notice.until.get_or_insert(now + notice.time);
         if now >= until {

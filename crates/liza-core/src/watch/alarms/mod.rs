@@ -25,7 +25,7 @@ use crate::text::count;
 
 pub use episodes::{Episodes, is_seen_late};
 pub use observations::{
-    FailedReviewSetup, ForeignCommits, MainBranch, MissingLogin, Observations, RemoteProblem,
+    FailedReviewSetup, ForeignCommits, MainBranch, MissingLogin, Observations, RemoteProblem, RunningMerge,
     SessionActivity, TeamFileChange, VisionGap,
 };
 pub use stops::StopAge;

@@ -48,6 +48,8 @@ pub struct Observations {
     pub vision_gap: Option<VisionGap>,
     /// The agent programs of the team for which no login is found.
     pub missing_logins: Vec<MissingLogin>,
+    /// The merge that is running here.
+    pub merge: Option<RunningMerge>,
 }
 
 impl Observations {
@@ -56,6 +58,21 @@ impl Observations {
         static NONE: FoundMerges = FoundMerges::NONE;
         self.foreign_commits.as_ref().map_or(&NONE, |found| &found.merges)
     }
+}
+
+/// A merge that is running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningMerge {
+    /// Of which task.
+    pub task: TaskId,
+    /// Who merges; `None` if the human does.
+    pub by: Option<AgentId>,
+    /// When it began.
+    pub since: Timestamp,
+    /// Whether its integration test has begun.
+    pub is_testing: bool,
+    /// Whether another agent has left the team since it began.
+    pub team_leaves: bool,
 }
 
 /// How often the checkout of a review could not be set up.

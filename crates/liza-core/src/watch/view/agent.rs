@@ -10,6 +10,7 @@ use crate::rules::sessions::is_between_sessions;
 use crate::watch::alarms::Observations;
 use crate::watch::supervise::{backoff, needs_session};
 
+use super::merging::MergeView;
 use super::task::LeaseView;
 
 /// Whether an agent is alive, by the lock of its supervisor and by its lease.
@@ -81,6 +82,9 @@ pub struct AgentView {
     /// Whether it holds its task while no session of it is running.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub between_sessions: bool,
+    /// What it merges now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merging: Option<MergeView>,
     /// Whether its session judges if the goal is reached.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub judging: bool,
@@ -200,6 +204,7 @@ pub(super) fn agent_view(
         retry: retry(board, entry, between_sessions, now),
         held: held(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live),
         between_sessions,
+        merging: None,
         judging: is_judging(board, entry),
         confinement: seen.confinement.get(&id).cloned(),
     }

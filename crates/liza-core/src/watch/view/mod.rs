@@ -7,6 +7,7 @@ mod agent;
 mod charts;
 mod detail;
 mod graph;
+mod merging;
 mod task;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ pub use agent::{AgentView, HeldView, Liveness, RetryView};
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
+pub use merging::MergeView;
 pub(crate) use task::stopped_text;
 pub use task::{LeaseView, TaskPhase, TaskView, UnmetDependency};
 
@@ -56,6 +58,9 @@ pub struct View {
     pub needs_you: Vec<NeedsYou>,
     /// The agent programs that cannot be used now.
     pub held_clients: Vec<HeldClient>,
+    /// The merge that is running here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge: Option<MergeView>,
     /// What a coder may take now, best first.
     pub claimable: Vec<TaskId>,
     /// What a code reviewer may take now, best first.
@@ -81,6 +86,13 @@ impl View {
         let taken = goal.and_then(|goal| goal.taken.as_ref()).map(|taken| &taken.head);
         let head = goal.and_then(|goal| goal.integration_head.as_ref());
         (taken.is_some() && taken == head) || self.main_branch.as_ref().is_some_and(|main| main.ahead == 0)
+    }
+
+    /// Whether the team is stopping: all agents have left but the one that merges.
+    pub fn is_stopping(&self) -> bool {
+        let present = || self.agents.iter().filter(|agent| agent.liveness.is_present());
+        let merge = self.merge.as_ref().filter(|merge| merge.team_leaves);
+        merge.is_some_and(|merge| present().all(|agent| merge.by == Some(agent.id))) && self.has_team()
     }
 
     /// Whether an agent may be at work.
@@ -206,8 +218,14 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     name_who_answers(&mut tasks, &needs_you);
     let alerts = alerts(alarms, &needs_you, &tasks);
     let agents = board.agents.ready().into_iter().flatten();
-    let agents: Vec<AgentView> =
+    let mut agents: Vec<AgentView> =
         agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, now)).collect();
+    let merge = merging::merge_view(&mut tasks, seen, now);
+    for agent in
+        agents.iter_mut().filter(|agent| merge.as_ref().is_some_and(|merge| merge.by == Some(agent.id)))
+    {
+        agent.merging.clone_from(&merge);
+    }
     name_when_continued(&mut tasks, &agents);
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.ready().into_iter().flatten().filter(open);
@@ -218,6 +236,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, &tasks, now)),
         stopped: stops(seen),
         agents,
+        merge,
         alerts,
         needs_you,
         held_clients: held_clients(state, now),

@@ -7,7 +7,7 @@ use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
 use liza_core::watch::view::{AgentView, Alert, Liveness, SprintView, TaskPhase, TaskView, View, view};
 use liza_core::watch::words::{
     PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
-    is_well, next_steps, sprint_facts, task_facts,
+    is_well, next_steps, sprint_facts, task_facts, team_does,
 };
 use serde_json::Value;
 
@@ -364,12 +364,7 @@ fn next(view: &View, columns: usize) -> Vec<String> {
     let mut steps = next_steps(view);
     let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
     if steps.is_empty() && is_open && is_well(view) && view.has_team() && view.needs_you.is_empty() {
-        let judge = view.agents.iter().find(|agent| agent.judging && agent.liveness.is_present());
-        let does = match judge {
-            Some(planner) => format!("{} judges whether the goal is reached", planner.id),
-            None => "the team is working".to_owned(),
-        };
-        steps.push((format!("Nothing: {does}. Watch it:"), "liza tui"));
+        steps.push((format!("Nothing: {}. Watch it:", team_does(view)), "liza tui"));
     }
     if steps.is_empty() {
         return Vec::new();

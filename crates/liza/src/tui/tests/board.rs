@@ -3,7 +3,7 @@
 use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Status, Usage};
 use liza_core::watch::alarms::{AlarmKind, MainBranch};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
-use liza_core::watch::view::{AgentView, HeldView, TaskPhase, TaskView};
+use liza_core::watch::view::{AgentView, HeldView, MergeView, TaskPhase, TaskView};
 use ratatui::crossterm::event::KeyCode;
 
 use super::*;
@@ -411,4 +411,25 @@ fn a_time_in_a_message_is_shown_as_the_others_are() {
     update(&mut model, Event::Log(vec![line]), &dark());
     let shown = picture(&model);
     assert!(shown.contains("2026-01-17 20:04:57") && !shown.contains("57Z"), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_team_that_is_stopping_says_for_which_merge_it_waits() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    model.mode = ScreenMode::Team;
+    ctrl_c(&mut model);
+    let mut view = (*model.view.clone().unwrap()).clone();
+    let (task, by) = ("retry-orders".parse().unwrap(), "code-reviewer-1".parse().ok());
+    view.merge = Some(MergeView { task, by, age: Seconds(9), is_testing: true, team_leaves: true });
+    update(&mut model, Event::View(Arc::new(view.clone())), &dark());
+    let shown = picture(&model);
+    assert!(shown.lines().next().unwrap().contains(" STOPPING "), "{shown}");
+    assert!(
+        shown.contains("\n stopping; waits for the merge of retry-orders; Ctrl-C again: at once"),
+        "{shown}"
+    );
+    ctrl_c(&mut model);
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert!(picture(&model).contains("\n killing the sessions"));
 }

@@ -1,0 +1,46 @@
+//! A merge that is running, as a screen shows it.
+
+use serde::Serialize;
+
+use crate::model::{AgentId, Seconds, Status, TaskId, Timestamp};
+use crate::watch::alarms::Observations;
+
+use super::task::TaskView;
+
+/// A merge that is running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MergeView {
+    /// Of which task.
+    pub task: TaskId,
+    /// Who merges; `None` if the human does.
+    pub by: Option<AgentId>,
+    /// How long it has been running.
+    pub age: Seconds,
+    /// Whether its integration test has begun.
+    pub is_testing: bool,
+    /// Whether another agent has left the team since it began.
+    pub team_leaves: bool,
+}
+
+impl MergeView {
+    /// What it does, after the task: `: integration test, 23s`.
+    pub fn progress(&self) -> String {
+        let what = if self.is_testing { ": integration test" } else { "" };
+        format!("{what}, {}", self.age)
+    }
+}
+
+/// The merge that is running, if its task is still to be merged.
+pub(super) fn merge_view(tasks: &mut [TaskView], seen: &Observations, now: Timestamp) -> Option<MergeView> {
+    let merge = seen.merge.clone()?;
+    let is_open = |task: &&mut TaskView| task.id == merge.task && task.status == Some(Status::Approved);
+    let task = tasks.iter_mut().find(is_open)?;
+    let age = now.since(merge.since);
+    let (is_testing, team_leaves) = (merge.is_testing, merge.team_leaves);
+    let shown = MergeView { task: merge.task, by: merge.by, age, is_testing, team_leaves };
+    let who = shown.by.map_or_else(|| "you".to_owned(), |by| by.to_string());
+    let verb = if shown.by.is_some() { "merges" } else { "merge" };
+    task.next = format!("{who} {verb} it{}", shown.progress());
+    task.reason = Some(format!("merging{}", shown.progress()));
+    Some(shown)
+}
