@@ -47,6 +47,9 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if commands::confine::is_keeper(&arguments) {
         return ExitCode::from(crate::confine::serve_keeper());
     }
+    if let Some(git) = crate::confine::kept_git(&arguments) {
+        return ExitCode::from(crate::confine::serve_git_keeper(git));
+    }
     let environment = Environment::of_process();
     let sessions = sessions_around();
     let console: Arc<dyn Console> = Arc::new(ProcessConsole);

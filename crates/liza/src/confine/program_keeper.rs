@@ -97,7 +97,7 @@ fn end_with_caller(mut caller: UnixStream, family: ProcessFamily) {
 }
 
 /// The exit code of the program; or ends as it did, by a signal.
-fn exit_as(exit: ProgramExit) -> u8 {
+pub(super) fn exit_as(exit: ProgramExit) -> u8 {
     match exit {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
         ProgramExit::Signal(number) => {

@@ -3,7 +3,7 @@
 //! No shell, no prompt, no pager, no editor; nothing inherited may point git at another repository. Does not know
 //! what any git command means.
 
-use std::cell::LazyCell;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -15,16 +15,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::accepted_programs::AcceptedPrograms;
-use super::environment::GitEnvironment;
+use super::environment::{FIXED, GitEnvironment, setting_variables};
 use super::error::GitError;
-use super::leftovers::VIEW;
+use super::limits::{Limits, is_among_agents_files, overrides};
 use super::output::GitOutput;
 use super::pipes::Pipes;
-use super::programs::{ALWAYS, Overrides, ProgramSetting, may_run_programs, split_origins};
-use super::room::{Room, RoomUse};
+use super::programs::{Overrides, may_run_programs, split_origins};
+use super::room::Room;
 use super::version::GitVersion;
-use crate::confine::{is_of_database, is_removed};
-use crate::sys::confinement::{self, Grants};
+use crate::confine::{GitOrder, is_of_database, is_removed};
+use crate::sys::confinement;
 use crate::sys::family::GIT_OWNER;
 use crate::sys::process;
 
@@ -34,29 +34,14 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// The time limit of a git command that writes or deletes a tree of files.
 pub(crate) const TREE_LIMIT: Duration = Duration::from_secs(1800);
 
+/// How long a keeper may take to end what git has started.
+const KEEPER_LIMIT: Duration = Duration::from_secs(10);
+
 /// How much memory a git command may use.
 const MEMORY: u64 = 4 << 30;
 
 /// How many times a command is tried while another git is in the way: about 3 s in all.
 const ATTEMPTS: u32 = 16;
-
-/// Variables of every git command: no prompts, English messages, no index written only to speed up the next command, commits
-/// as they are instead of as replacements and grafts show them, and no transport that runs a program.
-const FIXED: [(&str, &str); 12] = [
-    ("GIT_NO_REPLACE_OBJECTS", "1"),
-    // A file that cannot exist: for an empty one, git prints advice.
-    ("GIT_GRAFT_FILE", "/dev/null/none"),
-    ("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_PAGER", "cat"),
-    ("GIT_EDITOR", "false"),
-    ("GIT_SEQUENCE_EDITOR", "false"),
-    ("GIT_MERGE_AUTOEDIT", "no"),
-    ("GIT_ASKPASS", "true"),
-    ("SSH_ASKPASS", "true"),
-    ("LC_ALL", "C"),
-];
 
 /// The git program and the environment in which it runs.
 #[derive(Debug, Clone)]
@@ -73,6 +58,12 @@ impl Git {
     /// The git on the `PATH` of the given variables, which are filtered as inherited ones are.
     pub fn with_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self { environment: GitEnvironment::new(variables) }
+    }
+
+    /// The same with that `liza` as the keeper of git; without, it is this program.
+    pub fn with_keeper(mut self, liza: impl Into<PathBuf>) -> Self {
+        self.environment.liza = liza.into();
+        self
     }
 
     /// The same with another program in place of git.
@@ -124,6 +115,7 @@ impl Git {
             input: None,
             limit: LIMIT,
             runs_no_program: false,
+            runs_no_filter: false,
             accepted: None,
             place: Place::Yours,
         }
@@ -151,6 +143,8 @@ pub struct GitCommand {
     limit: Duration,
     /// Whether the caller knows that it runs no program of the configuration.
     runs_no_program: bool,
+    /// Whether it must not run filters.
+    runs_no_filter: bool,
     /// The programs of the project's own configuration that may run.
     accepted: Option<Arc<AcceptedPrograms>>,
     /// Where it runs.
@@ -166,14 +160,6 @@ enum Place {
     Apart,
     /// Where agents could have written.
     Room(Arc<Room>),
-}
-
-/// What a git command may use and run.
-#[derive(Debug, Default)]
-struct Limits {
-    overrides: Overrides,
-    /// None if it is not confined.
-    grants: Option<Grants>,
 }
 
 impl GitCommand {
@@ -222,9 +208,6 @@ impl GitCommand {
     /// Keeps git in a room: it meets what agents wrote.
     pub(super) fn in_room(mut self, room: Arc<Room>) -> Self {
         self = self.env("TMPDIR", room.writable.first().cloned().unwrap_or_default());
-        if room.used_for == RoomUse::Reading {
-            self = self.env("GIT_NO_LAZY_FETCH", "1");
-        }
         self.place = Place::Room(room);
         self
     }
@@ -235,15 +218,34 @@ impl GitCommand {
         self
     }
 
+    /// Runs no filter: files are written as they are stored.
+    pub(super) fn without_filters(mut self) -> Self {
+        self.place = Place::Apart;
+        self.runs_no_filter = true;
+        self
+    }
+
     /// Runs git, whatever its exit status is. Retries for about 3 s when another git is in the way.
     ///
     /// # Errors
     ///
     /// When git cannot be run, or does not finish in time.
     pub(crate) fn run(&self) -> Result<GitOutput, GitError> {
+        self.run_with(&self.limits()?)
+    }
+
+    /// Runs git for its effect. If it may lack objects that it cannot fetch where it is kept, `fetch` comes first.
+    ///
+    /// # Errors
+    ///
+    /// As [`GitCommand::read`], and those of `fetch`.
+    pub(super) fn check_after(&self, fetch: impl FnOnce() -> Result<(), GitError>) -> Result<(), GitError> {
         let limits = self.limits()?;
+        if limits.partial {
+            fetch()?;
+        }
         let output = self.run_with(&limits)?;
-        Ok(GitOutput { advice: limits.overrides.advice(), ..output })
+        if output.status == Some(0) { Ok(()) } else { Err(self.failed(&output)) }
     }
 
     /// What this command may use and run.
@@ -261,10 +263,19 @@ impl GitCommand {
             return Ok(Limits::default());
         }
         let (settings, files) = self.settings()?;
-        let room = room.filter(|room| !room.is_left(&settings));
-        let grants = room.map(|room| room.grants(&self.git.environment, &settings, files));
-        let overrides = if runs_programs { self.overrides(&settings) } else { Overrides::default() };
-        Ok(Limits { overrides, grants })
+        let mut replaced = Overrides::default();
+        if runs_programs {
+            replaced = overrides(&settings, self.accepted.as_deref(), &self.cwd);
+        }
+        if self.runs_no_filter {
+            replaced.stop_filters(&settings);
+        }
+        let Some(room) = room.filter(|room| !room.is_left(&settings)) else {
+            return Ok(Limits { overrides: replaced, ..Limits::default() });
+        };
+        let kept = runs_programs && replaced.leaves_filters(&settings);
+        let grants = room.grants(&self.git.environment, &settings, files);
+        Ok(Limits { overrides: replaced, grants: Some(grants), kept, partial: room.is_partial(&settings) })
     }
 
     /// The configuration that this command would read, and the files that it is from.
@@ -278,27 +289,7 @@ impl GitCommand {
         if output.status == Some(0) { Ok(split_origins(&output.stdout)) } else { Err(list.failed(&output)) }
     }
 
-    /// What replaces programs that the repository's own configuration names.
-    fn overrides(&self, settings: &[u8]) -> Overrides {
-        let accepted = LazyCell::new(|| self.accepted.as_ref().map(|place| place.read()).unwrap_or_default());
-        let among_agents_files = self.is_among_agents_files();
-        let may_run = |setting: &ProgramSetting, local: bool| {
-            let Some(place) = &self.accepted else { return !local };
-            (!local || place.may_run(setting, &accepted))
-                && (!among_agents_files || place.may_run_among_agents_files(&setting.value))
-        };
-        Overrides::parse(settings, may_run)
-    }
-
-    /// Whether git starts in a checkout of an agent, or in a copy of its files.
-    fn is_among_agents_files(&self) -> bool {
-        let Some(place) = &self.accepted else { return false };
-        let is_theirs =
-            |part: &OsStr| part == ".worktrees" || part.as_encoded_bytes().starts_with(VIEW.as_bytes());
-        // A project can itself be in a folder with such a name.
-        self.cwd.strip_prefix(place.root()).unwrap_or(&self.cwd).iter().any(is_theirs)
-    }
-
+    /// The same with limits that are known.
     fn run_with(&self, limits: &Limits) -> Result<GitOutput, GitError> {
         let mut pause = Duration::from_millis(5);
         for _ in 1..ATTEMPTS {
@@ -395,19 +386,22 @@ impl GitCommand {
     }
 
     fn run_once(&self, limits: &Limits) -> Result<GitOutput, GitError> {
+        let input = self.input_of(limits)?;
         let mut child = self.spawn(limits)?;
-        let deadline = Instant::now() + self.limit;
-        let pipes = Pipes::new(&mut child, &self.stdin).transfer(&mut child, deadline);
+        let started = Instant::now();
+        // A keeper ends git by itself, and everything that git has started.
+        let deadline = started + self.limit + if limits.kept { KEEPER_LIMIT } else { Duration::ZERO };
+        let pipes = Pipes::new(&mut child, &input).transfer(&mut child, deadline);
         let ended = match pipes {
             Ok(pipes) => process::wait_until(&mut child, deadline).map(|status| status.map(|s| (s, pipes))),
             Err(error) => Err(error),
         };
         match ended {
-            Ok(Some((status, pipes))) => {
+            Ok(Some((status, pipes))) if !limits.kept || started.elapsed() < self.limit => {
                 let (stdout, stderr) = pipes.into_bytes();
-                Ok(GitOutput { status: status.code(), stdout, stderr, advice: None })
+                Ok(GitOutput { status: status.code(), stdout, stderr, advice: limits.overrides.advice() })
             }
-            Ok(None) => {
+            Ok(_) => {
                 kill(&mut child);
                 let command = self.command_line();
                 Err(GitError::TimedOut { action: self.action.clone(), command, limit: self.limit })
@@ -419,8 +413,19 @@ impl GitCommand {
         }
     }
 
-    fn stdin_source(&self) -> Result<Stdio, GitError> {
+    /// What the program reads that is started: git's input, after the order of a keeper.
+    fn input_of(&self, limits: &Limits) -> Result<Cow<'_, [u8]>, GitError> {
+        let Some(grants) = limits.grants.as_ref().filter(|_| limits.kept) else {
+            return Ok(Cow::Borrowed(&self.stdin));
+        };
+        let order = GitOrder { grants: grants.clone(), limit: self.limit };
+        let input = order.before(&self.stdin);
+        input.map(Cow::Owned).map_err(|error| GitError::io(&self.action, &self.cwd, error))
+    }
+
+    fn stdin_source(&self, limits: &Limits) -> Result<Stdio, GitError> {
         match &self.input {
+            _ if limits.kept => Ok(Stdio::piped()),
             Some(file) => {
                 let file = file.try_clone().map_err(|error| GitError::io(&self.action, &self.cwd, error))?;
                 Ok(file.into())
@@ -440,11 +445,17 @@ impl GitCommand {
 
     fn spawn(&self, limits: &Limits) -> Result<Child, GitError> {
         debug_assert!(
-            !self.is_among_agents_files() || !matches!(self.place, Place::Yours),
+            !is_among_agents_files(self.accepted.as_deref(), &self.cwd)
+                || !matches!(self.place, Place::Yours),
             "git among agents' files is kept in a room: {}",
             self.command_line()
         );
-        let mut command = Command::new(&self.git.environment.program);
+        debug_assert!(!limits.kept || self.input.is_none(), "a keeper reads its order first");
+        let environment = &self.git.environment;
+        let mut command = match limits.kept {
+            true => GitOrder::command(&environment.liza, &environment.program),
+            false => Command::new(&environment.program),
+        };
         command
             // A file system monitor would keep running in a worktree that is removed.
             .args(["-c", "core.fsmonitor=false"])
@@ -456,13 +467,15 @@ impl GitCommand {
             // It takes precedence over LC_ALL.
             .env_remove("LANGUAGE")
             .env(GIT_OWNER, std::process::id().to_string())
-            .envs(settings(&limits.overrides))
+            // What is missing cannot be fetched from a room.
+            .envs(limits.grants.iter().map(|_| ("GIT_NO_LAZY_FETCH", "1")))
+            .envs(setting_variables(&limits.overrides.settings))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(self.stdin_source()?)
+            .stdin(self.stdin_source(limits)?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let started = match &limits.grants {
+        let started = match limits.grants.as_ref().filter(|_| !limits.kept) {
             Some(grants) => confinement::restricted(grants, || command.spawn()),
             None => command.spawn(),
         };
@@ -478,18 +491,6 @@ impl GitCommand {
         process::limit_memory(&child, MEMORY);
         Ok(child)
     }
-}
-
-/// The variables that set configuration for one command, where a key may contain any character.
-fn settings(overrides: &Overrides) -> Vec<(OsString, OsString)> {
-    let always = ALWAYS.iter().map(|(key, value)| (OsString::from(key), OsString::from(value)));
-    let settings: Vec<_> = always.chain(overrides.settings.iter().cloned()).collect();
-    let mut variables = vec![("GIT_CONFIG_COUNT".into(), settings.len().to_string().into())];
-    for (number, (key, value)) in settings.into_iter().enumerate() {
-        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), key));
-        variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value));
-    }
-    variables
 }
 
 fn kill(child: &mut Child) {

@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::programs::ALWAYS;
 use crate::sys::find_program_in;
 
 /// Git variables that are inherited: they say who and how, never which repository. Other `GIT_` variables are dropped.
@@ -23,10 +24,30 @@ const INHERITED: [&str; 11] = [
     "GIT_SSH_VARIANT",
 ];
 
+/// Variables of every git command: no prompts, English messages, no index written only to speed up the next command, commits
+/// as they are instead of as replacements and grafts show them, and no transport that runs a program.
+pub(super) const FIXED: [(&str, &str); 12] = [
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    // A file that cannot exist: for an empty one, git prints advice.
+    ("GIT_GRAFT_FILE", "/dev/null/none"),
+    ("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("GIT_MERGE_AUTOEDIT", "no"),
+    ("GIT_ASKPASS", "true"),
+    ("SSH_ASKPASS", "true"),
+    ("LC_ALL", "C"),
+];
+
 /// The git program and the variables that it gets.
 #[derive(Debug, Clone)]
 pub(super) struct GitEnvironment {
     pub(super) program: PathBuf,
+    /// The program of Liza, which can keep git.
+    pub(super) liza: PathBuf,
     pub(super) variables: Arc<[(OsString, OsString)]>,
 }
 
@@ -38,7 +59,8 @@ impl GitEnvironment {
         let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
         // With a full path the standard library can use `posix_spawn`; with a name and another environment it forks.
         let program = find_program_in("git", path.unwrap_or_default()).unwrap_or_else(|| "git".into());
-        Self { program, variables }
+        let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
+        Self { program, liza, variables }
     }
 
     /// One of the variables.
@@ -55,4 +77,16 @@ impl GitEnvironment {
 fn may_be_inherited(name: &OsStr) -> bool {
     let text = name.to_string_lossy();
     !text.starts_with("GIT_") || INHERITED.contains(&text.as_ref())
+}
+
+/// The variables that set configuration for one command, where a key may contain any character.
+pub(super) fn setting_variables(more: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+    let always = ALWAYS.iter().map(|(key, value)| (OsString::from(key), OsString::from(value)));
+    let settings: Vec<_> = always.chain(more.iter().cloned()).collect();
+    let mut variables = vec![("GIT_CONFIG_COUNT".into(), settings.len().to_string().into())];
+    for (number, (key, value)) in settings.into_iter().enumerate() {
+        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), key));
+        variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value));
+    }
+    variables
 }

@@ -20,6 +20,7 @@ mod isolated;
 mod kept_merges;
 mod large_files;
 mod leftovers;
+mod limits;
 mod locks;
 mod merge;
 mod merge_history;

@@ -111,8 +111,15 @@ impl Repo {
     /// Writes the files of the commit, through a view of ours: the project's configuration applies, as accepted.
     fn check_out(&self, new: &NewCheckout<'_>, folder: &Path) -> Result<(), GitError> {
         let view = self.view(folder, Some(new.commit), new.files)?;
-        let command = view.checkout_command(ACTION).args(["read-tree", "-u", "--reset", new.commit.as_str()]);
-        command.limit(TREE_LIMIT).check()?;
+        let write = ["read-tree", "-u", "--reset", new.commit.as_str()];
+        let command = view.checkout_command(ACTION).args(write).limit(TREE_LIMIT);
+        command.check_after(|| {
+            // A first time elsewhere: git fetches what it lacks only where it has your logins, and there it runs no filter.
+            let other = Unfinished(folder.with_file_name(temporary_name(UNFINISHED)));
+            fs::create_dir(&other.0).map_err(|error| GitError::io(ACTION, &other.0, error))?;
+            let view = self.view(&other.0, Some(new.commit), new.files)?;
+            view.raw_checkout_command(ACTION).args(write).limit(TREE_LIMIT).check()
+        })?;
         let name = new.place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let place = self.kept_index(name);
         let keep = || {

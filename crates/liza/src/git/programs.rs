@@ -163,6 +163,24 @@ impl Overrides {
         self.ignored.push(String::from_utf8_lossy(setting.key).into_owned());
     }
 
+    /// Replaces every filter by nothing.
+    pub(super) fn stop_filters(&mut self, output: &[u8]) {
+        for (key, _) in each_setting(output) {
+            let neutral = if is_filter(key) { "" } else { "false" };
+            if is_filter(key) || (filter_of(key).is_some() && key.ends_with(b".required")) {
+                self.settings.push((OsStr::from_bytes(key).to_owned(), neutral.into()));
+            }
+        }
+    }
+
+    /// Whether a filter is left that could run something else. Git LFS runs nothing of a checkout.
+    pub(super) fn leaves_filters(&self, output: &[u8]) -> bool {
+        let replaced = |key: &[u8]| self.settings.iter().any(|(known, _)| known.as_bytes() == key);
+        each_setting(output).any(|(key, value)| {
+            is_filter(key) && !value.is_empty() && !value.starts_with(b"git-lfs ") && !replaced(key)
+        }) || self.settings.iter().any(|(key, value)| is_filter(key.as_bytes()) && !value.is_empty())
+    }
+
     /// What to add to an error of a command that ran without these programs.
     pub(super) fn advice(&self) -> Option<String> {
         let first = self.ignored.first()?;
@@ -272,6 +290,12 @@ fn is_watched(key: &[u8]) -> bool {
         ("filter" | "gpg", _) | ("merge", "driver") => true,
         _ => matches!(&*text, "commit.gpgsign" | "user.signingkey") || neutral_value(key).is_some(),
     }
+}
+
+/// Whether a setting names the program of a filter.
+fn is_filter(key: &[u8]) -> bool {
+    let ends = [&b".clean"[..], b".smudge", b".process"];
+    filter_of(key).is_some() && ends.iter().any(|end| key.ends_with(end))
 }
 
 /// `filter.NAME` of a setting of a filter.

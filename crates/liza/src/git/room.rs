@@ -73,15 +73,19 @@ impl Room {
     /// Whether git is not kept here: to fetch what a partial clone lacks it needs your logins, and so does Git LFS. Without other
     /// filters a checkout runs nothing.
     pub(super) fn is_left(&self, settings: &[u8]) -> bool {
-        let is_partial = |(key, _): (&[u8], &[u8])| {
-            key == b"extensions.partialclone" || (key.starts_with(b"remote.") && key.ends_with(b".promisor"))
-        };
         let is_filter = |(key, value): (&[u8], &[u8])| {
             let writes = key.ends_with(b".smudge") || key.ends_with(b".process");
             key.starts_with(b"filter.") && !key.starts_with(b"filter.lfs.") && writes && !value.is_empty()
         };
-        let has_filters = each_setting(settings).any(is_filter);
-        self.used_for == RoomUse::CheckingOut && (!has_filters || each_setting(settings).any(is_partial))
+        self.used_for == RoomUse::CheckingOut && !each_setting(settings).any(is_filter)
+    }
+
+    /// Whether git writes files whose objects the repository may lack.
+    pub(super) fn is_partial(&self, settings: &[u8]) -> bool {
+        let is_partial = |(key, _): (&[u8], &[u8])| {
+            key == b"extensions.partialclone" || (key.starts_with(b"remote.") && key.ends_with(b".promisor"))
+        };
+        self.used_for == RoomUse::CheckingOut && each_setting(settings).any(is_partial)
     }
 }
 

@@ -174,7 +174,12 @@ impl View<'_> {
         command.in_room(self.repo.room([self.git_dir.clone()]))
     }
 
-    /// A git command that writes the commit's files to the folder. It may fetch what a partial clone lacks.
+    /// A git command that writes the commit's files to the folder as they are stored; it fetches what a partial clone lacks.
+    pub(super) fn raw_checkout_command(&self, action: &str) -> GitCommand {
+        self.free_command(action, &self.tree).without_filters()
+    }
+
+    /// A git command that writes the commit's files to the folder.
     pub(super) fn checkout_command(&self, action: &str) -> GitCommand {
         let writable = [self.git_dir.clone(), self.tree.clone()];
         self.free_command(action, &self.tree).in_room(self.repo.room_for(RoomUse::CheckingOut, writable))

@@ -72,19 +72,39 @@ impl ProcessFamily {
     ///
     /// When it cannot be started.
     pub(crate) fn spawn(command: &mut Command, detached: bool) -> io::Result<Self> {
-        system::adopt_orphans();
-        let own = std::process::id();
-        let mark = session_mark(own);
-        command.env(MARK, &mark);
         if detached {
             // Fails for a process group leader, which is detached already.
             let _ = setsid();
             command.process_group(0);
         }
+        Self::start_by(command, detached, Command::spawn)
+    }
+
+    /// The same for a program that `start` starts, not detached.
+    ///
+    /// # Errors
+    ///
+    /// Those of `start`.
+    pub(crate) fn spawn_by(
+        command: &mut Command,
+        start: impl FnOnce(&mut Command) -> io::Result<Child>,
+    ) -> io::Result<Self> {
+        Self::start_by(command, false, start)
+    }
+
+    fn start_by(
+        command: &mut Command,
+        own_group: bool,
+        start: impl FnOnce(&mut Command) -> io::Result<Child>,
+    ) -> io::Result<Self> {
+        system::adopt_orphans();
+        let root = std::process::id();
+        let mark = session_mark(root);
+        command.env(MARK, &mark);
         // Not waited for through the handle: `reap` waits for all.
-        let id = command.spawn()?.id();
+        let id = start(command)?.id();
         let leader = pid(id).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self { leader, mark, root: own, own_group: detached })
+        Ok(Self { leader, mark, root, own_group })
     }
 
     /// The process ID of the program.

@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use liza::git::WorktreeMode;
+
 use crate::support::{TestRepo, integration, read, script, task, write};
 
 /// A project with a filter of the person that does what hostile code would do, and the worktree of a task.
@@ -119,8 +121,9 @@ fn a_service_of_the_person_does_not_answer_git_in_a_room() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&asked);
     let count = move |connection| {
-        drop(connection);
+        // The script goes on when the connection closes.
         counter.fetch_add(1, Ordering::SeqCst);
+        drop(connection);
     };
     std::thread::spawn(move || service.incoming().for_each(count));
     Command::new(&filter).stdin(Stdio::null()).status().unwrap();
@@ -129,4 +132,55 @@ fn a_service_of_the_person_does_not_answer_git_in_a_room() {
     let saved = test.repo.rescue(&task("task-1"), None, &integration()).unwrap().unwrap();
     assert_eq!(test.show(saved.branch.as_str(), "new.secret"), "agent");
     assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+/// A filter of the person that is led to run what an agent committed; `text` is that file.
+fn with_led_filter(test: &TestRepo, root: &std::path::Path, text: &str) {
+    let filter = test.home.path().canonicalize().unwrap().join("bin/filter");
+    script(&filter, "sh ./led.sh </dev/null >/dev/null 2>&1; cat");
+    test.git(&["config", "--global", "filter.mine.smudge", filter.to_str().unwrap()]);
+    write(&root.join(".gitattributes"), "z.led filter=mine\n");
+    write(&root.join("led.sh"), text);
+    test.commit(root, "z.led", "led\n");
+    test.git_at(root, &["branch", "-f", "integration"]);
+}
+
+/// Covers: IS-08
+#[test]
+fn a_process_that_a_filter_leaves_behind_does_not_live_on_in_the_checkout() {
+    let test = TestRepo::new();
+    // It leaves its group, its session and its environment, and git waits until it runs.
+    let hide = "env -i setsid sh -c 'echo $$ >pid; exec sleep 600' &\nwhile ! test -s pid; do :; done";
+    with_led_filter(&test, &test.root, hide);
+    let tree = test.worktree("task-1");
+    let pid = read(&tree.join("pid")).trim().to_owned();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(status.is_empty() || status.contains(") Z "), "{status}");
+    assert_eq!(read(&tree.join("z.led")), "led\n");
+}
+
+/// Covers: IS-08, IS-04
+#[test]
+fn in_a_partial_clone_a_filter_is_confined_too() {
+    let test = TestRepo::new();
+    let home = test.home.path().canonicalize().unwrap();
+    write(&home.join(".ssh/id"), "the key\n");
+    let steal = format!("cat '{0}/.ssh/id' >stolen; echo x >'{0}/planted'; echo x >ran", home.display());
+    with_led_filter(&test, &test.root, &steal);
+    std::fs::remove_file(home.join("planted")).ok();
+    test.git(&["config", "uploadpack.allowFilter", "true"]);
+    test.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let clone = home.join("partial");
+    let url = format!("file://{}", test.root.display());
+    let partial = ["clone", "-q", "--filter=blob:none", "--no-checkout", "--branch=integration", &url];
+    test.git(&[&partial[..], &[clone.to_str().unwrap()]].concat());
+    let repo = test.open(&clone);
+    let base = repo.tip(&integration()).unwrap().unwrap();
+    let tree =
+        repo.prepare_worktree(&task("task-1"), &base, WorktreeMode::Keep, &integration()).unwrap().path;
+    assert_eq!(read(&tree.join("z.led")), "led\n");
+    assert!(tree.join("ran").exists() && !home.join("planted").exists());
+    assert_eq!(read(&tree.join("stolen")), "");
+    let left = std::fs::read_dir(clone.join(".worktrees")).unwrap().count();
+    assert_eq!(left, 1, "the folder into which it was fetched is gone");
 }

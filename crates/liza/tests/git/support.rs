@@ -26,6 +26,11 @@ pub(crate) fn variables(home: &Path) -> Vec<(OsString, OsString)> {
     ]
 }
 
+/// Git with that home folder; this test is no keeper of git, so the program is.
+fn program_in(home: &Path) -> Git {
+    Git::with_environment(variables(home)).with_keeper(env!("CARGO_BIN_EXE_liza"))
+}
+
 pub(crate) fn task(name: &str) -> TaskId {
     name.parse().unwrap()
 }
@@ -89,7 +94,7 @@ impl TestRepo {
         git(&["add", "."]);
         git(&["commit", "-qm", "start"]);
         git(&["branch", "integration"]);
-        let repo = Repo::open(&Git::with_environment(variables(home.path())), &root).unwrap();
+        let repo = Repo::open(&program_in(home.path()), &root).unwrap();
         repo.exclude(&["/.worktrees/", "/.liza/"]).unwrap();
         Self { home, root, repo }
     }
@@ -100,7 +105,7 @@ impl TestRepo {
     }
 
     pub(crate) fn program(&self) -> Git {
-        Git::with_environment(variables(self.home.path()))
+        program_in(self.home.path())
     }
 
     /// Runs git in a folder; must succeed.
