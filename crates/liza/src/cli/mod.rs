@@ -47,8 +47,8 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if commands::confine::is_keeper(&arguments) {
         return ExitCode::from(crate::confine::serve_keeper());
     }
-    if let Some(git) = crate::confine::kept_git(&arguments) {
-        return ExitCode::from(crate::confine::serve_git_keeper(git));
+    if let Some((number, file)) = crate::confine::kept_filter(&arguments) {
+        return ExitCode::from(crate::confine::serve_filter(number, file));
     }
     let environment = Environment::of_process();
     let sessions = sessions_around();

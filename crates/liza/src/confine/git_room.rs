@@ -14,7 +14,7 @@ use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{ETC, SHARED_MEMORY};
 
 /// The devices that git and its filters use.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+pub(super) const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// The folder of git's own settings, in which a helper may keep passwords.
 const SETTINGS: &str = "git";

@@ -3,7 +3,6 @@
 //! No shell, no prompt, no pager, no editor; nothing inherited may point git at another repository. Does not know
 //! what any git command means.
 
-use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -23,7 +22,7 @@ use super::pipes::Pipes;
 use super::programs::{Overrides, may_run_programs, split_origins};
 use super::room::Room;
 use super::version::GitVersion;
-use crate::confine::{GitOrder, is_of_database, is_removed};
+use crate::confine::{KeptFilters, is_of_database, is_removed};
 use crate::sys::confinement;
 use crate::sys::family::GIT_OWNER;
 use crate::sys::process;
@@ -34,11 +33,11 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// The time limit of a git command that writes or deletes a tree of files.
 pub(crate) const TREE_LIMIT: Duration = Duration::from_secs(1800);
 
-/// How long a keeper may take to end what git has started.
-const KEEPER_LIMIT: Duration = Duration::from_secs(10);
-
 /// How much memory a git command may use.
 const MEMORY: u64 = 4 << 30;
+
+/// The folder for temporary files of filters, in the first folder that git can write to.
+const FILTERS: &str = "liza-filters";
 
 /// How many times a command is tried while another git is in the way: about 3 s in all.
 const ATTEMPTS: u32 = 16;
@@ -60,7 +59,7 @@ impl Git {
         Self { environment: GitEnvironment::new(variables) }
     }
 
-    /// The same with that `liza` as the keeper of git; without, it is this program.
+    /// The same with that `liza` as the keeper of filters; without, it is this program.
     pub fn with_keeper(mut self, liza: impl Into<PathBuf>) -> Self {
         self.environment.liza = liza.into();
         self
@@ -273,9 +272,15 @@ impl GitCommand {
         let Some(room) = room.filter(|room| !room.is_left(&settings)) else {
             return Ok(Limits { overrides: replaced, ..Limits::default() });
         };
-        let kept = runs_programs && replaced.leaves_filters(&settings);
-        let grants = room.grants(&self.git.environment, &settings, files);
-        Ok(Limits { overrides: replaced, grants: Some(grants), kept, partial: room.is_partial(&settings) })
+        let environment = &self.git.environment;
+        let filters = if runs_programs {
+            replaced.keep_filters(&settings, &environment.liza)
+        } else {
+            KeptFilters::default()
+        };
+        replaced.settings.extend(filters.settings.iter().cloned());
+        let grants = Some(room.grants(environment, &settings, files));
+        Ok(Limits { overrides: replaced, grants, filters, partial: room.is_partial(&settings) })
     }
 
     /// The configuration that this command would read, and the files that it is from.
@@ -386,22 +391,19 @@ impl GitCommand {
     }
 
     fn run_once(&self, limits: &Limits) -> Result<GitOutput, GitError> {
-        let input = self.input_of(limits)?;
         let mut child = self.spawn(limits)?;
-        let started = Instant::now();
-        // A keeper ends git by itself, and everything that git has started.
-        let deadline = started + self.limit + if limits.kept { KEEPER_LIMIT } else { Duration::ZERO };
-        let pipes = Pipes::new(&mut child, &input).transfer(&mut child, deadline);
+        let deadline = Instant::now() + self.limit;
+        let pipes = Pipes::new(&mut child, &self.stdin).transfer(&mut child, deadline);
         let ended = match pipes {
             Ok(pipes) => process::wait_until(&mut child, deadline).map(|status| status.map(|s| (s, pipes))),
             Err(error) => Err(error),
         };
         match ended {
-            Ok(Some((status, pipes))) if !limits.kept || started.elapsed() < self.limit => {
+            Ok(Some((status, pipes))) => {
                 let (stdout, stderr) = pipes.into_bytes();
                 Ok(GitOutput { status: status.code(), stdout, stderr, advice: limits.overrides.advice() })
             }
-            Ok(_) => {
+            Ok(None) => {
                 kill(&mut child);
                 let command = self.command_line();
                 Err(GitError::TimedOut { action: self.action.clone(), command, limit: self.limit })
@@ -413,19 +415,8 @@ impl GitCommand {
         }
     }
 
-    /// What the program reads that is started: git's input, after the order of a keeper.
-    fn input_of(&self, limits: &Limits) -> Result<Cow<'_, [u8]>, GitError> {
-        let Some(grants) = limits.grants.as_ref().filter(|_| limits.kept) else {
-            return Ok(Cow::Borrowed(&self.stdin));
-        };
-        let order = GitOrder { grants: grants.clone(), limit: self.limit };
-        let input = order.before(&self.stdin);
-        input.map(Cow::Owned).map_err(|error| GitError::io(&self.action, &self.cwd, error))
-    }
-
-    fn stdin_source(&self, limits: &Limits) -> Result<Stdio, GitError> {
+    fn stdin_source(&self) -> Result<Stdio, GitError> {
         match &self.input {
-            _ if limits.kept => Ok(Stdio::piped()),
             Some(file) => {
                 let file = file.try_clone().map_err(|error| GitError::io(&self.action, &self.cwd, error))?;
                 Ok(file.into())
@@ -443,6 +434,17 @@ impl GitCommand {
         variables.map(|(name, value)| (name, value))
     }
 
+    /// What the keepers of filters need: a folder for temporary files, in which nothing of git's is.
+    fn filter_variables(&self, limits: &Limits) -> Result<Vec<(OsString, OsString)>, GitError> {
+        let Place::Room(room) = &self.place else { return Ok(Vec::new()) };
+        let Some(folder) = room.writable.first().filter(|_| !limits.filters.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let folder = folder.join(FILTERS);
+        std::fs::create_dir_all(&folder).map_err(|error| GitError::io(&self.action, &folder, error))?;
+        Ok(limits.filters.variables(&folder))
+    }
+
     fn spawn(&self, limits: &Limits) -> Result<Child, GitError> {
         debug_assert!(
             !is_among_agents_files(self.accepted.as_deref(), &self.cwd)
@@ -450,12 +452,7 @@ impl GitCommand {
             "git among agents' files is kept in a room: {}",
             self.command_line()
         );
-        debug_assert!(!limits.kept || self.input.is_none(), "a keeper reads its order first");
-        let environment = &self.git.environment;
-        let mut command = match limits.kept {
-            true => GitOrder::command(&environment.liza, &environment.program),
-            false => Command::new(&environment.program),
-        };
+        let mut command = Command::new(&self.git.environment.program);
         command
             // A file system monitor would keep running in a worktree that is removed.
             .args(["-c", "core.fsmonitor=false"])
@@ -469,13 +466,14 @@ impl GitCommand {
             .env(GIT_OWNER, std::process::id().to_string())
             // What is missing cannot be fetched from a room.
             .envs(limits.grants.iter().map(|_| ("GIT_NO_LAZY_FETCH", "1")))
+            .envs(self.filter_variables(limits)?)
             .envs(setting_variables(&limits.overrides.settings))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(self.stdin_source(limits)?)
+            .stdin(self.stdin_source()?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let started = match limits.grants.as_ref().filter(|_| !limits.kept) {
+        let started = match &limits.grants {
             Some(grants) => confinement::restricted(grants, || command.spawn()),
             None => command.spawn(),
         };

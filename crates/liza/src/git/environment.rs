@@ -46,7 +46,7 @@ pub(super) const FIXED: [(&str, &str); 12] = [
 #[derive(Debug, Clone)]
 pub(super) struct GitEnvironment {
     pub(super) program: PathBuf,
-    /// The program of Liza, which can keep git.
+    /// The program of Liza, which can keep filters.
     pub(super) liza: PathBuf,
     pub(super) variables: Arc<[(OsString, OsString)]>,
 }

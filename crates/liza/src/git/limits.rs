@@ -9,6 +9,7 @@ use std::path::Path;
 use super::accepted_programs::AcceptedPrograms;
 use super::leftovers::VIEW;
 use super::programs::{Overrides, ProgramSetting};
+use crate::confine::KeptFilters;
 use crate::sys::confinement::Grants;
 
 /// What a git command may use and run.
@@ -18,8 +19,8 @@ pub(super) struct Limits {
     pub(super) overrides: Overrides,
     /// None if it is not confined.
     pub(super) grants: Option<Grants>,
-    /// Whether a keeper ends what filters leave behind.
-    pub(super) kept: bool,
+    /// The filters that run below keepers.
+    pub(super) filters: KeptFilters,
     /// Whether the repository may lack objects, which cannot be fetched from a room.
     pub(super) partial: bool,
 }

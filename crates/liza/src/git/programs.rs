@@ -4,9 +4,12 @@
 //! all repositories (`git config --global`) or accepted them for this one. Hooks and the file system monitor never run.
 //! Decides from text; runs nothing.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::confine::KeptFilters;
 
 /// Settings of every git command: no hooks, no file system monitor, no signature checks in lists of commits.
 pub(super) const ALWAYS: [(&str, &str); 2] =
@@ -173,12 +176,19 @@ impl Overrides {
         }
     }
 
-    /// Whether a filter is left that could run something else. Git LFS runs nothing of a checkout.
-    pub(super) fn leaves_filters(&self, output: &[u8]) -> bool {
-        let replaced = |key: &[u8]| self.settings.iter().any(|(known, _)| known.as_bytes() == key);
-        each_setting(output).any(|(key, value)| {
-            is_filter(key) && !value.is_empty() && !value.starts_with(b"git-lfs ") && !replaced(key)
-        }) || self.settings.iter().any(|(key, value)| is_filter(key.as_bytes()) && !value.is_empty())
+    /// The filters that would run, each below a keeper. Git LFS runs nothing of a checkout, and keeps files.
+    pub(super) fn keep_filters(&self, output: &[u8], liza: &Path) -> KeptFilters {
+        let replaced = self.settings.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes()));
+        let all = each_setting(output).chain(replaced).filter(|(key, _)| is_filter(key));
+        let used: BTreeMap<&[u8], &[u8]> = all.collect();
+        let mut kept = KeptFilters::default();
+        for (key, command) in used {
+            if !command.is_empty() && !command.starts_with(b"git-lfs ") {
+                let [key, command] = [key, command].map(OsStr::from_bytes);
+                kept.add(liza, key, command, !key.as_bytes().ends_with(b".process"));
+            }
+        }
+        kept
     }
 
     /// What to add to an error of a command that ran without these programs.

@@ -47,6 +47,8 @@ impl Room {
         needed.extend(files.map(Path::to_owned));
         needed.extend(variable("GIT_EXEC_PATH").map(Path::to_owned));
         needed.extend(named_files(settings, git.home()));
+        // The keeper of filters.
+        needed.push(git.liza.clone());
 
         let mut writable = self.writable.clone();
         let has_large_files = each_setting(settings).any(|(key, _)| key.starts_with(b"filter.lfs."));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use liza::git::{Branch, FolderState, GitError, WorktreeMode};
+use liza::git::{Branch, FolderState, GitError, Repo, WorktreeMode};
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 
@@ -280,15 +280,15 @@ fn an_interrupted_removal_is_finished() {
 #[test]
 fn a_creation_that_is_really_killed_is_repeated() {
     let test = TestRepo::new();
-    // The filter kills its whole process group, as a power failure would.
-    let filter = test.home.path().join("filter");
-    script(&filter, "[ -e \"$HOME/killing\" ] && kill -9 0; cat");
-    test.git(&["config", "--global", "filter.kill.smudge", filter.to_str().unwrap()]);
-    write(&test.root.join(".gitattributes"), "b filter=kill\n");
-    test.git(&["add", "."]);
-    test.git(&["commit", "-qm", "filter"]);
+    // A git that is killed with its whole process group in the middle of its work, as a power failure would.
+    let git = test.home.path().canonicalize().unwrap().join("killed-git");
+    let middle = "git \"$@\" & while ! [ -e b ]; do :; done; kill -9 0";
+    let writes =
+        format!("case \"$*\" in *'read-tree -u'*) [ -e \"$HOME/killing\" ] && {{ {middle}; }};; esac");
+    script(&git, &format!("{writes}\nexec git \"$@\""));
+    let repo = Repo::open(&test.program().with_program(git), &test.root).unwrap();
     let base = test.sha("main");
-    let prepare = |mode| test.repo.prepare_worktree(&task("task-1"), &base, mode, &integration());
+    let prepare = |mode| repo.prepare_worktree(&task("task-1"), &base, mode, &integration());
     for mode in [WorktreeMode::Keep, WorktreeMode::Fresh] {
         write(&test.home.path().join("killing"), "");
         prepare(mode).unwrap_err();

@@ -137,26 +137,37 @@ fn a_service_of_the_person_does_not_answer_git_in_a_room() {
 /// A filter of the person that is led to run what an agent committed; `text` is that file.
 fn with_led_filter(test: &TestRepo, root: &std::path::Path, text: &str) {
     let filter = test.home.path().canonicalize().unwrap().join("bin/filter");
-    script(&filter, "sh ./led.sh </dev/null >/dev/null 2>&1; cat");
+    script(&filter, "sh ./led.sh 2>/dev/null; cat");
     test.git(&["config", "--global", "filter.mine.smudge", filter.to_str().unwrap()]);
+    test.git(&["config", "--global", "filter.mine.clean", "cat"]);
+    test.git(&["config", "--global", "filter.mine.required", "true"]);
     write(&root.join(".gitattributes"), "z.led filter=mine\n");
     write(&root.join("led.sh"), text);
-    test.commit(root, "z.led", "led\n");
+    write(&root.join("z.led"), "led\n");
+    test.git_at(root, &["add", "."]);
+    test.git_at(root, &["commit", "-qm", "led"]);
     test.git_at(root, &["branch", "-f", "integration"]);
 }
 
 /// Covers: IS-08
 #[test]
-fn a_process_that_a_filter_leaves_behind_does_not_live_on_in_the_checkout() {
+fn a_filter_leaves_no_process_behind_and_nothing_in_the_checkout() {
     let test = TestRepo::new();
-    // It leaves its group, its session and its environment, and git waits until it runs.
-    let hide = "env -i setsid sh -c 'echo $$ >pid; exec sleep 600' &\nwhile ! test -s pid; do :; done";
+    // What it prints is the content of the file, so that is how the test learns the number of the process, which leaves its
+    // group, its session and its environment.
+    let hide = "echo x >planted; echo x >.git/planted; echo x >\"$GIT_DIR/planted\"; ls -d \"$GIT_DIR/planted\"\n\
+                echo x >>led.sh; echo x >\"$TMPDIR/fine\" && echo fine\n\
+                env -i setsid sh -c 'echo $$ >\"$0\"; exec sleep 600' \"$TMPDIR/pid\" >/dev/null &\n\
+                while ! test -s \"$TMPDIR/pid\"; do :; done; cat \"$TMPDIR/pid\"";
     with_led_filter(&test, &test.root, hide);
     let tree = test.worktree("task-1");
-    let pid = read(&tree.join("pid")).trim().to_owned();
-    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    assert!(status.is_empty() || status.contains(") Z "), "{status}");
-    assert_eq!(read(&tree.join("z.led")), "led\n");
+    let printed = read(&tree.join("z.led"));
+    let lines: Vec<&str> = printed.lines().collect();
+    let ["fine", pid, "led"] = lines[..] else { panic!("{printed}") };
+    let process = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(process.is_empty() || process.contains(") Z "), "{process}");
+    assert!(!tree.join("planted").exists() && !tree.join(".git/planted").exists());
+    assert_eq!(read(&tree.join("led.sh")), hide);
 }
 
 /// Covers: IS-08, IS-04
@@ -165,9 +176,8 @@ fn in_a_partial_clone_a_filter_is_confined_too() {
     let test = TestRepo::new();
     let home = test.home.path().canonicalize().unwrap();
     write(&home.join(".ssh/id"), "the key\n");
-    let steal = format!("cat '{0}/.ssh/id' >stolen; echo x >'{0}/planted'; echo x >ran", home.display());
+    let steal = format!("cat '{0}/.ssh/id'; echo x >'{0}/planted'; echo ran", home.display());
     with_led_filter(&test, &test.root, &steal);
-    std::fs::remove_file(home.join("planted")).ok();
     test.git(&["config", "uploadpack.allowFilter", "true"]);
     test.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
     let clone = home.join("partial");
@@ -178,9 +188,8 @@ fn in_a_partial_clone_a_filter_is_confined_too() {
     let base = repo.tip(&integration()).unwrap().unwrap();
     let tree =
         repo.prepare_worktree(&task("task-1"), &base, WorktreeMode::Keep, &integration()).unwrap().path;
-    assert_eq!(read(&tree.join("z.led")), "led\n");
-    assert!(tree.join("ran").exists() && !home.join("planted").exists());
-    assert_eq!(read(&tree.join("stolen")), "");
+    assert_eq!(read(&tree.join("z.led")), "ran\nled\n");
+    assert!(!home.join("planted").exists());
     let left = std::fs::read_dir(clone.join(".worktrees")).unwrap().count();
     assert_eq!(left, 1, "the folder into which it was fetched is gone");
 }

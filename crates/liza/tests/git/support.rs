@@ -26,7 +26,7 @@ pub(crate) fn variables(home: &Path) -> Vec<(OsString, OsString)> {
     ]
 }
 
-/// Git with that home folder; this test is no keeper of git, so the program is.
+/// Git with that home folder; this test is no keeper of filters, so the program is.
 fn program_in(home: &Path) -> Git {
     Git::with_environment(variables(home)).with_keeper(env!("CARGO_BIN_EXE_liza"))
 }
