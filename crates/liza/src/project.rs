@@ -11,6 +11,7 @@ use liza_core::rules::found_merges::BranchSteps;
 use liza_core::watch::alarms::ForeignCommits;
 use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
 
+use crate::confine::RoomRules;
 use crate::git::{Git, GitError, Repo};
 
 /// What git should ignore in a project.
@@ -84,7 +85,12 @@ impl Project {
         if let Some(repo) = self.repo.get() {
             return Ok(repo);
         }
-        let repo = Repo::open(&Git::new(), self.root())?;
+        let git = Git::new();
+        let rules = self
+            .state()
+            .ok()
+            .and_then(|state| Some(RoomRules::from_config(state.board.config().ok()?, git.home())));
+        let repo = Repo::open(&git, self.root())?.with_room_rules(rules.unwrap_or_default());
         Ok(self.repo.get_or_init(|| repo))
     }
 

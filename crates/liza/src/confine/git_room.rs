@@ -4,12 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use liza_core::model::Config;
+use liza_core::model::{Config, Sandbox};
 
 use crate::sys::confinement::Grants;
 
 use super::credentials::{IN_ETC, IN_HOME};
-use super::plan::{Surroundings, readable};
+use super::plan::{Surroundings, expand, readable};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{ETC, SHARED_MEMORY};
 
@@ -19,6 +19,28 @@ pub(super) const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/d
 /// The folder of git's own settings, in which a helper may keep passwords.
 const SETTINGS: &str = "git";
 const PASSWORDS: &[&str] = &["credentials"];
+
+/// What the settings of sessions say about git on agents' files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RoomRules {
+    /// Whether nothing is confined.
+    pub(crate) off: bool,
+    /// What it can read in addition.
+    pub(crate) readable: Vec<PathBuf>,
+    /// The newest version of Landlock to use.
+    pub(crate) max_abi: Option<u32>,
+}
+
+impl RoomRules {
+    /// From the settings.
+    pub(crate) fn from_config(config: &Config, home: Option<&Path>) -> Self {
+        Self {
+            off: config.sandbox == Sandbox::Off,
+            readable: config.sandbox_readable.iter().map(|path| expand(path, home)).collect(),
+            max_abi: config.sandbox_max_abi,
+        }
+    }
+}
 
 /// What the grants of a git command are made from.
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +120,21 @@ fn own_settings(around: &GitSurroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
 mod tests {
     use super::*;
     use crate::confine::readable::tests::FakeLook;
+
+    /// Covers: IS-08, IS-05
+    #[test]
+    fn settings_of_sessions_count_for_git_too() {
+        let config = Config {
+            sandbox: Sandbox::Off,
+            sandbox_readable: vec!["~/tools".to_owned(), "/data".to_owned()],
+            sandbox_max_abi: Some(4),
+            ..Config::default()
+        };
+        let rules = RoomRules::from_config(&config, Some(Path::new("/home/me")));
+        let readable = vec!["/home/me/tools".into(), "/data".into()];
+        assert_eq!(rules, RoomRules { off: true, readable, max_abi: Some(4) });
+        assert_eq!(RoomRules::from_config(&Config::default(), None), RoomRules::default());
+    }
 
     /// Covers: IS-08, IS-14
     #[test]

@@ -31,7 +31,7 @@ pub(crate) use check_keeper::{Caller, detach, run_kept};
 pub(crate) use client_folder::ClientFolder;
 pub(crate) use conversations::conversations_of;
 pub(crate) use filter_keeper::{KeptFilters, kept_filter, serve_filter};
-pub(crate) use git_room::{GitSurroundings, git_grants};
+pub(crate) use git_room::{GitSurroundings, RoomRules, git_grants};
 pub(crate) use git_settings::inert_git_variables;
 pub(crate) use level::{Level, MODEL_ONLY, record_level, recorded_level};
 pub(crate) use plan::{Plan, Surroundings, make_plan};

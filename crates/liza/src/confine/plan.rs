@@ -256,7 +256,7 @@ fn services(user: u32) -> Vec<(String, PathBuf)> {
 }
 
 /// A path of the settings; `~/` means the home folder.
-fn expand(path: &str, home: Option<&Path>) -> PathBuf {
+pub(super) fn expand(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~/"), path, home) {
         (Some(rest), _, Some(home)) => home.join(rest),
         (None, "~", Some(home)) => home.to_owned(),

@@ -29,7 +29,15 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
     let level = level_check(project, config, liza, network);
     let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
     let push = push_check(project, config, liza);
-    [level].into_iter().chain(network).chain(push).collect()
+    [level].into_iter().chain(git_check(project)).chain(network).chain(push).collect()
+}
+
+/// Whether git can do its work on agents' files where it is confined; nothing if it can.
+fn git_check(project: &Project) -> Option<Check> {
+    let error = project.repo().and_then(Repo::try_room).err()?;
+    let fix = "if git must read a file that it names: liza config sandbox_readable '[PATH]'; to go without confinement: \
+               liza config sandbox off";
+    Some(broken("git, confined", error.to_string(), fix))
 }
 
 /// Whether a session could push to a remote.

@@ -77,7 +77,7 @@ impl Git {
     }
 
     /// The home folder.
-    pub(super) fn home(&self) -> Option<&Path> {
+    pub(crate) fn home(&self) -> Option<&Path> {
         self.environment.home()
     }
 
@@ -255,7 +255,7 @@ impl GitCommand {
     fn limits(&self) -> Result<Limits, GitError> {
         let runs_programs = !self.runs_no_program && may_run_programs(&self.arguments);
         let room = match &self.place {
-            Place::Room(room) if confinement::protects_files() => Some(room),
+            Place::Room(room) if confinement::protects_files() && !room.rules.off => Some(room),
             Place::Room(_) | Place::Yours | Place::Apart => None,
         };
         if !runs_programs && room.is_none() {

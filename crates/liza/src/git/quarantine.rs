@@ -181,15 +181,13 @@ impl Quarantine<'_> {
         self.fetch(&self.folder, &refs)
     }
 
-    /// Where git writes that receives commits: nothing there names a program, except in a shallow clone.
+    /// Where git writes that receives commits: nothing there names a program.
     fn receiving_folders(&self) -> Vec<PathBuf> {
         let common = self.repo.common_dir();
-        // The file that lists where a shallow history ends is directly in the git folder.
-        let shallow = common.join("shallow").exists().then(|| common.to_owned());
         // People may have put any of them elsewhere.
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let folders = ["objects", "refs", "reftable", "logs"].map(|name| real(common.join(name)));
-        [self.folder.clone()].into_iter().chain(folders).chain(shallow).collect()
+        [self.folder.clone()].into_iter().chain(folders).collect()
     }
 
     fn fetch(&self, from: &Path, refs: &[String]) -> Result<(), GitError> {

@@ -17,6 +17,7 @@ use super::error::GitError;
 use super::programs::Overrides;
 use super::refs::{Branch, RESERVED};
 use super::room::{Room, RoomUse};
+use crate::confine::RoomRules;
 
 /// The old value of a reference that must not exist yet, for hashes of any length.
 pub(crate) const NO_COMMIT: &str = "";
@@ -32,6 +33,7 @@ pub struct Repo {
     git_dir: PathBuf,
     common_dir: PathBuf,
     accepted: Arc<AcceptedPrograms>,
+    rules: Arc<RoomRules>,
 }
 
 /// What is checked out.
@@ -75,7 +77,14 @@ impl Repo {
     fn at(git: &Git, place: Location) -> Self {
         let Location { git_dir, common_dir, root } = place;
         let accepted = AcceptedPrograms::of(git.home(), &common_dir, &root);
-        Self { git: git.clone(), root, git_dir, common_dir, accepted: Arc::new(accepted) }
+        let rules = Arc::new(RoomRules::default());
+        Self { git: git.clone(), root, git_dir, common_dir, accepted: Arc::new(accepted), rules }
+    }
+
+    /// The same, with git on agents' files confined by these rules.
+    pub(crate) fn with_room_rules(mut self, rules: RoomRules) -> Self {
+        self.rules = Arc::new(rules);
+        self
     }
 
     /// Whether a folder is a checkout that Liza made for this project, with a repository of its own or linked.
@@ -142,7 +151,7 @@ impl Repo {
     /// A room for git that meets what agents wrote.
     pub(super) fn room_for(&self, used_for: RoomUse, writable: impl Into<Vec<PathBuf>>) -> Arc<Room> {
         let (root, git) = (self.root.clone(), self.common_dir.clone());
-        Arc::new(Room { used_for, root, git, writable: writable.into() })
+        Arc::new(Room { used_for, root, git, writable: writable.into(), rules: Arc::clone(&self.rules) })
     }
 
     /// What is checked out in the project's root.

@@ -5,8 +5,9 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::confine::{DiskLook, GitSurroundings, git_grants};
+use crate::confine::{DiskLook, GitSurroundings, RoomRules, git_grants};
 use crate::sys::confinement::{Grants, TcpGrants};
 
 use super::environment::GitEnvironment;
@@ -35,6 +36,8 @@ pub(super) struct Room {
     pub(super) git: PathBuf,
     /// The folders; in the first one are temporary files too.
     pub(super) writable: Vec<PathBuf>,
+    /// What the person's settings say.
+    pub(super) rules: Arc<RoomRules>,
 }
 
 impl Room {
@@ -69,7 +72,11 @@ impl Room {
             writable: &writable,
         };
         let fetches = has_large_files && self.used_for == RoomUse::CheckingOut;
-        Grants { network: (!fetches).then(TcpGrants::default), ..git_grants(&around, &DiskLook) }
+        let network = (!fetches).then(TcpGrants::default);
+        let mut grants = git_grants(&around, &DiskLook);
+        // As for sessions: what you name counts, even among credentials.
+        grants.read.extend(self.rules.readable.iter().cloned());
+        Grants { network, max_abi: self.rules.max_abi, ..grants }
     }
 
     /// Whether git is not kept here: to fetch what a partial clone lacks it needs your logins, and so does Git LFS. Without other

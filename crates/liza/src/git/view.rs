@@ -102,6 +102,17 @@ impl Repo {
         Ok(view)
     }
 
+    /// Tries git as it runs on agents' files.
+    ///
+    /// # Errors
+    ///
+    /// When it fails.
+    pub(crate) fn try_room(&self) -> Result<(), GitError> {
+        let head = self.head()?.commit;
+        let view = self.view(self.root(), Some(&head), Files::All)?;
+        view.command("trying git as it runs on agents' files").args(["read-tree", head.as_str()]).check()
+    }
+
     /// The patterns of the project's sparse checkout, if it has one.
     fn sparse_patterns(&self) -> Option<Vec<u8>> {
         let patterns = fs::read(self.git_dir().join("info/sparse-checkout")).ok()?;

@@ -64,6 +64,34 @@ fn problems_are_reported_with_their_fix_and_fixed_on_request() {
     check_consistent(&project);
 }
 
+/// Covers: CM-05, IS-08
+#[test]
+fn a_git_that_fails_where_it_is_confined_is_found_and_can_be_given_what_it_needs() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = team();
+    let home = project.home().canonicalize().unwrap();
+    fs::create_dir_all(home.join(".ssh")).unwrap();
+    fs::write(home.join(".ssh/needed"), "").unwrap();
+    let (folder, path) = (home.join("tools"), std::env::var_os("PATH").unwrap());
+    fs::create_dir_all(&folder).unwrap();
+    let reads = "case \"$*\" in *read-tree*) cat \"$HOME/.ssh/needed\" || exit 9;; esac";
+    let rest = format!("PATH='{}' exec git \"$@\"", path.to_str().unwrap());
+    fs::write(folder.join("git"), format!("#!/bin/sh\n{reads}\n{rest}\n")).unwrap();
+    fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut all = vec![folder];
+    all.extend(std::env::split_paths(&path));
+    let path = std::env::join_paths(all).unwrap();
+    let doctor = || project.run(project.program().args(["doctor", "--json"]).env("PATH", &path));
+    let found = check(&doctor(), "git, confined");
+    assert!(found["found"].as_str().unwrap().contains("Permission denied"), "{found}");
+    for setting in ["sandbox_readable ['~/.ssh/needed']", "sandbox_readable []", "sandbox off"] {
+        let (key, value) = setting.split_once(' ').unwrap();
+        project.liza(&["config", key, value]).ok();
+        let names = doctor().json()["result"]["checks"].to_string();
+        assert_eq!(names.contains("git, confined"), value == "[]", "{setting}: {names}");
+    }
+}
+
 /// Covers: CM-06
 #[test]
 fn it_works_without_a_project() {
