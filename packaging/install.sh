@@ -1,6 +1,13 @@
 #!/bin/sh
 # Installs liza from this folder: sh install.sh [PREFIX]; default ~/.local. Touches nothing else.
 set -eu
+case "${1:-}" in
+-*)
+    echo "usage: sh install.sh [PREFIX]; default ~/.local"
+    [ "$1" = --help ] || [ "$1" = -h ] || exit 1
+    exit 0
+    ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=${1:-${HOME:?set HOME, or name a folder: sh install.sh PREFIX}/.local}
 mkdir -p "$prefix/bin" "$prefix/share"

@@ -59,6 +59,11 @@ impl LogSentence {
 /// What an entry says.
 pub(crate) fn sentence(action: &str, task: Option<&str>, detail: &str) -> LogSentence {
     let detail = one_line(detail);
+    // The screens call it an attempt.
+    let detail = match detail.strip_prefix("iteration ") {
+        Some(rest) => format!("attempt {rest}"),
+        None => detail,
+    };
     match task {
         Some(task) => about_task(action, &one_line(task), &detail),
         None => about_team(action, &detail),
@@ -70,7 +75,7 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
     let say = |tone: Tone, text: String| LogSentence::new(tone, text);
     match action {
         "created" => say(Plain, format!("plans {task}: {detail}")),
-        "tasks_finalized" => say(Strong, format!("the plan is ready: {task}")),
+        "tasks_finalized" => say(Strong, format!("makes the plan ready: {task}")),
         "tasks_proposed" => say(Strong, format!("proposes a plan: {task}")),
         "finalized" => say(Plain, format!("makes {task} ready for coders")).with(detail),
         "proposed" => say(Plain, format!("proposes {task}")).with(detail),
@@ -94,7 +99,10 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
         "reviews_cleared" => say(Plain, format!("no longer reviews {task}")).with(detail).aside(),
         "review_dropped" => say(Attention, format!("drops the review of {task}: {detail}")),
         "rejected" => say(Attention, format!("rejects {task}: {detail}")),
-        "approved" => say(Good, format!("approves {task}")).with(detail),
+        // The evidence, if there is none.
+        "approved" => {
+            say(Good, format!("approves {task}")).with(detail.strip_suffix(": none").unwrap_or(detail))
+        }
         // How far the branch had moved is in the record of the task.
         "merged" => {
             let detail = detail.split_once(", drift ").map_or(detail, |(commit, _)| commit);
@@ -126,7 +134,7 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
         "goal_created" => say(Strong, format!("states the goal: {detail}")).aside(),
         "goal_ended" => say(Strong, detail.to_owned()),
         "goal_finished" => say(Good, format!("takes the result: {detail}")).aside(),
-        "tasks_finalized" => say(Strong, format!("the plan is ready: {}", names(detail))),
+        "tasks_finalized" => say(Strong, format!("makes the plan ready: {}", names(detail))),
         "tasks_proposed" => say(Strong, format!("proposes a plan: {}", names(detail))),
         "registered" => say(Plain, "joins the team".to_owned()).aside(),
         "deregistered" => {
@@ -153,9 +161,20 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
         "integration_updated" => say(Plain, detail.to_owned()).aside(),
         "head_tested" => say(Plain, format!("tests the integration branch: {detail}")).aside(),
         "recovered" => say(Plain, format!("repairs: {detail}")).aside(),
-        "edit" => say(Attention, format!("edits the blackboard: {detail}")).aside(),
+        "edit" => edit(detail).aside(),
         other => unknown(other, detail),
     }
+}
+
+/// An edit by a command of the human, or by hand.
+fn edit(detail: &str) -> LogSentence {
+    let settings = detail.strip_prefix("the settings of ").and_then(|rest| rest.strip_suffix(" apply"));
+    let text = match (settings, detail.strip_prefix("config ")) {
+        (Some(file), _) => format!("applies the settings of {file}"),
+        (None, Some(setting)) => format!("sets {setting}"),
+        (None, None) => format!("edits the blackboard: {detail}"),
+    };
+    LogSentence::new(Tone::Attention, text)
 }
 
 /// An action of another version, or of a person: its own words.
@@ -241,6 +260,15 @@ mod tests {
         assert_eq!(sentence("paused", None, "paused").whole(), "pauses the team");
         assert_eq!(sentence("resumed", None, "resumed").whole(), "resumes the team");
         assert_eq!(sentence("resumed", None, "x").whole(), "resumes the team (x)");
+        assert_eq!(
+            sentence("approved", Some("t"), "commit 61dcc1e3: none").whole(),
+            "approves t (commit 61dcc1e3)"
+        );
+        assert_eq!(sentence("claimed", Some("t"), "iteration 1: x").whole(), "begins t (attempt 1: x)");
+        assert_eq!(sentence("tasks_finalized", None, "2 tasks: a, b").whole(), "makes the plan ready: a, b");
+        let applied = sentence("edit", None, "the settings of liza.yaml apply").whole();
+        assert_eq!(applied, "applies the settings of liza.yaml");
+        assert_eq!(sentence("edit", None, "config setup make").whole(), "sets setup make");
         assert_eq!(sentence("deregistered", None, "holds no task").whole(), "leaves the team");
         assert_eq!(
             sentence("deregistered", None, "t1 is stopped").whole(),

@@ -38,7 +38,7 @@ impl FaultKind {
     /// What happened, for a person.
     pub fn describe(self) -> &'static str {
         match self {
-            FaultKind::Auth => "not logged in",
+            FaultKind::Auth => "no valid login",
             FaultKind::Quota => "usage limit reached",
             FaultKind::Overloaded => "provider not available",
             FaultKind::ContextFull => "context full",

@@ -124,7 +124,13 @@ pub fn continue_command(board: &Board, is_dead: impl Fn(&AgentId) -> bool, now: 
 
 /// The same for this hold: a running team has the variables with which it was started, so it has to end first.
 pub(crate) fn first_command(hold: &ClientHold, command: &'static str) -> &'static str {
-    if command == RESUME && missing_variable(&hold.message).is_some() { "liza stop" } else { command }
+    if command == RESUME && variable_to_set(hold).is_some() { "liza stop" } else { command }
+}
+
+/// The environment variable that has to be set, or set to something else.
+fn variable_to_set(hold: &ClientHold) -> Option<&str> {
+    let advised = || hold.advice.as_deref()?.strip_prefix("Set ")?.split([',', ' ']).next();
+    missing_variable(&hold.message).or_else(advised)
 }
 
 /// The environment variable that an error names as missing: "Missing environment variable: `KEY`."
@@ -220,7 +226,7 @@ pub fn describe_hold_with(hold: &ClientHold, command: &str, now: Timestamp) -> S
 }
 
 fn way_forward(hold: &ClientHold, command: &str) -> String {
-    match (missing_variable(&hold.message), &hold.advice) {
+    match (variable_to_set(hold), &hold.advice) {
         (Some(name), _) if command == RESUME => {
             format!("Stop the team, set {name}, then continue: liza run")
         }

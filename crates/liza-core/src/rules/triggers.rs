@@ -50,6 +50,22 @@ impl TriggerKind {
         matches!(self, TriggerKind::InitialPlanning | TriggerKind::SprintCompleted)
     }
 
+    /// Whether it is about a task or a discovery that needs a decision.
+    fn is_trouble(self) -> bool {
+        match self {
+            TriggerKind::HypothesisExhausted
+            | TriggerKind::BlockedTasks
+            | TriggerKind::IntegrationFailed
+            | TriggerKind::ImmediateDiscovery
+            | TriggerKind::DeadDependency => true,
+            TriggerKind::HumanDecision
+            | TriggerKind::QuestionAnswered
+            | TriggerKind::NewDraft
+            | TriggerKind::InitialPlanning
+            | TriggerKind::SprintCompleted => false,
+        }
+    }
+
     /// Whether it is news, settled once a planner has used it; the others remain until the matter is resolved.
     fn is_news(self) -> bool {
         matches!(self, TriggerKind::HumanDecision | TriggerKind::QuestionAnswered)
@@ -82,13 +98,56 @@ impl Trigger {
             TriggerKind::ImmediateDiscovery => format!("{subject} is an urgent discovery"),
             TriggerKind::DeadDependency => format!("{subject} waits for a task that will not be merged"),
             TriggerKind::NewDraft => format!("{subject} is a draft to complete"),
-            TriggerKind::InitialPlanning => format!("{subject} has no plan yet"),
+            TriggerKind::InitialPlanning => format!("{subject} has no finished plan yet"),
             TriggerKind::SprintCompleted => format!("all tasks of {subject} have ended"),
         }
     }
 
     fn new(kind: TriggerKind, subject: impl fmt::Display, stamp: impl fmt::Display, detail: String) -> Self {
         Self { kind, subject: subject.to_string(), detail, key: format!("{kind}:{subject}:{stamp}") }
+    }
+}
+
+/// Why the planner is needed, for a person; of many reasons the first ones.
+pub fn in_words(triggers: &[Trigger]) -> String {
+    const MOST: usize = 3;
+    let mut words: Vec<String> = triggers.iter().take(MOST).map(Trigger::in_words).collect();
+    if triggers.len() > MOST {
+        words.push(format!("{} more", triggers.len() - MOST));
+    }
+    words.join(", ")
+}
+
+/// What a planner's session is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlannerWork {
+    /// To plan the goal, or to change the plan.
+    Planning,
+    /// To judge whether the goal is reached.
+    Judging,
+    /// To decide what becomes of this task or discovery.
+    LookingAt(String),
+}
+
+impl fmt::Display for PlannerWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlannerWork::Planning => f.write_str("planning"),
+            PlannerWork::Judging => f.write_str("judging the goal"),
+            PlannerWork::LookingAt(subject) => write!(f, "looking at {subject}"),
+        }
+    }
+}
+
+/// What a session for these triggers is for.
+pub fn planner_work(triggers: &[Trigger]) -> PlannerWork {
+    let has = |kind: TriggerKind| triggers.iter().any(|trigger| trigger.kind == kind);
+    let trouble = triggers.iter().find(|trigger| trigger.kind.is_trouble());
+    match trouble {
+        _ if has(TriggerKind::InitialPlanning) => PlannerWork::Planning,
+        _ if has(TriggerKind::SprintCompleted) => PlannerWork::Judging,
+        Some(trigger) => PlannerWork::LookingAt(trigger.subject.clone()),
+        None => PlannerWork::Planning,
     }
 }
 
@@ -101,7 +160,7 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    if sprint.status != SprintStatus::Completed && !is_planned(state, goal, sprint) {
+    if lacks_plan(state) {
         // A note or a changed specification is news for a planner that could not start.
         let news = state.journal.human_notes.len() + state.journal.spec_changes.len();
         found.push(Trigger::new(TriggerKind::InitialPlanning, &goal.id, news, goal.description.clone()));
@@ -124,6 +183,14 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
     }
     found.sort_by_key(|trigger| trigger.kind);
     found
+}
+
+/// Whether the goal waits for its plan.
+pub fn lacks_plan(state: &State) -> bool {
+    let (Some(goal), Some(sprint)) = (state.board.goal.ready(), state.board.sprint.ready()) else {
+        return false;
+    };
+    sprint.status != SprintStatus::Completed && !is_planned(state, goal, sprint)
 }
 
 /// Whether the planner has planned. Drafts alone are an unfinished plan, and a task that a person added is not the

@@ -87,6 +87,9 @@ pub fn agent_doing(agent: &AgentView) -> String {
             _ if agent.held.is_some() => {
                 agent.held.as_ref().map(|held| format!("HELD: {}", held.text())).unwrap_or_default()
             }
+            None if agent.looking_at.is_some() => {
+                format!("LOOKING at {}", agent.looking_at.as_deref().unwrap_or_default())
+            }
             Some(retry) => format!("FAILED {} of {}, again {}", retry.failed, retry.limit, retry.again()),
             None if agent.between_sessions => format!("WAITING to continue{holding}"),
             None if agent.task.is_some() => format!("{}{holding}", agent.status),
@@ -101,6 +104,12 @@ pub fn agent_doing(agent: &AgentView) -> String {
 /// Why nothing is done although there is work: the agent program that all wait for; `None` while an agent works.
 pub fn held_back(view: &View) -> Option<String> {
     first_held(view).map(HeldView::text)
+}
+
+/// Whether nothing is done although there is work, since an agent program cannot be used; what stops the whole team comes
+/// first.
+pub fn is_held_up(view: &View) -> bool {
+    view.stopped.is_empty() && !view.is_stopping() && held_back(view).is_some()
 }
 
 /// Whether the team does what it should, so that there is nothing to do for a person: no session failed, and no program is
@@ -135,6 +144,7 @@ fn first_held(view: &View) -> Option<&HeldView> {
 /// What an agent does, in one word; one that has nothing to do waits, and for what.
 fn status_words(agent: &AgentView) -> String {
     let for_what = match (agent.status, agent.role) {
+        (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner) if agent.lacks_goal => "for a goal",
         (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner) => "until needed",
         (AgentStatus::Waiting, Role::Coder) => "for a verdict",
         (AgentStatus::Idle, Role::Coder) => "for a task",
@@ -263,7 +273,8 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
             facts.extend(task.owner.map(stopped_text));
             facts.push(format!("P{}", task.priority));
         }
-        TaskPhase::Draft | TaskPhase::Stuck | TaskPhase::Ended => {}
+        TaskPhase::Draft => facts.extend(task.reason.clone()),
+        TaskPhase::Stuck | TaskPhase::Ended => {}
     }
     if task.handoff_pending {
         facts.push("handoff".to_owned());

@@ -129,13 +129,13 @@ fn an_auth_error_stops_the_client_for_the_whole_team_until_the_human_continues()
     let found = alarms(&world.state, &Observations::default(), world.now);
     let needs = needs_you(&world.state, &Observations::default(), &found, world.now);
     let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
-    assert_eq!(need.text, "claude: not logged in. Run claude /login, then continue: liza resume (no)");
+    assert_eq!(need.text, "claude: no valid login. Run claude /login, then continue: liza resume (no)");
     assert_eq!(need.command, "liza resume");
     let gone = world.now + Seconds(100_000);
     let found = alarms(&world.state, &Observations::default(), gone);
     let needs = needs_you(&world.state, &Observations::default(), &found, gone);
     let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
-    assert_eq!(need.text, "claude: not logged in. Run claude /login, then continue: liza run (no)");
+    assert_eq!(need.text, "claude: no valid login. Run claude /login, then continue: liza run (no)");
     assert_eq!(need.command, "liza run", "without a team, its start continues");
     world.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
     assert_eq!(hold(&world), None);
@@ -171,10 +171,27 @@ fn a_key_that_is_not_set_has_one_way_forward() {
     };
     let said = "(Missing environment variable: `MY_KEY`.)";
     // A running team has the variables with which it was started.
-    let text = format!("claude: not logged in. Stop the team, set MY_KEY, then continue: liza run {said}");
+    let text = format!("claude: no valid login. Stop the team, set MY_KEY, then continue: liza run {said}");
     assert_eq!(need(world.now), (text, "liza stop".to_owned()));
-    let text = format!("claude: not logged in. Set MY_KEY, then continue: liza run {said}");
+    let text = format!("claude: no valid login. Set MY_KEY, then continue: liza run {said}");
     assert_eq!(need(world.now + Seconds(100_000)), (text, "liza run".to_owned()));
+}
+
+/// Covers: SE-03
+#[test]
+fn a_key_that_is_refused_has_one_way_forward() {
+    let mut world = team();
+    let message = "401 Unauthorized: Incorrect API key provided".to_owned();
+    let refused = ClientFault { kind: FaultKind::Auth, message, reset: None };
+    let advice = Some("Set MY_KEY, the env_key of the provider in config.toml".to_owned());
+    record(&mut world, RecordSession { advice, ..ended("t", 1, Some(refused)) });
+    let found = alarms(&world.state, &Observations::default(), world.now);
+    let needs = needs_you(&world.state, &Observations::default(), &found, world.now);
+    let need = needs.into_iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
+    // A running team has the variables with which it was started.
+    let text = "claude: no valid login. Stop the team, set MY_KEY, then continue: liza run \
+                (401 Unauthorized: Incorrect API key provided)";
+    assert_eq!((need.text.as_str(), need.command.as_str()), (text, "liza stop"));
 }
 
 /// Covers: SE-03, SE-04

@@ -16,6 +16,7 @@ mod fixture;
 mod found_merges;
 mod manual_edit;
 mod needs_you;
+mod planner;
 mod results;
 mod stop_files;
 mod supervise;

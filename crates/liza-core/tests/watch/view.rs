@@ -258,3 +258,37 @@ fn a_rejection_comes_before_the_attempt() {
     let facts = task_facts(&the_task(&state, now()));
     assert_eq!(facts[..3], ["coder-1", "rejection 1 of 5", "attempt 1 of 10"]);
 }
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_rest_of_a_pause_is_not_rounded_down() {
+    let pause = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
+    let seen = Observations { stop_files: pause, ..Observations::default() };
+    let text = |after: u64| {
+        let mut state = state_with(Status::Claimed);
+        for entry in agents(&mut state).values_mut() {
+            entry.lease_expires = Some(now() + Seconds(600));
+        }
+        view(&state, &seen, now() + Seconds(after)).needs_you.remove(0).text
+    };
+    assert!(text(3).ends_with("(up to 2m)"), "{}", text(3));
+    assert!(text(65).ends_with("(up to 55s)"), "{}", text(65));
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn while_the_team_is_stopped_nothing_is_taken_next() {
+    let stop_files = StopFileTimes { checkpoint: Some(now()), ..StopFileTimes::default() };
+    let seen = Observations { stop_files, ..Observations::default() };
+    for (status, next) in [
+        (Status::Unclaimed, "a coder claims it, after liza resume"),
+        (Status::Draft, "the planner finalizes it, after liza resume"),
+    ] {
+        assert_eq!(view(&state_with(status), &seen, now()).tasks[0].next, next);
+    }
+    let mut state = state_with(Status::ReadyForReview);
+    let mut submitted = record("t", Status::ReadyForReview);
+    (submitted.reviewing_by, submitted.review_lease_expires) = (None, None);
+    state.board.put(task("t"), submitted);
+    assert_eq!(view(&state, &seen, now()).tasks[0].next, "a code reviewer takes it, after liza resume");
+}

@@ -85,7 +85,7 @@ fn a_planner_whose_program_is_held_is_held_too() {
 #[test]
 fn a_program_that_only_the_human_lets_continue_waits_for_the_human() {
     let shown = view(&held(FaultKind::Auth, None), &seen(), now());
-    assert_eq!(doing(&shown, "coder-1"), "HELD: codex not logged in, waits for you");
+    assert_eq!(doing(&shown, "coder-1"), "HELD: codex has no valid login, waits for you");
     assert!(next_steps(&shown).is_empty(), "it is among what needs the human");
     let kinds: Vec<NeedKind> = shown.needs_you.iter().map(|need| need.kind).collect();
     assert!(kinds.contains(&NeedKind::Alarm(AlarmKind::ClientHeld)), "{kinds:?}");

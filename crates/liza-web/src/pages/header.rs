@@ -4,7 +4,7 @@ use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::count;
 use liza_core::watch::action::{ActionName, ActionSubject};
 use liza_core::watch::view::{SprintView, View};
-use liza_core::watch::words::{budgets, sprint_facts};
+use liza_core::watch::words::{budgets, is_held_up, sprint_facts};
 use maud::{Markup, html};
 
 use crate::drawing::bar::{Segment, bar};
@@ -62,7 +62,8 @@ fn team_state(view: &View) -> Option<(&'static str, &'static str)> {
         GoalStatus::Aborted => Some(("goal aborted", "bad")),
     });
     let stopping = view.is_stopping().then_some(("stopping", "warn"));
-    stopped.or(stopping).or(goal)
+    let held = is_held_up(view).then_some(("held", "warn"));
+    stopped.or(stopping).or(goal).or(held)
 }
 
 fn sprint_line(sprint: &SprintView, view: &View) -> Markup {

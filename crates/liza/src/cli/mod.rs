@@ -6,6 +6,7 @@ mod context;
 mod contract_links;
 mod live_screen;
 mod session;
+mod setting_check;
 mod spec_path;
 mod starting_files;
 mod task_name;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::CommandFactory as _;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use liza_core::rules::misspelled::distance;
 
 use crate::channel::SessionCommands;
@@ -81,7 +82,7 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
     let columns = caller.environment.text("COLUMNS").and_then(|text| text.trim().parse().ok());
     let cli = match parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&best_first(error), json, caller.console),
+        Err(error) => return usage(&best_first(error), &arguments, json, caller.console),
     };
     let screen = Screen::new(Arc::clone(&caller.console), cli.global.color, columns);
     // An agent compares times with those in files.
@@ -115,7 +116,11 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
 fn best_first(mut error: clap::Error) -> clap::Error {
     let typed = match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(typed)) => typed.clone(),
-        Some(_) | None => return error,
+        Some(_) | None => {
+            // What looks like an option is not meant as a value.
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(Vec::new()));
+            return error;
+        }
     };
     if let Some(ContextValue::Strings(names)) = error.get(ContextKind::SuggestedSubcommand) {
         let mut names = names.clone();
@@ -128,7 +133,7 @@ fn best_first(mut error: clap::Error) -> clap::Error {
 }
 
 /// Help and version are a success; everything else that the parser reports is a usage error.
-fn usage(error: &clap::Error, json: bool, console: Arc<dyn Console>) -> Exit {
+fn usage(error: &clap::Error, arguments: &[OsString], json: bool, console: Arc<dyn Console>) -> Exit {
     let stream = if error.use_stderr() { Stream::Error } else { Stream::Output };
     let exit = if error.use_stderr() { Exit::Refused } else { Exit::Success };
     if json && exit == Exit::Refused {
@@ -143,7 +148,19 @@ fn usage(error: &clap::Error, json: bool, console: Arc<dyn Console>) -> Exit {
     let is_help = exit == Exit::Success;
     let text =
         if is_help && console.has_color(stream) { text.ansi().to_string() } else { clean(&text.to_string()) };
+    let lacks = error.kind() == ErrorKind::MissingRequiredArgument;
+    let example = if lacks { example_of(arguments).unwrap_or_default() } else { String::new() };
     // A closed pipe is not an error: `liza --help | head`.
-    let _ = console.write(stream, &text);
+    let _ = console.write(stream, &format!("{text}{example}"));
     exit
+}
+
+/// The first example in the help of the command that was typed.
+fn example_of(arguments: &[OsString]) -> Option<String> {
+    let command = Cli::command();
+    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    let verb = words.find_map(|word| command.find_subcommand(word))?;
+    let help = verb.get_after_help()?.to_string();
+    let example = help.lines().map(str::trim).find(|line| line.starts_with("liza "))?;
+    Some(format!("  example: {example}\n"))
 }

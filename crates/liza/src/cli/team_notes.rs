@@ -1,6 +1,6 @@
 //! What a person should know before a team starts. Reads; changes and refuses nothing.
 
-use liza_core::model::{Config, State, Value};
+use liza_core::model::{Config, Role, State, Value};
 use liza_core::rules::triggers::proposed_tasks;
 use liza_core::text::count;
 
@@ -8,6 +8,7 @@ use crate::engine::integration_branch;
 use crate::observations::vision_gap;
 use crate::project::Project;
 use crate::run::TeamOptions;
+use crate::supervisor::Post;
 
 use super::spec_path;
 
@@ -17,9 +18,11 @@ pub(crate) fn team_notes(
     state: &State,
     config: &Config,
     options: &TeamOptions,
+    posts: &[Post],
 ) -> Vec<String> {
     let notes = [
-        chosen_by_itself(config, options),
+        chosen_by_itself(config, options).filter(|_| state.board.tasks.is_empty()),
+        missing_roles(|role| posts.iter().any(|post| post.role == role)),
         vision_warning(project, state),
         waiting_plan(state),
         test_warning(project, state),
@@ -43,6 +46,17 @@ fn chosen_by_itself(config: &Config, options: &TeamOptions) -> Option<String> {
         "no agent program is named; {default} is installed and is used. To name one: liza run --cli NAME"
     );
     (!is_named(config, options)).then_some(text)
+}
+
+/// What a team cannot do that was started without coders or without code reviewers.
+fn missing_roles(has: impl Fn(Role) -> bool) -> Option<String> {
+    let (role, lacks) = match (has(Role::Coder), has(Role::CodeReviewer)) {
+        (true, true) => return None,
+        (false, _) => (Role::Coder, "built"),
+        (true, false) => (Role::CodeReviewer, "merged"),
+    };
+    let (name, prefix) = (role.title().to_lowercase(), role.id_prefix());
+    Some(format!("this team has no {name}: nothing is {lacks}. To add one: liza agent {prefix}"))
 }
 
 /// A warning if the vision document, which the planner plans from, is not written yet.
@@ -83,4 +97,26 @@ fn behind_main(project: &Project, state: &State) -> Option<String> {
     let missing = repo.count_commits(&head, &main).ok().filter(|missing| *missing > 0)?;
     let missing = count(usize::try_from(missing).unwrap_or(usize::MAX), "commit");
     Some(format!("{name} has {missing} that the agents do not have; to bring them to the agents: liza sync"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: UI-03
+    #[test]
+    fn a_team_that_lacks_a_role_says_what_it_cannot_do() {
+        let say = |counts: &[(Role, u32)]| {
+            missing_roles(|role| counts.iter().any(|(one, n)| *one == role && *n > 0))
+        };
+        assert_eq!(say(&[(Role::Planner, 1), (Role::Coder, 1), (Role::CodeReviewer, 1)]), None);
+        assert_eq!(
+            say(&[(Role::CodeReviewer, 1)]).as_deref(),
+            Some("this team has no coder: nothing is built. To add one: liza agent coder")
+        );
+        assert_eq!(
+            say(&[(Role::Coder, 1)]).as_deref(),
+            Some("this team has no code reviewer: nothing is merged. To add one: liza agent code-reviewer")
+        );
+    }
 }

@@ -77,14 +77,14 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(project.into_iter().flat_map(|project| confinement(project, &state, liza)));
         }
     }
-    let config = project.and_then(|project| project.store().snapshot().ok());
-    let config = config.as_ref().and_then(|state| state.board.config.ready());
+    let state = project.and_then(|project| project.store().snapshot().ok());
+    let config = state.as_ref().and_then(|state| state.board.config.ready());
     let home = home();
     let variable = |name: &str| std::env::var_os(name);
     let places = LoginPlaces { home: home.as_deref(), variable: &variable };
     let used = used_programs(config, &places);
     checks.push(programs(&used));
-    checks.extend(clients(&places, &used));
+    checks.extend(clients(&places, &used, state.as_ref()));
     checks.extend(config.into_iter().flat_map(|config| missing_programs(config, default_provider(&places))));
     checks
 }
@@ -234,8 +234,11 @@ fn log(project: &Project) -> Check {
 
 /// A test that the person has, and that tests no merge.
 fn integration_test(repo: &Repo, state: &State) -> Option<Check> {
-    let unused = repo.unused_test(&integration_branch(&state.board).ok()?).ok()??;
-    Some(warning("integration test", unused.problem(), unused.fix()))
+    let unused = repo.unused_test(&integration_branch(&state.board).ok()?).ok()?;
+    Some(match unused {
+        Some(unused) => warning("integration test", unused.problem(), unused.fix()),
+        None => good("integration test", start::test_in_words(repo.root()).to_owned()),
+    })
 }
 
 /// Keys that have no effect because they are probably misspelled.
@@ -419,16 +422,18 @@ fn programs(used: &[String]) -> Check {
 }
 
 /// The agent programs that are installed: version, login, what their sessions may do.
-fn clients(places: &LoginPlaces<'_>, used: &[String]) -> Vec<Check> {
+fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&State>) -> Vec<Check> {
     let check = |client: InstalledClient| {
         let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
         let (name, rights) = (client.name, client.rights);
-        match client.login {
-            Ok(place) => good(name, format!("{version}; login: {place}; {rights}")),
-            Err(login) if used.iter().any(|used| used == name) => {
+        let held = state.and_then(|state| start::held(state, name, now()));
+        match (client.login, held) {
+            (Ok(_), Some((why, command))) => warning(name, format!("{version}; {why}"), command),
+            (Ok(place), None) => good(name, format!("{version}; login: {place}; {rights}")),
+            (Err(login), _) if used.iter().any(|used| used == name) => {
                 warning(name, format!("{version}; no login found; {rights}"), login)
             }
-            Err(login) => good(name, format!("{version}; no login found ({login}); {rights}")),
+            (Err(login), _) => good(name, format!("{version}; no login found ({login}); {rights}")),
         }
     };
     installed_clients(places).into_iter().map(check).collect()

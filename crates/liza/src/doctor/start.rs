@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use liza_core::model::{State, TEAM_FILE};
+use liza_core::model::{State, TEAM_FILE, Timestamp};
+use liza_core::rules::clients::{continue_command, describe_hold_with};
 
 use crate::project::Project;
 use crate::team_file::{self, TeamFileContent};
@@ -33,4 +34,50 @@ pub(super) fn team_file(project: &Project, home: Option<&Path>) -> Option<Check>
 pub(super) fn goal(state: &State) -> Option<Check> {
     let goal = state.board.goal.ready().filter(|goal| goal.description.trim().is_empty());
     goal.map(|_| warning("goal", "no goal is stated, so a team would only wait", "liza goal new \"GOAL\""))
+}
+
+/// The integration test of a project in which nothing is wrong with it.
+pub(super) fn test_in_words(root: &Path) -> &'static str {
+    match root.join("scripts/integration-test.sh").exists() {
+        true => "scripts/integration-test.sh runs before every merge",
+        false => "none; to test every merge: liza init --test",
+    }
+}
+
+/// Why no session uses a program now, and the command that lets it continue, if the team holds it.
+pub(super) fn held(state: &State, client: &str, now: Timestamp) -> Option<(String, &'static str)> {
+    let hold = state.board.sprint.ready()?.clients.get(client)?.hold.as_ref()?;
+    let command = continue_command(&state.board, |_| false, now);
+    let words = describe_hold_with(hold, command, now);
+    Some((format!("held for {}: {words}", now.since(hold.since)), command))
+}
+
+#[cfg(test)]
+mod tests {
+    use liza_core::model::{ClientHold, ClientRecord, FaultKind, Loaded, Seconds, Sprint};
+
+    use super::*;
+
+    /// Covers: UI-03, SE-03
+    #[test]
+    fn a_program_that_the_team_holds_is_not_called_well() {
+        let now: Timestamp = "2026-01-17T14:00:00Z".parse().unwrap();
+        let mut state = State::default();
+        let mut sprint = Sprint::begin(1, "goal-1", now);
+        let hold = ClientHold {
+            kind: FaultKind::Auth,
+            message: "401 Unauthorized".to_owned(),
+            advice: Some("Run codex login".to_owned()),
+            since: now,
+            until: None,
+            probes: 1,
+        };
+        sprint.clients.insert("codex".to_owned(), ClientRecord { hold: Some(hold), failures: None });
+        state.board.sprint = Loaded::Ready(sprint);
+        let later = now + Seconds(180);
+        let words =
+            "held for 3m: no valid login. Run codex login, then continue: liza run (401 Unauthorized)";
+        assert_eq!(held(&state, "codex", later), Some((words.to_owned(), "liza run")));
+        assert_eq!(held(&state, "claude", later), None);
+    }
 }

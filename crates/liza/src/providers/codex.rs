@@ -148,11 +148,26 @@ fn bare(line: &str) -> String {
     if shell.contains(' ') || !shell.ends_with("sh") {
         return line.to_owned();
     }
-    // A command that has quotes itself is quoted in parts; the outermost ones are enough for a person.
-    let quotes = ['\'', '"'];
-    let rest = rest.trim();
-    let inner = rest.strip_prefix(quotes).map(|rest| rest.strip_suffix(quotes).unwrap_or(rest));
-    inner.unwrap_or(rest).trim().to_owned()
+    unquoted(rest.trim()).trim().to_owned()
+}
+
+/// The word that a shell reads, if it is one; a line that was cut may lack its last quotation mark.
+fn unquoted(word: &str) -> String {
+    let (mut text, mut open, mut chars) = (String::new(), None, word.chars());
+    while let Some(c) = chars.next() {
+        match (open, c) {
+            (None, '\'' | '"') => open = Some(c),
+            (Some(mark), c) if mark == c => open = None,
+            (None, '\\') => text.extend(chars.next()),
+            (Some('"'), '\\') => {
+                let next = chars.next();
+                text.extend(next.filter(|next| !"\"\\$`".contains(*next)).map(|_| '\\'));
+                text.extend(next);
+            }
+            (_, c) => text.push(c),
+        }
+    }
+    text
 }
 
 fn completed(event: &Value) -> Vec<ClientEvent> {
@@ -213,7 +228,8 @@ mod tests {
         let cases = [
             ("/bin/bash -lc 'git status; ls'", "git status; ls"),
             (r#"/usr/bin/zsh -lc "echo 'a'""#, "echo 'a'"),
-            (r#"/bin/bash -lc 'echo a; echo '"'b'""#, r#"echo a; echo '"'b'"#),
+            (r#"/bin/bash -lc 'echo a; echo '"'b'""#, "echo a; echo 'b'"),
+            (r#"bash -lc "git commit -m \"A b\"; echo \\n \d""#, r#"git commit -m "A b"; echo \n \d"#),
             ("bash -lc ls", "ls"),
             ("sh -c 'make test'", "make test"),
             ("git -c core.pager= log", "git -c core.pager= log"),

@@ -112,11 +112,22 @@ impl LoginPlaces<'_> {
 
     /// The variable with the key of the chosen provider, if it is not set, as what to do.
     fn missing_key(&self, sign: &LoginSign) -> Option<String> {
+        let (variable, path) = self.chosen_key(sign)?;
+        (!self.is_set(&variable)).then(|| set_key(&variable, &path))
+    }
+
+    /// The variable with the key of the chosen provider, and the file that names it.
+    fn chosen_key(&self, sign: &LoginSign) -> Option<(String, PathBuf)> {
         let LoginSign::CodexProvider(file) = sign else { return None };
         let path = self.path(file)?;
-        let variable = key_variable(&content(&path)?)?;
-        let missing = !self.is_set(&variable);
-        missing.then(|| format!("set {variable}, the env_key of the provider in {}", path.display()))
+        Some((key_variable(&content(&path)?)?, path))
+    }
+
+    /// What the human can do if a program has no valid login.
+    pub(super) fn advice(&self, template: &CommandTemplate) -> Option<String> {
+        let key = template.login_signs.iter().find_map(|sign| self.chosen_key(sign));
+        let set = key.map(|(variable, path)| format!("S{}", &set_key(&variable, &path)[1..]));
+        set.or_else(|| (!template.login.is_empty()).then(|| format!("Run {}", template.login)))
     }
 
     fn is_set(&self, variable: &str) -> bool {
@@ -134,6 +145,11 @@ impl LoginPlaces<'_> {
         let own = file.variable.and_then(|name| (self.variable)(name)).map(PathBuf::from);
         Some(own.or_else(|| Some(self.home?.join(file.folder)))?.join(file.name))
     }
+}
+
+/// What to do about a key that is missing or refused.
+fn set_key(variable: &str, path: &Path) -> String {
+    format!("set {variable}, the env_key of the provider in {}", path.display())
 }
 
 /// The beginning of a settings file.
@@ -230,6 +246,13 @@ mod tests {
         assert!(login("codex", &[]).unwrap().ends_with("config.toml"));
         let other = home.path().join("other").display().to_string();
         assert!(login("codex", &[("CODEX_HOME", &other)]).unwrap().ends_with("other/auth.json"));
+        let settings = "model_provider = \"mine\"\n[model_providers.mine]\nenv_key = \"MY_KEY\"\n".to_owned();
+        write(".codex/config.toml", &settings);
+        let variable = |_: &str| None;
+        let places = LoginPlaces { home: Some(home.path()), variable: &variable };
+        let advice = |name: &str| places.advice(&name.parse::<BuiltIn>().unwrap().template()).unwrap();
+        assert!(advice("codex").starts_with("Set MY_KEY, the env_key of the provider in "));
+        assert!(advice("claude").starts_with("Run claude"));
         write(".config/goose/config.yaml", "GOOSE_PROVIDER: openai\n");
         assert!(login("goose", &[]).is_some());
     }

@@ -146,9 +146,9 @@ impl Provider {
         std::iter::once(self).chain(&self.fallbacks)
     }
 
-    /// What the human can do if it is not logged in.
-    pub(crate) fn login_advice(&self) -> Option<String> {
-        (!self.template.login.is_empty()).then(|| format!("Run {}", self.template.login))
+    /// What the human can do if it has no valid login.
+    pub(crate) fn login_advice(&self, places: &LoginPlaces<'_>) -> Option<String> {
+        places.advice(&self.template)
     }
 
     /// Whether it can resume a conversation.

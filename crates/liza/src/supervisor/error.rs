@@ -48,8 +48,9 @@ pub enum SupervisorError {
     },
     /// A planner reached the limit of sessions without a result.
     #[error(
-        "{agent} stopped: {} in a row ended without a result; the last one printed: {}",
+        "{agent} stopped: {} in a row ended without a result{}; the last one printed: {}",
         count(*times as usize, "session"),
+        woken_for(woken),
         last_words.as_deref().unwrap_or("nothing")
     )]
     NoResult {
@@ -57,6 +58,8 @@ pub enum SupervisorError {
         agent: AgentId,
         /// How many.
         times: u32,
+        /// What it was woken for, in words.
+        woken: String,
         /// The last lines that the last of them printed.
         last_words: Option<String>,
     },
@@ -141,6 +144,11 @@ fn of_store(error: &StoreError) -> Consequence {
         StoreError::Database(error) if error.reason.is_passing() => Consequence::RetryLater,
         _ => Consequence::Inconsistent,
     }
+}
+
+/// What a planner was woken for, behind what became of it.
+fn woken_for(woken: &str) -> String {
+    if woken.is_empty() { String::new() } else { format!("; woken because {woken}") }
 }
 
 impl From<Refusal> for SupervisorError {

@@ -70,8 +70,8 @@ pub(super) struct SessionVerdict {
     pub(super) next: AfterSession,
     /// Why a planner ends that has reached the limit of sessions without a result.
     pub(super) gave_up: Option<SupervisorError>,
-    /// Whether its client is held now, which the notes say.
-    pub(super) held: bool,
+    /// Whether the notes say what happens next.
+    pub(super) is_reported: bool,
     /// What the session achieved, and when, if it is known.
     pub(super) result: Option<(Option<Timestamp>, String)>,
     /// What else to report.

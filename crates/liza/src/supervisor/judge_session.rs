@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use liza_core::model::{
-    AgentStatus, AnomalyType, FaultKind, Fields, Role, State, Status, TaskBody, TaskId, TaskRecord, Value,
+    AgentStatus, AnomalyType, FaultKind, Fields, Role, Seconds, State, Status, TaskBody, TaskId, TaskRecord,
+    Value,
 };
 use liza_core::protocol::{
     ExitCounted, LogAnomaly, PlannerExitCounted, RecordSession, RecordUsage, Reply, SetStatus,
 };
 use liza_core::rules::clients::describe_hold;
+use liza_core::rules::triggers::in_words;
 use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session, has_result};
 
 use crate::engine::failed_since;
@@ -37,21 +39,24 @@ impl JobRunner {
         let state = retry_locked(|| Ok(self.project.state()?))?;
         self.observe(&mut run);
         self.end_review(&run);
-        let (mut notes, mut gave_up) = (Vec::new(), None);
+        let (mut counted, mut gave_up) = (false, None);
+        let mut notes = self.record_session(&state, &mut run)?;
         notes.extend(self.report_modes(&repaired)?);
-        notes.extend(self.record_session(&state, &mut run)?);
         let next = after_session(&state, &run.session, run.end);
         let result = session_result(&state, &run.session, next.progress);
         for command in &next.record {
             match self.execute(command) {
                 Ok(Reply::CountExit(ExitCounted { count, limit, .. })) => {
-                    notes.extend(self.count_notes(&run.session, count, limit));
+                    counted = true;
+                    count_notes(&mut notes, &run.session, (count, limit), next.pause);
                 }
                 Ok(Reply::CountPlannerExit(PlannerExitCounted { count, limit })) => {
-                    notes.extend(self.count_notes(&run.session, count, limit));
+                    counted = true;
+                    count_notes(&mut notes, &run.session, (count, limit), next.pause);
                     gave_up = (count >= limit).then(|| SupervisorError::NoResult {
                         agent: run.session.agent,
                         times: count,
+                        woken: in_words(&run.session.triggers),
                         last_words: run.session.last_words.clone(),
                     });
                 }
@@ -74,7 +79,7 @@ impl JobRunner {
         Ok(JobOutcome::Judged(SessionVerdict {
             next,
             gave_up,
-            held: run.session.is_clients_fault,
+            is_reported: run.session.is_clients_fault || counted,
             result,
             notes,
         }))
@@ -171,20 +176,6 @@ impl JobRunner {
         }
     }
 
-    fn count_notes(&self, session: &EndedSession, count: u32, limit: u32) -> Vec<(MessageLevel, String)> {
-        let text = format!("session {count} of {limit} without a result");
-        let mut notes = vec![(MessageLevel::Info, text)];
-        if let Some(task) = session.task.as_ref().filter(|_| count >= limit)
-            && session.agent.role() == Role::CodeReviewer
-        {
-            let text = format!("drops the review of {task}; another code reviewer must take it");
-            notes.push((MessageLevel::Alert, text));
-        }
-        let words = session.last_words.as_ref().filter(|_| count >= limit);
-        notes.extend(words.map(|words| (MessageLevel::Alert, format!("its last words: {words}"))));
-        notes
-    }
-
     fn after_planning(
         &self,
         state: &State,
@@ -218,5 +209,56 @@ impl JobRunner {
         })?;
         *recorded = used.clone();
         Ok(())
+    }
+}
+
+/// Adds to the first note, which says how the session ended, that it counts and when the next one starts.
+fn count_notes(
+    notes: &mut Vec<(MessageLevel, String)>,
+    session: &EndedSession,
+    (count, limit): (u32, u32),
+    pause: Seconds,
+) {
+    let agent = session.agent;
+    if let Some((_, text)) = notes.first_mut() {
+        let again = if count < limit { format!("; again in {pause}") } else { String::new() };
+        let said = text.trim_end_matches('.').to_owned();
+        *text = format!("{said}. No result, {count} of {limit}{again}; see it: liza tail {agent}");
+    }
+    if let Some(task) = session.task.as_ref().filter(|_| count >= limit)
+        && agent.role() == Role::CodeReviewer
+    {
+        let text = format!("drops the review of {task}; another code reviewer must take it");
+        notes.push((MessageLevel::Alert, text));
+    }
+    let words = session.last_words.as_ref().filter(|_| count >= limit);
+    notes.extend(words.map(|words| (MessageLevel::Alert, format!("its last words: {words}"))));
+}
+
+#[cfg(test)]
+mod tests {
+    use liza_core::model::Revision;
+
+    use super::*;
+
+    /// Covers: UI-03
+    #[test]
+    fn a_failed_session_is_one_line() {
+        let mut notes = vec![(MessageLevel::Info, "codex exited 1: no route.".to_owned())];
+        let session = EndedSession {
+            agent: "coder-1".parse().unwrap(),
+            task: "t".parse().ok(),
+            began_at: Revision(1),
+            crashes_before: 0,
+            triggers: Vec::new(),
+            halted: false,
+            remote_failed: false,
+            has_commits: false,
+            last_words: None,
+            is_clients_fault: false,
+        };
+        count_notes(&mut notes, &session, (1, 5), Seconds(5));
+        let text = "codex exited 1: no route. No result, 1 of 5; again in 5s; see it: liza tail coder-1";
+        assert_eq!(notes, [(MessageLevel::Info, text.to_owned())]);
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{AgentStatus, Config, Role, Status, TaskId, Timestamp};
-use liza_core::rules::triggers::Trigger;
+use liza_core::model::{AgentStatus, Config, Role, State, Status, TaskId, Timestamp};
+use liza_core::rules::triggers::{in_words, planner_work};
 use liza_core::text::count;
 use liza_core::watch::supervise::{
     AfterSession, Situation, Step, StopReason, WaitReason, backoff, next_step, still_registered,
+    unseen_triggers,
 };
 
 use crate::lifecycle::order_reviews;
@@ -118,8 +119,7 @@ impl Team<'_> {
                 self.claim(index, tasks, BackgroundJob::Review);
             }
             Step::Plan(triggers) => {
-                let words = triggers.iter().map(Trigger::in_words);
-                self.info(index, format!("is needed: {}", words.collect::<Vec<_>>().join(", ")));
+                self.info(index, format!("is needed: {}", in_words(&triggers)));
                 self.run_job(index, BackgroundJob::Plan(triggers));
             }
             Step::Wait { why, until } => self.wait(index, &why, until),
@@ -230,7 +230,8 @@ impl Team<'_> {
             JobOutcome::Started(session) => {
                 let lease = self.lease_of(index).unwrap_or_else(now);
                 let Some(member) = self.members.get(index) else { return };
-                self.info(index, work_text(member.post.role, session.task.as_ref()));
+                let text = work_text(member.post.role, session.task.as_ref(), &self.state);
+                self.info(index, text);
                 self.reset_failures(index);
                 let Some(member) = self.members.get_mut(index) else { return };
                 member.shown_waiting = false;
@@ -248,7 +249,7 @@ impl Team<'_> {
     }
 
     fn session_judged(&mut self, index: MemberIndex, verdict: SessionVerdict) {
-        let SessionVerdict { next, gave_up, held, result, notes } = verdict;
+        let SessionVerdict { next, gave_up, is_reported, result, notes } = verdict;
         if let Some((happened, text)) = result {
             self.report_at(index, MessageLevel::Info, text, happened);
         }
@@ -256,7 +257,7 @@ impl Team<'_> {
             self.report(index, level, note);
         }
         let level = if next.progress { MessageLevel::Debug } else { MessageLevel::Info };
-        if gave_up.is_none() && !held {
+        if gave_up.is_none() && !is_reported {
             self.report(index, level, after_text(&next));
         }
         self.reset_idle_time(index);
@@ -386,11 +387,11 @@ fn nothing_for(named: &TaskId, situation: &Situation<'_>, config: &Config) -> St
     }
 }
 
-fn work_text(role: Role, task: Option<&TaskId>) -> String {
+fn work_text(role: Role, task: Option<&TaskId>, state: &State) -> String {
     match (role, task) {
         (Role::Coder, Some(task)) => format!("working on {task}"),
         (Role::CodeReviewer, Some(task)) => format!("reviewing {task}"),
-        (Role::Planner, _) | (_, None) => "planning".to_owned(),
+        (Role::Planner, _) | (_, None) => planner_work(&unseen_triggers(state, now())).to_string(),
     }
 }
 

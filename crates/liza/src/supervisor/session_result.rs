@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use liza_core::model::{
     AgentId, EventName, GoalStatus, HistoryEvent, Sha, State, Status, TaskId, TaskRecord, Timestamp,
 };
+use liza_core::rules::triggers::lacks_plan;
 use liza_core::text::{count, one_line};
 use liza_core::watch::supervise::{EndedSession, SessionEnd};
 
@@ -82,10 +83,16 @@ fn plan_result(state: &State, session: &EndedSession) -> Option<String> {
     match state.board.goal.ready().map(|goal| goal.status) {
         Some(GoalStatus::Completed) => Some("goal COMPLETED".to_owned()),
         Some(GoalStatus::Aborted) => Some("goal ABORTED".to_owned()),
-        Some(GoalStatus::InProgress) | None => Some(match state.board.tasks.len() {
-            0 => "no tasks yet".to_owned(),
-            all => format!("the plan has {}, {open} open", count(all, "task")),
-        }),
+        Some(GoalStatus::InProgress) | None => {
+            let drafts = state.board.in_status(Status::Draft).count();
+            Some(match state.board.tasks.len() {
+                0 => "no tasks yet".to_owned(),
+                _ if drafts > 0 && lacks_plan(state) => {
+                    format!("{} so far; the plan is not finished", count(drafts, "draft"))
+                }
+                all => format!("the plan has {}, {open} open", count(all, "task")),
+            })
+        }
     }
 }
 

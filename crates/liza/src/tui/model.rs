@@ -10,7 +10,7 @@ use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, TaskView, View};
 use ratatui::crossterm::event::KeyEvent;
 
-use liza_core::watch::words::next_steps;
+use liza_core::watch::words::{is_held_up, next_steps};
 
 use super::dialog::Dialog;
 use super::page::{Page, PageSource};
@@ -24,6 +24,12 @@ const RESULT_TIME: Seconds = Seconds(3);
 
 /// How long a command for another terminal is shown: a person copies it.
 const COMMAND_TIME: Seconds = Seconds(15);
+
+/// Among how many lines the same one is looked for.
+const REPEATED_LINES: usize = 20;
+
+/// How far apart two reports of the same thing are.
+const REPEATED_TIME: Seconds = Seconds(5);
 
 /// Below this size nothing useful fits, and keys act on nothing that a person could see.
 pub(super) const LEAST: (u16, u16) = (40, 10);
@@ -100,6 +106,14 @@ pub(super) struct LogLine {
     pub(super) is_alert: bool,
     /// Whether it was reported later than it happened.
     pub(super) earlier: bool,
+}
+
+impl LogLine {
+    /// Whether the other line reports the same thing again.
+    fn is_same(&self, other: &Self) -> bool {
+        let apart = self.time.unix().abs_diff(other.time.unix());
+        self.who == other.who && self.text == other.text && apart <= REPEATED_TIME.0
+    }
 }
 
 /// The result of the last action.
@@ -188,11 +202,18 @@ impl Model {
         self.size.0 < LEAST.0 || self.size.1 < LEAST.1
     }
 
-    /// What only a person can do next, if the screen has to say it: for a team of this process, only how to take the result.
+    /// What only a person can do next, if the screen has to say it: for a team of this process, only how to take the result,
+    /// or what holds up all of it.
     pub(super) fn next_steps(&self) -> Vec<(String, &'static str)> {
         let Some(view) = &self.view else { return Vec::new() };
         let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
-        if is_open && self.mode == ScreenMode::Team { Vec::new() } else { next_steps(view) }
+        let is_silent = is_open && self.mode == ScreenMode::Team && !self.is_held();
+        if is_silent { Vec::new() } else { next_steps(view) }
+    }
+
+    /// Whether nothing is done although there is work, since an agent program cannot be used.
+    pub(super) fn is_held(&self) -> bool {
+        !self.stopping && self.view.as_deref().is_some_and(is_held_up)
     }
 
     /// Whether there is nothing to plan from.
@@ -298,7 +319,8 @@ impl Model {
     pub(super) fn set_view(&mut self, view: Arc<View>) {
         let task = self.tasks().get(self.task).map(|task| task.id.clone());
         let agent = self.selected_agent().filter(|_| self.moved);
-        let need = self.needs().get(self.need).cloned();
+        let is_chosen = self.moved && self.panel == Panel::NeedsYou;
+        let need = self.needs().get(self.need).filter(|_| is_chosen).cloned();
         let had_needs = !self.needs().is_empty();
         let first = self.view.is_none();
         let mut view = Arc::unwrap_or_clone(view);
@@ -313,7 +335,7 @@ impl Model {
         let found = agent.and_then(|id| self.agents().iter().position(|agent| agent.id == id));
         self.agent = place(found, self.agent, self.agents().len());
         let found = need.and_then(|need| same_need(self.needs(), &need));
-        self.need = place(found, self.need, self.needs().len());
+        self.need = place(found, if is_chosen { self.need } else { 0 }, self.needs().len());
         if self.needs().is_empty() && self.panel == Panel::NeedsYou {
             self.panel = Panel::Tasks;
         } else if (first || !self.moved || self.tasks().is_empty()) && !had_needs && !self.needs().is_empty()
@@ -323,13 +345,15 @@ impl Model {
     }
 
     /// Adds lines to the log; a person who has scrolled back keeps the place.
-    pub(super) fn add_log(&mut self, lines: Vec<LogLine>) {
+    pub(super) fn add_log(&mut self, mut lines: Vec<LogLine>) {
+        lines.retain(|line| !self.log.iter().rev().take(REPEATED_LINES).any(|known| known.is_same(line)));
         if self.log_back > 0 {
             self.log_back += lines.len();
         }
         self.log.extend(lines);
-        // The team's messages and the log of the project come from two sources.
-        self.log.make_contiguous().sort_by_key(|line| (line.time, !line.earlier));
+        // The team's messages and the log of the project come from two sources. In one second, what a person does comes
+        // before what agents do about it.
+        self.log.make_contiguous().sort_by_key(|line| (line.time, line.who != "human", !line.earlier));
         while self.log.len() > LOG_MAX {
             self.log.pop_front();
         }

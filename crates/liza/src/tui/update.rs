@@ -8,6 +8,7 @@
 use liza_core::text::is_unprintable;
 use liza_core::watch::action::Action;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::text::Line;
 
 use super::dialog::Dialog;
 use super::keys::action_of;
@@ -78,7 +79,15 @@ fn loaded(model: &mut Model, source: &PageSource, result: &CommandResult, theme:
     let columns = usize::from(model.size.0);
     let Some(page) = model.page.as_mut().filter(|page| page.source() == Some(source)) else { return };
     page.loading = false;
-    page.lines = Some(styled::wrapped(styled::lines(&result.text, theme), columns));
+    let mut lines = styled::lines(&result.text, theme);
+    // The title of the page names the task already.
+    let is_title = |line: &Line<'_>| {
+        page.tab == 0 && page.task().is_some_and(|task| line.to_string().starts_with(task.as_str()))
+    };
+    if lines.first().is_some_and(is_title) {
+        lines.remove(0);
+    }
+    page.lines = Some(styled::wrapped(lines, columns));
 }
 
 /// Shows the result of an action: in the footer if it is one line, else as a page.

@@ -153,7 +153,7 @@ fn unauthorized(client: Client) {
     let mut coder = lone.start();
     assert_eq!(coder.wait(), 1, "{}", coder.output());
     let page = lone.status_page();
-    assert!(page.contains("CLIENT HELD") && page.contains("not logged in"), "{page}\n{}", coder.output());
+    assert!(page.contains("CLIENT HELD") && page.contains("no valid login"), "{page}\n{}", coder.output());
     let login = match client {
         Client::Claude => "Run claude /login",
         Client::Codex => "Run codex login",

@@ -312,3 +312,29 @@ fn a_role_without_a_program_is_checked_with_the_one_that_a_run_would_use() {
     let said = with_codex_only(&project, &["doctor"]).stdout;
     assert!(said.contains("liza run uses codex") && !said.contains("needs the program claude"), "{said}");
 }
+
+/// Covers: UI-11
+#[test]
+fn a_role_with_a_wrong_count_is_refused_before_a_run_is() {
+    let project = TestProject::new();
+    for (key, wrong) in [
+        ("roles.coder", "{count: zwei}"),
+        ("roles", "{coder: {count: zwei}}"),
+        ("roles.coder", "[4]"),
+        ("roles.coder.network", "never"),
+    ] {
+        let error = project.liza(&["config", key, wrong, "--json"]).refused(1, "invalid");
+        assert!(error["message"].as_str().unwrap().contains("roles.coder"), "{error}");
+    }
+    project.liza(&["config", "roles.coder", "{count: 4}"]).ok();
+    project.liza(&["config", "roles.coder.provider", "codex"]).ok();
+    is(&project, "roles.coder.count", "4", "state.yaml");
+}
+
+/// Covers: UI-11
+#[test]
+fn a_budget_of_none_is_taken_away_with_unset() {
+    let project = TestProject::new();
+    let error = project.liza(&["config", "budget.day.dollars", "none", "--json"]).refused(1, "invalid");
+    assert!(error["hint"].as_str().unwrap().contains("liza config budget.day.dollars --unset"), "{error}");
+}

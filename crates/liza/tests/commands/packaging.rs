@@ -26,6 +26,11 @@ fn the_archive_installs_into_an_empty_home() {
     assert!(folder.join("LICENSE").is_file());
     check_links(&folder);
     let install = folder.join("install.sh");
+    let help = project.run(project.command("sh").arg(&install).arg("--help").env("HOME", &home));
+    assert!(
+        help.ok().starts_with("usage: sh install.sh [PREFIX]") && !home.join(".local").exists(),
+        "{help:#?}"
+    );
     let said = project.run(project.command("sh").arg(&install).env("HOME", &home)).ok().to_owned();
     assert!(said.contains("is not in your PATH"), "{said}");
     let installed = home.join(".local");

@@ -164,3 +164,20 @@ fn usage_errors_exit_with_1_and_are_still_json() {
     let run = project.liza(&["note", "x", "--quiet"]);
     assert_eq!((run.ok(), run.stderr.as_str()), ("", ""));
 }
+
+/// Covers: CM-02, UI-03
+#[test]
+fn a_command_without_what_it_needs_shows_an_example() {
+    let project = TestProject::new();
+    for (words, example) in [
+        (&["show"][..], "  example: liza show retry-orders\n"),
+        (&["answer"], "  example: liza answer retry-orders \"Three times"),
+        (&["answer", "t"], "  example: liza answer retry-orders \"Three times"),
+    ] {
+        let run = project.liza(words);
+        assert_eq!(run.code, 1, "{run:#?}");
+        assert!(run.stderr.contains(example), "{run:#?}");
+    }
+    let run = project.liza(&["diff", "--stat"]);
+    assert!(run.code == 1 && !run.stderr.contains("as a value"), "{run:#?}");
+}

@@ -140,3 +140,29 @@ fn metrics_are_counted_from_tasks_and_histories() {
     assert!(text.contains("tasks     1 done, 1 in progress, 0 blocked"), "{text}");
     project.liza(&["update-sprint-metrics", "now", "--json"]).refused(1, "usage");
 }
+
+/// Covers: UI-03
+#[test]
+fn what_a_task_has_asked_stays_on_its_page_after_the_answer() {
+    let project = TestProject::new();
+    let generation = claimed(&project, "core", "coder-1");
+    let words =
+        ["mark-blocked", "core", "--reason", "unclear", "--question", "Round up?", "--attempted", "x"];
+    project.liza_in("coder-1", generation, &words).ok();
+    project.liza(&["answer", "core", "Round down"]).ok();
+    let page = project.liza(&["show", "core"]).ok().to_owned();
+    let (top, _) = page.split_once("HISTORY").unwrap();
+    assert!(top.contains("Asked") && top.contains("Round up?") && top.contains("Round down"), "{page}");
+}
+
+/// Covers: UI-03, CM-05
+#[test]
+fn a_task_is_dropped_by_its_whole_name_and_not_dismissed() {
+    let project = TestProject::new();
+    project.add_task("a-page-about-stock");
+    let error = project.liza(&["dismiss", "a-page-about-stock", "--json"]).refused(1, "usage");
+    assert!(error["message"].as_str().unwrap().contains("liza abandon-task"), "{error}");
+    let words = ["abandon-task", "a-page", "--reason", "not wanted", "--json"];
+    let error = project.liza(&words).refused(1, "unknown_task");
+    assert!(error["hint"].as_str().unwrap().starts_with("did you mean a-page-about-stock?"), "{error}");
+}

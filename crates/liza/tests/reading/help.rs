@@ -79,4 +79,7 @@ fn bash_completes_tasks_after_the_verbs_that_people_type() {
     assert_eq!(completed("liza show dis", 2), "discount-codes");
     assert_eq!(completed("liza answer ''", 2), "discount-codes price-list");
     assert_eq!(completed("liza show x", 2), "");
+    assert_eq!(completed("liza note text --for pri", 4), "price-list");
+    project.liza(&["register", "coder-7"]).ok();
+    assert_eq!(completed("liza tail co", 2), "coder-7");
 }

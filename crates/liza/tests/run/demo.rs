@@ -22,7 +22,7 @@ fn needs_script_in_a_terminal_the_demo_is_told_in_the_order_in_which_it_happens(
     let said = demo.output();
     let at = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text}: {said}"));
     let order = [
-        "the plan is ready",
+        "makes the plan ready",
         "submits greet for review",
         "reviews greet",
         "rejects greet: bin/greet.sh:1",

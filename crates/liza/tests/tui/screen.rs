@@ -159,7 +159,7 @@ fn needs_tmux_ctrl_c_ends_the_demo() {
     let project = TestProject::bare();
     let line = format!("trap : INT; {} demo --dir demo; echo \"exit $?\"; cat", env!("CARGO_BIN_EXE_liza"));
     let terminal = Tmux::start(&project, (100, 40), &line);
-    terminal.wait_for("the plan is ready");
+    terminal.wait_for("makes the plan ready");
     terminal.press(&["C-c"]);
     let screen = terminal.wait_for("exit 130");
     assert!(!screen.contains("Try next"), "{screen}");

@@ -9,6 +9,7 @@ use crate::rules::clients::{continue_command, describe_hold_with};
 use crate::rules::questions::{Question, open_questions};
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::spending::{Amount, Spending, SpendingScope, spending};
+use crate::rules::triggers::{Trigger, TriggerKind, in_words};
 use crate::text::count;
 use crate::watch::supervise::unseen_triggers;
 
@@ -100,7 +101,7 @@ fn planner_stopped(state: &State, now: Timestamp) -> Option<Alarm> {
     let pending = unseen_triggers(state, now);
     let first = pending.first()?;
     if sprint.planner_exits.count >= config.max_crashes {
-        return Some(no_result(sprint));
+        return Some(no_result(sprint, &pending));
     }
     let budget = SessionBudget::Planner;
     budget.is_used_up(sprint, config).then(|| {
@@ -110,14 +111,19 @@ fn planner_stopped(state: &State, now: Timestamp) -> Option<Alarm> {
     })
 }
 
-fn no_result(sprint: &Sprint) -> Alarm {
+fn no_result(sprint: &Sprint, pending: &[Trigger]) -> Alarm {
     let exits = &sprint.planner_exits;
     let words = exits.last_words.as_deref().unwrap_or("nothing");
+    let stop = if words.ends_with(['.', '?', '!']) { "" } else { "." };
     let sessions = count(exits.count as usize, "planning session");
-    let text = format!(
-        "{sessions} in a row ended without a result; the last one printed: {words}. \
-         If it asks something, answer first: liza note \"...\""
+    let mut text = format!(
+        "{sessions} in a row ended without a result; woken because {}; the last one printed: {words}{stop} \
+         If it asks something, answer first: liza note \"...\"",
+        in_words(pending)
     );
+    if let Some(draft) = pending.iter().find(|trigger| trigger.kind == TriggerKind::NewDraft) {
+        text.push_str(&format!("; or drop the draft: liza abandon-task {} --reason TEXT", draft.subject));
+    }
     Alarm::critical(AlarmKind::PlannerStopped, "planner", text)
 }
 

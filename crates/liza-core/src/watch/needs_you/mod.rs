@@ -279,14 +279,14 @@ fn has_question(state: &State, task: Option<&TaskId>) -> bool {
     failed < MAX_FAILED_CODERS && !asked(state, task).is_empty()
 }
 
-/// The vision document, if it says nothing. Tasks can do without one; a template that was never filled in misleads reviewers
+/// The vision document, if it says nothing. Tasks that are planned can do without one; a template that was never filled in misleads reviewers
 /// too.
 fn vision(state: &State, seen: &Observations) -> Option<NeedsYou> {
     let gap = seen.vision_gap?;
     let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
     let spec = goal.spec_ref.as_deref().filter(|_| !goal.description.trim().is_empty())?;
     let matters = match gap {
-        VisionGap::Missing => state.board.tasks.is_empty(),
+        VisionGap::Missing => state.board.summaries().all(|summary| summary.is(Status::Draft)),
         VisionGap::Template => true,
     };
     let file = spec.split('#').next().unwrap_or(spec);

@@ -46,10 +46,15 @@ fn running_sessions(state: &State, seen: &Observations, now: Timestamp) -> Strin
             && !is_between_sessions(&state.board, *id, entry)
     };
     let grace = state.board.config.ready().map(|config| config.stop_grace);
-    let left = seen.stop_files.pause.zip(grace).map(|(since, grace)| (since + grace).since(now));
+    let left = seen.stop_files.pause.zip(grace).map(|(since, grace)| rounded_up((since + grace).since(now)));
     match (agents.filter(|(id, entry)| runs(id, entry)).count(), left) {
         (0, _) | (_, None | Some(Seconds(0))) => String::new(),
         (1, Some(left)) => format!("; 1 session may end its work (up to {left})"),
         (n, Some(left)) => format!("; {} may end their work (up to {left})", count(n, "session")),
     }
+}
+
+/// A limit in whole minutes, if it is longer than one: it must not seem to be over before it is.
+fn rounded_up(left: Seconds) -> Seconds {
+    if left.0 > 60 { Seconds(left.0.div_ceil(60) * 60) } else { left }
 }

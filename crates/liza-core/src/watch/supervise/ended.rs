@@ -6,7 +6,7 @@ use crate::protocol::{
     UnproductiveExit,
 };
 use crate::rules::questions::open_questions;
-use crate::rules::triggers::Trigger;
+use crate::rules::triggers::{Trigger, TriggerKind, lacks_plan};
 
 use super::running::is_done;
 
@@ -184,7 +184,18 @@ pub fn has_result(state: &State, session: &EndedSession) -> bool {
     let recorded = entry.and_then(|entry| entry.last_result).is_some_and(|last| last > session.began_at);
     let decided = || state.board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress);
     match &session.task {
-        None => recorded || decided(),
+        None => (recorded && !leaves_no_plan(state, session)) || decided(),
         task => recorded || is_done(state, session.agent, task.as_ref()),
     }
+}
+
+/// Whether a planner that was to plan the goal has left it without one: no draft is new, it asks nothing, and no next
+/// session continues.
+fn leaves_no_plan(state: &State, session: &EndedSession) -> bool {
+    let was_to_plan = session.triggers.iter().any(|trigger| trigger.kind == TriggerKind::InitialPlanning);
+    let is_new = |body: &TaskBody| body.record().revision.is_some_and(|written| written > session.began_at);
+    let entry = state.board.agents.ready().and_then(|agents| agents.get(&session.agent));
+    let hands_off = entry.is_some_and(|entry| entry.status == AgentStatus::Handoff);
+    let asks = || open_questions(state).iter().any(|question| question.is_from(session.agent));
+    was_to_plan && lacks_plan(state) && !hands_off && !state.bodies().any(|(_, body)| is_new(body)) && !asks()
 }

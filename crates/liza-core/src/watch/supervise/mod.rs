@@ -195,7 +195,7 @@ fn work_of(state: &State, agent: AgentId, found_merges: &FoundMerges, now: Times
 }
 
 /// What the planner has not been woken for.
-pub(crate) fn unseen_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
+pub fn unseen_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
     let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice());
     unseen(&planner_triggers(state, now), seen.unwrap_or_default())
 }

@@ -7,8 +7,9 @@ use crate::model::{
     SprintStatus, State, StopFileTimes, TaskBody, TaskId, Timestamp, Usage,
 };
 use crate::rules::sessions::is_between_sessions;
+use crate::rules::triggers::{PlannerWork, planner_work};
 use crate::watch::alarms::Observations;
-use crate::watch::supervise::{backoff, needs_session};
+use crate::watch::supervise::{backoff, needs_session, unseen_triggers};
 
 use super::merging::MergeView;
 use super::task::LeaseView;
@@ -85,6 +86,12 @@ pub struct AgentView {
     /// What it merges now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merging: Option<MergeView>,
+    /// The task or discovery that a planner's session decides about, if it plans nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looking_at: Option<String>,
+    /// Whether it waits for a goal.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_goal: bool,
     /// Whether its session judges if the goal is reached.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub judging: bool,
@@ -126,7 +133,7 @@ impl HeldView {
     /// Why the program cannot be used, and when it is tried again: `codex overloaded, again in 1m`.
     pub fn text(&self) -> String {
         let what = match self.kind {
-            FaultKind::Auth => "not logged in",
+            FaultKind::Auth => "has no valid login",
             FaultKind::Quota => "at its usage limit",
             FaultKind::Overloaded => "overloaded",
             FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => "failed",
@@ -205,6 +212,8 @@ pub(super) fn agent_view(
         held: held(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live),
         between_sessions,
         merging: None,
+        looking_at: looking_at(state, entry, now),
+        lacks_goal: board.goal.ready().is_some_and(|goal| goal.description.trim().is_empty()),
         judging: is_judging(board, entry),
         confinement: seen.confinement.get(&id).cloned(),
     }
@@ -214,6 +223,15 @@ pub(super) fn agent_view(
 fn is_judging(board: &Board, entry: &AgentRecord) -> bool {
     entry.status == AgentStatus::Planning
         && board.sprint.ready().is_some_and(|sprint| sprint.status == SprintStatus::Completed)
+}
+
+/// What a planner's session decides about, if it plans nothing.
+fn looking_at(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<String> {
+    let is_planning = entry.status == AgentStatus::Planning;
+    match is_planning.then(|| planner_work(&unseen_triggers(state, now)))? {
+        PlannerWork::LookingAt(subject) => Some(subject),
+        PlannerWork::Planning | PlannerWork::Judging => None,
+    }
 }
 
 /// The held program for which an agent waits that has work, but no session.

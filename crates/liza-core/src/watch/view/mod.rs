@@ -8,6 +8,7 @@ mod charts;
 mod detail;
 mod graph;
 mod merging;
+mod outlook;
 mod task;
 
 use std::collections::BTreeMap;
@@ -32,8 +33,9 @@ pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, Tas
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
 pub use merging::MergeView;
-pub(crate) use task::stopped_text;
-pub use task::{LeaseView, TaskPhase, TaskView, UnmetDependency};
+pub use outlook::TaskPhase;
+pub(crate) use outlook::stopped_text;
+pub use task::{LeaseView, TaskView, UnmetDependency};
 
 /// Everything that a screen shows.
 #[derive(Debug, Clone, Serialize)]

@@ -8,28 +8,9 @@ use crate::model::{
 };
 use crate::rules::claimable::{held_merge, is_present};
 use crate::watch::alarms::Observations;
+use crate::watch::supervise::planner_needs_human;
 
-/// What happens to a task, in the order in which a person wants to see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskPhase {
-    /// It needs a decision, or its record is broken.
-    Stuck,
-    /// A coder has it.
-    Working,
-    /// A coder has left it and continues it later.
-    Stopped,
-    /// Submitted, reviewed or to be merged.
-    Reviewing,
-    /// Any free agent may take it.
-    Ready,
-    /// Other tasks come first.
-    Waiting,
-    /// Being planned.
-    Draft,
-    /// Nothing more will happen.
-    Ended,
-}
+use super::outlook::{Outlook, TaskPhase, broken_outlook};
 
 /// A lease and how long it still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -140,7 +121,10 @@ fn task_view(
     let unmet = unmet.map(|task| UnmetDependency { task: task.clone(), status: board.status(task) });
     let waits_for: Vec<UnmetDependency> = unmet.collect();
     let outlook = match body.status() {
-        Ok(status) => TaskSituation { state, seen, id, record, waits_for: &waits_for, now }.outlook(status),
+        Ok(status) => {
+            let situation = TaskSituation { state, seen, id, record, waits_for: &waits_for, now };
+            situation.after_resume(situation.outlook(status))
+        }
         Err(missing) => broken_outlook(id, record, missing),
     };
     TaskView {
@@ -233,48 +217,6 @@ fn human_command(
     }
 }
 
-/// What follows from a task's status.
-struct Outlook {
-    phase: TaskPhase,
-    owner: Option<AgentId>,
-    lease: Option<Timestamp>,
-    stopped: bool,
-    reason: Option<String>,
-    next: String,
-    command: Option<String>,
-    broken: Vec<String>,
-}
-
-impl Outlook {
-    fn new(phase: TaskPhase, next: impl Into<String>, command: Option<String>) -> Self {
-        let next = next.into();
-        let (owner, lease, reason, broken) = (None, None, None, Vec::new());
-        Self { phase, owner, lease, stopped: false, reason, next, command, broken }
-    }
-
-    /// Work that its agent has left and continues later.
-    fn stopped(agent: AgentId, command: Option<String>) -> Self {
-        Self { stopped: true, ..Self::new(TaskPhase::Stopped, stopped_text(agent), command) }
-    }
-
-    fn owner(self, owner: impl Into<Option<AgentId>>, lease: Option<Timestamp>) -> Self {
-        Self { owner: owner.into(), lease, ..self }
-    }
-
-    fn reason(self, reason: Option<&String>) -> Self {
-        Self { reason: reason.cloned(), ..self }
-    }
-}
-
-fn broken_outlook(id: &TaskId, record: &TaskRecord, missing: &[String]) -> Outlook {
-    let ended = record.status.is_some_and(Status::is_terminal);
-    let phase = if ended { TaskPhase::Ended } else { TaskPhase::Stuck };
-    let outlook = Outlook::new(phase, "its record is broken: fix it", Some(format!("liza edit {id}")));
-    let broken = vec![format!("the record of {id} is broken: {}", missing.join("; "))];
-    let reason = record.blocked_reason.as_ref().or(record.rejection_reason.as_ref());
-    Outlook { broken, ..outlook.owner(record.assigned_to, record.lease_expires).reason(reason) }
-}
-
 /// What the next step of a task depends on, besides its status.
 struct TaskSituation<'a> {
     state: &'a State,
@@ -315,10 +257,13 @@ impl TaskSituation<'_> {
         let assigned = self.record.assigned_to;
         match status {
             TaskStatus::Draft if self.record.events().any(|event| event.is(EventName::Proposed)) => {
-                Outlook::new(TaskPhase::Draft, "you approve it: liza plan --approve", command("finalize"))
+                let next = "you approve it: liza plan --approve";
+                Outlook::new(TaskPhase::Draft, next, command("finalize"))
+                    .reason(Some(&"proposed; you approve it".to_owned()))
             }
             TaskStatus::Draft => {
                 Outlook::new(TaskPhase::Draft, "the planner finalizes it", command("finalize"))
+                    .reason(Some(&self.draft_reason().to_owned()))
             }
             TaskStatus::Unclaimed { .. } => self.open("a coder claims it").owner(assigned, None),
             TaskStatus::IntegrationFailed { work, .. } => {
@@ -371,6 +316,28 @@ impl TaskSituation<'_> {
                 let next = format!("nothing: replaced by {}", list(by));
                 Outlook::new(TaskPhase::Ended, next, None).reason(Some(reason))
             }
+        }
+    }
+
+    /// What an agent takes next waits while the team is stopped.
+    fn after_resume(&self, outlook: Outlook) -> Outlook {
+        let is_taken = match outlook.phase {
+            TaskPhase::Ready | TaskPhase::Stopped => true,
+            TaskPhase::Draft => self.record.last_event(EventName::Proposed).is_none(),
+            TaskPhase::Reviewing => outlook.lease.is_none() && outlook.reason.is_none(),
+            TaskPhase::Stuck | TaskPhase::Working | TaskPhase::Waiting | TaskPhase::Ended => false,
+        };
+        match is_taken && self.is_paused() {
+            true => Outlook { next: format!("{}, after liza resume", outlook.next), ..outlook },
+            false => outlook,
+        }
+    }
+
+    /// Who completes a draft; a planner that has stopped does not.
+    fn draft_reason(&self) -> &'static str {
+        match planner_needs_human(self.state) {
+            true => "the planner has stopped",
+            false => "the planner completes it",
         }
     }
 
@@ -466,11 +433,6 @@ impl TaskSituation<'_> {
         });
         free.next().map_or_else(|| format!("{}-1", role.id_prefix()), |(id, _)| id.to_string())
     }
-}
-
-/// What becomes of work whose agent has left.
-pub(crate) fn stopped_text(agent: AgentId) -> String {
-    format!("stopped; {agent} continues")
 }
 
 fn list<T: ToString>(names: &[T]) -> String {

@@ -1,9 +1,10 @@
 //! `liza abandon-task`: the planner abandons a task.
 
-use liza_core::model::TaskId;
+use liza_core::model::{Actor, Board, Refusal, TaskId};
 use liza_core::protocol::AbandonTask;
 
 use crate::cli::context::Context;
+use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
@@ -24,7 +25,23 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    if context.actor()? == Actor::Human {
+        check_whole(&project.store().snapshot()?.board, &args.task)?;
+    }
     let name = args.task.clone();
     let command = AbandonTask { task: args.task, reason: args.reason.read(context)? };
-    context.run(command, |_| format!("{name} is ABANDONED; the planner handles tasks that depend on it"))
+    context.run_in(&project, command, |_| {
+        format!("{name} is ABANDONED; the planner handles tasks that depend on it")
+    })
+}
+
+/// What cannot be undone needs the whole ID; of the beginning of one, says which it is.
+fn check_whole(board: &Board, given: &TaskId) -> Result<(), CommandError> {
+    let meant = meant_task(board, given.clone())?;
+    if meant == *given {
+        return Ok(());
+    }
+    let error = CommandError::from(Refusal::UnknownTask { task: given.clone() });
+    Err(error.hint(format!("did you mean {meant}? This needs the whole ID")))
 }

@@ -7,18 +7,27 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Completes tasks after the verbs that people type. A name is never expanded by the shell.
+/// Completes tasks after the verbs that people type, and agents after `tail`. A name is never expanded by the shell.
 const BASH_TASKS: &str = r#"
+_liza_names() {
+    "$1" get '.tasks[].id' 2>/dev/null
+    if [[ ${COMP_WORDS[1]} == tail ]]; then
+        "$1" get .agents 2>/dev/null | sed -n 's/^\([a-z][a-z-]*-[0-9][0-9]*\):.*/\1/p'
+    fi
+}
+
 _liza_tasks() {
-    local task word=${COMP_WORDS[COMP_CWORD]}
-    if [[ $COMP_CWORD -ne 2 || $word == -* || " answer diff show tail " != *" ${COMP_WORDS[1]} "* ]]; then
+    local task word=${COMP_WORDS[COMP_CWORD]} is_task=
+    [[ $COMP_CWORD -eq 2 && " abandon-task answer diff show tail " == *" ${COMP_WORDS[1]} "* ]] && is_task=yes
+    [[ ${COMP_WORDS[COMP_CWORD - 1]} == --for ]] && is_task=yes
+    if [[ -z $is_task || $word == -* ]]; then
         _liza "$@"
         return
     fi
     COMPREPLY=()
     while read -r task; do
         [[ $task == "$word"* ]] && COMPREPLY+=("$task")
-    done < <("$1" get '.tasks[].id' 2>/dev/null)
+    done < <(_liza_names "$1")
 }
 
 complete -F _liza_tasks -o bashdefault -o default liza

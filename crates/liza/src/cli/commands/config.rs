@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
+use crate::cli::setting_check;
 use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
@@ -121,8 +122,8 @@ fn change(
     if let Some(problem) = value.and_then(|_| unknown_role_part(key)) {
         return Err(CommandError::refused("unknown_setting", problem).hint("what is set: liza config roles"));
     }
-    if let Some(value) = value.filter(|_| key.starts_with("roles.") && key.ends_with(".count")) {
-        check_count(key, value)?;
+    if let Some(value) = value {
+        setting_check::check(project, key, value)?;
     }
     if let Some((role, long)) = value.and_then(|_| in_long_form(&own_settings(project).ok()?, key)) {
         let log = log_entry(context, &format!("config {role} {long}"))?;
@@ -162,15 +163,6 @@ fn change(
         warn_of_unknown_cost(context, project)?;
     }
     Ok(Reply::new(text, json!({"key": key, "value": value})).at(edited.revision.0))
-}
-
-/// Refuses what is no number of agents, before the next run does.
-fn check_count(key: &str, value: &str) -> Result<(), CommandError> {
-    if value == "null" || value.parse::<u32>().is_ok() {
-        return Ok(());
-    }
-    let message = format!("{key} must be a number of agents; {value:?} is none");
-    Err(CommandError::refused("invalid", message).hint(format!("such as: liza config {key} 2")))
 }
 
 /// Says if a budget in dollars cannot be kept, before the next run is refused.

@@ -31,9 +31,12 @@ impl FromStr for Subject {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let discovery = text.parse().map(Self::Discovery);
-        discovery
-            .or_else(|_| text.parse().map(Self::Edit))
-            .map_err(|_| format!("{text:?} is neither a discovery (disc-N) nor a direct edit (edit-N)"))
+        discovery.or_else(|_| text.parse().map(Self::Edit)).map_err(|_| {
+            format!(
+                "{text:?} is neither a discovery (disc-N) nor a direct edit (edit-N); to drop a task: \
+                     liza abandon-task TASK --reason TEXT"
+            )
+        })
     }
 }
 

@@ -349,7 +349,7 @@ impl Plan {
             context.screen.note(&format!("liza: {warning}"));
         }
         let next = match () {
-            () if self.goal.is_empty() => "liza goal new \"GOAL\"".to_owned(),
+            () if self.goal.is_empty() => "liza goal new \"GOAL\", then liza run".to_owned(),
             () if self.template => format!("fill in {}, then liza run", self.spec),
             () if self.spec_missing => format!("write {}, then liza run", self.spec),
             () => "liza run; add a task of your own: liza add \"TEXT\"".to_owned(),

@@ -212,7 +212,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if !is_named(config, &options) && posts.iter().all(|post| post.provider.installed_program().is_err()) {
         require_any_program(context)?;
     }
-    for note in team_notes(&project, &state, config, &options) {
+    for note in team_notes(&project, &state, config, &options, &posts) {
         printer.print_note(&note);
     }
     let watching = WatchOptions { analyze: args.analyze, ..WatchOptions::default() };
@@ -267,7 +267,7 @@ fn detach(args: &Args, context: &Context, project: &Project) -> Result<Reply, Co
         let running = RunLock::holder(project)?.and_then(|running| running.process());
         if running == Some(team.id()) {
             let text = format!(
-                "the team runs in the background as process {}\nwatch it: liza attach; end it: liza stop",
+                "the team runs in the background as process {}\nwatch it: liza tui; end it: liza stop",
                 team.id()
             );
             return Ok(Reply::new(text, json!({"process": team.id(), "output": output})));
@@ -285,13 +285,17 @@ fn detach(args: &Args, context: &Context, project: &Project) -> Result<Reply, Co
 
 fn already_running(context: &Context, running: &AlreadyRunning) -> CommandError {
     let message = context.screen.local_time().in_text(&running.to_string());
-    CommandError::refused("already_running", message).hint("to see it: liza status; to stop it: liza stop")
+    CommandError::refused("already_running", message).hint("to watch it: liza tui; to stop it: liza stop")
 }
 
 /// A goal that has ended needs no team.
 fn ended_goal(state: &State) -> Option<Reply> {
     let goal = state.board.goal.ready().filter(|goal| goal.status != GoalStatus::InProgress)?;
-    let text = format!("{} is {}; nothing to do\nnext: liza goal new \"GOAL\"", goal.id, goal.status);
+    let take = match goal.status == GoalStatus::Completed && goal.taken.is_none() {
+        true => "take it: liza finish; ",
+        false => "",
+    };
+    let text = format!("{} is {}; nothing to do\n{take}next: liza goal new \"GOAL\"", goal.id, goal.status);
     Some(Reply::new(text, json!({"ended": [], "goal": goal.status})).at(state.board.revision.0))
 }
 

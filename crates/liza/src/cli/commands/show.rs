@@ -209,6 +209,7 @@ impl TaskPage<'_> {
             ("Rejected", record.rejection_reason.clone()),
             ("Blocked", record.blocked_reason.clone()),
             ("Questions", record.blocked_questions.as_deref().map(bullets)),
+            ("Asked", asked_before(record).as_deref().map(bullets)),
             ("Attempted", record.attempted.as_deref().map(bullets)),
             ("Failed by", Some(failed).filter(|failed| !failed.is_empty()).map(|failed| names(&failed))),
             ("Rescoped", record.rescope_reason.clone()),
@@ -306,6 +307,14 @@ fn facts(fields: &Fields, between: &str) -> String {
         format!("{key}: {}", if commit { &text[..8] } else { &text })
     };
     task_words::facts(fields).map(shown).collect::<Vec<_>>().join(between)
+}
+
+/// What the task asked when it was blocked last, if it is not blocked now.
+fn asked_before(record: &TaskRecord) -> Option<Vec<String>> {
+    let block = record.events().rev().find(|event| event.is(EventName::Blocked))?;
+    let Some(Value::List(questions)) = block.more.get("questions") else { return None };
+    let is_open = record.blocked_questions.is_some();
+    Some(questions.iter().map(ToString::to_string).collect()).filter(|_| !is_open)
 }
 
 /// Whether a coder that counts as failed has blocked the task itself, with a question, and was never stopped by a limit.

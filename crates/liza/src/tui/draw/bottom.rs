@@ -1,9 +1,10 @@
 //! The bottom of the screen: a dialog if one is open, else the action that runs, else the result of the last one, else the
 //! keys.
 
-use liza_core::model::Status;
+use liza_core::model::{GoalStatus, Status};
 use liza_core::watch::action::Action;
 use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::view::View;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -48,7 +49,10 @@ impl Painter<'_> {
         };
         keys.extend(self.task_keys().into_iter().map(|(key, what)| (key, what.to_owned())));
         let stopped = self.model.view.as_ref().is_some_and(|view| !view.stopped.is_empty());
+        let has_ended =
+            |view: &View| view.goal.as_ref().is_some_and(|goal| goal.status != GoalStatus::InProgress);
         let mut last = match stopped {
+            _ if self.model.view.as_deref().is_some_and(has_ended) => Vec::new(),
             true if self.model.used_up_budget().is_some() => vec![("r", "raise the budget")],
             true => vec![("r", "resume")],
             false if self.model.can_try_now() => vec![("r", "try now"), ("p", "pause")],
@@ -89,11 +93,22 @@ impl Painter<'_> {
     fn board_keys(&self) -> Vec<(&'static str, String)> {
         let mut keys = vec![("Tab", "panel".to_owned()), ("↑↓", "select".to_owned())];
         match self.model.panel {
-            Panel::NeedsYou => keys.push(("Enter", "answer".to_owned())),
+            Panel::NeedsYou => keys.push(("Enter", self.answer_key().to_owned())),
             Panel::Tasks | Panel::Agents => keys.push(("Enter", "open".to_owned())),
             Panel::Log => {}
         }
         keys
+    }
+
+    /// What Enter does about the selected decision.
+    fn answer_key(&self) -> &'static str {
+        let Some(need) = self.model.needs().get(self.model.need) else { return "answer" };
+        let action = Action::suggested(&need.command);
+        match need.command.starts_with("liza ") && !action.needs_terminal() {
+            false => "show the command",
+            true if action.fields().is_empty() => "run it",
+            true => "answer",
+        }
     }
 
     /// The keys for the selected task.

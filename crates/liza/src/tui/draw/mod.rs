@@ -107,6 +107,9 @@ impl Painter<'_> {
         if is_open && !view.has_team() && self.model.mode == ScreenMode::Observer {
             right.push(Span::styled("NO TEAM ", theme.bad));
         }
+        if self.model.is_held() {
+            right.push(Span::styled("HELD ", theme.bad));
+        }
         if self.model.stopping || view.is_stopping() {
             right.push(Span::styled("STOPPING ", theme.bad));
         }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use liza_core::model::{Seconds, Status};
 use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, Liveness, TaskPhase, TaskView, View};
@@ -22,6 +23,12 @@ const NEED_LINES: usize = 8;
 
 /// The longest name is `code-reviewer-10`.
 const NAME: usize = 16;
+
+/// How far what an agent does is indented, where it is below its name.
+const ACTIVITY_INDENT: usize = 6;
+
+/// A silence that is news: it is shown even where words have to be cut for it.
+const LONG_QUIET: Seconds = Seconds(30);
 
 /// From this width on, what an agent does fits beside its name.
 pub(super) const ACTIVITY_BESIDE: u16 = 110;
@@ -260,9 +267,11 @@ impl Painter<'_> {
         let facts = match (task.phase, task.status) {
             (TaskPhase::Ended, Some(status)) => status.to_string(),
             (TaskPhase::Stuck, _) => task.reason.as_deref().map(one_line).unwrap_or_default(),
-            _ => fitting(task_facts(task), room * 2 / 3),
+            _ => fitting_or_first(task_facts(task), room * 2 / 3),
         };
-        let facts = cut(&facts, room * 2 / 3);
+        // Why an approved task is not merged says more than its title.
+        let most = if task.status == Some(Status::Approved) { room.saturating_sub(2) } else { room * 2 / 3 };
+        let facts = cut(&facts, most);
         let text = cut(&task.description, room.saturating_sub(width(&facts) + 1));
         let line = Line::from(vec![id, Span::raw(text)]);
         with_right(line, vec![span(facts, self.theme.dim)], columns)
@@ -302,12 +311,9 @@ impl Painter<'_> {
             self.mark(buffer, place(0), focused && at == self.model.agent);
             let activity = held_until(agent).or_else(|| agent_activity(agent));
             if let Some(activity) = activity.filter(|_| rows_each == 2) {
-                let text = cut(&activity, usize::from(area.width).saturating_sub(name + 6));
-                put(
-                    buffer,
-                    place(1),
-                    &Line::styled(format!("{}{text}", " ".repeat(name + 6)), self.theme.dim),
-                );
+                let text = cut(&activity, usize::from(area.width).saturating_sub(ACTIVITY_INDENT));
+                let line = format!("{}{text}", " ".repeat(ACTIVITY_INDENT));
+                put(buffer, place(1), &Line::styled(line, self.theme.dim));
             }
         }
     }
@@ -333,8 +339,9 @@ impl Painter<'_> {
         let doing = agent_doing(agent);
         let activity = agent_activity(agent).filter(|_| activity_beside);
         let (figures, wanted) = (agent_figures(agent), activity.as_ref().map_or(0, |text| width(text) + 3));
-        // What it does comes first; how long it has been silent is shown beside that in any case.
-        let is_quiet = agent.is_in_session() || agent.liveness != Liveness::Live;
+        // What it does comes first; a long silence is shown beside that in any case.
+        let is_quiet = agent.liveness != Liveness::Live
+            || agent.is_in_session() && agent.output_age.is_some_and(|age| age >= LONG_QUIET);
         let least = figures.first().filter(|_| is_quiet).map_or(0, |first| width(first));
         let spare = room.saturating_sub(width(&doing) + wanted + 2).max(least);
         let facts = fitting(figures, spare.min(room / 2));
@@ -408,6 +415,12 @@ impl Painter<'_> {
 /// How many agents are in a session.
 fn in_session(agents: &[AgentView]) -> usize {
     agents.iter().filter(|agent| agent.is_in_session()).count()
+}
+
+/// As many of the facts as fit, and the first one even if it does not.
+fn fitting_or_first(facts: Vec<String>, columns: usize) -> String {
+    let first = facts.first().cloned().unwrap_or_default();
+    Some(fitting(facts, columns)).filter(|text| !text.is_empty()).unwrap_or(first)
 }
 
 /// As many of the facts as fit, the first ones first.

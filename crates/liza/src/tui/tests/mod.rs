@@ -3,6 +3,7 @@
 mod board;
 mod keys;
 mod pictures;
+mod rows;
 
 use std::sync::Arc;
 

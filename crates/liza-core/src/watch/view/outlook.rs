@@ -1,0 +1,75 @@
+//! What follows from a task's status: its phase, who has it, why it is there, and the next step. Only data.
+
+use serde::Serialize;
+
+use crate::model::{AgentId, Status, TaskId, TaskRecord, Timestamp};
+
+/// What happens to a task, in the order in which a person wants to see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskPhase {
+    /// It needs a decision, or its record is broken.
+    Stuck,
+    /// A coder has it.
+    Working,
+    /// A coder has left it and continues it later.
+    Stopped,
+    /// Submitted, reviewed or to be merged.
+    Reviewing,
+    /// Any free agent may take it.
+    Ready,
+    /// Other tasks come first.
+    Waiting,
+    /// Being planned.
+    Draft,
+    /// Nothing more will happen.
+    Ended,
+}
+
+/// What follows from a task's status.
+pub(super) struct Outlook {
+    pub(super) phase: TaskPhase,
+    pub(super) owner: Option<AgentId>,
+    pub(super) lease: Option<Timestamp>,
+    pub(super) stopped: bool,
+    pub(super) reason: Option<String>,
+    pub(super) next: String,
+    pub(super) command: Option<String>,
+    pub(super) broken: Vec<String>,
+}
+
+impl Outlook {
+    pub(super) fn new(phase: TaskPhase, next: impl Into<String>, command: Option<String>) -> Self {
+        let next = next.into();
+        let (owner, lease, reason, broken) = (None, None, None, Vec::new());
+        Self { phase, owner, lease, stopped: false, reason, next, command, broken }
+    }
+
+    /// Work that its agent has left and continues later.
+    pub(super) fn stopped(agent: AgentId, command: Option<String>) -> Self {
+        Self { stopped: true, ..Self::new(TaskPhase::Stopped, stopped_text(agent), command) }
+    }
+
+    pub(super) fn owner(self, owner: impl Into<Option<AgentId>>, lease: Option<Timestamp>) -> Self {
+        Self { owner: owner.into(), lease, ..self }
+    }
+
+    pub(super) fn reason(self, reason: Option<&String>) -> Self {
+        Self { reason: reason.cloned(), ..self }
+    }
+}
+
+/// What follows for a task that no command can work with.
+pub(super) fn broken_outlook(id: &TaskId, record: &TaskRecord, missing: &[String]) -> Outlook {
+    let ended = record.status.is_some_and(Status::is_terminal);
+    let phase = if ended { TaskPhase::Ended } else { TaskPhase::Stuck };
+    let outlook = Outlook::new(phase, "its record is broken: fix it", Some(format!("liza edit {id}")));
+    let broken = vec![format!("the record of {id} is broken: {}", missing.join("; "))];
+    let reason = record.blocked_reason.as_ref().or(record.rejection_reason.as_ref());
+    Outlook { broken, ..outlook.owner(record.assigned_to, record.lease_expires).reason(reason) }
+}
+
+/// What becomes of work whose agent has left.
+pub(crate) fn stopped_text(agent: AgentId) -> String {
+    format!("stopped; {agent} continues")
+}

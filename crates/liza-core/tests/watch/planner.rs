@@ -1,0 +1,99 @@
+//! The planner: when it fails, what it was woken for, and what it does.
+
+use liza_core::model::{
+    AgentStatus, EventName, HistoryEvent, Loaded, PlannerExits, Revision, State, Status, TaskRecord,
+};
+use liza_core::rules::triggers::planner_triggers;
+use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
+use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session};
+use liza_core::watch::view::view;
+use liza_core::watch::words::{agent_doing, task_facts};
+
+use crate::fixture::*;
+use crate::supervise::session;
+
+/// A draft that the human has added in one line.
+fn with_draft() -> State {
+    let mut state = state_with(Status::Unclaimed);
+    let created = HistoryEvent::new(now(), EventName::Created, "human");
+    let (done_when, scope, history) = (None, None, Some(vec![created]));
+    let draft = TaskRecord { done_when, scope, history, ..record("a-page", Status::Draft) };
+    state.board.put(task("a-page"), draft);
+    state
+}
+
+/// Covers: AC-01, UI-03
+#[test]
+fn a_stopped_planner_says_what_it_was_woken_for() {
+    let mut state = with_draft();
+    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
+    let last_words = Some("Done. The turn ends here.".to_owned());
+    sprint.planner_exits = PlannerExits { count: 5, last_words };
+    let found = alarms(&state, &Observations::default(), now());
+    let stopped = found.iter().find(|alarm| alarm.kind == AlarmKind::PlannerStopped).unwrap();
+    assert_eq!(
+        stopped.text,
+        "5 planning sessions in a row ended without a result; woken because a-page is a draft to complete; \
+         the last one printed: Done. The turn ends here. If it asks something, answer first: liza note \"...\"; \
+         or drop the draft: liza abandon-task a-page --reason TEXT"
+    );
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_draft_says_who_completes_it() {
+    let state = with_draft();
+    let shown = view(&state, &Observations::default(), now());
+    let draft = shown.tasks.iter().find(|shown| shown.id == task("a-page")).unwrap();
+    assert_eq!(task_facts(draft)[0], "the planner completes it");
+}
+
+/// Covers: AC-01
+#[test]
+fn a_planner_that_leaves_the_goal_without_any_plan_has_no_result() {
+    let mut state = empty_state();
+    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
+    goal.planned = false;
+    let triggers = planner_triggers(&state, now());
+    assert_eq!(triggers.len(), 1, "{triggers:?}");
+    // It has aligned, which is a result for every other trigger.
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
+    let entry = agents.get_mut(&agent("planner-1")).unwrap();
+    (entry.last_result, entry.status) = (Some(Revision(9)), AgentStatus::Planning);
+    let ended = EndedSession { began_at: Revision(5), triggers, ..session("planner-1", None) };
+    let next = after_session(&state, &ended, SessionEnd::Code(0));
+    assert!(!next.progress && next.pause.0 > 0, "{next:?}");
+    // With a draft, it has begun to plan.
+    state.board.put(task("d"), TaskRecord { revision: Some(Revision(8)), ..record("d", Status::Draft) });
+    assert!(after_session(&state, &ended, SessionEnd::Code(0)).progress);
+    let other = EndedSession { triggers: Vec::new(), ..ended };
+    assert!(after_session(&state, &other, SessionEnd::Code(0)).progress);
+}
+
+fn planner_does(state: &State) -> String {
+    let shown = view(state, &Observations::default(), now());
+    agent_doing(shown.agents.iter().find(|shown| shown.id == agent("planner-1")).unwrap())
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_planner_that_looks_at_a_blocked_task_is_not_planning() {
+    let mut state = state_with(Status::Blocked);
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
+    agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    assert_eq!(planner_does(&state), "LOOKING at t");
+    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
+    goal.planned = false;
+    state.board.put(task("t"), record("t", Status::Draft));
+    assert_eq!(planner_does(&state), "PLANNING");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_planner_without_a_goal_waits_for_one() {
+    let mut state = empty_state();
+    assert_eq!(planner_does(&state), "WAITING until needed");
+    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
+    goal.description.clear();
+    assert_eq!(planner_does(&state), "WAITING for a goal");
+}

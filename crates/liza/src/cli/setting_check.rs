@@ -1,0 +1,69 @@
+//! Refuses a value of a setting that the next run would refuse. Changes nothing.
+
+use liza_core::model::{Fields, Value};
+use liza_store::yaml;
+
+use crate::cli::ui::error::CommandError;
+use crate::project::Project;
+use crate::providers::check_sections;
+
+/// Checks the number of agents, the roles and the budgets; everything else is checked where it is written.
+pub(crate) fn check(project: &Project, key: &str, value: &str) -> Result<(), CommandError> {
+    if key.starts_with("roles.") && key.ends_with(".count") {
+        check_count(key, value)?;
+    }
+    if key.starts_with("budget.") && value.eq_ignore_ascii_case("none") {
+        let message = format!("{key} must be a number; {value:?} is none");
+        return Err(refused(message, format!("without this budget: liza config {key} --unset")));
+    }
+    if key.split('.').next() == Some("roles") { check_roles(project, key, value) } else { Ok(()) }
+}
+
+fn refused(message: String, hint: String) -> CommandError {
+    CommandError::refused("invalid", message).hint(hint)
+}
+
+/// Refuses what is no number of agents.
+fn check_count(key: &str, value: &str) -> Result<(), CommandError> {
+    if value == "null" || value.parse::<u32>().is_ok() {
+        return Ok(());
+    }
+    let message = format!("{key} must be a number of agents; {value:?} is none");
+    Err(refused(message, format!("such as: liza config {key} 2")))
+}
+
+/// Refuses roles that no team could be started with.
+fn check_roles(project: &Project, key: &str, value: &str) -> Result<(), CommandError> {
+    // What is no YAML is refused where it is written.
+    let Ok(value) = yaml::read::<Value>(value) else { return Ok(()) };
+    let mut config = project.store().snapshot()?.board.config()?.clone();
+    let path: Vec<&str> = key.split('.').skip(1).collect();
+    config.roles = match (path.is_empty(), value) {
+        (true, Value::Map(fields)) => fields,
+        (true, _) => return Ok(()),
+        (false, value) => with(config.roles, &path, value),
+    };
+    check_sections(&config)
+        .map_err(|error| refused(error.to_string(), "such as: liza config roles.coder.count 2".to_owned()))
+}
+
+/// The fields with another value at this place.
+fn with(mut fields: Fields, path: &[&str], value: Value) -> Fields {
+    let Some((first, rest)) = path.split_first() else { return fields };
+    let value = match rest.is_empty() {
+        true => value,
+        false => {
+            let inner = match fields.get(*first) {
+                Some(Value::Map(inner)) => inner.clone(),
+                // A role may be only the name of its agent program.
+                Some(Value::Text(name)) => {
+                    Fields::from_iter([("provider".to_owned(), Value::from(name.as_str()))])
+                }
+                Some(_) | None => Fields::new(),
+            };
+            Value::Map(with(inner, rest, value))
+        }
+    };
+    fields.insert((*first).to_owned(), value);
+    fields
+}

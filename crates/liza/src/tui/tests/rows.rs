@@ -1,0 +1,181 @@
+//! What gives way in a row that is too short, and which row is selected.
+
+use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Status, Usage};
+use liza_core::watch::needs_you::{NeedKind, NeedsYou};
+use liza_core::watch::view::{HeldView, View};
+
+use super::*;
+
+fn change(model: &mut Model, change: impl FnOnce(&mut View)) {
+    let mut view = (*model.view.clone().unwrap()).clone();
+    change(&mut view);
+    update(model, Event::View(Arc::new(view)), &dark());
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_state_of_a_task_comes_before_its_title() {
+    let mut model = model_of(BUSY, &observations(), (120, 40));
+    for (reason, shown) in [
+        ("its merge waits for liza resume", "approved; its merge waits for liza resume\n"),
+        ("the integration test fails without it too", "approved; the integration test fails without"),
+    ] {
+        change(&mut model, |view| {
+            let task = view.tasks.iter_mut().find(|task| task.id.as_str() == "retry-orders").unwrap();
+            (task.status, task.usage) = (Some(Status::Approved), None);
+            task.reason = Some(reason.to_owned());
+            view.agents.clear();
+        });
+        let page = picture(&model);
+        let line = page.lines().find(|line| line.contains("  retry-orders ")).unwrap();
+        let left: String = line.chars().take(66).collect();
+        assert!(format!("{}\n", left.trim_end()).contains(shown), "{page}");
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_team_that_a_program_holds_up_says_so_above_the_tasks() {
+    let mut model = model_of(BUSY, &observations(), (120, 40));
+    model.mode = ScreenMode::Team;
+    assert!(!picture(&model).contains("HELD"));
+    change(&mut model, |view| {
+        for agent in &mut view.agents {
+            (agent.task, agent.status, agent.judging) = (None, AgentStatus::Waiting, false);
+            let (client, again_in) = ("codex".to_owned(), Some(Seconds(11_460)));
+            agent.held = Some(HeldView { client, kind: FaultKind::Quota, again_in });
+        }
+    });
+    let shown = picture(&model);
+    assert!(shown.lines().next().unwrap().contains(" HELD "), "{shown}");
+    let banner = "\n codex at its usage limit, again in 3h 11m. To try it now: liza resume\n";
+    assert!(shown.contains(banner), "{shown}");
+    // What stops the whole team is said instead.
+    model.stopping = true;
+    assert!(!picture(&model).contains(" HELD "), "{}", picture(&model));
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn figures_give_way_before_words_in_two_columns() {
+    let mut model = model_of(BUSY, &observations(), (120, 40));
+    change(&mut model, |view| {
+        for agent in &mut view.agents {
+            agent.usage = Some(Usage { input: 196_000, ..Usage::default() });
+            agent.last_action =
+                agent.last_action.take().map(|_| "thinking, after shell: cargo test --workspace".to_owned());
+        }
+    });
+    let shown = picture(&model);
+    assert!(shown.contains("REVIEWING retry-orders"), "{shown}");
+    assert!(shown.contains("thinking, after shell: cargo test --workspa"), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_first_decision_is_selected_until_the_person_selects_another() {
+    let mut model = model_of(FIRE, &Observations::default(), (80, 24));
+    let need = |kind: NeedKind, command: &str, of: &NeedsYou| NeedsYou {
+        kind,
+        task: None,
+        command: command.to_owned(),
+        ..of.clone()
+    };
+    let first = model.needs()[0].clone();
+    let vision = need(NeedKind::Vision, "${EDITOR:-vi} specs/vision.md", &first);
+    let login = need(NeedKind::Login, "codex login", &first);
+    change(&mut model, |view| view.needs_you = vec![vision.clone()]);
+    change(&mut model, |view| view.needs_you = vec![login.clone(), vision.clone()]);
+    assert_eq!(model.need, 0);
+    press(&mut model, KeyCode::Down);
+    change(&mut model, |view| view.needs_you = vec![first, login, vision]);
+    assert_eq!(model.need, 2, "the person has selected it");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_decision_that_only_has_a_command_for_elsewhere_is_not_answered_here() {
+    let mut model = model_of(FIRE, &Observations::default(), (80, 24));
+    for (command, key) in [
+        ("codex login", "Enter show the command"),
+        ("liza config --trust", "Enter show the command"),
+        ("liza answer t \"...\"", "Enter answer"),
+        ("liza goal new \"...\"", "Enter answer"),
+        ("liza resume", "Enter run it"),
+    ] {
+        change(&mut model, |view| {
+            view.needs_you.truncate(1);
+            view.needs_you[0].command = command.to_owned();
+        });
+        let keys = picture(&model).lines().next_back().unwrap_or_default().to_owned();
+        assert!(keys.contains(key), "{command}: {keys}");
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_goal_that_has_ended_offers_no_pause() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    change(&mut model, |view| view.goal.as_mut().unwrap().status = GoalStatus::Completed);
+    let keys = picture(&model).lines().next_back().unwrap_or_default().to_owned();
+    assert!(!keys.contains("p pause") && keys.contains("q quit"), "{keys}");
+}
+
+/// The words in capitals that texts of a source file begin with.
+fn capitals(source: &str) -> Vec<String> {
+    let texts = source.split('"').skip(1).step_by(2);
+    let words = texts.map(|text| {
+        let end = text.find(|c: char| !c.is_ascii_uppercase() && c != ' ').unwrap_or(text.len());
+        text[..end].trim().to_owned()
+    });
+    words.filter(|word| word.len() > 3).collect()
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_guide_explains_every_word_in_capitals() {
+    let guide = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/screen.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let words = include_str!("../../../../liza-core/src/watch/words.rs");
+    let mut shown = capitals(words);
+    shown.extend(capitals(include_str!("../draw/mod.rs")));
+    let states = ["STARTING", "WORKING", "REVIEWING", "PLANNING", "WAITING", "HANDOFF"];
+    shown.extend(states.map(str::to_owned));
+    assert!(shown.len() > 20, "{shown:?}");
+    let missing: Vec<&String> = shown.iter().filter(|word| !guide.contains(&format!("`{word}"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Covers: UI-01
+#[test]
+fn the_page_of_a_task_names_it_once() {
+    let mut model = busy();
+    select(&mut model, "retry-users");
+    type_in(&mut model, "\n");
+    let source = model.page.as_ref().unwrap().source().unwrap().clone();
+    let text = "retry-users  IN PROGRESS  priority 2\nRetry calls of the user service\n".to_owned();
+    let result = crate::tui::CommandResult { succeeded: true, text };
+    update(&mut model, Event::Loaded(source, result), &dark());
+    let shown = picture(&model);
+    assert_eq!(shown.matches("retry-users").count(), 1, "{shown}");
+    assert!(shown.contains("Retry calls of the user service"), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn in_one_second_a_person_comes_first_and_the_same_line_is_shown_once() {
+    let mut model = busy();
+    let line = |age: u64, who: &str, text: &str| LogLine {
+        time: now() - Seconds(age),
+        who: who.to_owned(),
+        text: text.to_owned(),
+        is_alert: false,
+        earlier: false,
+    };
+    let lines = vec![line(9, "coder-1", "working on t"), line(9, "human", "answers t: yes")];
+    update(&mut model, Event::Log(lines), &dark());
+    update(&mut model, Event::Log(vec![line(6, "coder-1", "t APPROVED")]), &dark());
+    update(&mut model, Event::Log(vec![line(4, "coder-1", "t APPROVED")]), &dark());
+    let texts: Vec<&str> = model.log.iter().rev().take(3).map(|line| line.text.as_str()).collect();
+    assert_eq!(texts, ["t APPROVED", "working on t", "answers t: yes"]);
+}
