@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 /// The longest call.
 pub(super) const CALL_MAX: usize = 4 << 20;
 
+/// How much all calls of one session may contain: what it stores, everyone reads.
+pub(super) const SENT_MAX: usize = 8 << 20;
+
 /// The longest answer: a whole blackboard, and more.
 pub(super) const ANSWER_MAX: usize = 256 << 20;
 
@@ -29,6 +32,14 @@ pub struct SessionCall {
     pub(crate) files: Vec<(String, String)>,
     /// Where the answer will be shown.
     pub(crate) terminal: TerminalFacts,
+}
+
+impl SessionCall {
+    /// How many bytes of text it contains.
+    pub(super) fn length(&self) -> usize {
+        let files = self.files.iter().flat_map(|(name, text)| [name, text]);
+        self.arguments.iter().chain(&self.input).chain(files).map(String::len).sum()
+    }
 }
 
 /// What a command wants to know about the streams of its caller.
@@ -82,6 +93,9 @@ pub(crate) enum Refused {
         "a code reviewer's command counts only if the agent program runs it: not through git, and not from a process left behind"
     )]
     Indirect,
+    /// The session has sent too much.
+    #[error("the commands of this session contain more than {} MiB", SENT_MAX >> 20)]
+    TooMuch,
     /// Too many commands of the session run at once.
     #[error("too many commands of this session run at once")]
     Busy,

@@ -21,7 +21,7 @@ use crate::socket_folder::SocketFolder;
 use crate::sys::peer::{LineProcess, Peer, Silenced};
 
 use super::command_rate::CommandRate;
-use super::message::{self, CALL_MAX, Refused, ServerMessage, SessionCall};
+use super::message::{self, CALL_MAX, Refused, SENT_MAX, ServerMessage, SessionCall};
 use super::{Address, ServedSession, SessionCommands};
 
 /// How many commands of a session may run at once.
@@ -71,8 +71,8 @@ impl Channel {
         let (end, stop) = io::pipe()?;
         let rate = Mutex::new(CommandRate::new(Instant::now()));
         let client = Arc::new(Client::default());
-        let (running, known) = (AtomicUsize::new(0), Arc::clone(&client));
-        let server = Server { helper, client: known, secret, session, commands, rate, running };
+        let ([running, sent], known) = ([0, 0].map(AtomicUsize::new), Arc::clone(&client));
+        let server = Server { helper, client: known, secret, session, commands, rate, running, sent };
         thread::spawn(move || accept(&Arc::new(server), &listener, &end));
         Ok(OpenChannel { socket, client, _stop: stop })
     }
@@ -124,6 +124,8 @@ struct Server {
     commands: Arc<dyn SessionCommands>,
     rate: Mutex<CommandRate>,
     running: AtomicUsize,
+    /// How many bytes its calls contained.
+    sent: AtomicUsize,
 }
 
 /// One of the few places for a running command.
@@ -211,7 +213,9 @@ impl Server {
         thread::sleep(wait);
         // Again: the one who connected may have ended, and its ID may belong to another process now.
         self.check(peer)?;
-        Ok(call)
+        let add = |sent: usize| Some(sent + call.length()).filter(|sent| *sent <= SENT_MAX);
+        let added = self.sent.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
+        added.map_or(Err(Refused::TooMuch), |_| Ok(call))
     }
 }
 
@@ -400,6 +404,18 @@ mod tests {
         // Ten at once, then ten a second; without the limit they take some milliseconds.
         let took = start.elapsed();
         assert!(took >= Duration::from_secs(2), "{took:?}");
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn a_session_cannot_fill_the_blackboard_with_text() {
+        let own = own_channel();
+        let long = SessionCall { input: Some("x".repeat(SENT_MAX / 3)), ..call(&own.address, &["liza"]) };
+        for _ in 0..2 {
+            send(&own.address, &long).unwrap();
+        }
+        assert_eq!(refusal(send(&own.address, &long)), Refused::TooMuch);
+        assert!(send(&own.address, &call(&own.address, &["liza"])).is_ok(), "a short one still fits");
     }
 
     /// Covers: IS-02

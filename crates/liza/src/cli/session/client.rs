@@ -96,6 +96,9 @@ fn refused(why: Refused, message: String) -> CommandError {
         }
         Refused::Indirect => CommandError::refused("indirect", message)
             .hint("run liza yourself: not in a hook, an alias or a filter of git, and not detached"),
+        Refused::TooMuch => {
+            CommandError::refused("bad_message", message).hint("send shorter texts, or end this session")
+        }
         Refused::Busy => {
             CommandError::refused("busy", message).exit(Exit::Locked).hint("run commands one after the other")
         }
