@@ -9,19 +9,17 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{Config, Role, Sandbox};
+use liza_core::model::{Config, Role, Sandbox, TaskId};
 use liza_store::{durable, private};
 
 use crate::confine::{
-    FileGuard, GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, check_caches,
-    remove_nested_repositories,
+    GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, check_caches, remove_nested_repositories,
 };
 use crate::git::GitError;
 use crate::project::{Project, now};
-use crate::providers::is_client_setting;
 use crate::session_plan::{SessionNeeds, minimum, session_plan};
+use crate::settings_guard::SettingsGuard;
 use crate::sys::confinement::{Grants, restricted};
-use crate::sys::remove_tree::remove_tree;
 use crate::sys::untrusted::{UntrustedFolder, take_rights};
 
 /// The folder in `.liza` with the output of set-ups, and the record of what failed.
@@ -84,24 +82,27 @@ impl SetupError {
     }
 }
 
-/// Whose checkout it is; its caches are those of the sessions that will use it. That of a code reviewer contains code under
-/// review, so its caches are those of `liza check`.
+/// What a checkout is for; its caches are those of the sessions that will use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CheckoutUse {
-    /// A session of this role.
-    Session(Role),
+pub(crate) enum CheckoutUse<'t> {
+    /// The work of a coder.
+    Coding,
+    /// The look of a planner.
+    Planning,
+    /// The review of a task: it contains code under review, so its caches are those of `liza check`.
+    Review(&'t TaskId),
     /// The test of a merge.
     MergeTest,
 }
 
-impl CheckoutUse {
-    fn caches(self, folder: &Path) -> PathBuf {
+impl CheckoutUse<'_> {
+    fn caches(self, liza: &Path) -> PathBuf {
+        let of_role = |name: &str| liza.join("caches").join(name);
         match self {
-            CheckoutUse::Session(Role::CodeReviewer) => {
-                check_caches(&folder.join(Role::CodeReviewer.to_string()))
-            }
-            CheckoutUse::Session(role) => folder.join(role.to_string()),
-            CheckoutUse::MergeTest => folder.join("integration-test"),
+            CheckoutUse::Coding => of_role(&Role::Coder.to_string()),
+            CheckoutUse::Planning => of_role(&Role::Planner.to_string()),
+            CheckoutUse::Review(task) => check_caches(liza, Role::CodeReviewer, Some(task)),
+            CheckoutUse::MergeTest => of_role("integration-test"),
         }
     }
 }
@@ -120,7 +121,7 @@ pub(crate) fn set_up(
     project: &Project,
     config: &Config,
     checkout: &Path,
-    used_by: CheckoutUse,
+    used_by: CheckoutUse<'_>,
 ) -> Result<(), SetupError> {
     let record = project.folder().join(FOLDER).join(FAILURE);
     let done = copy_files(project, config, checkout)
@@ -152,7 +153,7 @@ pub(crate) fn set_up_worktree(
     }
     // A worktree that has no such record was created, and not set up.
     let _ = fs::remove_file(&mark);
-    set_up(project, config, worktree, CheckoutUse::Session(Role::Coder))?;
+    set_up(project, config, worktree, CheckoutUse::Coding)?;
     let write = || {
         mark.parent().map_or(Ok(()), private::create_folder)?;
         durable::replace_private_file(&mark, settings.as_bytes())
@@ -170,11 +171,16 @@ fn write_record(record: &Path, message: &str) -> io::Result<()> {
     fs::write(record, message)
 }
 
-fn run(project: &Project, config: &Config, checkout: &Path, used_by: CheckoutUse) -> Result<(), SetupError> {
+fn run(
+    project: &Project,
+    config: &Config,
+    checkout: &Path,
+    used_by: CheckoutUse<'_>,
+) -> Result<(), SetupError> {
     let (repo, command) = (project.repo()?, config.setup.clone().unwrap_or_default());
     let output = new_log(&project.folder().join(FOLDER), checkout)?;
     let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
-    let caches = used_by.caches(&project.folder().join("caches"));
+    let caches = used_by.caches(project.folder());
     let scratch = repo.scratch_folder()?;
     let own = [caches.clone()];
     let needs = SessionNeeds {
@@ -205,10 +211,12 @@ fn run(project: &Project, config: &Config, checkout: &Path, used_by: CheckoutUse
         stage,
     };
     let ended = match used_by {
-        CheckoutUse::Session(Role::CodeReviewer) => run_under_review(project, checkout, run),
-        CheckoutUse::Session(Role::Coder | Role::Planner) | CheckoutUse::MergeTest => {
-            run.run().map_err(SetupError::io("run config.setup in", checkout))
+        CheckoutUse::Coding | CheckoutUse::Planning => run_guarded(project, config, None, checkout, run),
+        CheckoutUse::Review(_) => {
+            let guards = RepositoryGuard::around(checkout, GuardExtent::Everything);
+            run_guarded(project, config, Some(&guards), checkout, run)
         }
+        CheckoutUse::MergeTest => run.run().map_err(SetupError::io("run config.setup in", checkout)),
     };
     let end = match ended? {
         RunEnd::Exited(status) if status.success() => return Ok(()),
@@ -223,40 +231,35 @@ fn run(project: &Project, config: &Config, checkout: &Path, used_by: CheckoutUse
     Err(SetupError::Failed { checkout, command, end, output })
 }
 
-/// Runs code under review, which must not decide what the reviewer's git does and shows, nor what its agent program does. A
-/// repository of a submodule that it makes goes too; the files stay.
-fn run_under_review(project: &Project, checkout: &Path, run: ProgramRun<'_>) -> Result<RunEnd, SetupError> {
-    let guards = RepositoryGuard::around(checkout, GuardExtent::Everything);
-    // Those that `config.copy` has brought along.
-    let known = client_settings(project, checkout)?.into_iter().map(|(path, _)| FileGuard::of(path));
-    let known: Vec<FileGuard> = known.collect();
+/// Runs code of the checkout, which must not decide what the agent program of the session does. With guards, as for code under
+/// review, also not what git does and shows: a repository of a submodule that it makes goes too; the files stay.
+fn run_guarded(
+    project: &Project,
+    config: &Config,
+    guards: Option<&[RepositoryGuard]>,
+    checkout: &Path,
+    run: ProgramRun<'_>,
+) -> Result<RunEnd, SetupError> {
+    let settings = SettingsGuard::of(checkout).map_err(SetupError::io("read", checkout))?;
     let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));
     // Nothing outside of the checkout can be changed by what the code has left there.
     let grants = Grants { read: vec!["/".into()], write: vec![checkout.to_owned()], ..Grants::default() };
-    let restore = || -> io::Result<()> {
+    let restore = || -> io::Result<Vec<PathBuf>> {
         // Git reports nothing in a folder that it cannot list, but programs find a file there by its name.
         take_rights(&UntrustedFolder::open(checkout)?);
-        remove_nested_repositories(checkout, &guards);
-        guards.iter().for_each(|guard| drop(guard.restore()));
-        known.iter().try_for_each(FileGuard::restore)
-    };
-    restricted(&grants, restore).map_err(SetupError::io("restore", checkout))?;
-    let settings = client_settings(project, checkout)?.into_iter();
-    for (path, is_tracked) in settings.filter(|(path, _)| !known.iter().any(|known| known.path() == path)) {
-        if is_tracked {
-            return Err(SetupError::ChangedSettings { path: shown(project, &path) });
+        if let Some(guards) = guards {
+            remove_nested_repositories(checkout, guards)?;
+            guards.iter().try_for_each(|guard| guard.restore().map(drop))?;
         }
-        restricted(&grants, || remove_tree(&path)).map_err(SetupError::io("remove", &path))?;
+        settings.restore()
+    };
+    let changed = restricted(&grants, restore).map_err(SetupError::io("restore", checkout))?;
+    // A set-up may change what `config.copy` has brought along, but the session gets it as it was.
+    let is_copied = |path: &Path| config.copy.iter().any(|entry| path.starts_with(entry));
+    match changed.iter().find(|path| !is_copied(path)) {
+        Some(path) => Err(SetupError::ChangedSettings { path: shown(project, &checkout.join(path)) }),
+        None => ended,
     }
-    ended
-}
-
-/// What differs from the commit in a review's checkout of that from which agent programs take settings, and whether it is
-/// tracked.
-fn client_settings(project: &Project, checkout: &Path) -> Result<Vec<(PathBuf, bool)>, GitError> {
-    let changes = project.repo()?.changes_in_review(checkout)?;
-    let settings = changes.iter().filter(|change| is_client_setting(change.path()));
-    Ok(settings.map(|change| (checkout.join(change.path()), change.is_tracked())).collect())
 }
 
 /// A path from the project's root.

@@ -51,6 +51,7 @@ mod session_files;
 mod session_network;
 mod session_output;
 mod session_plan;
+mod settings_guard;
 mod settings_text;
 mod socket_folder;
 pub mod supervisor;

@@ -10,7 +10,7 @@ use crate::project::{Project, now};
 use crate::run::progress_line;
 use crate::supervisor::{MessageLevel, Observed, Observer, TeamMessage};
 
-use super::ui::console::{Console, Stream};
+use super::ui::console::Console;
 use super::ui::event_printer::EventPrinter;
 
 /// How often the progress line is updated.
@@ -52,8 +52,7 @@ pub(super) struct OutputReader {
 
 impl OutputReader {
     pub(super) fn new(console: &Arc<dyn Console>) -> Self {
-        let is_pipe = !console.is_terminal(Stream::Output) && !console.is_file(Stream::Output);
-        Self { pipe: is_pipe.then(|| Arc::clone(console)) }
+        Self { pipe: console.is_pipe().then(|| Arc::clone(console)) }
     }
 }
 

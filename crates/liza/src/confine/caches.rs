@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use liza_core::model::{Role, TaskId};
+
+use crate::sys::remove_tree::remove_tree;
+
 /// Variables that name a cache, and its folder.
 const CACHES: &[(&str, &str)] = &[
     ("XDG_CACHE_HOME", "xdg"),
@@ -15,12 +19,22 @@ const CACHES: &[(&str, &str)] = &[
 /// What cargo downloads is shared with the person; its settings and programs are not writable.
 const CARGO: &[&str] = &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
 
-/// The caches of code under test: another folder than that of the role, since what code under test leaves in a cache must
-/// not be run by the session itself. Beside it, since a session could put a link in the place of a folder below its own.
-pub(crate) fn check_caches(folder: &Path) -> PathBuf {
-    let mut name = folder.file_name().unwrap_or_default().to_owned();
-    name.push("-check");
-    folder.with_file_name(name)
+/// In a project's `.liza`: the caches of code under test.
+const CHECKS: &str = "caches/checks";
+
+/// In place of a task, for sessions without one. No task is called so.
+const NO_TASK: &str = ".none";
+
+/// The caches of code under test: others than those of the role, since what code under test leaves in a cache must not be run
+/// by the session itself, and others for each task, since the code of one task must not decide what becomes of another. In no
+/// folder that a session can write, since it could put a link in their place.
+pub(crate) fn check_caches(liza: &Path, role: Role, task: Option<&TaskId>) -> PathBuf {
+    liza.join(CHECKS).join(task.map_or(NO_TASK, TaskId::as_str)).join(role.to_string())
+}
+
+/// Removes the caches of code under test of a task that needs them no longer. What cannot be removed only takes up space.
+pub(crate) fn remove_check_caches(liza: &Path, task: &TaskId) {
+    let _ = remove_tree(&liza.join(CHECKS).join(task.as_str()));
 }
 
 /// The variables that lead build tools to the caches in a folder.

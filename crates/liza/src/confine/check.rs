@@ -3,10 +3,12 @@
 //! The process that runs it adopts its orphans, so that all of it is found below `liza check`.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Role};
 use liza_store::private;
@@ -28,8 +30,9 @@ use super::start::{NO_SPEAKER, stage_command};
 /// The variable that names the file with the plan of the session.
 pub(crate) const PLAN_VARIABLE: &str = "LIZA_PLAN";
 
-/// The file that is locked while a check runs.
-const TURN: &str = "check.lock";
+/// How long a check waits for another one of the same session, and the pause between two looks.
+const TURN_LIMIT: Duration = Duration::from_secs(600);
+const TURN_PAUSE: Duration = Duration::from_millis(100);
 
 /// Variables that only the session itself needs.
 const OWN_VARIABLES: [&str; 4] = ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_GENERATION", PLAN_VARIABLE];
@@ -50,16 +53,16 @@ pub(crate) struct CheckEnd {
 /// When it cannot be started.
 pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Caller>) -> io::Result<CheckEnd> {
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    // A second one would remember, and restore, what the first one has just changed.
-    let _turn = wait_for_turn()?;
-    let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
-    private::create_folder(&scratch)?;
     let plan = session_plan()?;
     // Outside of a session a person may change their repository at the same time. Wherever the command starts, it can write to
     // the checkout.
     let checkout = plan.as_ref().and_then(|plan| plan.checkout.clone());
     let folder = checkout.or_else(|| std::env::current_dir().ok());
     let folder = folder.filter(|_| std::env::var_os(AGENT_ID).is_some());
+    // A second one would remember, and restore, what the first one has just changed.
+    let _turn = folder.as_deref().map(|folder| wait_for_turn(top_of(folder), TURN_LIMIT)).transpose()?;
+    let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
+    private::create_folder(&scratch)?;
     let extent = if is_reviewer() { GuardExtent::Everything } else { GuardExtent::Settings };
     let reviewed = plan.as_ref().and_then(|plan| plan.checkout.clone());
     let guards = folder.map(|folder| RepositoryGuard::around(&folder, extent)).unwrap_or_default();
@@ -75,34 +78,64 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
         Ok(family.wait_for_all())
     });
     // No process of the command is left that could change it again.
-    let mut restored = Vec::new();
-    if let Some(checkout) = reviewed.filter(|_| extent == GuardExtent::Everything) {
-        if let Ok(folder) = UntrustedFolder::open(&checkout) {
-            take_rights(&folder);
-        }
-        restored.extend(remove_nested_repositories(&checkout, &guards));
-    }
-    restored.extend(guards.iter().flat_map(RepositoryGuard::restore));
+    let restored = restore(reviewed.filter(|_| extent == GuardExtent::Everything).as_deref(), &guards);
     let _ = remove_tree(&scratch);
     let code = match exit? {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
         ProgramExit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
     };
-    Ok(CheckEnd { code, restored })
+    Ok(CheckEnd { code, restored: restored? })
 }
 
-/// Waits until no other check of the session runs; it is over when the file is closed, however this process ends. Code under test
-/// cannot reach the folder.
-fn wait_for_turn() -> io::Result<Option<fs::File>> {
-    if std::env::var_os(AGENT_ID).is_none() {
-        return Ok(None);
+/// Restores the repositories around a command; below a checkout of a review no others stay. If that fails, the checkout has no
+/// repository any more, so that no verdict is possible.
+fn restore(reviewed: Option<&Path>, guards: &[RepositoryGuard]) -> io::Result<Vec<PathBuf>> {
+    let restore_all = || -> io::Result<Vec<PathBuf>> {
+        let mut restored = Vec::new();
+        if let Some(checkout) = reviewed {
+            take_rights(&UntrustedFolder::open(checkout)?);
+            restored.extend(remove_nested_repositories(checkout, guards)?);
+        }
+        for guard in guards {
+            restored.extend(guard.restore()?);
+        }
+        Ok(restored)
+    };
+    restore_all().map_err(|error| {
+        let _ = reviewed.map(|checkout| remove_tree(&checkout.join(".git")));
+        io::Error::other(format!("the checkout cannot be used any more, end this session: {error}"))
+    })
+}
+
+/// The top of the checkout in which a folder is.
+fn top_of(folder: &Path) -> &Path {
+    let is_top = |above: &&Path| above.parent().is_some_and(|parent| parent.ends_with(".worktrees"));
+    folder.ancestors().find(is_top).unwrap_or(folder)
+}
+
+/// Waits until no other check of the checkout runs; it is over when the folder is closed, however this process ends. A session
+/// cannot remove the folder itself, so it cannot remove the lock.
+fn wait_for_turn(top: &Path, limit: Duration) -> io::Result<fs::File> {
+    let (folder, deadline) = (fs::File::open(top)?, Instant::now() + limit);
+    let mut has_said = false;
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Ok(folder),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                let minutes = limit.as_secs() / 60;
+                return Err(io::Error::other(format!(
+                    "another `liza check` of this session has not ended within {minutes} minutes; end it first"
+                )));
+            }
+            Err(TryLockError::WouldBlock) => {}
+        }
+        if !has_said {
+            eprintln!("liza: waiting until the other `liza check` of this session has ended");
+            has_said = true;
+        }
+        thread::sleep(TURN_PAUSE);
     }
-    let file = private::file_options().write(true).create(true).open(std::env::temp_dir().join(TURN))?;
-    if file.try_lock().is_err() {
-        eprintln!("liza: waiting until the other `liza check` of this session has ended");
-        file.lock()?;
-    }
-    Ok(Some(file))
 }
 
 /// Whether the session around is a code reviewer's.
@@ -174,6 +207,46 @@ fn own<'c>(command: &'c mut Command, scratch: &Path) -> &'c mut Command {
 mod tests {
     use super::*;
     use crate::sys::confinement::Grants;
+
+    /// Covers: IS-13
+    #[test]
+    fn a_second_check_waits_at_a_lock_that_cannot_be_deleted_and_not_for_ever() {
+        let project = tempfile::tempdir().unwrap();
+        let top = project.path().join(".worktrees/.review-t1");
+        fs::create_dir_all(top.join("src/deep")).unwrap();
+        assert_eq!(top_of(&top.join("src/deep")), top);
+        let first = wait_for_turn(&top, Duration::ZERO).unwrap();
+        // Whatever the session deletes.
+        for entry in fs::read_dir(&top).unwrap() {
+            remove_tree(&entry.unwrap().path()).unwrap();
+        }
+        let error = wait_for_turn(&top, Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains("has not ended within 0 minutes; end it first"), "{error}");
+        drop(first);
+        wait_for_turn(&top, Duration::ZERO).unwrap();
+    }
+
+    /// Covers: IS-13
+    #[test]
+    fn a_checkout_that_cannot_be_restored_ends_the_review() {
+        let project = tempfile::tempdir().unwrap();
+        let top = project.path().join(".worktrees/.review-t1");
+        fs::create_dir_all(top.join(".git/hooks")).unwrap();
+        fs::write(top.join(".git/hooks/x"), "ours").unwrap();
+        let guards = RepositoryGuard::around(&top, GuardExtent::Everything);
+        assert_eq!(restore(Some(&top), &guards).unwrap(), Vec::<PathBuf>::new());
+        // Nothing can be made below a file.
+        fs::remove_dir_all(&top).unwrap();
+        fs::write(&top, "").unwrap();
+        let error = restore(None, &guards).unwrap_err().to_string();
+        assert!(error.contains("cannot be used any more") && error.contains("cannot restore"), "{error}");
+        fs::remove_file(&top).unwrap();
+        fs::create_dir(&top).unwrap();
+        fs::write(top.join(".git"), "").unwrap();
+        std::os::unix::fs::symlink(&top, project.path().join("link")).unwrap();
+        restore(Some(&project.path().join("link")), &guards).unwrap_err();
+        assert!(!top.join(".git").exists(), "no verdict is possible");
+    }
 
     /// Covers: IS-13
     #[test]

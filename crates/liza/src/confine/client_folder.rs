@@ -20,6 +20,9 @@ use super::login::{Refreshed, refreshed, replace};
 /// The largest file that is copied.
 const COPY_MAX: u64 = 4 << 20;
 
+/// How many fields a message names.
+const NAMES_MAX: usize = 5;
+
 /// A folder of a session's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClientFolder {
@@ -194,40 +197,90 @@ impl ClientFolder {
         self.kept.as_ref().map_or(Ok(()), |kept| kept.restore(&self.path))
     }
 
-    /// Writes a refreshed login back, keeps the conversations, masked, and removes the folder. Returns the logins that were
-    /// not written back because they are of another account.
+    /// Writes a refreshed login back, keeps the conversations, masked, and removes the folder. Returns what was not written
+    /// back.
     #[must_use]
-    pub(crate) fn finish(&self, masker: &Masker) -> Vec<PathBuf> {
+    pub(crate) fn finish(&self, masker: &Masker) -> Vec<RefusedLogin> {
         // Another session may have refreshed the login too; the later one is as good.
         let logins = self.copies.iter().filter(|copy| copy.is_login);
-        let foreign = logins.filter(|copy| self.write_back(copy)).map(|copy| copy.from.clone()).collect();
+        let refused = logins.filter_map(|copy| self.write_back(copy)).collect();
         if let Some(kept) = &self.kept {
             // Without them, the next session begins a new conversation.
             let _ = kept.keep(&self.path, masker);
         }
         // The next session gets a new one in any case.
         let _ = remove_tree(&self.path);
-        foreign
+        refused
     }
 
-    /// Writes a login back if it was refreshed; returns whether it is of another account.
-    fn write_back(&self, copy: &FileCopy) -> bool {
+    /// Writes the refreshed part of a login back; returns what was not.
+    fn write_back(&self, copy: &FileCopy) -> Option<RefusedLogin> {
         let folder = UntrustedFolder::open(&self.path);
         let new = folder.and_then(|folder| folder.read(&copy.to, COPY_MAX));
-        let (Some(old), Ok(new)) = (small_file(&copy.from), new) else { return false };
+        let (Some(old), Ok(new)) = (small_file(&copy.from), new) else { return None };
         if new == old {
-            return false;
+            return None;
         }
-        match refreshed(&old, &new) {
-            Refreshed::Login(new) => {
-                // The session has ended: it cannot see whether this worked.
-                let _ = replace(&copy.from, &old, &new);
-                false
+        let part = match refreshed(&old, &new) {
+            Refreshed::Login { login, kept } => {
+                if let Some(login) = login {
+                    // The session has ended: it cannot see whether this worked.
+                    let _ = replace(&copy.from, &old, &login);
+                }
+                RefusedPart::Fields(kept)
             }
-            Refreshed::OtherAccount => true,
-            Refreshed::OtherForm => false,
+            Refreshed::OtherAccount => RefusedPart::OtherAccount,
+            Refreshed::OtherForm => RefusedPart::OtherForm,
+        };
+        let is_refused = part != RefusedPart::Fields(Vec::new());
+        is_refused.then(|| RefusedLogin { file: copy.from.clone(), part })
+    }
+}
+
+/// What a session left in the place of a login, and was not written back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RefusedLogin {
+    /// The person's login.
+    file: PathBuf,
+    part: RefusedPart,
+}
+
+/// Which part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum RefusedPart {
+    /// All: it is a login of another account.
+    OtherAccount,
+    /// All: it is no login.
+    OtherForm,
+    /// Fields that programs do not refresh.
+    Fields(Vec<String>),
+}
+
+impl RefusedLogin {
+    /// What a person should know.
+    pub(crate) fn message(&self) -> String {
+        let file = self.file.display();
+        match &self.part {
+            RefusedPart::OtherAccount => {
+                format!("left a login of another account in place of its copy; yours is kept: {file}")
+            }
+            RefusedPart::OtherForm => {
+                format!("left something else in place of its copy of a login; yours is kept: {file}")
+            }
+            RefusedPart::Fields(names) => {
+                let shown: Vec<String> = names.iter().take(NAMES_MAX).map(|name| short(name)).collect();
+                let more = if names.len() > NAMES_MAX { ", …" } else { "" };
+                let shown = shown.join(", ");
+                format!("changed {shown}{more} in its copy of a login; yours keeps its values: {file}")
+            }
         }
     }
+}
+
+/// A name that a session may have chosen.
+fn short(name: &str) -> String {
+    let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
+    name.chars().filter(plain).take(40).collect()
 }
 
 fn small_file(path: &Path) -> Option<Vec<u8>> {
@@ -277,16 +330,21 @@ mod tests {
 
     /// Covers: IS-15
     #[test]
-    fn only_a_refreshed_login_is_written_back() {
+    fn only_a_refreshed_login_is_written_back_and_the_rest_is_reported() {
+        const REFRESHED: &str = r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["x"]}}"#;
         let cases = [
-            (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["x"]}}"#, true),
-            (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["x"], "command": "rm"}}"#, false),
-            (r#"{"oauth": {"token": 3, "expires": 2, "scopes": ["x"]}}"#, false),
-            (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["y"]}}"#, false),
-            (r#"{"oauth": {"token": "$(id)", "expires": 2, "scopes": ["x"]}}"#, false),
-            ("not json", false),
+            (REFRESHED, REFRESHED, ""),
+            (
+                r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["x"], "command": "rm"}}"#,
+                REFRESHED,
+                "command",
+            ),
+            (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["y"]}}"#, REFRESHED, "changed scopes in"),
+            (r#"{"oauth": {"token": 3, "expires": 1, "scopes": ["x"]}}"#, LOGIN, "changed token in"),
+            (r#"{"oauth": null}"#, LOGIN, "changed oauth in"),
+            ("not json", LOGIN, "left something else"),
         ];
-        for (changed, kept) in cases {
+        for (changed, expected, reported) in cases {
             let home = tempfile::tempdir().unwrap();
             let home = home.path();
             write(&home.join(".codex/auth.json"), LOGIN);
@@ -294,10 +352,12 @@ mod tests {
             private.create().unwrap();
             let at = &variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1;
             write(&Path::new(at).join("auth.json"), changed);
-            assert!(private.finish(&Masker::default()).is_empty());
+            let refused = private.finish(&Masker::default());
+            let message = refused.iter().map(RefusedLogin::message).collect::<String>();
+            assert!(message.contains(reported) && message.is_empty() == reported.is_empty(), "{message}");
             let now = fs::read_to_string(home.join(".codex/auth.json")).unwrap();
             let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-            assert_eq!(value(&now), value(if kept { changed } else { LOGIN }), "{changed}");
+            assert_eq!(value(&now), value(expected), "{changed}");
         }
     }
 

@@ -25,10 +25,10 @@ mod start;
 mod system_folders;
 mod wrapper;
 
-pub(crate) use caches::{cache_variables, check_caches, shared_caches};
+pub(crate) use caches::{cache_variables, check_caches, remove_check_caches, shared_caches};
 pub(crate) use check::{CheckEnd, PLAN_VARIABLE, run_check};
 pub(crate) use check_keeper::{Caller, detach, run_kept};
-pub(crate) use client_folder::ClientFolder;
+pub(crate) use client_folder::{ClientFolder, RefusedLogin};
 pub(crate) use conversations::conversations_of;
 pub(crate) use filter_keeper::{KeptFilters, kept_filter, serve_filter};
 pub(crate) use git_room::{GitSurroundings, RoomRules, git_grants};

@@ -107,49 +107,62 @@ impl RepositoryGuard {
         }
     }
 
-    /// Restores it; returns what had changed. What cannot be restored is removed, and returned too.
-    pub(crate) fn restore(&self) -> Vec<PathBuf> {
-        if let Some(place) = &self.place {
-            return self.restore_place(place.as_ref());
+    /// Restores it; returns what had changed. What cannot be remembered is removed, and returned too.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be restored. Then it is removed if something in it is not as it was, or could be missing in a review: better
+    /// none than one that shows and runs what the code wants.
+    pub(crate) fn restore(&self) -> io::Result<Vec<PathBuf>> {
+        let restored = match &self.place {
+            Some(place) => self.restore_place(place.as_ref()),
+            None => self.restore_folder(),
+        };
+        if restored.is_err() && (self.extent == GuardExtent::Everything || !self.is_restored()) {
+            let _ = remove_tree(&self.git);
         }
+        let failed = |error| io::Error::other(format!("cannot restore {}: {error}", self.git.display()));
+        restored.map_err(failed)
+    }
+
+    fn restore_folder(&self) -> io::Result<Vec<PathBuf>> {
         let mut changed = Vec::new();
         if !is_folder(&self.git) {
             // A link in its place would lead to another folder; without any, git would find the repository of the person.
-            let _ = remove_tree(&self.git);
-            let _ = fs::create_dir(&self.git);
+            remove_tree(&self.git)?;
+            fs::create_dir(&self.git)?;
             changed.push(self.git.clone());
         }
         open_folders(&self.git);
-        self.restore_parts(&mut changed);
+        let mut done = self.restore_parts(&mut changed);
         for _ in 1..TRIES {
-            if changed.is_empty() || self.is_restored() {
-                return changed;
+            if done.is_ok() && (changed.is_empty() || self.is_restored()) {
+                return Ok(changed);
             }
+            // A git of the session may run at the same time.
             thread::sleep(Duration::from_millis(50));
-            self.restore_parts(&mut changed);
+            done = self.restore_parts(&mut changed);
         }
-        if !changed.is_empty() && !self.is_restored() {
-            // Better none than one that shows and runs what the code wants.
-            let _ = remove_tree(&self.git);
-            changed.push(self.git.clone());
-        }
-        changed
+        done?;
+        if self.is_restored() { Ok(changed) } else { Err(io::Error::other("it changes again and again")) }
     }
 
-    fn restore_parts(&self, changed: &mut Vec<PathBuf>) {
+    fn restore_parts(&self, changed: &mut Vec<PathBuf>) -> io::Result<()> {
+        let mut done = Ok(());
         for path in found_in(&self.git, self.extent).into_iter().filter(|path| !self.parts.contains_key(path))
         {
-            let _ = remove_tree(&path);
+            done = done.and(remove_tree(&path));
             changed.push(path);
         }
         for (path, part) in &self.parts {
             if self.read(path).as_ref() != Some(part) {
-                let _ = self.write(path, part);
+                done = done.and(self.write(path, part));
                 changed.push(path.clone());
             }
         }
         // Git takes an empty folder for a submodule that it has already.
         remove_empty(&self.git.join("modules"));
+        done
     }
 
     /// What is there was there before; what is missing could not be kept.
@@ -164,15 +177,13 @@ impl RepositoryGuard {
     }
 
     /// There was no folder; what there was, if anything, decides where git looks.
-    fn restore_place(&self, old: Option<&Remembered>) -> Vec<PathBuf> {
+    fn restore_place(&self, old: Option<&Remembered>) -> io::Result<Vec<PathBuf>> {
         if read(&self.git, EVERY_FILE_MAX).as_ref() == old && !is_folder(&self.git) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let _ = remove_tree(&self.git);
-        if let Some(part) = old {
-            let _ = write_part(&self.git, part);
-        }
-        vec![self.git.clone()]
+        remove_tree(&self.git)?;
+        old.map_or(Ok(()), |part| write_part(&self.git, part))?;
+        Ok(vec![self.git.clone()])
     }
 
     fn write(&self, path: &Path, part: &Remembered) -> io::Result<()> {
@@ -180,11 +191,11 @@ impl RepositoryGuard {
         // The code may have put a link there, which must not be followed.
         for folder in inside.collect::<Vec<_>>().into_iter().rev() {
             if !is_folder(folder) {
-                let _ = remove_tree(folder);
+                remove_tree(folder)?;
                 fs::create_dir(folder)?;
             }
         }
-        let _ = remove_tree(path);
+        remove_tree(path)?;
         write_part(path, part)
     }
 }
@@ -202,22 +213,17 @@ impl FileGuard {
         Self { part: read(&path, FILE_MAX), path }
     }
 
-    /// The file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Restores it; what cannot be restored is removed.
+    /// Restores it; what cannot be restored is removed. Says whether it had changed.
     ///
     /// # Errors
     ///
     /// When it cannot be removed or written.
-    pub(crate) fn restore(&self) -> io::Result<()> {
+    pub(crate) fn restore(&self) -> io::Result<bool> {
         if read(&self.path, FILE_MAX) == self.part {
-            return Ok(());
+            return Ok(false);
         }
         remove_tree(&self.path)?;
-        self.part.as_ref().map_or(Ok(()), |part| write_part(&self.path, part))
+        self.part.as_ref().map_or(Ok(()), |part| write_part(&self.path, part)).map(|()| true)
     }
 }
 
@@ -244,21 +250,25 @@ fn submodules_of(top: &Path) -> Vec<PathBuf> {
 
 /// Removes every repository below a checkout of a review, except its own: the reviewer's git would find it in its folder, and run
 /// what it names. Those with a guard are restored instead. Returns what it removed.
-pub(crate) fn remove_nested_repositories(top: &Path, guards: &[RepositoryGuard]) -> Vec<PathBuf> {
+///
+/// # Errors
+///
+/// When one of them could not be removed.
+pub(crate) fn remove_nested_repositories(top: &Path, guards: &[RepositoryGuard]) -> io::Result<Vec<PathBuf>> {
     let mut removed = Vec::new();
     let mut folders = vec![top.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let (path, is_git) = (entry.path(), entry.file_name().eq_ignore_ascii_case(".git"));
             if is_git && folder != top && !guards.iter().any(|guard| guard.git == path) {
-                let _ = remove_tree(&path);
+                remove_tree(&path)?;
                 removed.push(path);
             } else if !is_git && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
             }
         }
     }
-    removed
+    Ok(removed)
 }
 
 /// Removes empty folders below one, and it itself if it becomes empty.
@@ -343,7 +353,7 @@ mod tests {
         let [guard] = &RepositoryGuard::around(&place.path().join("src"), GuardExtent::Settings)[..] else {
             panic!("one")
         };
-        assert_eq!(guard.restore(), Vec::<PathBuf>::new());
+        assert_eq!(guard.restore().unwrap(), Vec::<PathBuf>::new());
 
         put("config", "[core] fsmonitor = evil");
         put("hooks/changed", &longer);
@@ -359,7 +369,7 @@ mod tests {
         fs::create_dir(&outside).unwrap();
         fs::remove_dir_all(git.join("objects/info")).unwrap();
         symlink(&outside, git.join("objects/info")).unwrap();
-        let mut restored = guard.restore();
+        let mut restored = guard.restore().unwrap();
         restored.sort();
         let expected = [
             "config",
@@ -379,13 +389,13 @@ mod tests {
         assert_eq!(fs::read_to_string(git.join("index")).unwrap(), "other data");
         assert!(!git.join("hooks/changed").exists(), "what it was is not known");
         assert_eq!(fs::read_to_string(git.join("hooks/long")).unwrap(), long);
-        assert_eq!(guard.restore(), [git.join("hooks/changed")], "it is gone");
+        assert_eq!(guard.restore().unwrap(), [git.join("hooks/changed")], "it is gone");
         assert!(RepositoryGuard::around(Path::new("/proc"), GuardExtent::Settings).is_empty());
         fs::rename(&git, place.path().join("moved")).unwrap();
         fs::create_dir(outside.join("hooks")).unwrap();
         fs::write(outside.join("hooks/theirs"), "").unwrap();
         symlink(&outside, &git).unwrap();
-        assert_eq!(guard.restore().first(), Some(&git));
+        assert_eq!(guard.restore().unwrap().first(), Some(&git));
         assert!(outside.join("hooks/theirs").exists() && is_folder(&git));
         assert_eq!(fs::read_to_string(git.join("config")).unwrap(), "ours");
     }
@@ -414,7 +424,7 @@ mod tests {
         let (status, commit) = (git(&["status", "--porcelain"]), git(&["rev-parse", "HEAD"]));
         let guards = RepositoryGuard::around(place.path(), GuardExtent::Everything);
         assert_eq!(guards.len(), 3);
-        let restore = || guards.iter().flat_map(RepositoryGuard::restore).collect::<Vec<_>>();
+        let restore = || guards.iter().flat_map(|guard| guard.restore().unwrap()).collect::<Vec<_>>();
         assert_eq!(restore(), Vec::<PathBuf>::new());
 
         let good = git(&["hash-object", "-w", "--stdin-paths"]);

@@ -19,7 +19,7 @@ use liza_core::model::{
 use liza_core::protocol::{CompleteSprint, Operation, Request};
 use liza_store::{Call, Host, Notice, Outcome};
 
-use crate::confine::conversations_of;
+use crate::confine::{conversations_of, remove_check_caches};
 use crate::git::{Branch, Repo, Rescue};
 use crate::project::{Project, now};
 use crate::report::summary;
@@ -193,6 +193,7 @@ impl<'p> Engine<'p> {
         match discard(self.project, &task) {
             Ok(Discarded::Removed(removed)) => {
                 let _ = fs::remove_dir_all(conversations_of(self.project.folder(), &task));
+                remove_check_caches(self.project.folder(), &task);
                 results.rescued.extend(removed.rescued.map(|rescue| (task, rescue)));
             }
             Ok(Discarded::Needed) => {}

@@ -47,6 +47,23 @@ const KNOWN: [&str; 34] = [
 /// Subcommands of git itself that are such programs.
 const OF_GIT: [&str; 3] = ["lfs", "crypt", "annex"];
 
+/// The only options with which GnuPG runs here.
+const GPG_OPTIONS: [&str; 13] = [
+    "-a",
+    "-c",
+    "-d",
+    "-e",
+    "-q",
+    "-r",
+    "--armor",
+    "--batch",
+    "--decrypt",
+    "--encrypt",
+    "--quiet",
+    "--recipient",
+    "--yes",
+];
+
 /// Programs above that can be told to load something, and the beginnings of the only options with which they run here. A short
 /// option takes no others behind it: `-nf FILE` is `-n -f FILE`.
 const ONLY_WITH: [(&str, &[&str]); 9] = [
@@ -56,42 +73,8 @@ const ONLY_WITH: [(&str, &[&str]); 9] = [
     ("mawk", &["-F", "-v"]),
     ("jq", &["-a", "-c", "-j", "-M", "-r", "-S", "--tab", "--indent", "--sort-keys"]),
     ("sort", &["-b", "-d", "-f", "-k", "-n", "-r", "-t", "-u", "--key=", "--field-separator="]),
-    (
-        "gpg",
-        &[
-            "-a",
-            "-c",
-            "-d",
-            "-e",
-            "-q",
-            "-r",
-            "--armor",
-            "--batch",
-            "--decrypt",
-            "--encrypt",
-            "--quiet",
-            "--recipient",
-            "--yes",
-        ],
-    ),
-    (
-        "gpg2",
-        &[
-            "-a",
-            "-c",
-            "-d",
-            "-e",
-            "-q",
-            "-r",
-            "--armor",
-            "--batch",
-            "--decrypt",
-            "--encrypt",
-            "--quiet",
-            "--recipient",
-            "--yes",
-        ],
-    ),
+    ("gpg", &GPG_OPTIONS),
+    ("gpg2", &GPG_OPTIONS),
     (
         "openssl",
         &["-a", "-aes", "-base64", "-d", "-e", "-iter", "-k", "-md", "-nosalt", "-pass", "-pbkdf2", "-S"],

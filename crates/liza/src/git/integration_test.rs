@@ -192,6 +192,7 @@ impl Repo {
 
     /// A folder for temporary files, removed like a checkout.
     pub(crate) fn scratch_folder(&self) -> Result<ScratchCheckout, GitError> {
+        self.check_worktrees_folder()?;
         let path = self.root().join(".worktrees").join(temporary_name(PREFIX));
         private::create_folder(&path).map_err(|error| GitError::io("creating a folder", &path, error))?;
         Ok(ScratchCheckout { path })

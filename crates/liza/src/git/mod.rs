@@ -13,6 +13,7 @@ mod convert_submodules;
 mod environment;
 mod error;
 mod filter_command;
+mod giant_files;
 mod ignored;
 mod integration_test;
 mod inventory;

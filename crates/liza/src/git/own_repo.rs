@@ -81,11 +81,22 @@ impl Repo {
     /// When git cannot write the files. Nothing is left then.
     pub(crate) fn create_checkout(&self, new: &NewCheckout<'_>) -> Result<(), GitError> {
         let parent = new.place.parent().unwrap_or(self.root());
+        self.check_worktrees_folder()?;
         let folder = Unfinished(parent.join(temporary_name(UNFINISHED)));
         let result = self.fill_checkout(new, &folder.0);
         result.and_then(|()| {
             fs::rename(&folder.0, new.place).map_err(|error| GitError::io(ACTION, new.place, error))
         })
+    }
+
+    /// Checks that `.worktrees` is a folder: behind a link, checkouts would be elsewhere than where sessions are confined to.
+    pub(super) fn check_worktrees_folder(&self) -> Result<(), GitError> {
+        let folder = self.root().join(".worktrees");
+        if !fs::symlink_metadata(&folder).is_ok_and(|meta| meta.is_symlink()) {
+            return Ok(());
+        }
+        let link = io::Error::other("it is a link; remove it, Liza makes a folder there");
+        Err(GitError::io("using the folder of worktrees", &folder, link))
     }
 
     fn fill_checkout(&self, new: &NewCheckout<'_>, folder: &Path) -> Result<(), GitError> {

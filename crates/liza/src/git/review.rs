@@ -3,18 +3,16 @@
 //! It belongs to the code reviewer while the review lasts. Changes made in it are saved before it is created again.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use liza_core::model::{Sha, TaskId};
 
-use super::agent_repo::AgentRepo;
 use super::error::GitError;
 use super::leftovers::temporary_name;
 use super::own_repo::NewCheckout;
 use super::refs::Branch;
 use super::repo::Repo;
-use super::rescue::{Rescue, RescueSource, SafeRevisions, not_linked};
-use super::status::{FileChange, UntrackedFiles};
+use super::rescue::{Rescue, RescueSource, SafeRevisions};
 use super::view::Files;
 use super::worktree::{TRASH, WorktreeState};
 use crate::sys::remove_tree::remove_tree;
@@ -75,17 +73,6 @@ impl Repo {
             return Ok(None);
         }
         self.checkout_state(&path, &Branch::of(task), base).map(Some)
-    }
-
-    /// What differs in a review's checkout from its commit: files of all kinds, ignored ones included.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
-    pub(crate) fn changes_in_review(&self, checkout: &Path) -> Result<Vec<FileChange>, GitError> {
-        let agent = AgentRepo::of(checkout).ok_or_else(|| not_linked(checkout))?;
-        let view = self.view_of_worktree(checkout, &agent.head()?.commit)?;
-        Ok(view.status(UntrackedFiles::ShowIgnored)?.changes)
     }
 
     /// Deletes the checkout of a review, if there is one.

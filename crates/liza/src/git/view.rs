@@ -15,6 +15,7 @@ use liza_core::model::Sha;
 use super::agent_repo::AgentRepo;
 use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
+use super::giant_files::remove_giant_settings;
 use super::leftovers::{VIEW, temporary_name};
 use super::repo::{Repo, sha};
 use super::room::RoomUse;
@@ -89,6 +90,7 @@ impl Repo {
 
     /// A view that uses the index that Liza keeps for this worktree.
     pub(crate) fn view_of_worktree(&self, tree: &Path, head: &Sha) -> Result<View<'_>, GitError> {
+        remove_giant_settings(tree)?;
         let view = self.view(tree, Some(head), Files::AsInProject)?;
         if let Some(name) = tree.file_name().and_then(|name| name.to_str()) {
             // Without one, git reads every file.

@@ -13,6 +13,7 @@ use liza_core::model::{Generation, Sha, TaskId, WorktreeMode};
 
 use super::agent_repo::AgentRepo;
 use super::error::GitError;
+use super::giant_files::remove_giant_files;
 use super::leftovers::temporary_name;
 use super::own_repo::NewCheckout;
 use super::refs::Branch;
@@ -117,6 +118,7 @@ impl Repo {
         integration: &Branch,
     ) -> Result<PreparedWorktree, GitError> {
         let (path, base) = (self.worktree_path(task), &self.full_hash(base)?);
+        self.check_worktrees_folder()?;
         // Usually nothing exists yet.
         if fs::symlink_metadata(&path).is_err() && self.begin_branch(task, base) {
             self.create_folder(task, base, integration)?;
@@ -188,6 +190,7 @@ impl Repo {
     fn refresh_worktree(&self, task: &TaskId, integration: &Branch) -> Result<(), GitError> {
         let path = self.worktree_path(task);
         let Some(agent) = AgentRepo::of(&path) else { return Ok(()) };
+        remove_giant_files(&path)?;
         let commit = agent.head()?.commit;
         self.write_git_folder(agent.folder(), &commit)?;
         if !agent.has_index() {

@@ -11,6 +11,7 @@ use liza_core::model::{Actor, Board, Generation, Refusal, Reservation, Role, Sha
 use liza_core::protocol::{Deregister, DropReservation, Recover};
 use liza_core::text::count;
 
+use crate::confine::remove_check_caches;
 use crate::engine::{
     Discarded, Engine, EngineError, Exchange, FileLock, LivenessLock, LockAttempt, discard_locked,
     integration_branch, is_needed, try_lock_task,
@@ -371,6 +372,7 @@ impl Recovery<'_, '_> {
         let Discarded::Removed(removed) = discard_locked(self.engine.project(), task, &lock)? else {
             return Ok(());
         };
+        remove_check_caches(self.engine.project().folder(), task);
         if let Some(path) = removed.branch_in_use {
             let why = format!("it is checked out in {}; switch to another branch there", path.display());
             self.report.left(FindingKind::UnneededWorktree, task, "its branch still exists", why);

@@ -11,8 +11,10 @@ use liza_core::watch::alarms::FailedReviewSetup;
 use liza_store::{durable, private};
 
 use crate::checkout_setup::{CheckoutUse, SetupError, set_up};
+use crate::confine::check_caches;
 use crate::engine::{Engine, EngineError, integration_branch};
 use crate::project::Project;
+use crate::sys::remove_tree::fresh_folder;
 
 /// The folder with one file for each task, below that of set-ups.
 const FOLDER: &str = "setup/reviews";
@@ -25,7 +27,10 @@ const FOLDER: &str = "setup/reviews";
 pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     let (project, board) = (engine.project(), engine.read(&[])?);
     let checkout = engine.repo()?.review_path(task);
-    let done = set_up(project, board.config()?, &checkout, CheckoutUse::Session(Role::CodeReviewer));
+    if read(project, task).is_some() {
+        renew_caches(project, task)?;
+    }
+    let done = set_up(project, board.config()?, &checkout, CheckoutUse::Review(task));
     match &done {
         Ok(()) => drop(fs::remove_file(file(project, task))),
         Err(error @ (SetupError::Failed { .. } | SetupError::ChangedSettings { .. })) => {
@@ -34,6 +39,13 @@ pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) ->
         Err(SetupError::Copy { .. } | SetupError::Io { .. } | SetupError::Git(_)) => {}
     }
     Ok(done?)
+}
+
+/// Empties the caches of the review, which the code of the task may have spoilt.
+fn renew_caches(project: &Project, task: &TaskId) -> Result<(), EngineError> {
+    let caches = check_caches(project.folder(), Role::CodeReviewer, Some(task));
+    let action = "empty";
+    fresh_folder(&caches).map_err(|source| SetupError::Io { action, path: caches, source }.into())
 }
 
 fn count(project: &Project, task: &TaskId, commit: &Sha, error: &SetupError) {
@@ -65,8 +77,8 @@ pub(super) fn fault_of_task(
     let board = engine.read(&[])?;
     let Some(head) = repo.tip(&integration_branch(&board)?)? else { return Ok(None) };
     let copy = repo.scratch_checkout(&head)?;
-    // With the same caches, which the code of another task may have spoilt.
-    let without_it = set_up(project, board.config()?, copy.path(), CheckoutUse::Session(Role::CodeReviewer));
+    renew_caches(project, task)?;
+    let without_it = set_up(project, board.config()?, copy.path(), CheckoutUse::Review(task));
     Ok(without_it.is_ok().then_some(failed.message))
 }
 

@@ -17,7 +17,7 @@ use liza_core::model::Network;
 use liza_store::private;
 
 use crate::confine::{
-    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, check_caches, is_of_database, is_removed,
+    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database, is_removed,
     wrapped_stage_command,
 };
 use crate::engine::{EngineError, FileLock};
@@ -71,8 +71,8 @@ pub fn serve() -> u8 {
         let run = run(&order);
         let _ = remove_tree(&order.scratch);
         let masker = Masker::of_process_and(order.environment.clone());
-        let foreign = order.confinement.iter().flat_map(|confinement| confinement.client.finish(&masker));
-        foreign.for_each(|file| send_report(&HelperReport::ForeignLogin { file }));
+        let refused = order.confinement.iter().flat_map(|confinement| confinement.client.finish(&masker));
+        refused.for_each(|login| send_report(&HelperReport::RefusedLogin(login)));
         run
     });
     let (report, code) = match run {
@@ -208,13 +208,15 @@ fn create_folders(order: &SessionOrder) -> io::Result<()> {
     client.create().map_err(|error| failed("create", &client.path, &error))?;
     let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
     private::create_new(&confinement.plan_file()).and_then(|mut file| file.write_all(&plan))?;
-    // Where code under test had its caches until 0.1.
-    let _ = remove_tree(&confinement.caches.join("check"));
-    for caches in [confinement.caches.clone(), check_caches(&confinement.caches)] {
-        private::create_folder(&caches).map_err(|error| failed("create", &caches, &error))?;
+    // Where code under test had its caches in 0.1.
+    let mut old = confinement.caches.clone().into_os_string();
+    old.push("-check");
+    let _ = remove_tree(Path::new(&old));
+    for caches in [Some(&confinement.caches), confinement.plan.check_caches.as_ref()].into_iter().flatten() {
+        private::create_folder(caches).map_err(|error| failed("create", caches, &error))?;
         // A session before may have locked it. No session can put a link in its place.
-        fs::set_permissions(&caches, Permissions::from_mode(0o700))
-            .map_err(|error| failed("open", &caches, &error))?;
+        fs::set_permissions(caches, Permissions::from_mode(0o700))
+            .map_err(|error| failed("open", caches, &error))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use liza_core::model::{AgentId, ClientFault, Generation, Network, SandboxMin};
 use serde::{Deserialize, Serialize};
 
-use crate::confine::{ClientFolder, Level, Plan};
+use crate::confine::{ClientFolder, Level, Plan, RefusedLogin};
 use crate::providers::event::EventFormat;
 use crate::providers::stream::ClientOutcome;
 use crate::providers::usage::SessionUsage;
@@ -107,11 +107,8 @@ pub(super) enum HelperReport {
         /// How many bytes are kept.
         kept: u64,
     },
-    /// It left a login of another account, which was not written back.
-    ForeignLogin {
-        /// The person's login.
-        file: PathBuf,
-    },
+    /// It left something in its copy of a login that was not written back.
+    RefusedLogin(RefusedLogin),
     /// It has ended, and no process of it is left.
     Ended {
         /// Its exit code, if it ended by itself.

@@ -84,10 +84,7 @@ impl Team<'_> {
                 let text = format!("too much output; only the first {} MiB are kept", kept >> 20);
                 return self.alert(index, text);
             }
-            HelperReport::ForeignLogin { file } => {
-                let text = "left a login of another account in place of its copy; yours is kept";
-                return self.alert(index, format!("{text}: {}", file.display()));
-            }
+            HelperReport::RefusedLogin(login) => return self.alert(index, login.message()),
             HelperReport::Ended { code: Some(code), outcome, .. } => (SessionEnd::Code(code), outcome),
             HelperReport::Ended { signal, outcome, .. } => (SessionEnd::Signal(signal.unwrap_or(9)), outcome),
             HelperReport::Failed { message } => {

@@ -162,7 +162,7 @@ impl HelperProcess {
                 | HelperReport::Used(_)
                 | HelperReport::Faulted(_)
                 | HelperReport::OutputTruncated { .. }
-                | HelperReport::ForeignLogin { .. } => report(received),
+                | HelperReport::RefusedLogin(_) => report(received),
             }
         }
         let _ = helper.wait();

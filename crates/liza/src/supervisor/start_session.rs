@@ -145,6 +145,7 @@ pub(super) fn start(
         prompt: &files.prompt,
         channel: &channel.address().socket,
         proxy: proxy.as_ref(),
+        task: task.as_ref(),
         keeps: keeps.map(|task| (task, resumed.is_some())),
     };
     confine(project, state, identity, &own, &mut order)?;
@@ -174,7 +175,7 @@ pub(super) fn integration_copy(
     state: &State,
 ) -> Result<Option<ScratchCheckout>, SupervisorError> {
     let Some(copy) = head_checkout(project, state) else { return Ok(None) };
-    let done = set_up(project, state.board.config()?, copy.path(), CheckoutUse::Session(Role::Planner));
+    let done = set_up(project, state.board.config()?, copy.path(), CheckoutUse::Planning);
     done.map_err(EngineError::from)?;
     Ok(Some(copy))
 }
@@ -314,6 +315,7 @@ struct OwnPlaces<'a> {
     prompt: &'a Path,
     channel: &'a Path,
     proxy: Option<&'a ModelProxy>,
+    task: Option<&'a TaskId>,
     /// The task whose conversations are kept, and whether the session gets those of the last one.
     keeps: Option<(&'a TaskId, bool)>,
 }
@@ -334,7 +336,9 @@ fn confine(
         let place = conversations_of(project.folder(), task);
         client.keep_conversations(&order.program, place.join(&order.client), restore);
     }
-    let caches = project.folder().join("caches").join(identity.agent.role().to_string());
+    let role = identity.agent.role();
+    let caches = project.folder().join("caches").join(role.to_string());
+    let checks = check_caches(project.folder(), role, own.task);
     variables.extend(cache_variables(&caches));
     let mut files = vec![own.prompt.to_owned()];
     files.extend(variable(liza_rehearsal::PLAYBOOK_VARIABLE));
@@ -344,7 +348,7 @@ fn confine(
         liza: &identity.program,
         checkout: Some(order.directory.as_path()).filter(|folder| *folder != project.root()),
         scratch: &order.scratch,
-        own: &[client.path.clone(), caches.clone(), check_caches(&caches)],
+        own: &[client.path.clone(), caches.clone(), checks.clone()],
         files: &files,
         program: Some(&order.program),
         channel: Some(own.channel),
@@ -353,7 +357,7 @@ fn confine(
     if let Some(mut plan) = session_plan(project, config, &needs)? {
         plan.private =
             vec![client.path.clone(), order.scratch.clone(), own.prompt.to_owned(), caches.clone()];
-        plan.check_caches = Some(check_caches(&caches));
+        plan.check_caches = Some(checks);
         let (liza, minimum) = (identity.program.clone(), minimum(config));
         let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
         order.environment.extend(variables);

@@ -27,6 +27,10 @@ pub(crate) const GIT_OWNER: &str = "LIZA_GIT_OWNER";
 const SWEEPS: u32 = 200;
 const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
+/// How many times members are looked up and stopped before they are killed, and how often in a row none may be new.
+const FREEZES: u32 = 400;
+const QUIET: u32 = 3;
+
 /// How long a program may take to end its own family.
 const KEEPER_LIMIT: Duration = Duration::from_secs(5);
 
@@ -125,7 +129,9 @@ impl ProcessFamily {
     /// Signals the leader and every member; says whether any member was found.
     fn signal(&self, signal: Signal) -> bool {
         // Before the leader dies: afterwards its children are no longer found by descent.
-        let members = members(&self.mark, self.root);
+        let all = || members(&self.mark, self.root);
+        let members =
+            if signal == Signal::KILL { freeze(|| system::all_descendants([self.root]), all) } else { all() };
         // Errors mean that the process has already ended. A group keeps its ID while it has members, so no stranger
         // is hit after the leader has ended.
         if self.own_group {
@@ -143,16 +149,22 @@ impl ProcessFamily {
     /// Waits until a member ends. Call it from one thread only.
     pub(crate) fn reap(&self) -> Reaped {
         loop {
-            match wait(WaitOptions::empty()) {
-                Ok(Some((ended, status))) if ended == self.leader => {
-                    let signal = status.terminating_signal().map(ProgramExit::Signal);
-                    let code = status.exit_status().map(ProgramExit::Code);
-                    return Reaped::Leader(code.or(signal).unwrap_or(ProgramExit::Code(-1)));
-                }
-                Ok(Some(_)) => return Reaped::Descendant,
-                Ok(None) | Err(Errno::INTR) => {}
-                Err(_) => return Reaped::NoneLeft,
+            if let Some(reaped) = self.reap_with(WaitOptions::empty()) {
+                return reaped;
             }
+        }
+    }
+
+    fn reap_with(&self, options: WaitOptions) -> Option<Reaped> {
+        match wait(options) {
+            Ok(Some((ended, status))) if ended == self.leader => {
+                let signal = status.terminating_signal().map(ProgramExit::Signal);
+                let code = status.exit_status().map(ProgramExit::Code);
+                Some(Reaped::Leader(code.or(signal).unwrap_or(ProgramExit::Code(-1))))
+            }
+            Ok(Some(_)) => Some(Reaped::Descendant),
+            Ok(None) | Err(Errno::INTR) => None,
+            Err(_) => Some(Reaped::NoneLeft),
         }
     }
 }
@@ -162,12 +174,17 @@ impl ProcessFamily {
     pub(crate) fn wait_for_all(&self) -> ProgramExit {
         let mut exit = None;
         loop {
-            match self.reap() {
-                Reaped::Leader(ended) => exit = Some(ended),
-                Reaped::Descendant => {}
-                Reaped::NoneLeft => return exit.unwrap_or(ProgramExit::Code(1)),
+            let reaped = match exit {
+                None => Some(self.reap()),
+                Some(_) => self.reap_with(WaitOptions::NOHANG),
+            };
+            match reaped {
+                Some(Reaped::Leader(ended)) => exit = Some(ended),
+                Some(Reaped::Descendant) => {}
+                Some(Reaped::NoneLeft) => return exit.unwrap_or(ProgramExit::Code(1)),
+                None => thread::sleep(SWEEP_PAUSE),
             }
-            // Again for each: one that is just being started is not found at once.
+            // Again and again: one that is just being started is not found at once.
             if exit.is_some() {
                 self.kill();
             }
@@ -293,11 +310,41 @@ fn session_mark(helper: u32) -> String {
     format!("{helper}-session")
 }
 
+/// Stops processes until no new ones are found, so that none starts another one or notices the end of another one while they are
+/// killed; returns all. A chain of processes that each start the next one and end would otherwise be a step ahead of every look.
+/// `nearby` is quick to look up, and finds a part of `all`.
+fn freeze(nearby: impl Fn() -> Vec<u32>, all: impl Fn() -> Vec<u32>) -> Vec<u32> {
+    let own = std::process::id();
+    let mut seen = BTreeSet::new();
+    let mut stop_new = |found: Vec<u32>| {
+        let new: Vec<u32> = found.into_iter().filter(|id| *id != own && seen.insert(*id)).collect();
+        for id in new.iter().copied().filter_map(pid) {
+            let _ = kill_process(id, Signal::STOP);
+        }
+        !new.is_empty()
+    };
+    let mut quiet = 0;
+    for _ in 0..FREEZES {
+        quiet = if stop_new(nearby()) { 0 } else { quiet + 1 };
+        if quiet < QUIET {
+            continue;
+        }
+        if !stop_new(all()) {
+            break;
+        }
+        quiet = 0;
+    }
+    // The list of a process's children can lack one while others end, so what is stopped counts too.
+    let stopped: Vec<u32> = seen.into_iter().filter(|id| system::is_stopped(*id)).collect();
+    let found: BTreeSet<u32> = all().into_iter().chain(stopped).collect();
+    found.into_iter().collect()
+}
+
 /// Kills what `find` returns until it returns nothing; gives the number of processes killed.
 fn kill_until_none(find: impl Fn() -> Vec<u32>) -> usize {
     let mut killed: BTreeSet<u32> = BTreeSet::new();
     sweep(|| {
-        let found = find();
+        let found = freeze(Vec::new, &find);
         for id in found.iter().copied().filter_map(pid) {
             let _ = kill_process(id, Signal::KILL);
         }
@@ -341,4 +388,40 @@ fn marked(name: &str, wanted: impl Fn(u32, &str) -> bool) -> Vec<u32> {
     let is_wanted = |value: &str| owner_of(value).is_some_and(|owner| wanted(owner, value));
     let all = system::processes_with(name);
     all.into_iter().filter(|(_, value)| is_wanted(value)).map(|(id, _)| id).collect()
+}
+
+#[cfg(all(test, target_os = "linux", not(feature = "portable-sys")))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Two chains, of at most a few thousand processes one after the other, of which each starts the next one and ends.
+    ///
+    /// Covers: IS-13
+    #[test]
+    fn a_chain_of_processes_that_start_each_other_is_ended_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        let count = place.path().join("count");
+        let script = r#"next() { [ "$1" -gt 0 ] || exit; echo >> "$2"; (next $(($1 - 1)) "$2" &) ; }
+            next 3000 "$0"; next 3000 "$0.other"; exec tail -f /dev/null"#;
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).arg(&count).env_clear();
+        let family = ProcessFamily::spawn(&mut command, false).unwrap();
+        let started = || fs::metadata(&count).map_or(0, |meta| meta.len());
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while started() < 10 && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        family.kill();
+        // What was killed takes a moment to end; a chain that goes on is found again and again.
+        let is_over = || system::descendants([family.root]).is_empty();
+        let deadline = Instant::now() + Duration::from_secs(1);
+        while !(is_over() && is_over() && is_over()) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let (alive, started) = (system::descendants([family.root]), started());
+        assert!(alive.is_empty() && (10..3000).contains(&started), "{alive:?} after {started}");
+        assert_eq!(family.wait_for_all(), ProgramExit::Signal(9));
+    }
 }

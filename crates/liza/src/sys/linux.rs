@@ -30,12 +30,17 @@ pub(super) fn variable_of(pid: u32, name: &str) -> Option<String> {
 
 /// Everything that descends from the given processes, without zombies.
 pub(super) fn descendants(roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
+    all_descendants(roots).into_iter().filter(|pid| !is_zombie(*pid)).collect()
+}
+
+/// The same with zombies, whose children may be new ones of an ancestor.
+pub(super) fn all_descendants(roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut queue: Vec<u32> = roots.into_iter().collect();
     let mut found = BTreeSet::new();
     while let Some(pid) = queue.pop() {
         queue.extend(children_of(pid).into_iter().filter(|child| found.insert(*child)));
     }
-    found.into_iter().filter(|pid| !is_zombie(*pid)).collect()
+    found.into_iter().collect()
 }
 
 /// The folder in which a process works.
@@ -188,6 +193,12 @@ fn stat_field<T: FromStr>(pid: u32, field: usize) -> Option<T> {
 pub(super) fn is_zombie(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+/// Whether a process is stopped.
+pub(super) fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }
 
 fn has_open(pid: u32, file: &Path) -> bool {

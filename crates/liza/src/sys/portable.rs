@@ -16,6 +16,16 @@ pub(super) fn descendants(_roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
     Vec::new()
 }
 
+/// Unknown here.
+pub(super) fn is_stopped(_pid: u32) -> bool {
+    false
+}
+
+/// The same here.
+pub(super) fn all_descendants(roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
+    descendants(roots)
+}
+
 /// Whether a process has ended, and was not waited for: unknown here.
 pub(super) fn is_zombie(_pid: u32) -> bool {
     false

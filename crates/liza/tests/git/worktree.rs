@@ -265,3 +265,36 @@ fn many_worktrees_can_be_created_at_once() {
     assert_eq!(test.git(&["for-each-ref", "refs/liza"]), "");
     assert_eq!(test.repo.task_artifacts(&task("task-3")).unwrap().folder, FolderState::Absent);
 }
+
+/// Covers: IS-03
+#[test]
+fn a_link_in_the_place_of_the_folder_of_worktrees_is_refused() {
+    let test = TestRepo::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), test.root.join(".worktrees")).unwrap();
+    let prepared =
+        test.repo.prepare_worktree(&task("task-1"), &test.base(), WorktreeMode::Keep, &integration());
+    let error = prepared.unwrap_err().to_string();
+    assert!(error.contains(".worktrees: it is a link; remove it"), "{error}");
+    let error = test.repo.create_review(&task("task-1"), &test.base(), &integration()).unwrap_err();
+    assert!(error.to_string().contains(".worktrees: it is a link"), "{error}");
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+/// Covers: IS-08
+#[test]
+fn giant_files_of_git_are_gone_before_the_next_session() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    let commit = test.commit(&tree, "c", "work\n");
+    for name in [".git/packed-refs", ".gitmodules", ".git/ORIG_HEAD"] {
+        fs::File::create(tree.join(name)).unwrap().set_len(60 << 30).unwrap();
+    }
+    let again = test.prepare_worktree("task-1", WorktreeMode::Keep);
+    assert!(!again.created);
+    assert_eq!(test.repo.worktree_state(&task("task-1"), &commit).unwrap().head, commit);
+    for name in [".git/packed-refs", ".gitmodules", ".git/ORIG_HEAD"] {
+        let length = fs::metadata(tree.join(name)).map_or(0, |meta| meta.len());
+        assert!(length < 1 << 20, "{name}: {length}");
+    }
+}

@@ -180,6 +180,32 @@ fn a_team_whose_output_is_closed_ends_as_after_ctrl_c() {
     assert_eq!(status["tasks"][0]["status"], "CLAIMED", "the claim is kept: {status}");
 }
 
+/// As with a service manager, or a program that talks to its children by sockets.
+///
+/// Covers: AG-09
+#[test]
+fn a_team_whose_output_is_a_socket_goes_on_when_it_is_closed() {
+    let project = project();
+    with_sleepers(&project);
+    project.add_task("t1");
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut program = project.program();
+    program.args(["run", "--cli", "sleeper", "--plain"]);
+    program.stdin(Stdio::null()).stdout(std::os::fd::OwnedFd::from(theirs)).stderr(Stdio::piped());
+    let mut team = program.spawn().unwrap();
+    drop(program);
+    let mut lines = BufReader::new(ours).lines();
+    assert!(lines.any(|line| line.unwrap().contains("working on t1")));
+    drop(lines);
+    // Longer than it takes to notice a closed pipe.
+    let ended = wait_up_to(Duration::from_secs(4), || team.try_wait().unwrap());
+    let pid = rustix::process::Pid::from_child(&team);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let said = std::io::read_to_string(team.stderr.take().unwrap()).unwrap();
+    assert_eq!((ended, team.wait().unwrap().code()), (None, Some(0)), "{said}");
+    assert!(!said.contains("the output is closed"), "{said}");
+}
+
 /// An agent program in the config.
 fn with_script(project: &TestProject, name: &str, body: &str) {
     let script = project.home().join(format!("{name}.sh"));

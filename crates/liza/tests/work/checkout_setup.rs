@@ -297,11 +297,69 @@ fn a_link_in_the_place_of_a_cache_grants_nothing_to_a_set_up() {
         "setup.sh",
         &format!("echo x 2>/dev/null > '{}/planted'\necho tried\n", home.display()),
     );
-    fs::create_dir_all(&caches).unwrap();
-    let _ = fs::remove_dir_all(caches.join("code_reviewer-check"));
-    symlink(&home, caches.join("code_reviewer-check")).unwrap();
+    let cache = caches.join("checks/one/code_reviewer");
+    fs::create_dir_all(cache.parent().unwrap()).unwrap();
+    symlink(&home, &cache).unwrap();
     let _ = project.liza(&["claim-review", "one", "code-reviewer-1"]);
     assert!(outputs(&project).contains(&"tried\n".to_owned()), "{:?}", outputs(&project));
     assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
-    assert!(caches.join("code_reviewer-check").is_symlink());
+    assert!(cache.is_symlink());
+}
+
+/// Covers: IS-15
+#[test]
+fn a_set_up_leaves_no_settings_for_the_agent_program_of_a_coder() {
+    let project = prepared(
+        "mkdir -p .claude built/.claude; for at in . built; do echo {} > $at/.claude/settings.json; done\n\
+         echo evil > .env; echo x > built/kept; echo set up",
+    );
+    project.write(".env", "from=you");
+    copy(&project, "[.env]");
+    project.add_task("one");
+    claim(&project, "one", "coder-1").ok();
+    let tree = project.tree("one");
+    assert_eq!(outputs(&project), ["set up\n"]);
+    assert!(tree.join("built/kept").exists() && !tree.join(".claude/settings.json").exists());
+    assert!(!tree.join("built/.claude/settings.json").exists(), "also where git looks at nothing");
+    assert_eq!(fs::read_to_string(tree.join(".env")).unwrap(), "from=you");
+}
+
+/// Covers: IS-15
+#[test]
+fn a_set_up_that_changes_settings_of_the_project_fails_for_a_coder() {
+    let project = prepared("echo evil > .claude/settings.json");
+    project.write(".claude/settings.json", "{}\n");
+    project.git(&["add", ".claude"]);
+    project.git(&["commit", "-qm", "settings"]);
+    project.git(&["branch", "-f", "integration", "HEAD"]);
+    project.add_task("one");
+    for _ in 0..2 {
+        let error = claim(&project, "one", "coder-1").refused(1, "setup_failed");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("config.setup changed .worktrees/one/.claude/settings.json"), "{message}");
+    }
+}
+
+/// Covers: IS-13, RV-10
+#[test]
+fn code_of_one_task_cannot_spoil_the_caches_for_the_review_of_another() {
+    let project = prepared("if test -f setup.sh; then sh ./setup.sh; fi; mkdir -p \"$XDG_CACHE_HOME/tool\"");
+    let hostile =
+        "rm -rf \"$XDG_CACHE_HOME/tool\"; mkdir -p \"$XDG_CACHE_HOME\"; echo x > \"$XDG_CACHE_HOME/tool\"\n";
+    submitted_with(&project, "one", "setup.sh", hostile);
+    submitted(&project, "two");
+    let review = |task: &str| project.liza(&["claim-review", task, "code-reviewer-1", "--json"]);
+    review("one").refused(1, "setup_failed");
+    review("two").ok();
+    let caches = project.root.join(".liza/caches/checks");
+    assert!(caches.join("two").exists() || cfg!(not(target_os = "linux")));
+    verdict(&project, "two", &["APPROVED"]).ok();
+    merge(&project, "two").ok();
+    assert!(!caches.join("two").exists(), "they go with the task");
+    review("one").refused(1, "setup_failed");
+    let error = review("one").refused(1, "submission_unusable");
+    assert!(
+        error["message"].as_str().unwrap().contains("exited 1"),
+        "its own caches do not hide it: {error}"
+    );
 }

@@ -57,6 +57,10 @@ impl Console for BufferConsole {
         false
     }
 
+    fn is_pipe(&self) -> bool {
+        false
+    }
+
     fn has_color(&self, stream: Stream) -> bool {
         match stream {
             Stream::Output => self.terminal.color,

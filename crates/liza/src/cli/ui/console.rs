@@ -33,6 +33,8 @@ pub(crate) trait Console: Send + Sync {
     fn is_terminal(&self, stream: Stream) -> bool;
     /// Whether the stream is a file on a disk.
     fn is_file(&self, stream: Stream) -> bool;
+    /// Whether standard output is a pipe. A socket is none: it can be closed for input only.
+    fn is_pipe(&self) -> bool;
     /// Whether text to that stream is coloured unless the caller says otherwise.
     fn has_color(&self, stream: Stream) -> bool;
     /// How many columns a terminal has; `None` if it is not known.
@@ -93,6 +95,10 @@ impl Console for ProcessConsole {
             Stream::Output => kind(fstat(io::stdout())),
             Stream::Error => kind(fstat(io::stderr())),
         }
+    }
+
+    fn is_pipe(&self) -> bool {
+        fstat(io::stdout()).is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Fifo)
     }
 
     fn has_color(&self, stream: Stream) -> bool {

@@ -7,10 +7,13 @@ use std::{fs, io, thread};
 
 use rustix::process::{Pid, getppid, test_kill_process};
 
-use super::{ConnectPolicy, Grants, Restrictions, asked, capabilities, files, filter, seccomp};
+use super::{
+    ConnectPolicy, Grants, Restrictions, asked, capabilities, files, filter, process_limit, seccomp,
+};
 
 /// Restricts this process.
 pub(super) fn restrict(grants: &Grants) -> Restrictions {
+    process_limit::limit_processes();
     let capabilities = capabilities::drop_all();
     let files = files::restrict(grants);
     // Last: the filter may refuse what the steps before need.

@@ -25,6 +25,8 @@ mod filter;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod linux;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod process_limit;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod seccomp;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod terminals;
