@@ -143,6 +143,9 @@ fn first_held(view: &View) -> Option<&HeldView> {
 
 /// What an agent does, in one word; one that has nothing to do waits, and for what.
 fn status_words(agent: &AgentView) -> String {
+    if let Some(task) = agent.merges_next.as_ref().filter(|_| !agent.status.is_in_session()) {
+        return format!("WAITING to merge {task}");
+    }
     let for_what = match (agent.status, agent.role) {
         (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner) if agent.lacks_goal => "for a goal",
         (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner) => "until needed",

@@ -290,3 +290,15 @@ fn a_team_that_waits_for_its_last_merge_is_stopping() {
     let shown = view(&state, &merging(true, false), now());
     assert_eq!(next_steps(&shown)[0].1, "liza agent coder", "a code reviewer on its own");
 }
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_reviewer_whose_approval_is_not_merged_yet_does_not_wait_for_a_submission() {
+    let state = state_with(Status::Approved);
+    let shown = view(&state, &seen(), now());
+    assert_eq!(doing(&shown, "code-reviewer-1"), "WAITING to merge t");
+    assert_eq!(doing(&shown, "code-reviewer-2"), "WAITING for a submission");
+    let stop_files = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
+    let paused = view(&state, &Observations { stop_files, ..seen() }, now());
+    assert_eq!(doing(&paused, "code-reviewer-1"), "WAITING for a submission", "the pause is why");
+}

@@ -169,6 +169,8 @@ fn without_a_goal_init_warns_that_the_planner_waits() {
     let run = project.liza(&["init"]);
     run.ok();
     assert!(run.stderr.contains("the planner waits because there is no goal"), "{}", run.stderr);
+    let next = "next                liza goal new \"GOAL\", then liza run\n";
+    assert!(run.stdout.ends_with(next), "{}", run.stdout);
     assert!(project.state().contains("description: \"\""), "{}", project.state());
     // The suggested command states the first goal, not a second one.
     let stated = project.liza(&["goal", "new", "Retry everything", "--json"]).result();

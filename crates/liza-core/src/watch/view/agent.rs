@@ -86,6 +86,9 @@ pub struct AgentView {
     /// What it merges now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merging: Option<MergeView>,
+    /// What it has approved and merges next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merges_next: Option<TaskId>,
     /// The task or discovery that a planner's session decides about, if it plans nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looking_at: Option<String>,
@@ -212,6 +215,7 @@ pub(super) fn agent_view(
         held: held(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live),
         between_sessions,
         merging: None,
+        merges_next: None,
         looking_at: looking_at(state, entry, now),
         lacks_goal: board.goal.ready().is_some_and(|goal| goal.description.trim().is_empty()),
         judging: is_judging(board, entry),

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::model::{
-    Board, ClientRecord, Discovery, Goal, MAX_FAILED_CODERS, Metrics, Revision, Sprint, SprintStatus, State,
-    Status, StopFile, TaskId, Timestamp, Usage,
+    Board, ClientRecord, Discovery, Goal, MAX_FAILED_CODERS, Metrics, Revision, Role, Sprint, SprintStatus,
+    State, Status, StopFile, TaskId, Timestamp, Usage,
 };
 use crate::rules::claimable::{claimable, reviewable};
 use crate::rules::clients::describe_hold;
@@ -227,6 +227,13 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         agents.iter_mut().filter(|agent| merge.as_ref().is_some_and(|merge| merge.by == Some(agent.id)))
     {
         agent.merging.clone_from(&merge);
+    }
+    for agent in agents.iter_mut().filter(|agent| agent.role == Role::CodeReviewer) {
+        // One with a reason waits for something else.
+        let merges = |task: &&TaskView| {
+            task.status == Some(Status::Approved) && task.reason.is_none() && task.owner == Some(agent.id)
+        };
+        agent.merges_next = tasks.iter().find(merges).map(|task| task.id.clone());
     }
     name_when_continued(&mut tasks, &agents);
     let open = |discovery: &&Discovery| discovery.is_open();

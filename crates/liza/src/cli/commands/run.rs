@@ -218,9 +218,15 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let watching = WatchOptions { analyze: args.analyze, ..WatchOptions::default() };
     let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
     let after = project.store().snapshot()?;
-    let (ended, exit) = endings(ends, &args.again())?;
     let (mut words, progress) = summary(&after);
     words.push_str(&what_needs_you(&project, &after));
+    let (ended, exit) = match endings(ends, &args.again()) {
+        Ok(ended) => ended,
+        Err(error) => {
+            context.screen.note(&words);
+            return Err(error);
+        }
+    };
     words.push_str(&match copy {
         Some(folder) => in_the_copy(&folder),
         None => next_steps(&after, &args.again()),
