@@ -128,8 +128,11 @@ pub(crate) const OWN_LINE: &str = "[liza: ";
 
 fn last_action(tail: &[u8], format: EventFormat) -> Option<String> {
     let (mut stream, mut last, mut thinks) = (EventStream::new(format), None, false);
-    // What Liza itself wrote there is not what the session does.
-    let said = |event: &ClientEvent| describe(event).filter(|text| !text.starts_with(OWN_LINE));
+    // What Liza itself wrote there is not what the session does, and what its program warns of neither.
+    let said = |event: &ClientEvent| {
+        let warns = matches!(event, ClientEvent::Warning(_));
+        describe(event).filter(|text| !warns && !text.starts_with(OWN_LINE))
+    };
     stream.push(tail, &mut |event| {
         let new = said(event);
         thinks = *event == ClientEvent::ToolEnded || (thinks && new.is_none());
@@ -159,7 +162,7 @@ pub(crate) fn describe(event: &ClientEvent) -> Option<String> {
         ClientEvent::Text(text) => Some(text.clone()),
         ClientEvent::Tool(name, detail) if detail.is_empty() => Some(name.clone()),
         ClientEvent::Tool(name, detail) => Some(format!("{name}: {detail}")),
-        ClientEvent::Note(text) => Some(format!("({text})")),
+        ClientEvent::Note(text) | ClientEvent::Warning(text) => Some(format!("({text})")),
         ClientEvent::Fault(fault) => Some(format!("error, {}: {}", fault.kind.describe(), fault.message)),
         ClientEvent::Started(_) | ClientEvent::ToolEnded | ClientEvent::Used(_) | ClientEvent::Ended => None,
     }
@@ -201,5 +204,9 @@ mod tests {
         assert_eq!(last_action(called, EventFormat::None).as_deref(), Some(short));
         assert_eq!(last_action(b"", EventFormat::Claude), None);
         assert_eq!(last_action(b"[liza: confinement enforced]\n", EventFormat::Codex), None);
+        let warning =
+            br#"{"type":"item.completed","item":{"type":"error","message":"Model metadata not found"}}
+"#;
+        assert_eq!(last_action(warning, EventFormat::Codex), None, "a warning is not what a session does");
     }
 }

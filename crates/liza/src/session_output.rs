@@ -94,7 +94,7 @@ fn render(event: &ClientEvent) -> Option<RenderedLine> {
     let text: Vec<String> = text.lines().map(clean).collect();
     let kind = match event {
         ClientEvent::Tool(..) => RenderedKind::Tool,
-        ClientEvent::Note(_) => RenderedKind::Note,
+        ClientEvent::Note(_) | ClientEvent::Warning(_) => RenderedKind::Note,
         ClientEvent::Fault(_) => RenderedKind::Fault,
         ClientEvent::Text(_)
         | ClientEvent::Started(_)

@@ -180,7 +180,7 @@ fn completed(event: &Value) -> Vec<ClientEvent> {
         }
         Some("command_execution" | "mcp_tool_call" | "web_search") => vec![ClientEvent::ToolEnded],
         // Warnings; an error that ends the session follows as an event of its own.
-        Some("error") => text(event, "/item/message").map(ClientEvent::Note).into_iter().collect(),
+        Some("error") => text(event, "/item/message").map(ClientEvent::Warning).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -249,7 +249,7 @@ mod tests {
             ClientEvent::Tool("shell".to_owned(), "git status".to_owned()),
             ClientEvent::ToolEnded,
             ClientEvent::Tool("edit".to_owned(), "a.rs b.rs".to_owned()),
-            ClientEvent::Note("Model metadata not found".to_owned()),
+            ClientEvent::Warning("Model metadata not found".to_owned()),
             ClientEvent::Text("Submitted.".to_owned()),
         ];
         assert_eq!(seen.get(..6), Some(expected.as_slice()), "{seen:?}");

@@ -59,6 +59,8 @@ pub(crate) enum ClientEvent {
     Used(UsageReport),
     /// Something that a person may want to know, such as a retry; not an error yet.
     Note(String),
+    /// A warning of the client, which says nothing about what the session does.
+    Warning(String),
     /// An error.
     Fault(ClientFault),
     /// The program has reported its regular end.

@@ -265,7 +265,11 @@ impl EventStream {
             ClientEvent::Text(text) => self.said = Some(text.clone()),
             ClientEvent::Fault(fault) => self.fault = Some(fault.clone()),
             ClientEvent::Started(name) if is_conversation(name) => self.conversation = Some(name.clone()),
-            ClientEvent::Started(_) | ClientEvent::ToolEnded | ClientEvent::Note(_) | ClientEvent::Ended => {}
+            ClientEvent::Started(_)
+            | ClientEvent::ToolEnded
+            | ClientEvent::Note(_)
+            | ClientEvent::Warning(_)
+            | ClientEvent::Ended => {}
         }
         each(event);
     }
