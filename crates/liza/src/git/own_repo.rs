@@ -8,11 +8,12 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use liza_core::model::Sha;
+use liza_core::model::{Sha, TaskId};
 
 use super::agent_repo::AgentRepo;
 use super::command::TREE_LIMIT;
 use super::error::GitError;
+use super::giant_files::remove_giant_files;
 use super::isolated::{format_settings, setting_lines};
 use super::leftovers::temporary_name;
 use super::programs::LocalSettings;
@@ -87,6 +88,25 @@ impl Repo {
         result.and_then(|()| {
             fs::rename(&folder.0, new.place).map_err(|error| GitError::io(ACTION, new.place, error))
         })
+    }
+
+    /// Writes again what the worktree's repository must have, with the present head of the integration branch.
+    ///
+    /// # Errors
+    ///
+    /// When git fails, or the worktree has no usable repository.
+    pub(super) fn refresh_worktree(&self, task: &TaskId, integration: &Branch) -> Result<(), GitError> {
+        let path = self.worktree_path(task);
+        let Some(agent) = AgentRepo::of(&path) else { return Ok(()) };
+        remove_giant_files(&path)?;
+        let commit = agent.head()?.commit;
+        self.write_git_folder(agent.folder(), &commit)?;
+        if !agent.has_index() {
+            self.view_of_worktree(&path, &commit)?.give_index(&agent)?;
+        }
+        let Some(head) = self.tip(integration)? else { return Ok(()) };
+        self.keep_borrowed(task, &head)?;
+        self.write_integration(agent.folder(), integration, &head)
     }
 
     /// Checks that `.worktrees` is a folder: behind a link, checkouts would be elsewhere than where sessions are confined to.

@@ -13,7 +13,6 @@ use liza_core::model::{Generation, Sha, TaskId, WorktreeMode};
 
 use super::agent_repo::AgentRepo;
 use super::error::GitError;
-use super::giant_files::remove_giant_files;
 use super::leftovers::temporary_name;
 use super::own_repo::NewCheckout;
 use super::refs::Branch;
@@ -180,25 +179,6 @@ impl Repo {
             files: Files::AsInProject,
             keeps_index: true,
         })
-    }
-
-    /// Writes again what the worktree's repository must have, with the present head of the integration branch.
-    ///
-    /// # Errors
-    ///
-    /// When git fails, or the worktree has no usable repository.
-    fn refresh_worktree(&self, task: &TaskId, integration: &Branch) -> Result<(), GitError> {
-        let path = self.worktree_path(task);
-        let Some(agent) = AgentRepo::of(&path) else { return Ok(()) };
-        remove_giant_files(&path)?;
-        let commit = agent.head()?.commit;
-        self.write_git_folder(agent.folder(), &commit)?;
-        if !agent.has_index() {
-            self.view_of_worktree(&path, &commit)?.give_index(&agent)?;
-        }
-        let Some(head) = self.tip(integration)? else { return Ok(()) };
-        self.keep_borrowed(task, &head)?;
-        self.write_integration(agent.folder(), integration, &head)
     }
 
     /// Removes the task's worktree and branch, after saving what neither `base` nor the integration branch contains.

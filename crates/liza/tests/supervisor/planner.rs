@@ -74,11 +74,12 @@ fn a_planner_that_crashes_repeatedly_is_no_longer_started() {
     assert_eq!(bench.entry("planner-1"), None);
 }
 
-/// Covers: SE-08
+/// Covers: IS-15, SE-08
 #[test]
 fn the_planners_copy_is_set_up_and_a_failure_is_no_session() {
-    let script = r#"cp ready "$HOME/ready"; "$LIZA" add-task --id t1 --desc d --draft"#;
-    let bench = Bench::new("setup: test -e \"$HOME/broken\" && exit 1; echo yes > ready", &[("p", script)]);
+    let script = r#"test -e .mcp.json || cp ready "$HOME/ready"; "$LIZA" add-task --id t1 --desc d --draft"#;
+    let set_up = "setup: test -e \"$HOME/broken\" && exit 1; echo {} > .mcp.json; echo yes > ready";
+    let bench = Bench::new(set_up, &[("p", script)]);
     std::fs::write(bench.home().join("broken"), "").unwrap();
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
     planner.wait_for_output("config.setup failed in .worktrees/");
