@@ -211,10 +211,11 @@ fn run(
         stage,
     };
     let ended = match used_by {
-        CheckoutUse::Coding | CheckoutUse::Planning => run_guarded(project, config, None, checkout, run),
+        CheckoutUse::Coding => run_guarded(project, config, (None, may_make), checkout, run),
+        CheckoutUse::Planning => run_guarded(project, config, (None, |_| false), checkout, run),
         CheckoutUse::Review(_) => {
             let guards = RepositoryGuard::around(checkout, GuardExtent::Everything);
-            run_guarded(project, config, Some(&guards), checkout, run)
+            run_guarded(project, config, (Some(&guards), |_| false), checkout, run)
         }
         CheckoutUse::MergeTest => run.run().map_err(SetupError::io("run config.setup in", checkout)),
     };
@@ -231,12 +232,17 @@ fn run(
     Err(SetupError::Failed { checkout, command, end, output })
 }
 
+/// What a set-up may make for a coder, whose session runs the same code in its tests: many set-ups write a `.env`.
+fn may_make(path: &Path) -> bool {
+    path == Path::new(".env")
+}
+
 /// Runs code of the checkout, which must not decide what the agent program of the session does. With guards, as for code under
 /// review, also not what git does and shows: a repository of a submodule that it makes goes too; the files stay.
 fn run_guarded(
     project: &Project,
     config: &Config,
-    guards: Option<&[RepositoryGuard]>,
+    (guards, may_make): (Option<&[RepositoryGuard]>, fn(&Path) -> bool),
     checkout: &Path,
     run: ProgramRun<'_>,
 ) -> Result<RunEnd, SetupError> {
@@ -251,7 +257,7 @@ fn run_guarded(
             remove_nested_repositories(checkout, guards)?;
             guards.iter().try_for_each(|guard| guard.restore().map(drop))?;
         }
-        settings.restore()
+        settings.restore(may_make)
     };
     let changed = restricted(&grants, restore).map_err(SetupError::io("restore", checkout))?;
     // A set-up may change what `config.copy` has brought along, but the session gets it as it was.

@@ -34,13 +34,14 @@ impl SettingsGuard {
         Ok(Self { checkout: checkout.to_owned(), files })
     }
 
-    /// Removes what was added and restores the rest. Returns what was changed, from the top of the checkout.
+    /// Removes what was added, unless it `may_stay`, and restores the rest. Returns what was changed, from the top of the checkout.
     ///
     /// # Errors
     ///
     /// When something could be neither restored nor removed.
-    pub(crate) fn restore(&self) -> io::Result<Vec<PathBuf>> {
-        let mut added = found_in(&self.checkout)?.into_iter().filter(|path| !self.files.contains_key(path));
+    pub(crate) fn restore(&self, may_stay: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
+        let is_added = |path: &PathBuf| !self.files.contains_key(path) && !may_stay(path);
+        let mut added = found_in(&self.checkout)?.into_iter().filter(is_added);
         added.try_for_each(|path| remove_tree(&self.checkout.join(path)))?;
         let top = UntrustedFolder::open(&self.checkout)?;
         let mut changed = Vec::new();
@@ -95,7 +96,7 @@ mod tests {
         put(".codex/config.toml", "ours");
         put("src/lib.rs", "code");
         let guard = SettingsGuard::of(&top).unwrap();
-        assert_eq!(guard.restore().unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(guard.restore(|_| false).unwrap(), Vec::<PathBuf>::new());
 
         put("node_modules/x/.claude/settings.json", "evil");
         put(".mcp.json", "evil");
@@ -106,10 +107,12 @@ mod tests {
         fs::remove_dir_all(top.join(".claude")).unwrap();
         symlink("elsewhere", top.join(".claude")).unwrap();
         let changed = [".claude/settings.json", ".codex/config.toml"].map(PathBuf::from);
-        assert_eq!(guard.restore().unwrap(), changed);
+        put(".env", "made");
+        let is_env = |path: &Path| path == Path::new(".env");
+        assert_eq!(guard.restore(is_env).unwrap(), changed);
         let read = |name: &str| fs::read_to_string(top.join(name)).ok();
         assert_eq!(read("node_modules/x/.claude/settings.json"), None);
-        assert_eq!(read(".mcp.json"), None);
+        assert_eq!((read(".mcp.json"), read(".env").as_deref()), (None, Some("made")));
         assert!(!top.join(".claude").is_symlink());
         assert_eq!(read(".claude/settings.json").as_deref(), Some("ours"));
         assert_eq!(read(".codex/config.toml").as_deref(), Some("ours"));

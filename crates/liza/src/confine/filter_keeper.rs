@@ -1,8 +1,8 @@
 //! Between git and a filter that runs among agents' files: lets it turn its input into its output, and nothing else.
 //!
 //! A filter that is led to run a file of an agent has all that git has in its room, and git can write to the checkout and its index. So the
-//! filter is restricted once more, and what it leaves behind is adopted and ended. Which command it is stands in a variable:
-//! git puts names of files into a command, which must not meet quotes of ours.
+//! filter is restricted once more, and what it leaves behind is adopted and ended. Its command is in a
+//! variable: git puts names of files into a setting, which must not meet quotes of ours.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(kept_filter(&started), Some(("0".as_ref(), Some("a".as_ref()))));
         let started = words("liza confine --filter 1");
         assert_eq!(kept_filter(&started), Some(("1".as_ref(), None)));
-        for other in ["liza confine", "liza confine --filter", "liza status --filter 1"] {
+        for other in ["liza confine", "liza confine --filter", "liza confine 1"] {
             assert_eq!(kept_filter(&words(other)), None, "{other}");
         }
     }

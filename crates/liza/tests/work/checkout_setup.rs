@@ -324,6 +324,16 @@ fn a_set_up_leaves_no_settings_for_the_agent_program_of_a_coder() {
     assert_eq!(fs::read_to_string(tree.join(".env")).unwrap(), "from=you");
 }
 
+/// Covers: IS-15, IS-13
+#[test]
+fn a_set_up_may_make_an_env_file_for_a_coder_and_none_in_a_review() {
+    let project = prepared("echo made > .env");
+    submitted_with(&project, "one", "file", "x");
+    assert_eq!(fs::read_to_string(project.tree("one").join(".env")).unwrap(), "made\n");
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    assert!(!project.root.join(".worktrees/.review-one/.env").exists());
+}
+
 /// Covers: IS-15
 #[test]
 fn a_set_up_that_changes_settings_of_the_project_fails_for_a_coder() {
