@@ -211,11 +211,8 @@ fn run(
         stage,
     };
     let ended = match used_by {
-        CheckoutUse::Coding => run_guarded(project, config, (None, may_make), checkout, run),
-        CheckoutUse::Planning => run_guarded(project, config, (None, |_| false), checkout, run),
-        CheckoutUse::Review(_) => {
-            let guards = RepositoryGuard::around(checkout, GuardExtent::Everything);
-            run_guarded(project, config, (Some(&guards), |_| false), checkout, run)
+        CheckoutUse::Coding | CheckoutUse::Planning | CheckoutUse::Review(_) => {
+            run_guarded(project, config, used_by, checkout, run)
         }
         CheckoutUse::MergeTest => run.run().map_err(SetupError::io("run config.setup in", checkout)),
     };
@@ -232,28 +229,27 @@ fn run(
     Err(SetupError::Failed { checkout, command, end, output })
 }
 
-/// What a set-up may make for a coder, whose session runs the same code in its tests: many set-ups write a `.env`.
-fn may_make(path: &Path) -> bool {
-    path == Path::new(".env")
-}
-
-/// Runs code of the checkout, which must not decide what the agent program of the session does. With guards, as for code under
-/// review, also not what git does and shows: a repository of a submodule that it makes goes too; the files stay.
+/// Runs code of the checkout, which must not decide what the agent program of the session does. Code under review
+/// also not what git does and shows: a repository of a submodule that it makes goes too; the files stay.
 fn run_guarded(
     project: &Project,
     config: &Config,
-    (guards, may_make): (Option<&[RepositoryGuard]>, fn(&Path) -> bool),
+    used_by: CheckoutUse<'_>,
     checkout: &Path,
     run: ProgramRun<'_>,
 ) -> Result<RunEnd, SetupError> {
     let settings = SettingsGuard::of(checkout).map_err(SetupError::io("read", checkout))?;
+    let is_review = matches!(used_by, CheckoutUse::Review(_));
+    let guards = is_review.then(|| RepositoryGuard::around(checkout, GuardExtent::Everything));
+    // Many set-ups write one. A coder's session runs the same code in its tests, so that adds nothing.
+    let may_make = |path: &Path| used_by == CheckoutUse::Coding && path == Path::new(".env");
     let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));
     // Nothing outside of the checkout can be changed by what the code has left there.
     let grants = Grants { read: vec!["/".into()], write: vec![checkout.to_owned()], ..Grants::default() };
     let restore = || -> io::Result<Vec<PathBuf>> {
         // Git reports nothing in a folder that it cannot list, but programs find a file there by its name.
         take_rights(&UntrustedFolder::open(checkout)?);
-        if let Some(guards) = guards {
+        if let Some(guards) = &guards {
             remove_nested_repositories(checkout, guards)?;
             guards.iter().try_for_each(|guard| guard.restore().map(drop))?;
         }
