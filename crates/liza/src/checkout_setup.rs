@@ -243,6 +243,8 @@ fn run_guarded(
     let guards = is_review.then(|| RepositoryGuard::around(checkout, GuardExtent::Everything));
     // Many set-ups write one. A coder's session runs the same code in its tests, so that adds nothing.
     let may_make = |path: &Path| used_by == CheckoutUse::Coding && path == Path::new(".env");
+    let written =
+        run.stage.as_ref().map_or_else(|| vec!["/".into()], |stage| stage.plan.grants.write.clone());
     let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));
     // Nothing outside of the checkout can be changed by what the code has left there.
     let grants = Grants { read: vec!["/".into()], write: vec![checkout.to_owned()], ..Grants::default() };
@@ -250,7 +252,7 @@ fn run_guarded(
         // Git reports nothing in a folder that it cannot list, but programs find a file there by its name.
         take_rights(&UntrustedFolder::open(checkout)?);
         if let Some(guards) = &guards {
-            remove_nested_repositories(checkout, guards)?;
+            remove_nested_repositories(checkout, guards, &written)?;
             guards.iter().try_for_each(|guard| guard.restore().map(drop))?;
         }
         settings.restore(may_make)

@@ -60,11 +60,13 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
     let folder = checkout.or_else(|| std::env::current_dir().ok());
     let folder = folder.filter(|_| std::env::var_os(AGENT_ID).is_some());
     // A second one would remember, and restore, what the first one has just changed.
-    let _turn = folder.as_deref().map(|folder| wait_for_turn(top_of(folder), TURN_LIMIT)).transpose()?;
+    let place = |folder: &Path| private_folder().unwrap_or_else(|| top_of(folder).to_owned());
+    let _turn = folder.as_deref().map(|folder| wait_for_turn(&place(folder), TURN_LIMIT)).transpose()?;
     let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
     private::create_folder(&scratch)?;
     let extent = if is_reviewer() { GuardExtent::Everything } else { GuardExtent::Settings };
     let reviewed = plan.as_ref().and_then(|plan| plan.checkout.clone());
+    let written = plan.as_ref().map_or_else(|| vec!["/".into()], |plan| plan.grants.write.clone());
     let guards = folder.map(|folder| RepositoryGuard::around(&folder, extent)).unwrap_or_default();
     let family = match plan {
         Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
@@ -78,7 +80,8 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
         Ok(family.wait_for_all())
     });
     // No process of the command is left that could change it again.
-    let restored = restore(reviewed.filter(|_| extent == GuardExtent::Everything).as_deref(), &guards);
+    let reviewed = reviewed.filter(|_| extent == GuardExtent::Everything);
+    let restored = restore(reviewed.as_deref(), &guards, &written);
     let _ = remove_tree(&scratch);
     let code = match exit? {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
@@ -87,14 +90,18 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
     Ok(CheckEnd { code, restored: restored? })
 }
 
-/// Restores the repositories around a command; below a checkout of a review no others stay. If that fails, the checkout has no
+/// Restores the repositories around a command, which could write to `written`; below a checkout of a review no others stay. If that fails, the checkout has no
 /// repository any more, so that no verdict is possible.
-fn restore(reviewed: Option<&Path>, guards: &[RepositoryGuard]) -> io::Result<Vec<PathBuf>> {
+fn restore(
+    reviewed: Option<&Path>,
+    guards: &[RepositoryGuard],
+    written: &[PathBuf],
+) -> io::Result<Vec<PathBuf>> {
     let restore_all = || -> io::Result<Vec<PathBuf>> {
         let mut restored = Vec::new();
         if let Some(checkout) = reviewed {
             take_rights(&UntrustedFolder::open(checkout)?);
-            restored.extend(remove_nested_repositories(checkout, guards)?);
+            restored.extend(remove_nested_repositories(checkout, guards, written)?);
         }
         for guard in guards {
             restored.extend(guard.restore()?);
@@ -107,16 +114,22 @@ fn restore(reviewed: Option<&Path>, guards: &[RepositoryGuard]) -> io::Result<Ve
     })
 }
 
+/// A folder of the session that no other session and no code under test can open: others could hold its lock for ever.
+fn private_folder() -> Option<PathBuf> {
+    let plan = PathBuf::from(std::env::var_os(PLAN_VARIABLE)?);
+    plan.parent().map(Path::to_owned)
+}
+
 /// The top of the checkout in which a folder is.
 fn top_of(folder: &Path) -> &Path {
     let is_top = |above: &&Path| above.parent().is_some_and(|parent| parent.ends_with(".worktrees"));
     folder.ancestors().find(is_top).unwrap_or(folder)
 }
 
-/// Waits until no other check of the checkout runs; it is over when the folder is closed, however this process ends. A session
+/// Waits until no other check of the session runs; it is over when the folder is closed, however this process ends. A session
 /// cannot remove the folder itself, so it cannot remove the lock.
-fn wait_for_turn(top: &Path, limit: Duration) -> io::Result<fs::File> {
-    let (folder, deadline) = (fs::File::open(top)?, Instant::now() + limit);
+fn wait_for_turn(place: &Path, limit: Duration) -> io::Result<fs::File> {
+    let (folder, deadline) = (fs::File::open(place)?, Instant::now() + limit);
     let mut has_said = false;
     loop {
         match folder.try_lock() {
@@ -234,17 +247,17 @@ mod tests {
         fs::create_dir_all(top.join(".git/hooks")).unwrap();
         fs::write(top.join(".git/hooks/x"), "ours").unwrap();
         let guards = RepositoryGuard::around(&top, GuardExtent::Everything);
-        assert_eq!(restore(Some(&top), &guards).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(restore(Some(&top), &guards, &[]).unwrap(), Vec::<PathBuf>::new());
         // Nothing can be made below a file.
         fs::remove_dir_all(&top).unwrap();
         fs::write(&top, "").unwrap();
-        let error = restore(None, &guards).unwrap_err().to_string();
+        let error = restore(None, &guards, &[]).unwrap_err().to_string();
         assert!(error.contains("cannot be used any more") && error.contains("cannot restore"), "{error}");
         fs::remove_file(&top).unwrap();
         fs::create_dir(&top).unwrap();
         fs::write(top.join(".git"), "").unwrap();
         std::os::unix::fs::symlink(&top, project.path().join("link")).unwrap();
-        restore(Some(&project.path().join("link")), &guards).unwrap_err();
+        restore(Some(&project.path().join("link")), &guards, &[]).unwrap_err();
         assert!(!top.join(".git").exists(), "no verdict is possible");
     }
 

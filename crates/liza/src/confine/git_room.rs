@@ -35,7 +35,8 @@ impl RoomRules {
     /// From the settings.
     pub(crate) fn from_config(config: &Config, home: Option<&Path>) -> Self {
         Self {
-            off: config.sandbox == Sandbox::Off,
+            // Version 0 is none.
+            off: config.sandbox == Sandbox::Off || config.sandbox_max_abi == Some(0),
             readable: config.sandbox_readable.iter().map(|path| expand(path, home)).collect(),
             max_abi: config.sandbox_max_abi,
         }
@@ -133,6 +134,8 @@ mod tests {
         let rules = RoomRules::from_config(&config, Some(Path::new("/home/me")));
         let readable = vec!["/home/me/tools".into(), "/data".into()];
         assert_eq!(rules, RoomRules { off: true, readable, max_abi: Some(4) });
+        let without = Config { sandbox_max_abi: Some(0), ..Config::default() };
+        assert!(RoomRules::from_config(&without, None).off);
         assert_eq!(RoomRules::from_config(&Config::default(), None), RoomRules::default());
     }
 

@@ -15,6 +15,7 @@ use super::kept_merges::merged_ref;
 use super::output::GitOutput;
 use super::refs::Branch;
 use super::repo::{Repo, path, sha};
+use super::tree_changes::TreeChanges;
 
 /// The prefix of our reflog messages.
 const REFLOG_PREFIX: &str = "liza: merge ";
@@ -131,22 +132,18 @@ impl Repo {
         }
     }
 
-    /// The paths in which a commit differs from where its history and that of a branch part.
+    /// How a commit differs from where its history and that of a branch part.
     ///
     /// # Errors
     ///
     /// When git fails.
-    pub(crate) fn paths_changed_since(
-        &self,
-        branch: &Branch,
-        commit: &Sha,
-    ) -> Result<Vec<PathBuf>, GitError> {
-        let Some(head) = self.tip(branch)? else { return Ok(Vec::new()) };
-        let mut paths = Vec::new();
+    pub(crate) fn changes_since(&self, branch: &Branch, commit: &Sha) -> Result<TreeChanges, GitError> {
+        let Some(head) = self.tip(branch)? else { return Ok(TreeChanges::new()) };
+        let mut changes = TreeChanges::new();
         for base in self.merge_bases(&head, commit)? {
-            paths.extend(self.tree_changes(&base, commit)?.into_keys());
+            changes.extend(self.tree_changes(&base, commit)?);
         }
-        Ok(paths)
+        Ok(changes)
     }
 
     fn merge_tree(&self, parents: &MergeParents<'_>) -> Result<MergePreview, GitError> {

@@ -28,6 +28,7 @@ mod merge_history;
 mod nested_repo;
 mod objects;
 mod output;
+mod outside_links;
 mod own_repo;
 mod patch;
 mod pipes;

@@ -183,7 +183,7 @@ impl Overrides {
         let used: BTreeMap<&[u8], &[u8]> = all.collect();
         let mut kept = KeptFilters::default();
         for (key, command) in used {
-            if !command.is_empty() && !command.starts_with(b"git-lfs ") {
+            if !command.is_empty() && !is_large_files(command) {
                 let [key, command] = [key, command].map(OsStr::from_bytes);
                 kept.add(liza, key, command, !key.as_bytes().ends_with(b".process"));
             }
@@ -302,6 +302,13 @@ fn is_watched(key: &[u8]) -> bool {
     }
 }
 
+/// Whether a command is one of Git LFS.
+fn is_large_files(command: &[u8]) -> bool {
+    let mut words = command.split(|byte| *byte == b' ');
+    let program = words.next().and_then(|word| word.rsplit(|byte| *byte == b'/').next());
+    program == Some(b"git-lfs") || (program == Some(b"git") && words.next() == Some(b"lfs"))
+}
+
 /// Whether a setting names the program of a filter.
 fn is_filter(key: &[u8]) -> bool {
     let ends = [&b".clean"[..], b".smudge", b".process"];
@@ -343,6 +350,21 @@ mod tests {
             ["worktree add x", "status", "-c rev-parse=1 add .", "read-tree -m -u a b", "commit-tree -S"]
         {
             assert!(may_run_programs(&words(other)), "{other}");
+        }
+    }
+
+    /// Covers: IS-08
+    #[test]
+    fn git_lfs_writes_to_its_own_folder_and_has_no_keeper() {
+        let kept = |command: &str| {
+            let output = format!("global\0filter.x.clean\n{command}\0");
+            !Overrides::default().keep_filters(output.as_bytes(), Path::new("/liza")).is_empty()
+        };
+        for command in ["git-lfs clean -- %f", "git lfs clean %f", "/opt/lfs/git-lfs filter-process", ""] {
+            assert!(!kept(command), "{command}");
+        }
+        for command in ["git-lfs-fake clean", "git lfsx", "cat", "sh -c git-lfs"] {
+            assert!(kept(command), "{command}");
         }
     }
 

@@ -21,6 +21,11 @@ pub(crate) struct TreeEntry {
 }
 
 impl TreeEntry {
+    /// Whether it is a symbolic link.
+    pub(super) fn is_link(&self) -> bool {
+        self.mode == "120000"
+    }
+
     /// Whether it is a submodule, which has no file of its own.
     pub(crate) fn is_submodule(&self) -> bool {
         self.mode == "160000"

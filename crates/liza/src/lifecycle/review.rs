@@ -3,6 +3,8 @@
 //!
 //! The coder's worktree is never changed.
 
+use std::path::Path;
+
 use liza_core::model::{AgentCommits, AgentId, ClientSettings, Refusal, Sha, TaskId, TaskStatus};
 use liza_core::protocol::{
     ClaimReview, RefundSession, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted,
@@ -102,18 +104,21 @@ fn refuse_foreign_author(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Re
     }
 }
 
-/// Refuses work that says what agent programs do when they start: the reviewer's would obey the code under review.
+/// Refuses work that says what agent programs do when they start: the reviewer's would obey the code under review. A link out of
+/// the repository can lead to a repository that says so to its git.
 fn refuse_client_settings(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     let board = engine.read(&[task])?;
     if board.config()?.client_settings == ClientSettings::Allow {
         return Ok(());
     }
-    let changed = engine.repo()?.paths_changed_since(&integration_branch(&board)?, commit)?;
-    match changed.into_iter().find(|path| is_client_setting(path)) {
-        Some(path) => {
-            let path = path.to_string_lossy().into_owned();
-            Err(Refusal::ClientSettingsChanged { task: task.clone(), path }.into())
-        }
+    let repo = engine.repo()?;
+    let changes = repo.changes_since(&integration_branch(&board)?, commit)?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    if let Some(path) = changes.keys().find(|path| is_client_setting(path)) {
+        return Err(Refusal::ClientSettingsChanged { task: task.clone(), path: text(path) }.into());
+    }
+    match repo.outside_link(&changes)? {
+        Some(path) => Err(Refusal::LinkOutside { task: task.clone(), path: text(&path) }.into()),
         None => Ok(()),
     }
 }

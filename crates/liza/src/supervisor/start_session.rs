@@ -61,8 +61,8 @@ pub(super) fn job_for(
 /// What a submitted commit changes of the files that agent programs read as instructions.
 fn changed_instructions(repo: &Repo, state: &State, task: &TaskId) -> Result<Vec<String>, SupervisorError> {
     let Some(commit) = &state.board.body(task)?.record().review_commit else { return Ok(Vec::new()) };
-    let changed = repo.paths_changed_since(&integration_branch(&state.board)?, commit)?;
-    let instructions = changed.iter().filter(|path| is_instruction(path));
+    let changed = repo.changes_since(&integration_branch(&state.board)?, commit)?.into_keys();
+    let instructions = changed.filter(|path| is_instruction(path));
     Ok(instructions.map(|path| path.to_string_lossy().into_owned()).collect())
 }
 

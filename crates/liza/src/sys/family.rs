@@ -172,21 +172,28 @@ impl ProcessFamily {
 impl ProcessFamily {
     /// Waits for the program, then ends what is left of it. Call it from one thread only.
     pub(crate) fn wait_for_all(&self) -> ProgramExit {
-        let mut exit = None;
-        loop {
-            let reaped = match exit {
-                None => Some(self.reap()),
-                Some(_) => self.reap_with(WaitOptions::NOHANG),
-            };
-            match reaped {
-                Some(Reaped::Leader(ended)) => exit = Some(ended),
-                Some(Reaped::Descendant) => {}
-                Some(Reaped::NoneLeft) => return exit.unwrap_or(ProgramExit::Code(1)),
-                None => thread::sleep(SWEEP_PAUSE),
+        let exit = loop {
+            match self.reap() {
+                Reaped::Leader(exit) => break exit,
+                Reaped::Descendant => {}
+                Reaped::NoneLeft => return ProgramExit::Code(1),
             }
-            // Again and again: one that is just being started is not found at once.
-            if exit.is_some() {
-                self.kill();
+        };
+        // Orphans are children of this process, so without children nothing is left.
+        while !self.reap_ended() {
+            self.kill();
+            thread::sleep(SWEEP_PAUSE);
+        }
+        exit
+    }
+
+    /// Reaps all that have ended, of which there can be thousands; true if none is left.
+    fn reap_ended(&self) -> bool {
+        loop {
+            match self.reap_with(WaitOptions::NOHANG) {
+                Some(Reaped::NoneLeft) => return true,
+                Some(Reaped::Leader(_) | Reaped::Descendant) => {}
+                None => return false,
             }
         }
     }

@@ -301,6 +301,14 @@ git add -A && git commit -qm settings
     let log = bench.outputs();
     assert!(log.contains("client_settings_changed") && log.contains("pkg/.claude/settings.json"), "{log}");
     assert_eq!(bench.status("t1").to_string(), "READY_FOR_REVIEW", "{log}");
+    let link = plant.replace(
+        "mkdir -p pkg/.claude && echo '{}' > pkg/.claude/settings.json",
+        "mkdir pkg; ln -s /dev/shm pkg/out",
+    );
+    let bench = submits("", &format!("{link}\n{clean}"));
+    let log = bench.outputs();
+    assert!(log.contains("link_outside") && log.contains("pkg/out"), "{log}");
+    assert_eq!(bench.status("t1").to_string(), "READY_FOR_REVIEW", "{log}");
     let bench = submits("client_settings: allow", plant);
     assert!(!bench.outputs().contains("client_settings_changed"), "{}", bench.outputs());
 

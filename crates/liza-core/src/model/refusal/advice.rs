@@ -172,6 +172,9 @@ impl Refusal {
             Refusal::ClientSettingsChanged { task, .. } => format!(
                 "leave it as it is on the integration branch; if the task needs it: liza mark-blocked {task} --reason \"...\" --question \"...\" (the human can set client_settings: allow)"
             ),
+            Refusal::LinkOutside { task, .. } => format!(
+                "use a relative link that stays in the repository, or a copy; if the task needs it: liza mark-blocked {task} --reason \"...\" --question \"...\" (the human can set client_settings: allow)"
+            ),
             Refusal::ReservedPath { path, .. } => format!("git rm -r --cached {path}, commit, and submit that commit"),
             Refusal::ReviewTouched { .. } => {
                 "a review must not change files; its checkout was created again, so review it again".into()

@@ -213,6 +213,9 @@ pub enum Refusal {
         "{task} changes {path}, from which agent programs take settings or hooks; only people change that"
     )]
     ClientSettingsChanged { task: TaskId, path: String },
+    /// The work has a link that leads out of the repository.
+    #[error("{task} changes {path}, a link that leads out of the repository; only people make such links")]
+    LinkOutside { task: TaskId, path: String },
     /// A submodule is at a commit that exists only in the task's worktree.
     #[error("{path} of {task} is at {commit}, which is on no remote of that submodule and would be lost")]
     UnpublishedSubmodule { task: TaskId, path: String, commit: Sha },
