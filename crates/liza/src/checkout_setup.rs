@@ -13,12 +13,13 @@ use liza_core::model::{Config, Role, Sandbox, TaskId};
 use liza_store::{durable, private};
 
 use crate::confine::{
-    GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, check_caches, remove_nested_repositories,
+    GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, SettingsGuard, check_caches,
+    remove_nested_repositories,
 };
 use crate::git::GitError;
 use crate::project::{Project, now};
+use crate::providers::{is_client_setting, steers_program};
 use crate::session_plan::{SessionNeeds, minimum, session_plan};
-use crate::settings_guard::SettingsGuard;
 use crate::sys::confinement::{Grants, restricted};
 use crate::sys::untrusted::{UntrustedFolder, take_rights};
 
@@ -238,8 +239,9 @@ fn run_guarded(
     checkout: &Path,
     run: ProgramRun<'_>,
 ) -> Result<RunEnd, SetupError> {
-    let settings = SettingsGuard::of(checkout).map_err(SetupError::io("read", checkout))?;
     let is_review = matches!(used_by, CheckoutUse::Review(_));
+    let is_setting = if is_review { steers_program } else { is_client_setting };
+    let settings = SettingsGuard::of(checkout, is_setting).map_err(SetupError::io("read", checkout))?;
     let guards = is_review.then(|| RepositoryGuard::around(checkout, GuardExtent::Everything));
     // Many set-ups write one. A coder's session runs the same code in its tests, so that adds nothing.
     let may_make = |path: &Path| used_by == CheckoutUse::Coding && path == Path::new(".env");
@@ -260,7 +262,7 @@ fn run_guarded(
     let changed = restricted(&grants, restore).map_err(SetupError::io("restore", checkout))?;
     // A set-up may change what `config.copy` has brought along, but the session gets it as it was.
     let is_copied = |path: &Path| config.copy.iter().any(|entry| path.starts_with(entry));
-    match changed.iter().find(|path| !is_copied(path)) {
+    match changed.iter().find(|path| is_client_setting(path) && !is_copied(path)) {
         Some(path) => Err(SetupError::ChangedSettings { path: shown(project, &checkout.join(path)) }),
         None => ended,
     }

@@ -51,7 +51,6 @@ mod session_files;
 mod session_network;
 mod session_output;
 mod session_plan;
-mod settings_guard;
 mod settings_text;
 mod socket_folder;
 pub mod supervisor;

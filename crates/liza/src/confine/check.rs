@@ -24,6 +24,7 @@ use super::check_keeper::Caller;
 use super::git_settings::remove_inert_git;
 use super::plan::Plan;
 use super::repository_guard::{GuardExtent, RepositoryGuard, remove_nested_repositories};
+use super::settings_guard::SettingsGuard;
 use super::stage::{StageInput, StageOrder};
 use super::start::{NO_SPEAKER, stage_command};
 
@@ -46,12 +47,17 @@ pub(crate) struct CheckEnd {
     pub(crate) restored: Vec<PathBuf>,
 }
 
-/// Runs a command.
+/// Runs a command. In a review it leaves nothing of what `is_setting`.
 ///
 /// # Errors
 ///
 /// When it cannot be started.
-pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Caller>) -> io::Result<CheckEnd> {
+pub(crate) fn run_check(
+    liza: &Path,
+    command: &[OsString],
+    caller: Option<&Caller>,
+    is_setting: fn(&Path) -> bool,
+) -> io::Result<CheckEnd> {
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let plan = session_plan()?;
     // Outside of a session a person may change their repository at the same time. Wherever the command starts, it can write to
@@ -67,7 +73,13 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
     let extent = if is_reviewer() { GuardExtent::Everything } else { GuardExtent::Settings };
     let reviewed = plan.as_ref().and_then(|plan| plan.checkout.clone());
     let written = plan.as_ref().map_or_else(|| vec!["/".into()], |plan| plan.grants.write.clone());
-    let guards = folder.map(|folder| RepositoryGuard::around(&folder, extent)).unwrap_or_default();
+    let reviewed = reviewed.filter(|_| extent == GuardExtent::Everything);
+    let guards = Guards {
+        settings: reviewed.as_deref().map(|top| SettingsGuard::of(top, is_setting)).transpose()?,
+        repositories: folder.map(|folder| RepositoryGuard::around(&folder, extent)).unwrap_or_default(),
+        reviewed,
+        written,
+    };
     let family = match plan {
         Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
         None => ProcessFamily::spawn(
@@ -80,8 +92,7 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
         Ok(family.wait_for_all())
     });
     // No process of the command is left that could change it again.
-    let reviewed = reviewed.filter(|_| extent == GuardExtent::Everything);
-    let restored = restore(reviewed.as_deref(), &guards, &written);
+    let restored = guards.restore();
     let _ = remove_tree(&scratch);
     let code = match exit? {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
@@ -90,28 +101,43 @@ pub(crate) fn run_check(liza: &Path, command: &[OsString], caller: Option<&Calle
     Ok(CheckEnd { code, restored: restored? })
 }
 
-/// Restores the repositories around a command, which could write to `written`; below a checkout of a review no others stay. If that fails, the checkout has no
-/// repository any more, so that no verdict is possible.
-fn restore(
-    reviewed: Option<&Path>,
-    guards: &[RepositoryGuard],
-    written: &[PathBuf],
-) -> io::Result<Vec<PathBuf>> {
-    let restore_all = || -> io::Result<Vec<PathBuf>> {
+/// What is restored after a command.
+#[derive(Debug)]
+struct Guards {
+    /// The checkout of a review.
+    reviewed: Option<PathBuf>,
+    /// What agent programs take settings from, in a review.
+    settings: Option<SettingsGuard>,
+    /// The repositories around the command.
+    repositories: Vec<RepositoryGuard>,
+    /// What the command could write to.
+    written: Vec<PathBuf>,
+}
+
+impl Guards {
+    /// Restores it; below a checkout of a review no other repositories stay. If that fails, the checkout has no repository any
+    /// more, so that no verdict is possible.
+    fn restore(&self) -> io::Result<Vec<PathBuf>> {
+        self.restore_all().map_err(|error| {
+            let _ = self.reviewed.as_ref().map(|checkout| remove_tree(&checkout.join(".git")));
+            io::Error::other(format!("the checkout cannot be used any more, end this session: {error}"))
+        })
+    }
+
+    fn restore_all(&self) -> io::Result<Vec<PathBuf>> {
         let mut restored = Vec::new();
-        if let Some(checkout) = reviewed {
+        if let Some(checkout) = &self.reviewed {
             take_rights(&UntrustedFolder::open(checkout)?);
-            restored.extend(remove_nested_repositories(checkout, guards, written)?);
+            restored.extend(remove_nested_repositories(checkout, &self.repositories, &self.written)?);
         }
-        for guard in guards {
+        for guard in &self.repositories {
             restored.extend(guard.restore()?);
         }
+        if let Some(settings) = &self.settings {
+            restored.extend(settings.restore(|_| false)?);
+        }
         Ok(restored)
-    };
-    restore_all().map_err(|error| {
-        let _ = reviewed.map(|checkout| remove_tree(&checkout.join(".git")));
-        io::Error::other(format!("the checkout cannot be used any more, end this session: {error}"))
-    })
+    }
 }
 
 /// A folder of the session that no other session and no code under test can open: others could hold its lock for ever.
@@ -246,18 +272,22 @@ mod tests {
         let top = project.path().join(".worktrees/.review-t1");
         fs::create_dir_all(top.join(".git/hooks")).unwrap();
         fs::write(top.join(".git/hooks/x"), "ours").unwrap();
-        let guards = RepositoryGuard::around(&top, GuardExtent::Everything);
-        assert_eq!(restore(Some(&top), &guards, &[]).unwrap(), Vec::<PathBuf>::new());
+        let repositories = RepositoryGuard::around(&top, GuardExtent::Everything);
+        let written = Vec::new();
+        let guards = Guards { reviewed: Some(top.clone()), settings: None, repositories, written };
+        assert_eq!(guards.restore().unwrap(), Vec::<PathBuf>::new());
         // Nothing can be made below a file.
         fs::remove_dir_all(&top).unwrap();
         fs::write(&top, "").unwrap();
-        let error = restore(None, &guards, &[]).unwrap_err().to_string();
+        let guards = Guards { reviewed: None, ..guards };
+        let error = guards.restore().unwrap_err().to_string();
         assert!(error.contains("cannot be used any more") && error.contains("cannot restore"), "{error}");
         fs::remove_file(&top).unwrap();
         fs::create_dir(&top).unwrap();
         fs::write(top.join(".git"), "").unwrap();
         std::os::unix::fs::symlink(&top, project.path().join("link")).unwrap();
-        restore(Some(&project.path().join("link")), &guards, &[]).unwrap_err();
+        let guards = Guards { reviewed: Some(project.path().join("link")), ..guards };
+        guards.restore().unwrap_err();
         assert!(!top.join(".git").exists(), "no verdict is possible");
     }
 

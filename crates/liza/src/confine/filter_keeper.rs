@@ -10,6 +10,10 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, getppid, setsid};
 
 use crate::sys::confinement::{Grants, TcpGrants, restricted};
 use crate::sys::family::ProcessFamily;
@@ -23,9 +27,12 @@ use super::system_folders::SHARED_MEMORY;
 /// The option of `liza confine` that makes it the keeper of a filter; its number and the file follow.
 const FILTER: &str = "--filter";
 
-/// The variable with the only folder that a filter can write to, and how variables with commands begin.
-const FOLDER: &str = "LIZA_FILTER_FOLDER";
+/// How the variables begin with the folders that a filter can write to, the first for temporary files, and those with commands.
+const FOLDER: &str = "LIZA_FILTER_FOLDER_";
 const COMMAND: &str = "LIZA_FILTER_COMMAND_";
+
+/// How often the keeper looks whether git still runs.
+const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
 /// The filters of one git command, each replaced by its keeper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,13 +59,13 @@ impl KeptFilters {
         self.commands.is_empty()
     }
 
-    /// The variables that the keepers need; filters can write to `folder` only.
-    pub(crate) fn variables(&self, folder: &Path) -> Vec<(OsString, OsString)> {
-        let named = |(number, command): (usize, &OsString)| {
-            (OsString::from(format!("{COMMAND}{number}")), command.clone())
-        };
-        let commands = self.commands.iter().enumerate().map(named);
-        commands.chain([(FOLDER.into(), folder.into())]).collect()
+    /// The variables that the keepers need; filters can write to these folders only, the first is for temporary files.
+    pub(crate) fn variables(&self, folders: impl IntoIterator<Item = PathBuf>) -> Vec<(OsString, OsString)> {
+        let named = |start: &str, number: usize| OsString::from(format!("{start}{number}"));
+        let commands = self.commands.iter().enumerate();
+        let commands = commands.map(|(number, command)| (named(COMMAND, number), command.clone()));
+        let folders = folders.into_iter().enumerate();
+        commands.chain(folders.map(|(number, folder)| (named(FOLDER, number), folder.into()))).collect()
     }
 }
 
@@ -87,22 +94,38 @@ fn start(number: &OsStr, file: Option<&OsStr>) -> io::Result<ProcessFamily> {
     let missing = || io::Error::other("it is started by git only");
     let name = format!("{COMMAND}{}", number.to_string_lossy());
     let words = std::env::var_os(name).ok_or_else(missing)?;
-    let folder = PathBuf::from(std::env::var_os(FOLDER).ok_or_else(missing)?);
+    let folders = (0..).map_while(|number| std::env::var_os(format!("{FOLDER}{number}")));
+    let folders: Vec<PathBuf> = folders.map(PathBuf::from).collect();
+    let temporary = folders.first().ok_or_else(missing)?;
     let words = file.map_or_else(|| words.clone(), |file| with_file(&words, file));
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(words).env("TMPDIR", &folder);
+    command.arg("-c").arg(words).env("TMPDIR", temporary);
     let grants = Grants {
         // What git itself can read.
         read: vec!["/".into()],
-        write: vec![folder, SHARED_MEMORY.into()],
+        write: folders.into_iter().chain([SHARED_MEMORY.into()]).collect(),
         devices: DEVICES.iter().map(PathBuf::from).collect(),
         network: Some(TcpGrants::default()),
         ..Grants::default()
     };
+    // A git that takes too long is killed with its group; the keeper must outlive that, to end the filter.
+    let _ = setsid();
+    let git = getppid();
     let family = ProcessFamily::spawn_by(&mut command, |filter| restricted(&grants, || filter.spawn()))?;
     // Only the filter reads from git.
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    end_with(git, family.clone());
     Ok(family)
+}
+
+/// Ends the filter as soon as the process above has ended: git waits for its filters.
+fn end_with(git: Option<Pid>, family: ProcessFamily) {
+    thread::spawn(move || {
+        while getppid() == git {
+            thread::sleep(LOOK_PAUSE);
+        }
+        family.kill();
+    });
 }
 
 /// A filter's command with the name of a file, as git itself puts it there.
@@ -178,11 +201,12 @@ mod tests {
             pair("filter.b.process", "'/liza' confine --filter 1"),
         ];
         assert_eq!(kept.settings, expected);
-        let variables = kept.variables(Path::new("/view/filters"));
+        let variables = kept.variables(["/view/filters".into(), "/home/me/cache".into()]);
         let expected = [
             pair("LIZA_FILTER_COMMAND_0", "tool '%f'"),
             pair("LIZA_FILTER_COMMAND_1", "serve"),
-            pair("LIZA_FILTER_FOLDER", "/view/filters"),
+            pair("LIZA_FILTER_FOLDER_0", "/view/filters"),
+            pair("LIZA_FILTER_FOLDER_1", "/home/me/cache"),
         ];
         assert_eq!(variables, expected);
         let started = words("liza confine --filter 0 a");

@@ -27,6 +27,8 @@ pub(crate) struct RoomRules {
     pub(crate) off: bool,
     /// What it can read in addition.
     pub(crate) readable: Vec<PathBuf>,
+    /// What it, and its filters, can write in addition.
+    pub(crate) writable: Vec<PathBuf>,
     /// The newest version of Landlock to use.
     pub(crate) max_abi: Option<u32>,
 }
@@ -34,10 +36,12 @@ pub(crate) struct RoomRules {
 impl RoomRules {
     /// From the settings.
     pub(crate) fn from_config(config: &Config, home: Option<&Path>) -> Self {
+        let expanded = |paths: &[String]| paths.iter().map(|path| expand(path, home)).collect();
         Self {
             // Version 0 is none.
             off: config.sandbox == Sandbox::Off || config.sandbox_max_abi == Some(0),
-            readable: config.sandbox_readable.iter().map(|path| expand(path, home)).collect(),
+            readable: expanded(&config.sandbox_readable),
+            writable: expanded(&config.sandbox_writable),
             max_abi: config.sandbox_max_abi,
         }
     }
@@ -128,12 +132,14 @@ mod tests {
         let config = Config {
             sandbox: Sandbox::Off,
             sandbox_readable: vec!["~/tools".to_owned(), "/data".to_owned()],
+            sandbox_writable: vec!["~/cache".to_owned()],
             sandbox_max_abi: Some(4),
             ..Config::default()
         };
         let rules = RoomRules::from_config(&config, Some(Path::new("/home/me")));
         let readable = vec!["/home/me/tools".into(), "/data".into()];
-        assert_eq!(rules, RoomRules { off: true, readable, max_abi: Some(4) });
+        let writable = vec!["/home/me/cache".into()];
+        assert_eq!(rules, RoomRules { off: true, readable, writable, max_abi: Some(4) });
         let without = Config { sandbox_max_abi: Some(0), ..Config::default() };
         assert!(RoomRules::from_config(&without, None).off);
         assert_eq!(RoomRules::from_config(&Config::default(), None), RoomRules::default());

@@ -442,7 +442,8 @@ impl GitCommand {
         };
         let folder = folder.join(FILTERS);
         std::fs::create_dir_all(&folder).map_err(|error| GitError::io(&self.action, &folder, error))?;
-        Ok(limits.filters.variables(&folder))
+        let writable = [folder].into_iter().chain(room.rules.writable.iter().cloned());
+        Ok(limits.filters.variables(writable))
     }
 
     fn spawn(&self, limits: &Limits) -> Result<Child, GitError> {

@@ -26,14 +26,21 @@ impl Repo {
     }
 }
 
-/// Whether a link at that path leads out of the repository. A step back after a step forward may do that too: the folder
+/// Names below which a checkout has what is in no commit: repositories of agents, for one.
+const NOT_COMMITTED: [&str; 3] = [".git", ".liza", ".worktrees"];
+
+/// Whether a link at that path leads out of what is committed. A step back after a step forward may do that too: the folder
 /// between may itself be a link.
 fn leads_outside(link: &Path, target: &Path) -> bool {
     let depth = link.components().count().saturating_sub(1);
     let steps: Vec<Component<'_>> =
         target.components().filter(|step| !matches!(step, Component::CurDir)).collect();
     let back = steps.iter().take_while(|step| matches!(step, Component::ParentDir)).count();
-    back > depth || steps.iter().skip(back).any(|step| !matches!(step, Component::Normal(_)))
+    let is_committed = |step: &Component<'_>| match step {
+        Component::Normal(name) => !NOT_COMMITTED.iter().any(|known| name.eq_ignore_ascii_case(known)),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => false,
+    };
+    back > depth || !steps.iter().skip(back).all(is_committed)
 }
 
 #[cfg(test)]

@@ -302,11 +302,13 @@ fn is_watched(key: &[u8]) -> bool {
     }
 }
 
-/// Whether a command is one of Git LFS.
-fn is_large_files(command: &[u8]) -> bool {
+/// Whether a command is one of Git LFS and nothing else, so that no name of a file can become a part of it.
+pub(super) fn is_large_files(command: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" -_./%".contains(byte);
     let mut words = command.split(|byte| *byte == b' ');
     let program = words.next().and_then(|word| word.rsplit(|byte| *byte == b'/').next());
-    program == Some(b"git-lfs") || (program == Some(b"git") && words.next() == Some(b"lfs"))
+    let is_its_own = program == Some(b"git-lfs") || (program == Some(b"git") && words.next() == Some(b"lfs"));
+    is_its_own && command.iter().all(is_plain)
 }
 
 /// Whether a setting names the program of a filter.
@@ -363,7 +365,9 @@ mod tests {
         for command in ["git-lfs clean -- %f", "git lfs clean %f", "/opt/lfs/git-lfs filter-process", ""] {
             assert!(!kept(command), "{command}");
         }
-        for command in ["git-lfs-fake clean", "git lfsx", "cat", "sh -c git-lfs"] {
+        for command in
+            ["git-lfs-fake clean", "git lfsx", "cat", "sh -c git-lfs", "git-lfs clean \"%f\"", "git-lfs x; y"]
+        {
             assert!(kept(command), "{command}");
         }
     }

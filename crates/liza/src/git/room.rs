@@ -11,7 +11,7 @@ use crate::confine::{DiskLook, GitSurroundings, RoomRules, git_grants};
 use crate::sys::confinement::{Grants, TcpGrants};
 
 use super::environment::GitEnvironment;
-use super::programs::each_setting;
+use super::programs::{each_setting, is_large_files};
 
 /// The folder in which Git LFS keeps files, in a git folder.
 const LARGE_FILES: &str = "lfs";
@@ -54,7 +54,8 @@ impl Room {
         needed.push(git.liza.clone());
 
         let mut writable = self.writable.clone();
-        let has_large_files = each_setting(settings).any(|(key, _)| key.starts_with(b"filter.lfs."));
+        let has_large_files =
+            each_setting(settings).any(|(key, value)| key.starts_with(b"filter.") && is_large_files(value));
         if has_large_files {
             let folder = self.git.join(LARGE_FILES);
             // Without it, Git LFS says what it misses.
@@ -76,6 +77,7 @@ impl Room {
         let mut grants = git_grants(&around, &DiskLook);
         // As for sessions: what you name counts, even among credentials.
         grants.read.extend(self.rules.readable.iter().cloned());
+        grants.write.extend(self.rules.writable.iter().cloned());
         Grants { network, max_abi: self.rules.max_abi, ..grants }
     }
 
@@ -84,7 +86,7 @@ impl Room {
     pub(super) fn is_left(&self, settings: &[u8]) -> bool {
         let is_filter = |(key, value): (&[u8], &[u8])| {
             let writes = key.ends_with(b".smudge") || key.ends_with(b".process");
-            key.starts_with(b"filter.") && !key.starts_with(b"filter.lfs.") && writes && !value.is_empty()
+            key.starts_with(b"filter.") && writes && !value.is_empty() && !is_large_files(value)
         };
         self.used_for == RoomUse::CheckingOut && !each_setting(settings).any(is_filter)
     }

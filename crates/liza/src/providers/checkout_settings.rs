@@ -57,6 +57,11 @@ pub(crate) fn is_instruction(path: &Path) -> bool {
         || has_folder(path, &INSTRUCTION_FOLDERS)
 }
 
+/// Whether agent programs take settings or instructions from a path.
+pub(crate) fn steers_program(path: &Path) -> bool {
+    is_client_setting(path) || is_instruction(path)
+}
+
 /// Whether a path has a folder of such a name with an entry of such a name.
 fn has_folder(path: &Path, known: &[(&str, &str)]) -> bool {
     path.iter().zip(path.iter().skip(1)).any(|(folder, entry)| {

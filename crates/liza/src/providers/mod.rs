@@ -32,7 +32,7 @@ use strum::VariantArray as _;
 use crate::sys::find_program;
 
 use builtin::BuiltIn;
-pub(crate) use checkout_settings::{is_client_setting, is_instruction};
+pub(crate) use checkout_settings::{is_client_setting, is_instruction, steers_program};
 use config::ChosenTemplate;
 pub(crate) use config::{agent_count, check_sections, role_network};
 pub use error::ProviderError;

@@ -156,7 +156,8 @@ fn unauthorized(client: Client) {
     assert!(page.contains("CLIENT HELD") && page.contains("no valid login"), "{page}\n{}", coder.output());
     let login = match client {
         Client::Claude => "Run claude /login",
-        Client::Codex => "Run codex login",
+        // Its provider here has a key of its own.
+        Client::Codex => "Set SCRIPTED_API_KEY",
         Client::Goose => "Run goose configure",
         Client::Gemini => "Run gemini",
         Client::Opencode => "Run opencode auth login",

@@ -30,8 +30,10 @@ fn the_guide_explains_exactly_the_alarms_that_exist() {
         Some(row.split(" | ").next().unwrap().to_owned())
     });
     let explained: BTreeSet<String> = rows.collect();
-    let alarms: BTreeSet<String> = AlarmKind::iter().map(|kind| kind.to_string()).collect();
+    let mut alarms: BTreeSet<String> = AlarmKind::iter().map(|kind| kind.to_string()).collect();
     assert!(alarms.len() > 20, "{alarms:?}");
+    // What NEEDS YOU shows besides alarms.
+    alarms.extend(["GOAL", "LOGIN", "VISION"].map(str::to_owned));
     assert_eq!(explained, alarms);
 }
 

@@ -260,8 +260,10 @@ chmod 555 "$folder" "$XDG_CONFIG_HOME" "$TMPDIR""#;
 fn neither_set_up_nor_tests_decide_what_a_reviewers_git_does_and_shows() {
     let coder = format!("printf bad > code; git add code\n{CODER}");
     let lie = r#"good=$(printf good | git hash-object -w --stdin)
-git update-ref "refs/replace/$(git rev-parse HEAD:code)" "$good"; git config core.fsmonitor ./evil; chmod 555 .git"#;
+git update-ref "refs/replace/$(git rev-parse HEAD:code)" "$good"; git config core.fsmonitor ./evil; chmod 555 .git
+mkdir -p .claude; echo x > .claude/settings.json; echo x > CLAUDE.md; mkdir -p "$XDG_CACHE_HOME/r"; ln -s "$XDG_CACHE_HOME/r" out"#;
     let look = r#"git config --local core.fsmonitor && echo PLANTED
+[ -e .claude/settings.json ] || [ -e CLAUDE.md ] || [ -L out ] && echo PLANTED
 [ "$(git cat-file blob HEAD:code)" = bad ] && env -u GIT_NO_REPLACE_OBJECTS git cat-file blob HEAD:code | grep -q bad && echo TRUTH"#;
     let reviewer = format!(
         r#"{look}

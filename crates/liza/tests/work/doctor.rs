@@ -169,7 +169,11 @@ fn a_test_that_is_not_on_the_integration_branch_is_named_with_the_command_that_b
         let checks = run.json()["result"]["checks"].as_array().unwrap().clone();
         checks.into_iter().find(|check| check["name"] == "integration test")
     };
-    assert_eq!(found(&project), None);
+    let none = found(&project).unwrap();
+    assert_eq!(
+        (&none["health"], &none["found"]),
+        (&"ok".into(), &"none; to test every merge: liza init --test".into())
+    );
     project.write("scripts/integration-test.sh", "exit 0\n");
     let check = found(&project).unwrap();
     assert!(check["found"].as_str().unwrap().contains("not committed"), "{check}");
@@ -183,7 +187,8 @@ fn a_test_that_is_not_on_the_integration_branch_is_named_with_the_command_that_b
     let run = project.liza(&["run", "--plain", "--cli", "gone"]);
     assert!(run.stderr.contains("merges are not tested; to use it: liza sync"), "{run:?}");
     project.liza(&["sync"]).ok();
-    assert_eq!(found(&project), None);
+    let check = found(&project).unwrap();
+    assert_eq!(check["found"], "scripts/integration-test.sh runs before every merge");
 }
 
 /// Covers: CM-05, AT-08, MM-07

@@ -14,6 +14,7 @@ use crate::cli::ui::output::Reply;
 use crate::confine::{Caller, CheckEnd, detach, run_check, run_kept};
 use crate::identity::check_arguments;
 use crate::project::{AGENT_ID, Project};
+use crate::providers::steers_program;
 
 /// How many restored files are named.
 const RESTORED_MAX: usize = 10;
@@ -60,7 +61,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         }
         Some(_) => {
             let caller = in_session.then(Caller::of_this_process).transpose().map_err(failed)?;
-            let ended = run_check(&context.program, &args.command, caller.as_ref());
+            let ended = run_check(&context.program, &args.command, caller.as_ref(), steers_program);
             let CheckEnd { code, restored } = ended.map_err(failed)?;
             for path in restored.iter().take(RESTORED_MAX) {
                 context.screen.note(&format!("liza: the command changed {}; restored", path.display()));

@@ -1,5 +1,5 @@
-//! Files from which agent programs take settings, in a checkout in which `config.setup` runs: what it adds goes, what it changes
-//! is restored.
+//! Files from which agent programs take settings or instructions, in a checkout in which code runs that an agent wrote: what it adds
+//! goes, what it changes is restored.
 //!
 //! Looks for the names itself: git lists neither what is in an ignored folder nor what is in one that it cannot read.
 
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::confine::FileGuard;
-use crate::providers::is_client_setting;
 use crate::sys::remove_tree::remove_tree;
 use crate::sys::untrusted::{EntryKind, UntrustedFolder};
+
+use super::repository_guard::FileGuard;
 
 /// How deep folders are looked into; agent programs are not started below.
 const DEEPEST: usize = 200;
@@ -19,19 +19,20 @@ const DEEPEST: usize = 200;
 #[derive(Debug)]
 pub(crate) struct SettingsGuard {
     checkout: PathBuf,
+    is_setting: fn(&Path) -> bool,
     files: BTreeMap<PathBuf, FileGuard>,
 }
 
 impl SettingsGuard {
-    /// Remembers what is there.
+    /// Remembers what is there of the paths that `is_setting`.
     ///
     /// # Errors
     ///
     /// When the checkout cannot be read.
-    pub(crate) fn of(checkout: &Path) -> io::Result<Self> {
-        let found = found_in(checkout)?.into_iter();
+    pub(crate) fn of(checkout: &Path, is_setting: fn(&Path) -> bool) -> io::Result<Self> {
+        let found = found_in(checkout, is_setting)?.into_iter();
         let files = found.map(|path| (path.clone(), FileGuard::of(checkout.join(path)))).collect();
-        Ok(Self { checkout: checkout.to_owned(), files })
+        Ok(Self { checkout: checkout.to_owned(), is_setting, files })
     }
 
     /// Removes what was added, unless it `may_stay`, and restores the rest. Returns what was changed, from the top of the checkout.
@@ -41,7 +42,7 @@ impl SettingsGuard {
     /// When something could be neither restored nor removed.
     pub(crate) fn restore(&self, may_stay: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
         let is_added = |path: &PathBuf| !self.files.contains_key(path) && !may_stay(path);
-        let mut added = found_in(&self.checkout)?.into_iter().filter(is_added);
+        let mut added = found_in(&self.checkout, self.is_setting)?.into_iter().filter(is_added);
         added.try_for_each(|path| remove_tree(&self.checkout.join(path)))?;
         let top = UntrustedFolder::open(&self.checkout)?;
         let mut changed = Vec::new();
@@ -56,21 +57,25 @@ impl SettingsGuard {
     }
 }
 
-/// The files and links below a checkout from which agent programs take settings.
-fn found_in(checkout: &Path) -> io::Result<Vec<PathBuf>> {
+/// The files and links below a checkout that are settings.
+fn found_in(checkout: &Path, is_setting: fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    look(&UntrustedFolder::open(checkout)?, Path::new(""), DEEPEST, &mut found)?;
+    let mut keep = |path: PathBuf| {
+        if is_setting(&path) {
+            found.push(path);
+        }
+    };
+    look(&UntrustedFolder::open(checkout)?, Path::new(""), DEEPEST, &mut keep)?;
     Ok(found)
 }
 
-fn look(folder: &UntrustedFolder, at: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+fn look(folder: &UntrustedFolder, at: &Path, depth: usize, keep: &mut impl FnMut(PathBuf)) -> io::Result<()> {
     for (name, kind) in folder.entries()? {
         let path = at.join(&name);
         match kind {
             EntryKind::Folder if name.eq_ignore_ascii_case(".git") || depth == 0 => {}
-            EntryKind::Folder => look(&folder.folder(Path::new(&name))?, &path, depth - 1, found)?,
-            EntryKind::File | EntryKind::Other if is_client_setting(&path) => found.push(path),
-            EntryKind::File | EntryKind::Other => {}
+            EntryKind::Folder => look(&folder.folder(Path::new(&name))?, &path, depth - 1, keep)?,
+            EntryKind::File | EntryKind::Other => keep(path),
         }
     }
     Ok(())
@@ -95,7 +100,13 @@ mod tests {
         put(".claude/settings.json", "ours");
         put(".codex/config.toml", "ours");
         put("src/lib.rs", "code");
-        let guard = SettingsGuard::of(&top).unwrap();
+        let is_setting = |path: &Path| {
+            let named = |part: &std::ffi::OsStr| {
+                [".claude", ".codex", ".mcp.json", ".env"].iter().any(|name| part == *name)
+            };
+            path.iter().any(named)
+        };
+        let guard = SettingsGuard::of(&top, is_setting).unwrap();
         assert_eq!(guard.restore(|_| false).unwrap(), Vec::<PathBuf>::new());
 
         put("node_modules/x/.claude/settings.json", "evil");
