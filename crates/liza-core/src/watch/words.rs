@@ -22,6 +22,9 @@ pub const PHASES: [(TaskPhase, &str); 7] = [
     (TaskPhase::Draft, "DRAFT"),
 ];
 
+/// What became of a task that was open when its goal was aborted.
+const DROPPED: &str = "dropped with the goal; its work is kept";
+
 /// How long ago.
 pub fn ago(age: Seconds) -> String {
     if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
@@ -50,6 +53,7 @@ pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
     facts.extend(some(progress.waiting, "to do"));
     facts.extend(some(progress.replaced, "replaced"));
     facts.extend(some(progress.abandoned, "abandoned"));
+    facts.extend(some(progress.with_goal, "dropped with the goal"));
     match sprint.deadline_left {
         _ if sprint.status.is_terminal() => facts.push(sprint.status.to_string()),
         Some(left) if left >= 0 => facts.push(format!("due in {}", length(left))),
@@ -211,6 +215,7 @@ pub fn task_status(task: &TaskView) -> String {
     match task.status {
         None => "unknown status".to_owned(),
         Some(_) if task.phase == TaskPhase::Stopped => heading().unwrap_or_default().to_owned(),
+        Some(_) if task.is_dropped() => "ENDED".to_owned(),
         Some(status @ (Status::Claimed | Status::Unclaimed | Status::ReadyForReview)) => {
             heading().map_or_else(|| status.to_string(), str::to_owned)
         }
@@ -277,6 +282,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
             facts.push(format!("P{}", task.priority));
         }
         TaskPhase::Draft => facts.extend(task.reason.clone()),
+        TaskPhase::Ended if task.is_dropped() => facts.push(DROPPED.to_owned()),
         TaskPhase::Stuck | TaskPhase::Ended => {}
     }
     if task.handoff_pending {
@@ -293,6 +299,7 @@ pub fn ended_counts(view: &View) -> Vec<String> {
         (number(Status::Merged), "merged"),
         (number(Status::Superseded), "replaced"),
         (number(Status::Abandoned), "abandoned"),
+        (view.tasks.iter().filter(|task| task.is_dropped()).count(), "dropped with the goal"),
         (view.archived, "in the archive"),
     ];
     counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()
@@ -407,6 +414,12 @@ fn start_team(view: &View) -> Vec<(String, &'static str)> {
         ];
     }
     let has_ended = |task: &TaskView| task.status.is_some_and(Status::is_terminal);
+    let is_unplanned = |sprint: &SprintView| sprint.progress.total == 0;
+    if view.tasks.iter().all(has_ended) && view.sprint.as_ref().is_some_and(is_unplanned) {
+        let goal = view.goal.as_ref().map_or("the goal", |goal| goal.id.as_str());
+        let why = format!("Nothing is planned yet for {goal}, and no team is running. Start it:");
+        return vec![(why, "liza run")];
+    }
     if view.tasks.iter().all(has_ended) {
         let why = "All tasks have ended; the planner has not judged the goal yet, and no team is running.";
         return vec![(format!("{why} Start it:"), "liza run")];

@@ -14,6 +14,7 @@ mod charts;
 #[path = "../protocol/fixture.rs"]
 mod fixture;
 mod found_merges;
+mod goals;
 mod manual_edit;
 mod needs_you;
 mod planner;

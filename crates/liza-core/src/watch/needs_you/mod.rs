@@ -3,6 +3,7 @@
 //! One list for every screen: what stops the team, what is broken, alarms that agents cannot handle, what agents have asked,
 //! discoveries and anomalies. Decides nothing.
 
+mod planner;
 mod stops;
 
 use std::cmp::Reverse;
@@ -25,9 +26,10 @@ use crate::watch::alarms::{
     Alarm, AlarmKind, AlarmLevel, AlarmSubject, MissingLogin, Observations, TeamFileChange, VisionGap,
     budget_subject,
 };
-use crate::watch::supervise::{planner_needs_human, unseen_triggers};
 use crate::watch::task_words::{anomaly_name, facts};
 
+pub use planner::PlannerLooks;
+use planner::PlannerState;
 use stops::{since, stops};
 
 /// One decision that waits for the human.
@@ -47,9 +49,9 @@ pub struct NeedsYou {
     pub questions: Vec<String>,
     /// The command that answers it.
     pub command: String,
-    /// Whether the planner looks at it now, and may be faster.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub planner_looks: bool,
+    /// When the planner looks at it by itself, and may be faster.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "planner::is_some")]
+    pub planner_looks: Option<PlannerLooks>,
 }
 
 /// What kind of decision.
@@ -114,7 +116,7 @@ impl NeedsYou {
     fn new(kind: NeedKind, level: AlarmLevel, text: String, command: impl Into<String>) -> Self {
         let (also, questions) = (Vec::new(), Vec::new());
         let command = command.into();
-        Self { kind, also, level, task: None, text, questions, command, planner_looks: false }
+        Self { kind, also, level, task: None, text, questions, command, planner_looks: None }
     }
 
     fn about(self, task: Option<&TaskId>) -> Self {
@@ -228,8 +230,9 @@ impl<'a> Answers<'a> {
                 also.extend(others.map(|question| question.kind).take(1));
             }
             let (mut text, planner_looks) = (alarm.text.clone(), self.planner_looks(alarm));
-            if planner_looks {
-                text.push_str("; the planner looks at it now, and you can answer it yourself");
+            if let Some(when) = planner_looks {
+                let when = when.words();
+                text.push_str(&format!("; the planner looks at it {when}, and you can answer it yourself"));
             }
             let need = NeedsYou::new(NeedKind::Alarm(alarm.kind), level, text, answer.as_deref()?);
             Some(NeedsYou { also, questions, planner_looks, ..need.about(task) })
@@ -239,10 +242,16 @@ impl<'a> Answers<'a> {
         needs
     }
 
-    /// Whether it is about a blocked task that the planner has not looked at yet, and no one has asked the human.
-    fn planner_looks(&self, alarm: &Alarm) -> bool {
+    /// When the planner looks at it, if it is about a blocked task that it has not looked at yet, and no one has asked
+    /// the human.
+    fn planner_looks(&self, alarm: &Alarm) -> Option<PlannerLooks> {
         let is_asked = alarm.subject.task().is_some_and(|task| self.asked.contains_key(task));
-        alarm.kind == AlarmKind::Blocked && !is_asked && !self.planner.leaves_to_human(&alarm.subject)
+        let looks =
+            alarm.kind == AlarmKind::Blocked && !is_asked && !self.planner.leaves_to_human(&alarm.subject);
+        looks.then_some(match self.planner.may_start {
+            true => PlannerLooks::Now,
+            false => PlannerLooks::AfterResume,
+        })
     }
 }
 
@@ -460,29 +469,4 @@ fn start_planner(state: &State, seen: &Observations, now: Timestamp) -> &'static
 fn waiting_hold<'s>(state: &'s State, client: &AlarmSubject) -> Option<&'s ClientHold> {
     let clients = &state.board.sprint.ready()?.clients;
     clients.get(&client.to_string()).filter(|client| waits_for_human(client))?.hold.as_ref()
-}
-
-/// What the planner will look at by itself.
-#[derive(Default)]
-struct PlannerState {
-    /// The subjects of triggers that it has not seen yet; none if it is not running or cannot act.
-    pending: BTreeSet<String>,
-}
-
-impl PlannerState {
-    fn new(state: &State, seen: &Observations, now: Timestamp) -> Self {
-        let mut agents = state.board.agents.ready().into_iter().flatten();
-        let runs = agents
-            .any(|(id, entry)| entry.role == Role::Planner && entry.holds(now) && !seen.dead.contains(id));
-        let pending = match runs && !planner_needs_human(state) {
-            true => unseen_triggers(state, now).into_iter().map(|trigger| trigger.subject).collect(),
-            false => BTreeSet::new(),
-        };
-        Self { pending }
-    }
-
-    /// Whether a blocked task waits for the human: the planner has seen it and left it, cannot act, or is not running.
-    fn leaves_to_human(&self, subject: &AlarmSubject) -> bool {
-        !self.pending.contains(&subject.to_string())
-    }
 }

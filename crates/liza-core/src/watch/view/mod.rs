@@ -146,6 +146,9 @@ pub struct Progress {
     pub replaced: usize,
     /// Abandoned.
     pub abandoned: usize,
+    /// Open when the goal was aborted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub with_goal: usize,
     /// Between claim and merge.
     pub in_progress: usize,
     /// Of those, the ones that a coder has left and continues later.
@@ -161,6 +164,11 @@ impl Progress {
     pub fn to_merge(&self) -> usize {
         self.total - self.dropped
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Something that the human should know.
@@ -301,8 +309,8 @@ fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
         let Some(need) = by_task.get(&task.id).filter(|_| task.failed_by.len() < MAX_FAILED_CODERS) else {
             continue;
         };
-        if need.planner_looks {
-            task.next = "the planner looks at it now; you can answer it yourself".to_owned();
+        if let Some(when) = need.planner_looks {
+            task.next = format!("the planner looks at it {}; you can answer it yourself", when.words());
         } else {
             task.next = "you answer it".to_owned();
             task.command = Some(need.command.clone());
@@ -383,7 +391,15 @@ impl Progress {
     fn of_tasks(board: &Board, sprint: &Sprint, tasks: &[TaskView]) -> Self {
         let planned = planned_with_replacements(board, sprint);
         let is_stopped = |task: &&TaskView| task.phase == TaskPhase::Stopped && planned.contains(&task.id);
-        Self { stopped: tasks.iter().filter(is_stopped).count(), ..Self::of(board, sprint) }
+        let stopped = tasks.iter().filter(is_stopped).count();
+        let is_dropped = |task: &&TaskView| task.is_dropped() && planned.contains(&task.id);
+        match tasks.iter().filter(is_dropped).count() {
+            0 => Self { stopped, ..Self::of(board, sprint) },
+            with_goal => {
+                let open = Self { in_progress: 0, blocked: 0, waiting: 0, ..Self::of(board, sprint) };
+                Self { with_goal, ..open }
+            }
+        }
     }
 
     fn count(&mut self, status: Option<Status>) {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, Config, DEFAULT_PRIORITY, EventName, MAX_FAILED_CODERS, Revision, Role, State, Status, TaskBody,
-    TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
+    AgentId, Config, DEFAULT_PRIORITY, EventName, GoalStatus, MAX_FAILED_CODERS, Revision, Role, State,
+    Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
 };
 use crate::rules::claimable::{held_merge, is_present};
 use crate::watch::alarms::Observations;
@@ -100,6 +100,13 @@ pub struct TaskView {
     pub revision: Revision,
 }
 
+impl TaskView {
+    /// Whether it was open when its goal was aborted.
+    pub fn is_dropped(&self) -> bool {
+        self.phase == TaskPhase::Ended && !self.status.is_some_and(Status::is_terminal)
+    }
+}
+
 /// All loaded tasks: by phase, then priority, then age.
 pub(super) fn tasks(state: &State, seen: &Observations, now: Timestamp) -> Vec<TaskView> {
     let config = state.board.config().ok();
@@ -123,7 +130,10 @@ fn task_view(
     let outlook = match body.status() {
         Ok(status) => {
             let situation = TaskSituation { state, seen, id, record, waits_for: &waits_for, now };
-            situation.after_resume(situation.outlook(status))
+            match status.name().is_terminal() || !is_aborted(state) {
+                true => situation.after_resume(situation.outlook(status)),
+                false => Outlook::new(TaskPhase::Ended, "nothing: dropped with the goal", None),
+            }
         }
         Err(missing) => broken_outlook(id, record, missing),
     };
@@ -149,7 +159,8 @@ fn task_view(
             Ok(_) | Err(_) => Vec::new(),
         },
         next: outlook.next,
-        human_command: human_command(state, seen, (id, record), body.status().ok(), &waits_for, now),
+        human_command: human_command(state, seen, (id, record), body.status().ok(), &waits_for, now)
+            .filter(|_| !is_aborted(state)),
         command: outlook.command,
         failed_by: record.failed_by.clone().unwrap_or_default(),
         handoff_pending: record.handoff_pending.unwrap_or(false),
@@ -160,6 +171,11 @@ fn task_view(
         revision: record.revision.unwrap_or_default(),
         waits_for,
     }
+}
+
+/// Whether the goal is aborted, so that nothing more happens to its tasks.
+fn is_aborted(state: &State) -> bool {
+    state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Aborted)
 }
 
 /// Why an approved task is not merged.

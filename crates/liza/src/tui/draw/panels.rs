@@ -265,7 +265,7 @@ impl Painter<'_> {
         let id = span(format!("  {}  ", pad(&cut_name(task.id.as_str(), name), name)), style);
         let room = usize::from(columns).saturating_sub(id.width());
         let facts = match (task.phase, task.status) {
-            (TaskPhase::Ended, Some(status)) => status.to_string(),
+            (TaskPhase::Ended, Some(status)) if !task.is_dropped() => status.to_string(),
             (TaskPhase::Stuck, _) => task.reason.as_deref().map(one_line).unwrap_or_default(),
             _ => fitting_or_first(task_facts(task), room * 2 / 3),
         };
