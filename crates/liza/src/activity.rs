@@ -88,14 +88,14 @@ fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|meta| meta.modified()).ok()
 }
 
-/// The format of an output: that of the agent's client, or what it looks like if the agent is gone.
+/// The format of an output: what it looks like, since the agent may use another client now, or none yet. One that says
+/// nothing is probably of the agent's client.
 pub(crate) fn format_of_output(state: &State, agent: AgentId, path: &Path) -> EventFormat {
-    let known = state.board.agents.ready().is_some_and(|agents| agents.contains_key(&agent));
     let mut head = Vec::new();
-    if !known && let Ok(file) = File::open(path) {
+    if let Ok(file) = File::open(path) {
         let _ = file.take(TAIL).read_to_end(&mut head);
     }
-    if known { format_of(state, agent) } else { detect_format(&String::from_utf8_lossy(&head)) }
+    detect_format(&String::from_utf8_lossy(&head), format_of(state, agent))
 }
 
 /// The format of what an agent's client prints; plain text if it is not known.

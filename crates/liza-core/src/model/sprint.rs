@@ -111,6 +111,9 @@ pub struct PlannerExits {
     /// The last lines that the last of them printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
+    /// Why the last of them was started, for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub woken_because: Option<String>,
 }
 
 impl PlannerExits {

@@ -2,6 +2,7 @@
 
 use crate::model::{EventName, LogAction, Refusal, Section, Status, TaskId};
 
+use super::budget::refill_planner;
 use super::dropping::{abandon, check_removable};
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
@@ -46,6 +47,7 @@ impl Rule for AbandonTask {
         }
         abandon(tx, id, &mut record, reason)?;
         tx.drop_handoff(id)?;
+        refill_planner(tx)?;
         tx.log(LogAction::Task(EventName::Abandoned), Some(id), reason);
         tx.put_record(id.clone(), record);
         Ok(TaskReply { task: id.clone(), status: Some(Status::Abandoned), worktree: None })

@@ -34,6 +34,8 @@ pub struct CountPlannerExit {
     pub agent: AgentId,
     /// The last lines that it printed.
     pub last_words: Option<String>,
+    /// Why it was started, for a person.
+    pub woken_because: Option<String>,
 }
 
 /// Takes a session back from its budget, because it ended through no fault of its agent.
@@ -138,6 +140,7 @@ impl Rule for CountPlannerExit {
         let exits = &mut tx.sprint()?.planner_exits;
         exits.count = exits.count.saturating_add(1);
         exits.last_words.clone_from(&self.last_words);
+        exits.woken_because.clone_from(&self.woken_because);
         let count = exits.count;
         if count >= limit {
             let words = self.last_words.as_deref().unwrap_or("it printed nothing");

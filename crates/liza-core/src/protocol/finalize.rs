@@ -7,6 +7,7 @@ use crate::model::{
 };
 use crate::text::count;
 
+use super::budget::refill_planner;
 use super::gates::{Readiness, make_claimable};
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
@@ -70,6 +71,7 @@ impl Rule for Finalize {
         if tx.actor != Actor::Human && !tx.board.goal()?.planned {
             tx.goal()?.planned = true;
         }
+        refill_planner(tx)?;
         let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
         let (action, status, what) = match readiness {
             Readiness::Proposed => (LogAction::TasksProposed, Status::Draft, "wait for your approval"),

@@ -2,7 +2,7 @@
 //!
 //! Decides nothing and knows no layout: the same view gives the same words on every screen.
 
-use crate::model::{AgentStatus, GoalStatus, Role, Seconds, Status, Usage};
+use crate::model::{AgentStatus, GoalStatus, Role, Seconds, Status, TaskId, Usage};
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::task_words::plain;
@@ -128,10 +128,18 @@ pub fn team_does(view: &View) -> String {
     let judge = view.agents.iter().find(|agent| agent.judging && agent.liveness.is_present());
     match (&view.merge, judge) {
         (Some(merge), _) if view.is_stopping() => {
-            format!("the team is stopping; it waits for the merge of {}", merge.task)
+            format!("the team is stopping; {}", stop_waits_for(Some(&merge.task)))
         }
         (_, Some(planner)) => format!("{} judges whether the goal is reached", planner.id),
         (_, None) => "the team is working".to_owned(),
+    }
+}
+
+/// What a team waits for that is stopping: its merge, if one is running.
+pub fn stop_waits_for(merge: Option<&TaskId>) -> String {
+    match merge {
+        Some(task) => format!("it waits for the merge of {task}"),
+        None => "sessions may take a moment to end".to_owned(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The planner: when it fails, what it was woken for, and what it does.
 
 use liza_core::model::{
-    AgentStatus, EventName, HistoryEvent, Loaded, PlannerExits, Revision, State, Status, TaskRecord,
+    Actor, AgentStatus, EventName, HistoryEvent, Loaded, PlannerExits, Revision, State, Status, TaskRecord,
 };
+use liza_core::protocol::{AbandonTask, Command, apply};
 use liza_core::rules::triggers::planner_triggers;
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session};
@@ -28,7 +29,7 @@ fn a_stopped_planner_says_what_it_was_woken_for() {
     let mut state = with_draft();
     let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
     let last_words = Some("Done. The turn ends here.".to_owned());
-    sprint.planner_exits = PlannerExits { count: 5, last_words };
+    sprint.planner_exits = PlannerExits { count: 5, last_words, woken_because: None };
     let found = alarms(&state, &Observations::default(), now());
     let stopped = found.iter().find(|alarm| alarm.kind == AlarmKind::PlannerStopped).unwrap();
     assert_eq!(
@@ -37,6 +38,41 @@ fn a_stopped_planner_says_what_it_was_woken_for() {
          the last one printed: Done. The turn ends here. If it asks something, answer first: liza note \"...\"; \
          or drop the draft: liza abandon-task a-page --reason TEXT"
     );
+}
+
+fn do_it(state: &mut State, actor: Actor, command: Command) {
+    let change = apply(&state.board, &request(actor, command)).unwrap().change;
+    state.board.sprint = Loaded::Ready(change.sprint.unwrap());
+}
+
+fn stopped_text(state: &State) -> Option<String> {
+    let found = alarms(state, &Observations::default(), now()).into_iter();
+    found.filter(|alarm| alarm.kind == AlarmKind::PlannerStopped).map(|alarm| alarm.text).next()
+}
+
+/// Covers: AC-01, UI-03
+#[test]
+fn a_stopped_planner_keeps_the_reason_of_its_stop() {
+    let state = with_draft();
+    let triggers = planner_triggers(&state, now());
+    let ended = EndedSession { triggers, ..session("planner-1", None) };
+    let next = after_session(&state, &ended, SessionEnd::Code(0));
+    let Some(Command::CountPlannerExit(count)) = next.record.into_iter().next() else {
+        panic!("not counted")
+    };
+    assert_eq!(count.woken_because.as_deref(), Some("a-page is a draft to complete"));
+    let mut state = state;
+    for _ in 0..5 {
+        let planner = Actor::Supervisor(agent("planner-1"), generation(agent("planner-1")));
+        do_it(&mut state, planner, count.clone().into());
+    }
+    // Something else wakes it later; what it failed at does not change.
+    state.board.put(task("t"), record("t", Status::Blocked));
+    let text = stopped_text(&state).unwrap();
+    assert!(text.contains("woken because a-page is a draft to complete;"), "{text}");
+    let drop = AbandonTask { task: task("a-page"), reason: "not needed".to_owned() };
+    do_it(&mut state, Actor::Human, drop.into());
+    assert_eq!(stopped_text(&state), None, "its cause is gone");
 }
 
 /// Covers: UI-01, UI-03

@@ -7,7 +7,9 @@ use liza_core::model::{
 use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations, RunningMerge};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{View, view};
-use liza_core::watch::words::{agent_activity, agent_doing, next_steps, task_facts, team_does};
+use liza_core::watch::words::{
+    agent_activity, agent_doing, next_steps, stop_waits_for, task_facts, team_does,
+};
 
 use crate::fixture::*;
 
@@ -287,6 +289,7 @@ fn a_team_that_waits_for_its_last_merge_is_stopping() {
     assert!(shown.is_stopping());
     assert_eq!(next_steps(&shown), [], "no agent is to be started now");
     assert_eq!(team_does(&shown), "the team is stopping; it waits for the merge of t");
+    assert_eq!(stop_waits_for(Some(&task("t"))), "it waits for the merge of t");
     let shown = view(&state, &merging(true, false), now());
     assert_eq!(next_steps(&shown)[0].1, "liza agent coder", "a code reviewer on its own");
 }

@@ -23,8 +23,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::CommandFactory as _;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use liza_core::rules::misspelled::distance;
+use clap::error::ErrorKind;
 
 use crate::channel::SessionCommands;
 use crate::identity::sessions_around;
@@ -36,6 +35,7 @@ use ui::error::CommandError;
 use ui::exit_code::Exit;
 use ui::layout::clean;
 use ui::output::{Color, Screen};
+use ui::suggestions::best_first;
 use verb::{Cli, dispatch, parse};
 
 /// Runs the command line of this process; returns the exit code.
@@ -110,26 +110,6 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
             error.exit
         }
     }
-}
-
-/// The error with the suggestions for a misspelled command that are as good as the best one.
-fn best_first(mut error: clap::Error) -> clap::Error {
-    let typed = match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(typed)) => typed.clone(),
-        Some(_) | None => {
-            // What looks like an option is not meant as a value.
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(Vec::new()));
-            return error;
-        }
-    };
-    if let Some(ContextValue::Strings(names)) = error.get(ContextKind::SuggestedSubcommand) {
-        let mut names = names.clone();
-        names.sort_by_key(|name| distance(&typed, name));
-        let best = names.first().map_or(0, |name| distance(&typed, name));
-        names.retain(|name| distance(&typed, name) <= best);
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
-    }
-    error
 }
 
 /// Help and version are a success; everything else that the parser reports is a usage error.

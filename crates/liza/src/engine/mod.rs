@@ -7,6 +7,7 @@ mod exchange;
 mod liveness;
 mod locks;
 mod stop_files;
+mod stopping;
 mod worktrees;
 
 use std::cell::{Cell, RefCell};
@@ -30,6 +31,7 @@ pub(crate) use exchange::{Exchange, Published, failed_since, remote_problem};
 pub use liveness::{LivenessLock, LockAttempt};
 pub use locks::FileLock;
 pub use stop_files::ESCALATION;
+pub(crate) use stopping::{clear_stopping, is_stopping, mark_stopping};
 pub(crate) use worktrees::is_needed;
 pub use worktrees::{Discarded, discard, discard_locked, lock_task, prepare, try_lock_task};
 

@@ -57,8 +57,8 @@ impl EventFormat {
     }
 }
 
-/// The format in which most lines of an output are events; plain text if there is none.
-pub(crate) fn detect_format(output: &str) -> EventFormat {
+/// The format in which most lines of an output are events; the likely one if there are none.
+pub(crate) fn detect_format(output: &str, likely: EventFormat) -> EventFormat {
     let formats = [
         EventFormat::Claude,
         EventFormat::Codex,
@@ -72,7 +72,7 @@ pub(crate) fn detect_format(output: &str) -> EventFormat {
         let Some(mut reader) = format.reader() else { return 0 };
         output.lines().take(DETECT_LINES).filter(|line| reader.read(line).is_some()).count()
     };
-    let mut best = (0, EventFormat::None);
+    let mut best = (events(likely), likely);
     for format in formats {
         let found = events(format);
         if found > best.0 {
@@ -441,10 +441,10 @@ pub(super) mod tests {
     #[test]
     fn the_format_of_an_output_is_detected() {
         let claude = "Hello\n{\"type\":\"system\",\"subtype\":\"init\"}\n{\"type\":\"result\"}\n";
-        assert_eq!(detect_format(claude), EventFormat::Claude);
-        assert_eq!(detect_format("{\"type\":\"turn.started\"}\n"), EventFormat::Codex);
-        assert_eq!(detect_format(GOOD), EventFormat::Rehearsal);
-        assert_eq!(detect_format("Hello\n"), EventFormat::None);
+        assert_eq!(detect_format(claude, EventFormat::None), EventFormat::Claude);
+        assert_eq!(detect_format("{\"type\":\"turn.started\"}\n", EventFormat::Claude), EventFormat::Codex);
+        assert_eq!(detect_format(GOOD, EventFormat::None), EventFormat::Rehearsal);
+        assert_eq!(detect_format("Hello\n", EventFormat::None), EventFormat::None);
     }
 
     /// Covers: SE-01

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use liza_core::model::{AgentId, AgentRecord, State};
 
-use crate::engine::{EngineError, FileLock, LivenessLock};
+use crate::engine::{EngineError, FileLock, LivenessLock, clear_stopping};
 use crate::project::{Project, now};
 
 /// A command that only asks whether a team runs holds the lock for a moment; a team waits for that.
@@ -54,6 +54,7 @@ impl RunLock {
             lock => lock?,
         };
         let line = format!("process {}, started {}\n", std::process::id(), now());
+        clear_stopping(project.folder());
         fs::write(&path, line).map_err(EngineError::io("write", &path))?;
         Ok(Ok(Self { _lock: lock }))
     }

@@ -16,6 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::channel::SessionCommands;
+use crate::engine::mark_stopping;
 use crate::lifecycle::found_merges;
 use crate::project::{Project, now};
 use crate::sys::family::kill_own_families;
@@ -300,6 +301,7 @@ impl Team<'_> {
             Event::Signal { .. } => {
                 self.urgent = self.stopping.is_some();
                 self.stopping = self.stopping.or(Some(Instant::now()));
+                self.note_stopping();
                 let text = if self.urgent {
                     "killing sessions"
                 } else {
@@ -307,6 +309,15 @@ impl Team<'_> {
                 };
                 self.report_all(MessageLevel::Info, text);
             }
+        }
+    }
+
+    /// Lets another `liza stop` know that the team is stopping.
+    fn note_stopping(&mut self) {
+        if self.in_team
+            && let Err(error) = mark_stopping(self.project.folder())
+        {
+            self.report_all(MessageLevel::Alert, &error.to_string());
         }
     }
 

@@ -47,6 +47,28 @@ fn the_best_suggestion_for_a_misspelled_command_comes_first() {
     }
 }
 
+/// Covers: CM-05
+#[test]
+fn a_misspelled_command_leads_to_nothing_dangerous() {
+    let project = TestProject::bare();
+    for (typed, meant) in [
+        ("aprove", "liza submit-verdict TASK APPROVED"),
+        ("approve", "liza submit-verdict TASK APPROVED"),
+        ("reject", "liza submit-verdict TASK REJECTED"),
+        ("merge", "liza finish"),
+    ] {
+        let said = project.liza(&[typed, "t1"]).stderr;
+        assert!(said.contains("tip: ") && said.contains(meant), "{said}");
+        assert!(!said.contains("similar"), "{said}");
+    }
+    for typed in ["remov", "abrot", "archiv", "removee"] {
+        let said = project.liza(&[typed]).stderr;
+        assert!(!["'remove'", "'abort'", "'archive'"].iter().any(|name| said.contains(name)), "{said}");
+    }
+    let error = project.liza(&["approve", "t1", "--json"]).refused(1, "usage");
+    assert!(error["message"].as_str().unwrap().contains("liza plan --approve"), "{error}");
+}
+
 /// Covers: CM-03
 #[test]
 fn the_shell_completes_agent_programs_and_not_files() {

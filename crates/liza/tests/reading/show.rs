@@ -63,6 +63,19 @@ fn the_output_of_a_task_is_that_of_its_own_last_session() {
     assert!(error["message"].as_str().unwrap().contains("no session on three"), "{error}");
 }
 
+/// Covers: UI-01, SE-07
+#[test]
+fn an_output_of_an_agent_that_was_started_again_is_readable() {
+    let project = TestProject::new();
+    let printed =
+        "{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\"All done.\"}}\n";
+    project.write(".liza/agent-outputs/coder-1-20260117T140000Z-1-one.log", printed);
+    let said = || project.liza(&["tail", "coder-1", "--no-follow"]).ok().to_owned();
+    assert_eq!(said(), "All done.\n", "no team");
+    project.register("coder-1");
+    assert_eq!(said(), "All done.\n", "it has had no session in this run");
+}
+
 /// Covers: UI-01
 #[test]
 fn of_two_sessions_in_one_second_the_later_output_is_shown() {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::support::TestProject;
-use crate::support::process::{is_running, wait_for};
+use crate::support::process::{Running, is_running, wait_for};
 
 fn project() -> TestProject {
     let project = TestProject::bare();
@@ -45,6 +45,30 @@ fn stop_ends_a_detached_team_and_its_sessions() {
     assert_eq!(project.liza(&["stop", "--json"]).result()["stopped"], false);
     let shown = project.liza(&["attach"]).ok().to_owned();
     assert!(shown.contains("team: "), "the last one is still shown: {shown}");
+}
+
+/// Covers: UI-06, AG-16
+#[test]
+fn a_second_stop_waits_too_and_only_now_kills() {
+    let project = project();
+    let script = project.home().join("stubborn.sh");
+    let stubborn = "#!/bin/sh\ntrap '' TERM\ncat > /dev/null\nwhile :; do sleep 0.6547; done\n";
+    fs::write(&script, stubborn).unwrap();
+    project.run(project.command("chmod").arg("755").arg(&script)).ok();
+    project.set_config("providers", &format!("{{stubborn: {{program: {}}}}}", script.display()));
+    let mut run = Running::liza(&project, &["run", "--cli", "stubborn", "--plain"]);
+    wait_for("a session", || is_running("sleep 0.6547").then_some(()));
+    let mut first = Running::liza(&project, &["stop"]);
+    first.wait_for_output("stopping: sessions may take a moment to end; at once: liza stop --now");
+    run.wait_for_output("stopping; press Ctrl-C again");
+    let mut second = Running::liza(&project, &["stop"]);
+    let already = "the team is stopping already: sessions may take a moment to end; at once: liza stop --now";
+    second.wait_for_output(already);
+    assert_eq!((run.exit_code(), first.exit_code()), (None, None), "{}", run.output());
+    assert!(!run.output().contains("killing"), "{}", run.output());
+    project.liza(&["stop", "--now"]).ok();
+    assert!(run.output().contains("killing sessions"), "{}", run.output());
+    assert_eq!((first.wait(), second.wait(), run.wait()), (0, 0, 0));
 }
 
 /// Covers: UI-06

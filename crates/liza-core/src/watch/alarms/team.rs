@@ -119,7 +119,7 @@ fn no_result(sprint: &Sprint, pending: &[Trigger]) -> Alarm {
     let mut text = format!(
         "{sessions} in a row ended without a result; woken because {}; the last one printed: {words}{stop} \
          If it asks something, answer first: liza note \"...\"",
-        in_words(pending)
+        exits.woken_because.clone().unwrap_or_else(|| in_words(pending))
     );
     if let Some(draft) = pending.iter().find(|trigger| trigger.kind == TriggerKind::NewDraft) {
         text.push_str(&format!("; or drop the draft: liza abandon-task {} --reason TEXT", draft.subject));

@@ -6,7 +6,7 @@ use crate::protocol::{
     UnproductiveExit,
 };
 use crate::rules::questions::open_questions;
-use crate::rules::triggers::{Trigger, TriggerKind, lacks_plan};
+use crate::rules::triggers::{Trigger, TriggerKind, in_words, lacks_plan};
 
 use super::running::is_done;
 
@@ -168,7 +168,8 @@ fn exits_so_far(state: &State, session: &EndedSession) -> u32 {
 fn count(session: &EndedSession, exit: UnproductiveExit) -> Vec<Command> {
     let (agent, last_words) = (session.agent, session.last_words.clone());
     let Some(task) = session.task.clone() else {
-        return vec![CountPlannerExit { agent, last_words }.into()];
+        let woken_because = (!session.triggers.is_empty()).then(|| in_words(&session.triggers));
+        return vec![CountPlannerExit { agent, last_words, woken_because }.into()];
     };
     let mut record: Vec<Command> = vec![CountExit { task: task.clone(), agent, exit, last_words }.into()];
     if agent.role() == Role::CodeReviewer {

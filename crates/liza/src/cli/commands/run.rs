@@ -443,12 +443,13 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     let goal = state.board.goal.ready().map_or("?".to_owned(), |goal| goal.status.to_string());
     let Some(sprint) = state.board.sprint.ready() else { return (format!("goal {goal}"), json!(null)) };
     let progress = Progress::after_the_team(state, sprint, now());
-    let Progress { total, merged, replaced, abandoned, in_progress, blocked, waiting, dropped: _, stopped } =
-        progress;
+    let Progress { total, merged, replaced, abandoned, with_goal, dropped: _, .. } = progress;
+    let Progress { in_progress, stopped, blocked, waiting, .. } = progress;
     let parts = [
         (merged, "merged"),
         (replaced, "replaced"),
         (abandoned, "abandoned"),
+        (with_goal, "dropped with the goal"),
         (in_progress.saturating_sub(stopped), "in progress"),
         (stopped, "stopped"),
         (blocked, "BLOCKED"),

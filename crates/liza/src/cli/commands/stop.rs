@@ -7,15 +7,17 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::AgentId;
 use liza_core::protocol::Deregister;
+use liza_core::watch::words::stop_waits_for;
 use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::engine::LivenessLock;
+use crate::engine::{LivenessLock, is_stopping};
 use crate::machine::runs_here;
 use crate::project::Project;
 use crate::run::{AlreadyRunning, RunLock};
+use crate::running_merge::running_merge;
 use crate::sys::process::interrupt;
 
 /// How often to look whether the team has ended.
@@ -29,7 +31,8 @@ const LONGEST: Duration = Duration::from_secs(300);
 
 /// Stop the team that runs in this project.
 ///
-/// Does what Ctrl-C does in the team's terminal: sessions end cleanly, claims are kept, and the next liza run resumes them.
+/// Does what Ctrl-C does in the team's terminal: sessions end cleanly, a merge that is running ends, claims are kept, and the
+/// next liza run resumes them. Called again, it only waits for the team as well; to kill: liza stop --now.
 /// Agents that were started one by one (liza agent) are only named; to end them, too: liza stop --all. Agents on other
 /// machines go on.
 #[derive(Debug, clap::Args)]
@@ -97,7 +100,10 @@ fn stop_team(
     let Some(process) = team.process() else {
         return Err(CommandError::refused("just_started", team.to_string()).hint("try again: liza stop"));
     };
-    signal(process)?;
+    let is_stopping = is_stopping(project.folder(), process);
+    if args.now || !is_stopping {
+        signal(process)?;
+    }
     if args.now {
         // The second signal is the second Ctrl-C. The team has to have seen the first one.
         thread::sleep(Duration::from_millis(500));
@@ -105,7 +111,10 @@ fn stop_team(
             signal(process)?;
         }
     } else {
-        context.screen.note("stopping: sessions may take a moment to end; at once: liza stop --now");
+        let stopping = if is_stopping { "the team is stopping already" } else { "stopping" };
+        let merge = running_merge(project).map(|merge| merge.task);
+        let waits = stop_waits_for(merge.as_ref());
+        context.screen.note(&format!("{stopping}: {waits}; at once: liza stop --now"));
     }
     wait(project, team)?;
     Ok(process)

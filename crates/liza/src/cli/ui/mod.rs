@@ -13,3 +13,4 @@ pub(crate) mod output;
 pub(crate) mod pager;
 pub(crate) mod program_name;
 pub(crate) mod story;
+pub(crate) mod suggestions;
