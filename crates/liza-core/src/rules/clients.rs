@@ -127,6 +127,17 @@ pub(crate) fn first_command(hold: &ClientHold, command: &'static str) -> &'stati
     if command == RESUME && variable_to_set(hold).is_some() { "liza stop" } else { command }
 }
 
+/// What repairs a hold that only the human ends, before `command` lets the client continue.
+pub fn repair_command(hold: &ClientHold, command: &str) -> String {
+    let login = || hold.advice.as_deref()?.strip_prefix("Run ");
+    match (hold.until, variable_to_set(hold), login()) {
+        (None, Some(name), _) if command == RESUME => format!("liza stop, export {name}=KEY, then: liza run"),
+        (None, Some(name), _) => format!("export {name}=KEY, then: {command}"),
+        (None, None, Some(login)) => format!("{login}, then: {command}"),
+        (Some(_), ..) | (None, None, None) => command.to_owned(),
+    }
+}
+
 /// The environment variable that has to be set, or set to something else.
 fn variable_to_set(hold: &ClientHold) -> Option<&str> {
     let advised = || hold.advice.as_deref()?.strip_prefix("Set ")?.split([',', ' ']).next();

@@ -97,7 +97,7 @@ pub fn agent_doing(agent: &AgentView) -> String {
             Some(retry) => format!("FAILED {} of {}, again {}", retry.failed, retry.limit, retry.again()),
             None if agent.between_sessions => format!("WAITING to continue{holding}"),
             None if agent.task.is_some() => format!("{}{holding}", agent.status),
-            None => status_words(agent),
+            None => status_words(agent) + &which_try(agent),
         },
         Liveness::Grace => format!("silent, was {}{holding}", status_word(agent.status)),
         Liveness::Gone => format!("gone, was {}{holding}", status_word(agent.status)),
@@ -174,6 +174,11 @@ fn status_words(agent: &AgentView) -> String {
         ) => return agent.status.to_string(),
     };
     format!("{} {for_what}", status_word(agent.status))
+}
+
+/// Which try a running session is, after others without a result: `, try 5 of 5`.
+fn which_try(agent: &AgentView) -> String {
+    agent.attempt.map(|(number, limit)| format!(", try {number} of {limit}")).unwrap_or_default()
 }
 
 /// One word for every agent that waits.

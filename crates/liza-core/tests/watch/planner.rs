@@ -126,6 +126,20 @@ fn a_planner_that_looks_at_a_blocked_task_is_not_planning() {
 
 /// Covers: UI-01, UI-03
 #[test]
+fn a_planner_that_tries_again_says_which_try_it_is() {
+    let mut state = with_draft();
+    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
+    sprint.planner_exits.count = 4;
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
+    agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    assert_eq!(planner_does(&state), "PLANNING, try 5 of 5");
+    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
+    sprint.planner_exits.count = 0;
+    assert_eq!(planner_does(&state), "PLANNING");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
 fn a_planner_without_a_goal_waits_for_one() {
     let mut state = empty_state();
     assert_eq!(planner_does(&state), "WAITING until needed");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use liza_core::model::{State, TEAM_FILE, Timestamp};
-use liza_core::rules::clients::{continue_command, describe_hold_with};
+use liza_core::rules::clients::{continue_command, describe_hold_with, repair_command};
 
 use crate::project::Project;
 use crate::team_file::{self, TeamFileContent};
@@ -44,12 +44,12 @@ pub(super) fn test_in_words(root: &Path) -> &'static str {
     }
 }
 
-/// Why no session uses a program now, and the command that lets it continue, if the team holds it.
-pub(super) fn held(state: &State, client: &str, now: Timestamp) -> Option<(String, &'static str)> {
+/// Why no session uses a program now, and what lets it continue, if the team holds it.
+pub(super) fn held(state: &State, client: &str, now: Timestamp) -> Option<(String, String)> {
     let hold = state.board.sprint.ready()?.clients.get(client)?.hold.as_ref()?;
     let command = continue_command(&state.board, |_| false, now);
     let words = describe_hold_with(hold, command, now);
-    Some((format!("held for {}: {words}", now.since(hold.since)), command))
+    Some((format!("held for {}: {words}", now.since(hold.since)), repair_command(hold, command)))
 }
 
 #[cfg(test)]
@@ -77,7 +77,17 @@ mod tests {
         let later = now + Seconds(180);
         let words =
             "held for 3m: no valid login. Run codex login, then continue: liza run (401 Unauthorized)";
-        assert_eq!(held(&state, "codex", later), Some((words.to_owned(), "liza run")));
+        assert_eq!(
+            held(&state, "codex", later),
+            Some((words.to_owned(), "codex login, then: liza run".to_owned()))
+        );
+        let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
+        let hold = sprint.clients["codex"].hold.clone().unwrap();
+        let advice = Some("Set SHOP_KEY, the env_key of the provider in config.toml".to_owned());
+        let hold = Some(ClientHold { advice, ..hold });
+        sprint.clients.insert("codex".to_owned(), ClientRecord { hold, failures: None });
+        let fix = held(&state, "codex", later).unwrap().1;
+        assert_eq!(fix, "export SHOP_KEY=KEY, then: liza run");
         assert_eq!(held(&state, "claude", later), None);
     }
 }

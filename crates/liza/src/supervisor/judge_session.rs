@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use liza_core::model::{
-    AgentStatus, AnomalyType, FaultKind, Fields, Role, Seconds, State, Status, TaskBody, TaskId, TaskRecord,
-    Value,
+    AgentStatus, AnomalyType, ClientHold, FaultKind, Fields, Role, Seconds, State, Status, TaskBody, TaskId,
+    TaskRecord, Value,
 };
 use liza_core::protocol::{
     ExitCounted, LogAnomaly, PlannerExitCounted, RecordSession, RecordUsage, Reply, SetStatus,
@@ -27,7 +27,7 @@ use super::last_words::last_words;
 use super::member::UsageToRecord;
 use super::message::MessageLevel;
 use super::registration::retry_locked;
-use super::session_result::{EndedRun, end_text, session_result};
+use super::session_result::{EndedRun, end_text, lacking, session_result};
 use super::start_session::checkout_state;
 
 impl JobRunner {
@@ -115,7 +115,7 @@ impl JobRunner {
             task: session.task.clone(),
             client: run.client.clone(),
             started: run.started,
-            end: end_text(run.end, run.exit),
+            end: end_text(run.end, run.exit) + lacking(session, progress, run.end),
             said: run.outcome.said.clone(),
             advice: run.login.clone().filter(|_| is_auth),
             fault,
@@ -131,7 +131,13 @@ impl JobRunner {
             (false, false) => MessageLevel::Info,
         };
         let mut notes = vec![(level, recorded.line)];
-        if let Some(hold) = recorded.hold.filter(|_| recorded.is_clients_fault) {
+        let client = state.board.sprint.ready().and_then(|sprint| sprint.clients.get(&run.client));
+        let is_known = |hold: &ClientHold| {
+            let before = client.and_then(|client| client.hold.as_ref());
+            before.is_some_and(|before| before.probes == hold.probes)
+        };
+        let is_news = |hold: &ClientHold| recorded.is_clients_fault && !is_known(hold);
+        if let Some(hold) = recorded.hold.filter(is_news) {
             let text = format!("{} is held for the team: {}", run.client, describe_hold(&hold, now()));
             notes.push((MessageLevel::Alert, text));
         }

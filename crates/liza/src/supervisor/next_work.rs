@@ -156,7 +156,8 @@ impl Team<'_> {
             }
             WaitReason::ClientHeld { client, hold } => {
                 let until = hold.until.map_or_else(String::new, |until| format!(" until {until}"));
-                self.info(index, format!("waiting for {client}{until}: {}", hold.message));
+                // The session that failed has said it.
+                self.debug(index, format!("waiting for {client}{until}: {}", hold.message));
                 self.reset_idle_time(index);
             }
         }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use liza_core::model::{
-    AgentId, EventName, GoalStatus, HistoryEvent, Sha, State, Status, TaskId, TaskRecord, Timestamp,
+    AgentId, EventName, GoalStatus, HistoryEvent, Role, Sha, State, Status, TaskId, TaskRecord, Timestamp,
 };
-use liza_core::rules::triggers::lacks_plan;
+use liza_core::rules::triggers::{TriggerKind, lacks_plan};
 use liza_core::text::{count, one_line};
 use liza_core::watch::supervise::{EndedSession, SessionEnd};
 
@@ -55,6 +55,18 @@ pub(super) fn end_text(end: SessionEnd, exit: SessionEnd) -> String {
         (_, SessionEnd::Code(code)) => format!("exited {code}"),
         (_, SessionEnd::Signal(signal)) => format!("was killed by signal {signal}"),
         (_, SessionEnd::Stopped | SessionEnd::OverTime) => "ended".to_owned(),
+    }
+}
+
+/// What a planner's session that ended by itself should have left.
+pub(super) fn lacking(session: &EndedSession, progress: bool, end: SessionEnd) -> &'static str {
+    let is_planner = session.task.is_none() && session.agent.role() == Role::Planner;
+    if progress || !is_planner || session.triggers.is_empty() || end != SessionEnd::Code(0) {
+        return "";
+    }
+    match session.triggers.iter().any(|trigger| trigger.kind == TriggerKind::InitialPlanning) {
+        true => " and left no plan",
+        false => " and decided nothing",
     }
 }
 

@@ -71,6 +71,28 @@ fn a_second_stop_waits_too_and_only_now_kills() {
     assert_eq!((first.wait(), second.wait(), run.wait()), (0, 0, 0));
 }
 
+/// Covers: UI-03, SE-04
+#[test]
+fn a_hold_is_not_repeated_by_every_agent_that_waits() {
+    let project = project();
+    let script = project.home().join("limited.sh");
+    let limited = r#"#!/bin/sh
+cat > /dev/null
+echo '{"type":"turn.failed","error":{"message":"Rate limit reached. Try again in 600s."}}'
+exit 1
+"#;
+    fs::write(&script, limited).unwrap();
+    project.run(project.command("chmod").arg("755").arg(&script)).ok();
+    project.set_config("providers", &format!("{{codex: {{program: {}}}}}", script.display()));
+    project.add_task("t1");
+    let mut run = Running::liza(&project, &["run", "--cli", "codex", "--plain"]);
+    run.wait_for_output("codex is held for the team");
+    run.wait_for_output("CLIENT HELD");
+    run.signal("INT");
+    assert_eq!(run.wait(), 0, "{}", run.output());
+    assert!(!run.output().contains("waiting for codex"), "{}", run.output());
+}
+
 /// Covers: UI-06
 #[test]
 fn a_team_that_cannot_start_in_the_background_says_why() {

@@ -28,6 +28,7 @@ fn a_planner_that_ends_with_a_question_is_started_again_and_then_needs_the_human
     let end = said.lines().rev().take(3).collect::<Vec<_>>().join("\n");
     assert!(end.contains("planner-1 stopped: 1 session in a row ended without a result"), "{said}");
     assert!(end.contains("Which database should I use?"), "{said}");
+    assert!(said.contains("p exited 0 and left no plan: Which database should I use?"), "{said}");
     assert!(end.contains("liza tail planner-1") && end.contains("liza run"), "{said}");
     let page = status(&bench).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

@@ -77,6 +77,9 @@ pub struct AgentView {
     /// When it tries again after a session that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryView>,
+    /// Which try a planner's session is after others without a result, and how many there are at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<(u32, u32)>,
     /// Why no session of it starts, although it has work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldView>,
@@ -172,6 +175,13 @@ fn retry(board: &Board, entry: &AgentRecord, between_sessions: bool, now: Timest
     (1..limit).contains(&failed).then(|| RetryView { failed, limit, again_in: again.since(now) })
 }
 
+/// Which try the running session of a planner is, if others before it had no result.
+fn attempt(board: &Board, entry: &AgentRecord) -> Option<(u32, u32)> {
+    let failed = board.sprint.ready()?.planner_exits.count;
+    let limit = board.config.ready()?.max_crashes;
+    (entry.status == AgentStatus::Planning && (1..limit).contains(&failed)).then_some((failed + 1, limit))
+}
+
 fn are_on_several_machines(board: &Board) -> bool {
     let mut machines =
         board.agents.ready().into_iter().flatten().filter_map(|(_, entry)| entry.machine.as_ref());
@@ -212,6 +222,7 @@ pub(super) fn agent_view(
         context_percent: entry.context_percent,
         usage: entry.usage.clone(),
         retry: retry(board, entry, between_sessions, now),
+        attempt: attempt(board, entry),
         held: held(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live),
         between_sessions,
         merging: None,
