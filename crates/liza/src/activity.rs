@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use liza_core::model::{AgentId, AgentRecord, State, TaskId, Timestamp};
+use liza_core::rules::sessions::is_in_session;
 use liza_core::text::one_line;
 use liza_core::watch::alarms::SessionActivity;
 use liza_store::clock_difference;
@@ -30,11 +31,12 @@ const ACTION_MAX: usize = 120;
 pub(crate) fn session_activity(project: &Project, state: &State) -> BTreeMap<AgentId, SessionActivity> {
     // A session in a terminal has no client on the blackboard and keeps no output. What an agent of that name has left
     // here before it ran on another machine is not its output.
-    let is_in_session = |entry: &AgentRecord| entry.status.is_in_session() && entry.client.is_some();
+    let is_running =
+        |id: AgentId, entry: &AgentRecord| entry.client.is_some() && is_in_session(&state.board, id, entry);
     let here = LazyCell::new(|| machine_name(project.folder()));
     let runs_here = |entry: &AgentRecord| entry.machine.as_ref().is_none_or(|machine| *machine == *here);
-    let runs = |entry: &AgentRecord| is_in_session(entry) && runs_here(entry);
-    let agents = state.board.agents.ready().into_iter().flatten().filter(|(_, entry)| runs(entry));
+    let runs = |id: AgentId, entry: &AgentRecord| runs_here(entry) && is_running(id, entry);
+    let agents = state.board.agents.ready().into_iter().flatten().filter(|(id, entry)| runs(**id, entry));
     let agents: Vec<AgentId> = agents.map(|(agent, _)| *agent).collect();
     if agents.is_empty() {
         return BTreeMap::new();

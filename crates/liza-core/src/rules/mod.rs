@@ -9,7 +9,7 @@ pub mod metrics;
 pub mod misspelled;
 pub mod questions;
 pub mod session_budget;
-pub(crate) mod sessions;
+pub mod sessions;
 pub mod spending;
 pub mod sprint;
 pub mod triggers;

@@ -7,8 +7,8 @@ use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::task_words::plain;
 use crate::watch::view::{
-    AgentView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency, View,
-    stopped_text,
+    AgentView, EndingView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency,
+    View, stopped_text,
 };
 
 /// The phases of open tasks with their headings, in the order in which they are shown.
@@ -87,6 +87,9 @@ pub fn agent_doing(agent: &AgentView) -> String {
     }
     match agent.liveness {
         Liveness::Live => match agent.retry {
+            _ if agent.ending.is_some() => {
+                agent.ending.as_ref().map(|own| ending(agent.role, own)).unwrap_or_default()
+            }
             _ if agent.judging => "JUDGING the goal".to_owned(),
             _ if agent.held.is_some() => {
                 agent.held.as_ref().map(|held| format!("HELD: {}", held.text())).unwrap_or_default()
@@ -103,6 +106,15 @@ pub fn agent_doing(agent: &AgentView) -> String {
         Liveness::Gone => format!("gone, was {}{holding}", status_word(agent.status)),
         Liveness::Dead => format!("dead, was {}{holding}", status_word(agent.status)),
     }
+}
+
+/// What a session does whose work is recorded.
+fn ending(role: Role, ending: &EndingView) -> String {
+    let what = match role {
+        Role::CodeReviewer => "review of",
+        Role::Coder | Role::Planner => "work on",
+    };
+    format!("ENDING its {what} {}, {}", ending.task, ending.age)
 }
 
 /// Why nothing is done although there is work: the agent program that all wait for; `None` while an agent works.

@@ -6,7 +6,7 @@ use liza_core::model::{
 };
 use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations, RunningMerge};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
-use liza_core::watch::view::{View, view};
+use liza_core::watch::view::{AgentView, View, view};
 use liza_core::watch::words::{
     agent_activity, agent_doing, next_steps, stop_waits_for, task_facts, team_does,
 };
@@ -178,8 +178,12 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
 }
 
 fn push_event(state: &mut State, event: EventName) {
+    push_event_of(state, event, "coder-1");
+}
+
+fn push_event_of(state: &mut State, event: EventName, who: &str) {
     let mut record: TaskRecord = state.board.body(&task("t")).unwrap().record().clone();
-    let event = HistoryEvent::new(now(), event, agent("coder-1"));
+    let event = HistoryEvent::new(now(), event, agent(who));
     record.history.get_or_insert_default().push(event);
     state.board.put(task("t"), record);
 }
@@ -304,4 +308,70 @@ fn a_reviewer_whose_approval_is_not_merged_yet_does_not_wait_for_a_submission() 
     let stop_files = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
     let paused = view(&state, &Observations { stop_files, ..seen() }, now());
     assert_eq!(doing(&paused, "code-reviewer-1"), "WAITING for a submission", "the pause is why");
+}
+
+/// An agent whose session has just recorded that on the task; its program failed the time before.
+fn ending(status: Status, event: EventName, who: &str) -> State {
+    let mut state = state_with(status);
+    push_event_of(&mut state, event, who);
+    change_agent(&mut state, who, |entry| {
+        (entry.client, entry.current_task) = (Some("codex".to_owned()), None);
+        entry.status = AgentStatus::Waiting;
+        entry.last_session = Some(failed_session(Some(FaultKind::Quota)));
+    });
+    state
+}
+
+fn shown_agent<'a>(view: &'a View, name: &str) -> &'a AgentView {
+    view.agents.iter().find(|shown| shown.id == agent(name)).unwrap()
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_session_that_has_submitted_is_shown_until_it_ends() {
+    let mut state = ending(Status::ReadyForReview, EventName::ReadyForReview, "coder-1");
+    let later = now() + Seconds(12);
+    let shown = view(&state, &seen(), later);
+    assert_eq!(doing(&shown, "coder-1"), "ENDING its work on t, 12s");
+    let coder = shown_agent(&shown, "coder-1");
+    assert!(coder.is_in_session() && coder.is_at_work());
+    assert_eq!(agent_activity(coder), None, "the error of the session before");
+    push_event(&mut state, EventName::SessionEnded);
+    let shown = view(&state, &seen(), later);
+    assert_eq!(doing(&shown, "coder-1"), "WAITING for a verdict");
+    assert!(!shown_agent(&shown, "coder-1").is_in_session());
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_task_is_merged_when_the_session_that_approved_it_has_ended() {
+    let mut state = ending(Status::Approved, EventName::Approved, "code-reviewer-1");
+    let shown = view(&state, &seen(), now() + Seconds(12));
+    assert_eq!(doing(&shown, "code-reviewer-1"), "ENDING its review of t, 12s");
+    assert_eq!(task_facts(&shown.tasks[0])[0], "approved; merged when code-reviewer-1's session ends");
+    assert_eq!(shown.tasks[0].next, "code-reviewer-1 merges it when its session ends");
+    // A team that was started again has no session yet.
+    change_agent(&mut state, "code-reviewer-1", |entry| entry.client = None);
+    let again = view(&state, &seen(), now() + Seconds(12));
+    assert_eq!(doing(&again, "code-reviewer-1"), "WAITING to merge t");
+    // What another session has done since is newer.
+    change_agent(&mut state, "code-reviewer-1", |entry| {
+        entry.client = Some("codex".to_owned());
+        entry.last_session.as_mut().unwrap().ended = now() + Seconds(5);
+    });
+    assert_eq!(doing(&view(&state, &seen(), now() + Seconds(12)), "code-reviewer-1"), "WAITING to merge t");
+    let rejected = ending(Status::Rejected, EventName::Rejected, "code-reviewer-1");
+    assert_eq!(doing(&view(&rejected, &seen(), now()), "code-reviewer-1"), "ENDING its review of t, 0s");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn an_agent_that_merges_is_at_work_and_the_next_merge_waits_for_it() {
+    let mut state = state_with(Status::Approved);
+    place(&mut state, "other", Status::Approved);
+    let shown = view(&state, &merging(true, false), now() + Seconds(8));
+    let merger = shown_agent(&shown, "code-reviewer-1");
+    assert!(merger.is_at_work() && !merger.is_in_session());
+    let other = shown.tasks.iter().find(|shown| shown.id == task("other")).unwrap();
+    assert_eq!(task_facts(other)[0], "approved; merged after t");
 }

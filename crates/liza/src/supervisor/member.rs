@@ -148,6 +148,8 @@ pub(super) struct Member {
     pub(super) crashes: u32,
     /// Whether the blackboard shows a planner as WAITING.
     pub(super) shown_waiting: bool,
+    /// The result of its session that was reported while the session was running.
+    pub(super) reported: Option<String>,
     /// The last message, which is not repeated.
     pub(super) last_message: String,
 }
@@ -174,6 +176,7 @@ impl Member {
             failures: 0,
             crashes: 0,
             shown_waiting: false,
+            reported: None,
             last_message: String::new(),
         }
     }

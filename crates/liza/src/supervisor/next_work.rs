@@ -236,6 +236,7 @@ impl Team<'_> {
                 self.reset_failures(index);
                 let Some(member) = self.members.get_mut(index) else { return };
                 member.shown_waiting = false;
+                member.reported = None;
                 if let Some(task) = &session.task {
                     member.failed_claims.remove(task);
                 }
@@ -251,8 +252,8 @@ impl Team<'_> {
 
     fn session_judged(&mut self, index: MemberIndex, verdict: SessionVerdict) {
         let SessionVerdict { next, gave_up, is_reported, result, notes } = verdict;
-        if let Some((happened, text)) = result {
-            self.report_at(index, MessageLevel::Info, text, happened);
+        if let Some(result) = result {
+            self.report_result(index, result);
         }
         for (level, note) in notes {
             self.report(index, level, note);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{ClientFault, Network, Role};
+use liza_core::model::{ClientFault, Network, Role, Timestamp};
 use liza_core::watch::supervise::{
     EXIT_RESTART, EndedSession, SessionEnd, SessionFacts, SessionPhase, Shutdown, StopCause, is_done,
     still_owns, still_registered, stops_session,
@@ -18,7 +18,8 @@ use super::background::{self, BackgroundJob};
 use super::event::MemberIndex;
 use super::helper_protocol::{HelperCommand, HelperReport};
 use super::member::{MemberState, RunningSession};
-use super::session_result::EndedRun;
+use super::message::MessageLevel;
+use super::session_result::{EndedRun, early_result};
 use super::team::{Team, instant_of};
 
 /// The exit code that shells use for a program that cannot be started.
@@ -63,8 +64,21 @@ impl Team<'_> {
             // It may end soon after it was asked to.
             member.wake = Some(Instant::now() + Duration::from_millis(100));
         }
+        if let Some(result) = early_result(&state, identity.agent, running.session.task.as_ref()) {
+            self.report_result(index, result);
+        }
         if let Some(text) = text {
             self.info(index, text);
+        }
+    }
+
+    /// Reports what a session has achieved, once.
+    pub(super) fn report_result(&mut self, index: MemberIndex, result: (Option<Timestamp>, String)) {
+        let (happened, text) = result;
+        let Some(member) = self.members.get_mut(index) else { return };
+        if member.reported.as_ref() != Some(&text) {
+            member.reported = Some(text.clone());
+            self.report_at(index, MessageLevel::Info, text, happened);
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use liza_core::model::{
     AgentId, EventName, GoalStatus, HistoryEvent, Role, Sha, State, Status, TaskId, TaskRecord, Timestamp,
 };
+use liza_core::rules::sessions::ending_session;
 use liza_core::rules::triggers::{TriggerKind, lacks_plan};
 use liza_core::text::{count, one_line};
 use liza_core::watch::supervise::{EndedSession, SessionEnd};
@@ -84,6 +85,17 @@ pub(super) fn session_result(
         }
         Some(_) => None,
     }
+}
+
+/// What a running session has achieved that has nothing left to do but to end.
+pub(super) fn early_result(
+    state: &State,
+    agent: AgentId,
+    task: Option<&TaskId>,
+) -> Option<(Option<Timestamp>, String)> {
+    let entry = state.board.agents.ready()?.get(&agent)?;
+    let (done, _) = ending_session(&state.board, agent, entry).filter(|(done, _)| Some(done) == task)?;
+    Some(task_result(&done, state.board.body(&done).ok()?.record(), agent))
 }
 
 fn plan_result(state: &State, session: &EndedSession) -> Option<String> {

@@ -363,7 +363,7 @@ impl Model {
 
 /// Those at work are what a person looks for, then those that cannot work: rows may be few.
 fn agent_rank(agent: &AgentView) -> u8 {
-    match agent.is_in_session() {
+    match agent.is_at_work() {
         true => 0,
         false if agent.held.is_some() || agent.retry.is_some() => 1,
         false => 2,

@@ -65,3 +65,31 @@ fn the_last_action_is_shown_and_tail_follows_the_session() {
     let after = bench.project.liza(&["tail", "coder-1", "--last", "1"]).ok().to_owned();
     assert_eq!(after.trim(), "They pass.");
 }
+
+/// A coder that goes on for a while after its submission.
+const TALKATIVE: &str = r#"
+coder:
+  - do:
+      - pre-check: {intent: "adds a file", validation: "it exists"}
+      - write: {path: a.txt, text: "a\n"}
+      - commit: "Add a.txt"
+      - submit
+      - wait-for: {file: go-on}
+"#;
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_submission_is_reported_at_once_and_its_session_is_shown_until_it_ends() {
+    let bench = Bench::new("", &[]);
+    std::fs::write(bench.home().join("playbook.yaml"), TALKATIVE).unwrap();
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "rehearsal", "--once"]);
+    coder.wait_for_output("t1 submitted for review at");
+    let entry = agent_of(&bench);
+    assert_eq!(entry["ending"]["task"], "t1", "{entry}");
+    let page = bench.project.liza(&["status"]).ok().to_owned();
+    assert!(page.contains("ENDING its work on t1"), "{page}");
+    std::fs::write(bench.project.root.join("go-on"), "").unwrap();
+    assert_eq!(coder.wait(), 0, "{}", coder.output());
+    assert_eq!(coder.output().matches("submitted for review").count(), 1, "{}", coder.output());
+}

@@ -1,7 +1,7 @@
 //! The stop files that are present, and what they mean for the team.
 
 use crate::model::{AgentId, AgentRecord, Seconds, State, StopFile, Timestamp};
-use crate::rules::sessions::is_between_sessions;
+use crate::rules::sessions::is_in_session;
 use crate::text::count;
 use crate::watch::alarms::{AlarmLevel, Observations};
 
@@ -40,10 +40,7 @@ pub(super) fn stops(state: &State, seen: &Observations, now: Timestamp) -> Vec<N
 fn running_sessions(state: &State, seen: &Observations, now: Timestamp) -> String {
     let agents = state.board.agents.ready().into_iter().flatten();
     let runs = |id: &AgentId, entry: &AgentRecord| {
-        entry.status.is_in_session()
-            && entry.holds(now)
-            && !seen.dead.contains(id)
-            && !is_between_sessions(&state.board, *id, entry)
+        entry.holds(now) && !seen.dead.contains(id) && is_in_session(&state.board, *id, entry)
     };
     let grace = state.board.config.ready().map(|config| config.stop_grace);
     let left = seen.stop_files.pause.zip(grace).map(|(since, grace)| rounded_up((since + grace).since(now)));

@@ -6,7 +6,7 @@ use crate::model::{
     AgentId, AgentRecord, AgentStatus, Board, FaultKind, Generation, Role, Seconds, SessionSummary,
     SprintStatus, State, StopFileTimes, TaskBody, TaskId, Timestamp, Usage,
 };
-use crate::rules::sessions::is_between_sessions;
+use crate::rules::sessions::{ending_session, is_between_sessions, is_in_session};
 use crate::rules::triggers::{PlannerWork, planner_work};
 use crate::watch::alarms::Observations;
 use crate::watch::supervise::{backoff, needs_session, unseen_triggers};
@@ -86,6 +86,9 @@ pub struct AgentView {
     /// Whether it holds its task while no session of it is running.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub between_sessions: bool,
+    /// What its session has submitted or decided, if that session has not ended yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<EndingView>,
     /// What it merges now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merging: Option<MergeView>,
@@ -109,8 +112,23 @@ pub struct AgentView {
 impl AgentView {
     /// Whether a session of it is running.
     pub fn is_in_session(&self) -> bool {
-        self.liveness.is_present() && self.status.is_in_session() && !self.between_sessions
+        let works = self.status.is_in_session() && !self.between_sessions;
+        self.liveness.is_present() && (works || self.ending.is_some())
     }
+
+    /// Whether it does something now: its session runs, or it merges.
+    pub fn is_at_work(&self) -> bool {
+        self.is_in_session() || (self.liveness.is_present() && self.merging.is_some())
+    }
+}
+
+/// A session that has submitted its task, or has given its verdict, and has not ended yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EndingView {
+    /// Its task.
+    pub task: TaskId,
+    /// How long ago it did so.
+    pub age: Seconds,
 }
 
 /// A planner or coder that waits before its next try.
@@ -225,6 +243,8 @@ pub(super) fn agent_view(
         attempt: attempt(board, entry),
         held: held(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live),
         between_sessions,
+        ending: ending_session(board, id, entry)
+            .map(|(task, since)| EndingView { task, age: now.since(since) }),
         merging: None,
         merges_next: None,
         looking_at: looking_at(state, entry, now),
@@ -260,8 +280,7 @@ fn held(
     let clients = &state.board.sprint.ready()?.clients;
     let mut held = clients.iter().filter(|(_, client)| client.hold.is_some()).map(|(name, _)| name);
     let first = held.next()?;
-    let in_session = entry.status.is_in_session() && !is_between_sessions(&state.board, id, entry);
-    if in_session || seen.stop_files != StopFileTimes::default() {
+    if is_in_session(&state.board, id, entry) || seen.stop_files != StopFileTimes::default() {
         return None;
     }
     let client = entry.client.as_ref().or_else(|| match used_clients(&state.board, now).as_slice() {

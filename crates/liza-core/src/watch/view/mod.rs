@@ -28,7 +28,7 @@ use crate::rules::triggers::planner_triggers;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, MainBranch, Observations, alarms};
 use crate::watch::needs_you::{NeedKind, NeedsYou, needs_you};
 
-pub use agent::{AgentView, HeldView, Liveness, RetryView};
+pub use agent::{AgentView, EndingView, HeldView, Liveness, RetryView};
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
@@ -244,6 +244,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         agent.merges_next = tasks.iter().find(merges).map(|task| task.id.clone());
     }
     name_when_continued(&mut tasks, &agents);
+    merging::name_when_merged(&mut tasks, &agents, merge.as_ref());
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.ready().into_iter().flatten().filter(open);
     View {

@@ -283,7 +283,7 @@ impl Painter<'_> {
         }
         let focused = self.model.panel == Panel::Agents;
         let agents = self.model.agents();
-        let detail = format!("{} of {} in a session", in_session(agents), agents.len());
+        let detail = format!("{} of {} at work", at_work(agents), agents.len());
         put(buffer, row(area, 0), &self.heading("AGENTS", &detail, focused, area.width));
         let height = usize::from(area.height - 1);
         let rows_each = if area.width < ACTIVITY_BESIDE && height >= agents.len() * 2 { 2 } else { 1 };
@@ -293,8 +293,8 @@ impl Painter<'_> {
         // Those at work are at the top; a selected one is looked for only where the keys are.
         let first = if focused { window(self.model.agent, agents.len(), shown) } else { 0 };
         if shown < fitting {
-            let hidden = in_session(agents) - in_session(&agents[first..first + shown]);
-            let working = if hidden > 0 { format!(", {hidden} in a session") } else { String::new() };
+            let hidden = at_work(agents) - at_work(&agents[first..first + shown]);
+            let working = if hidden > 0 { format!(", {hidden} at work") } else { String::new() };
             let text = format!("    … {} more{working}", agents.len() - shown);
             put(
                 buffer,
@@ -309,7 +309,7 @@ impl Painter<'_> {
             };
             put(buffer, place(0), &self.agent(agent, (name, rows_each == 1), area.width));
             self.mark(buffer, place(0), focused && at == self.model.agent);
-            let activity = held_until(agent).or_else(|| agent_activity(agent));
+            let activity = second_row(agent).or_else(|| agent_activity(agent));
             if let Some(activity) = activity.filter(|_| rows_each == 2) {
                 let text = cut(&activity, usize::from(area.width).saturating_sub(ACTIVITY_INDENT));
                 let line = format!("{}{text}", " ".repeat(ACTIVITY_INDENT));
@@ -346,9 +346,8 @@ impl Painter<'_> {
         let spare = room.saturating_sub(width(&doing) + wanted + 2).max(least);
         let facts = fitting(figures, spare.min(room / 2));
         let left = room.saturating_sub(width(&facts) + 2);
-        // When a held one continues is in the second row.
-        let short = doing.rsplit_once(", ").filter(|_| !activity_beside && agent.held.is_some());
-        let doing = short.map_or(doing.as_str(), |(short, _)| short);
+        let short = short_doing(agent, &doing).filter(|_| !activity_beside);
+        let doing = short.unwrap_or(doing.as_str());
         let doing = cut(doing, left);
         let rest = left.saturating_sub(width(&doing) + 3);
         let mut line = Line::from(head);
@@ -412,9 +411,9 @@ impl Painter<'_> {
     }
 }
 
-/// How many agents are in a session.
-fn in_session(agents: &[AgentView]) -> usize {
-    agents.iter().filter(|agent| agent.is_in_session()).count()
+/// How many agents are in a session, or merge.
+fn at_work(agents: &[AgentView]) -> usize {
+    agents.iter().filter(|agent| agent.is_at_work()).count()
 }
 
 /// As many of the facts as fit, and the first one even if it does not.
@@ -434,6 +433,21 @@ fn fitting(facts: Vec<String>, columns: usize) -> String {
         text = more;
     }
     text
+}
+
+/// What an agent does without what is in its second row.
+fn short_doing<'a>(agent: &AgentView, doing: &'a str) -> Option<&'a str> {
+    match &agent.merging {
+        Some(merge) if merge.is_testing => doing.split_once(": ").map(|(short, _)| short),
+        Some(_) => None,
+        None => doing.rsplit_once(", ").filter(|_| agent.held.is_some()).map(|(short, _)| short),
+    }
+}
+
+/// What the second row of an agent says that its session does not.
+fn second_row(agent: &AgentView) -> Option<String> {
+    let merge = agent.merging.as_ref().filter(|merge| merge.is_testing && agent.liveness == Liveness::Live);
+    merge.map(|merge| format!("integration test, {}", merge.age)).or_else(|| held_until(agent))
 }
 
 /// When a held agent continues, and the key that tries it now.

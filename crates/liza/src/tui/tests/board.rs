@@ -139,7 +139,7 @@ fn without_the_keys_the_list_of_agents_begins_with_those_at_work_and_those_that_
     let shown = picture(&model);
     let visible = model.agents().iter().filter(|agent| shown.contains(&format!("● {} ", agent.id))).count();
     let hidden = model.agents().len() - visible;
-    assert!(shown.contains(&format!("… {hidden} more, {hidden} in a session")), "{shown}");
+    assert!(shown.contains(&format!("… {hidden} more, {hidden} at work")), "{shown}");
 }
 
 /// Covers: UI-01, UI-03

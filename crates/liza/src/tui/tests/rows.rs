@@ -1,8 +1,8 @@
 //! What gives way in a row that is too short, and which row is selected.
 
-use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Status, Usage};
+use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Role, Status, Usage};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
-use liza_core::watch::view::{HeldView, View};
+use liza_core::watch::view::{HeldView, MergeView, View};
 
 use super::*;
 
@@ -178,4 +178,26 @@ fn in_one_second_a_person_comes_first_and_the_same_line_is_shown_once() {
     update(&mut model, Event::Log(vec![line(4, "coder-1", "t APPROVED")]), &dark());
     let texts: Vec<&str> = model.log.iter().rev().take(3).map(|line| line.text.as_str()).collect();
     assert_eq!(texts, ["t APPROVED", "working on t", "answers t: yes"]);
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_agent_that_merges_is_among_those_at_work_and_its_test_has_a_row() {
+    let mut model = model_of(BUSY, &observations(), (120, 40));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    for agent in &mut view.agents {
+        (agent.status, agent.task, agent.merging) = (AgentStatus::Idle, None, None);
+    }
+    let merger = view.agents.iter_mut().find(|agent| agent.role == Role::CodeReviewer).unwrap();
+    let (task, by) = ("retry-users".parse().unwrap(), Some(merger.id));
+    merger.merging = Some(MergeView { task, by, age: Seconds(8), is_testing: true, team_leaves: false });
+    let name = merger.id.to_string();
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert_eq!(model.agents()[0].id.to_string(), name);
+    let shown = picture(&model);
+    assert!(shown.contains(&format!("AGENTS  1 of {} at work", model.agents().len())), "{shown}");
+    let at = shown.lines().position(|line| line.contains("MERGING retry-users")).unwrap();
+    let rows: Vec<&str> = shown.lines().skip(at).take(2).collect();
+    assert!(!rows[0].contains("integration test"), "{shown}");
+    assert!(rows[1].contains("   integration test, 8s"), "{shown}");
 }
