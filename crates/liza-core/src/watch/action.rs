@@ -152,7 +152,7 @@ impl Action {
                 Err("the task has ended")
             }
             Action::Approve(..) | Action::Reject(..) if status != Some(Status::ReadyForReview) => {
-                Err("only a task that is READY_FOR_REVIEW can be approved or rejected")
+                Err("only a task that waits for a verdict can be approved or rejected")
             }
             Action::Release(_) if !subject.task.is_some_and(is_claimed) => {
                 Err("no agent has claimed the task")

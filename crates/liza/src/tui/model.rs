@@ -22,6 +22,9 @@ const LOG_MAX: usize = 1_000;
 /// How long the result of an action is shown.
 const RESULT_TIME: Seconds = Seconds(3);
 
+/// How long a screen says why a key does nothing.
+const REFUSAL_TIME: Seconds = Seconds(5);
+
 /// How long a command for another terminal is shown: a person copies it.
 const COMMAND_TIME: Seconds = Seconds(15);
 
@@ -123,13 +126,20 @@ pub(super) struct ActionNotice {
     pub(super) succeeded: bool,
     /// How long it is shown.
     time: Seconds,
-    /// When it disappears; a failure stays until the next key.
+    /// When it disappears.
     pub(super) until: Option<Timestamp>,
+    /// Whether it stays until the next key, as the error of a command does.
+    stays: bool,
 }
 
 impl ActionNotice {
     pub(super) fn new(text: impl Into<String>, succeeded: bool) -> Self {
-        Self { text: text.into(), succeeded, time: RESULT_TIME, until: None }
+        Self { text: text.into(), succeeded, time: RESULT_TIME, until: None, stays: !succeeded }
+    }
+
+    /// Why a key does nothing now.
+    pub(super) fn refusal(why: &str) -> Self {
+        Self { time: REFUSAL_TIME, stays: false, ..Self::new(why, false) }
     }
 
     /// A command that the person types elsewhere.
@@ -298,7 +308,7 @@ impl Model {
         self.tasks().iter().find(|task| task.status == Some(Status::Blocked))
     }
 
-    /// Removes a notice of success that was shown long enough: it covers the keys.
+    /// Removes a notice that was shown long enough: it covers the keys.
     pub(super) fn drop_old_notice(&mut self) {
         let Some(now) = self.view.as_ref().map(|view| view.now) else { return };
         let stays = self.stopping;
@@ -308,7 +318,7 @@ impl Model {
         {
             notice.text = format!("stopping; waits for the merge of {}; Ctrl-C again: at once", merge.task);
         }
-        let Some(notice) = self.notice.as_mut().filter(|notice| notice.succeeded && !stays) else { return };
+        let Some(notice) = self.notice.as_mut().filter(|notice| !notice.stays && !stays) else { return };
         let until = *notice.until.get_or_insert(now + notice.time);
         if now >= until {
             self.notice = None;

@@ -151,7 +151,7 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
                 action.map_or_else(Vec::new, |action| begin(model, &action))
             }
             Err(why) => {
-                model.notice = Some(ActionNotice::new(why, false));
+                model.notice = Some(ActionNotice::refusal(why));
                 Vec::new()
             }
         },

@@ -51,13 +51,18 @@ impl Painter<'_> {
             return;
         }
         let focused = self.model.panel == Panel::NeedsYou;
-        let detail = self.model.needs().len().to_string();
-        put(buffer, row(area, 0), &self.heading("NEEDS YOU", &detail, focused, area.width));
         let height = usize::from(area.height - 1);
         let (lines, selected) = self.need_lines(area.width, height);
         // All of the selected one is visible, with its command.
         let first = window(selected.start + height / 3, lines.len(), height);
         let first = first.max(selected.end.saturating_sub(height)).min(selected.start);
+        // Where some are hidden, each one but the selected has one line.
+        let below = lines.len().saturating_sub(first + height);
+        let mut detail = self.model.needs().len().to_string();
+        for (hidden, sign) in [(first, '↑'), (below, '↓')].into_iter().filter(|(hidden, _)| *hidden > 0) {
+            detail = format!("{detail} · {sign} {hidden} more");
+        }
+        put(buffer, row(area, 0), &self.heading("NEEDS YOU", &detail, focused, area.width));
         for (at, line) in lines.iter().skip(first).take(height).enumerate() {
             let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
             put(buffer, place, line);
@@ -104,10 +109,11 @@ impl Painter<'_> {
         (Line::from(vec![span(kind, style), span(task, theme.name)]), text)
     }
 
+    /// A decision on one line: what it is about, and its command.
     fn folded_need(&self, need: &NeedsYou, columns: usize) -> Line<'static> {
-        let (mut line, text) = self.need_head(need, columns, false);
+        let (mut line, _) = self.need_head(need, columns, false);
         let room = columns.saturating_sub(line.width());
-        line.push_span(Span::raw(cut(&text, room)));
+        line.push_span(span(cut(&format!("→ {}", one_line(&need.command)), room), self.theme.name));
         line
     }
 
@@ -175,8 +181,11 @@ impl Painter<'_> {
             // The last row says how many are hidden.
             height -= 1;
             first = window(selected.unwrap_or(0), rows.len(), height);
+            // A heading without a row says nothing.
+            height -= usize::from(matches!(rows.get(first + height - 1), Some(TaskRow::Heading(..))));
             let text = format!("  … {} more", self.hidden(&rows, first, height));
-            put(buffer, row(area, area.height - 1), &Line::styled(text, self.theme.dim));
+            let place = row(area, u16::try_from(height + 1).unwrap_or(u16::MAX));
+            put(buffer, place, &Line::styled(text, self.theme.dim));
         }
         let visible = rows.iter().skip(first).take(height);
         let names = visible.clone().filter_map(|row| match row {

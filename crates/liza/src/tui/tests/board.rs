@@ -205,7 +205,7 @@ fn when_a_held_agent_continues_is_not_cut_in_two_columns() {
 /// Covers: UI-01, UI-03
 #[test]
 fn every_decision_is_unfolded_while_there_is_room() {
-    let commands = |model: &Model| picture(model).matches("→ liza").count();
+    let commands = |model: &Model| picture(model).matches("\n     → liza").count();
     let model = model_of(FIRE, &paused(), (140, 90));
     assert_eq!(commands(&model), model.needs().len(), "{}", picture(&model));
     let model = model_of(FIRE, &paused(), (80, 24));

@@ -114,7 +114,7 @@ fn a_required_text_cannot_be_left_out() {
 #[test]
 fn what_makes_no_sense_for_a_task_says_why() {
     for (task, key, why) in [
-        ("retry-mail", "v", "READY_FOR_REVIEW"),
+        ("retry-mail", "v", "waits for a verdict"),
         ("retry-mail", "u", "no agent has claimed"),
         ("retry-core", "a", "has ended"),
     ] {
@@ -177,7 +177,7 @@ fn what_needs_the_human_is_selected_first_and_answered_with_its_command() {
 
 /// Covers: UI-01
 #[test]
-fn the_result_of_an_action_gives_way_to_the_keys_a_refusal_stays() {
+fn a_notice_gives_way_to_the_keys_the_error_of_a_command_stays() {
     let mut model = busy();
     let later = |model: &mut Model, seconds: u64| {
         let mut view = View::clone(model.view.as_ref().unwrap());
@@ -190,6 +190,12 @@ fn the_result_of_an_action_gives_way_to_the_keys_a_refusal_stays() {
         assert!(model.notice.is_some());
         later(&mut model, 20);
         assert_eq!(model.notice.is_some(), remains, "{succeeded}");
+    }
+    select(&mut model, "retry-mail");
+    type_in(&mut model, "x");
+    for (seconds, remains) in [(1, true), (4, true), (5, false)] {
+        later(&mut model, seconds);
+        assert_eq!(model.notice.is_some(), remains, "{seconds}");
     }
 }
 

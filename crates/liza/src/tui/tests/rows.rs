@@ -201,3 +201,38 @@ fn the_agent_that_merges_is_among_those_at_work_and_its_test_has_a_row() {
     assert!(!rows[0].contains("integration test"), "{shown}");
     assert!(rows[1].contains("   integration test, 8s"), "{shown}");
 }
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_folded_decision_has_its_command_and_hidden_ones_are_counted() {
+    let mut model = model_of(FIRE, &paused(), (80, 24));
+    assert!(picture(&model).contains(" !! BLOCKED exhausted → liza "), "{}", picture(&model));
+    change(&mut model, |view| view.needs_you.extend(view.needs_you.clone()));
+    let all = model.needs().len();
+    model.panel = Panel::Tasks;
+    for need in [0, all / 2, all - 1] {
+        model.need = need;
+        let shown = picture(&model);
+        let heading = shown.lines().find(|line| line.contains("NEEDS YOU")).unwrap();
+        let hidden = |sign: &str| -> usize {
+            let rest = heading.split_once(sign).map(|(_, rest)| rest.split(' ').next().unwrap());
+            rest.map_or(0, |number| number.parse().unwrap())
+        };
+        let (above, below) = (hidden("↑ "), hidden("↓ "));
+        let entries = |line: &&str| line.starts_with(" !! ") || line.starts_with("  ! ");
+        assert_eq!(above + below + shown.lines().filter(entries).count(), all, "{shown}");
+        assert!((need > 0 || above == 0) && (need < all - 1 || below == 0), "{shown}");
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn no_heading_is_the_last_row_of_the_tasks() {
+    for height in 14..30 {
+        let shown = picture(&model_of(BUSY, &observations(), (80, height)));
+        let lines: Vec<&str> = shown.lines().collect();
+        let Some(more) = lines.iter().position(|line| line.starts_with("  … ")) else { continue };
+        let is_heading = |line: &str| !line.starts_with("  ") && !line.contains("TASKS");
+        assert!(!is_heading(lines[more - 1]), "{height}: {shown}");
+    }
+}
