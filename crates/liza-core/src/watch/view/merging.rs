@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::model::{AgentId, Seconds, Status, TaskId, Timestamp};
 use crate::watch::alarms::Observations;
 
-use super::agent::AgentView;
 use super::task::TaskView;
 
 /// A merge that is running.
@@ -44,22 +43,4 @@ pub(super) fn merge_view(tasks: &mut [TaskView], seen: &Observations, now: Times
     task.next = format!("{who} {verb} it{}", shown.progress());
     task.reason = Some(format!("merging{}", shown.progress()));
     Some(shown)
-}
-
-/// What an approved task waits for: the session that approved it, or the merge that is running.
-pub(super) fn name_when_merged(tasks: &mut [TaskView], agents: &[AgentView], merge: Option<&MergeView>) {
-    // One with a reason waits for something else, or is merged now.
-    let waits = |task: &&mut TaskView| task.status == Some(Status::Approved) && task.reason.is_none();
-    for task in tasks.iter_mut().filter(waits) {
-        let ends = |agent: &&AgentView| {
-            agent.is_in_session() && agent.ending.as_ref().is_some_and(|ending| ending.task == task.id)
-        };
-        if let Some(agent) = agents.iter().filter(|agent| task.owner == Some(agent.id)).find(ends) {
-            task.next = format!("{} merges it when its session ends", agent.id);
-            task.reason = Some(format!("merged when {}'s session ends", agent.id));
-        } else if let Some(merge) = merge {
-            task.next = format!("merged after {}", merge.task);
-            task.reason = Some(task.next.clone());
-        }
-    }
 }

@@ -4,6 +4,7 @@
 //! derived from leases here, so no screen can show a dead agent as working.
 
 mod agent;
+mod approved;
 mod charts;
 mod detail;
 mod graph;
@@ -244,7 +245,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         agent.merges_next = tasks.iter().find(merges).map(|task| task.id.clone());
     }
     name_when_continued(&mut tasks, &agents);
-    merging::name_when_merged(&mut tasks, &agents, merge.as_ref());
+    approved::name_when_merged(&mut tasks, &agents, merge.as_ref());
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.ready().into_iter().flatten().filter(open);
     View {
