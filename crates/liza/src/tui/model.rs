@@ -166,6 +166,8 @@ pub(super) struct Model {
     pub(super) moved: bool,
     /// The selected decision.
     pub(super) need: usize,
+    /// An urgent decision that has arrived while another one was selected, until the person selects it.
+    pub(super) arrived: Option<NeedsYou>,
     /// The selected task, by its place in the view.
     pub(super) task: usize,
     /// The selected agent.
@@ -196,6 +198,7 @@ impl Model {
             panel: Panel::Tasks,
             moved: false,
             need: 0,
+            arrived: None,
             task: 0,
             agent: 0,
             log_back: 0,
@@ -235,6 +238,27 @@ impl Model {
     /// The decisions that wait for the human.
     pub(super) fn needs(&self) -> &[NeedsYou] {
         self.view.as_ref().map(|view| view.needs_you.as_slice()).unwrap_or_default()
+    }
+
+    /// The place of an urgent decision that the person has not selected since it arrived.
+    pub(super) fn arrived(&self) -> Option<usize> {
+        same_need(self.needs(), self.arrived.as_ref()?)
+    }
+
+    /// Forgets the urgent decision that has arrived once it is selected, or gone.
+    pub(super) fn drop_arrival(&mut self) {
+        if self.arrived().is_none_or(|arrived| arrived == self.need) {
+            self.arrived = None;
+        }
+    }
+
+    /// Notes which urgent decision has arrived.
+    fn note_arrival(&mut self, before: &[NeedsYou]) {
+        let is_new =
+            |need: &&NeedsYou| need.level == AlarmLevel::Critical && same_need(before, need).is_none();
+        let new = self.needs().iter().find(is_new).cloned();
+        self.arrived = new.or_else(|| self.arrived.take());
+        self.drop_arrival();
     }
 
     /// The decision about a budget that is used up: nothing resumes before it is raised.
@@ -331,7 +355,7 @@ impl Model {
         let agent = self.selected_agent().filter(|_| self.moved);
         let is_chosen = self.moved && self.panel == Panel::NeedsYou;
         let need = self.needs().get(self.need).filter(|_| is_chosen).cloned();
-        let had_needs = !self.needs().is_empty();
+        let before = self.needs().to_vec();
         let first = self.view.is_none();
         let mut view = Arc::unwrap_or_clone(view);
         view.agents.sort_by_key(agent_rank);
@@ -348,10 +372,13 @@ impl Model {
         self.need = place(found, if is_chosen { self.need } else { 0 }, self.needs().len());
         if self.needs().is_empty() && self.panel == Panel::NeedsYou {
             self.panel = Panel::Tasks;
-        } else if (first || !self.moved || self.tasks().is_empty()) && !had_needs && !self.needs().is_empty()
+        } else if (first || !self.moved || self.tasks().is_empty())
+            && before.is_empty()
+            && !self.needs().is_empty()
         {
             self.panel = Panel::NeedsYou;
         }
+        self.note_arrival(&before);
     }
 
     /// Adds lines to the log; a person who has scrolled back keeps the place.

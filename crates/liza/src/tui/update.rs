@@ -246,7 +246,10 @@ fn select(model: &mut Model, by: isize) {
     model.moved = true;
     let moved = |from: usize, length: usize| from.saturating_add_signed(by).min(length.saturating_sub(1));
     match model.panel {
-        Panel::NeedsYou => model.need = moved(model.need, model.needs().len()),
+        Panel::NeedsYou => {
+            model.need = moved(model.need, model.needs().len());
+            model.drop_arrival();
+        }
         Panel::Tasks => model.task = moved(model.task, model.tasks().len()),
         Panel::Agents => model.agent = moved(model.agent, model.agents().len()),
         // The newest line is at the bottom.

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::panels::ACTIVITY_BESIDE;
+use super::agents::ACTIVITY_BESIDE;
 use super::{Painter, put, row, span};
 use crate::columns::{cut, width};
 use crate::tui::model::Panel;
@@ -19,30 +19,49 @@ impl Painter<'_> {
     /// All panels: one below the other, or in two columns.
     pub(super) fn board(&self, buffer: &mut Buffer, area: Rect) {
         let area = self.next(buffer, area);
-        if area.width < WIDE {
-            let needs = self.needs_height(area.width, area.height / 3, 0);
-            let rest = area.height - needs;
-            let agents = self.agents_height(rest / 3);
-            let log = self.log_height(rest, agents);
-            let [needs, tasks, agents, log] = stack(area, [needs, rest - agents - log, agents, log]);
-            self.needs_you(buffer, needs);
-            self.tasks(buffer, tasks);
-            self.agents(buffer, agents);
-            self.log(buffer, log);
-            return;
-        }
-        let left = Rect { width: area.width * 11 / 20, ..area };
-        let right = Rect { x: area.x + left.width + 1, width: area.width - left.width - 1, ..area };
-        let tasks = u16::try_from(self.task_rows().len()).unwrap_or(u16::MAX).max(1).saturating_add(1);
-        let spare = area.height.saturating_sub(tasks);
-        let needs = self.needs_height(left.width, area.height / 2, spare);
-        let [needs, tasks, ..] = stack(left, [needs, area.height - needs, 0, 0]);
-        let agents = self.agents_height_with_activity(right.width, area.height / 2);
-        let [agents, log, ..] = stack(right, [agents, area.height - agents, 0, 0]);
+        let [needs, tasks, agents, log] = match area.width < WIDE {
+            true => self.one_column(area),
+            false => self.two_columns(area),
+        };
         self.needs_you(buffer, needs);
         self.tasks(buffer, tasks);
         self.agents(buffer, agents);
         self.log(buffer, log);
+    }
+
+    fn one_column(&self, area: Rect) -> [Rect; 4] {
+        let needs = self.needs_height(area.width, area.height / 3, 0);
+        let rest = area.height - needs;
+        // Rows are few: what an agent does is beside its name.
+        let agents = self.agents_height(ACTIVITY_BESIDE, rest / 3);
+        let log = self.log_height(rest, agents, self.tasks_height());
+        stack(area, [needs, rest - agents - log, agents, log])
+    }
+
+    /// The agents beside the rest; below both the log, whose lines are long, or below the agents if the tasks are many.
+    fn two_columns(&self, area: Rect) -> [Rect; 4] {
+        let left = Rect { width: area.width * 11 / 20, ..area };
+        let right = Rect { x: area.x + left.width + 1, width: area.width - left.width - 1, ..area };
+        let tasks = self.tasks_height();
+        let agents = self.agents_height(right.width, area.height / 2);
+        let share = if self.model.panel == Panel::Log { area.height / 2 } else { area.height / 3 };
+        let above = area.height - share;
+        let needs = self.needs_height(left.width, above / 2, above.saturating_sub(tasks));
+        let wanted = needs.saturating_add(tasks).max(agents);
+        if wanted <= above {
+            let [needs, tasks, ..] = stack(left, [needs, wanted - needs, 0, 0]);
+            let log = Rect { y: area.y + wanted, height: area.height - wanted, ..area };
+            return [needs, tasks, Rect { height: agents, ..right }, log];
+        }
+        let needs = self.needs_height(left.width, area.height / 2, area.height.saturating_sub(tasks));
+        let [needs, tasks, ..] = stack(left, [needs, area.height - needs, 0, 0]);
+        let [agents, log, ..] = stack(right, [agents, area.height - agents, 0, 0]);
+        [needs, tasks, agents, log]
+    }
+
+    /// The rows that the tasks need.
+    fn tasks_height(&self) -> u16 {
+        u16::try_from(self.task_rows().len()).unwrap_or(u16::MAX).max(1).saturating_add(1)
     }
 
     /// What only a person can do next, in one row; returns the rest of the area.
@@ -77,30 +96,13 @@ impl Painter<'_> {
         }
         let at_most = if self.model.panel == Panel::NeedsYou { at_most + at_most / 2 } else { at_most };
         let at_most = at_most.max(spare);
-        let lines = self.need_lines(columns, usize::from(at_most.saturating_sub(1))).0.len();
+        let lines = self.need_lines(columns, usize::from(at_most.saturating_sub(1))).lines.len();
         u16::try_from(lines + 1).unwrap_or(at_most).min(at_most.max(3))
     }
 
-    fn agents_height(&self, at_most: u16) -> u16 {
-        match u16::try_from(self.model.agents().len()).unwrap_or(u16::MAX) {
-            0 => 0,
-            count => count.saturating_add(1).min(at_most.max(3)),
-        }
-    }
-
-    /// With a second row for what each one does, where one row is too narrow for that and there is room.
-    fn agents_height_with_activity(&self, columns: u16, at_most: u16) -> u16 {
-        let both = u16::try_from(self.model.agents().len() * 2 + 1).unwrap_or(u16::MAX);
-        match columns < ACTIVITY_BESIDE && both > 1 && both <= at_most {
-            true => both,
-            false => self.agents_height(at_most),
-        }
-    }
-
     /// The log gets what the tasks do not need, and more if it has the keys.
-    fn log_height(&self, rest: u16, agents: u16) -> u16 {
+    fn log_height(&self, rest: u16, agents: u16, tasks: u16) -> u16 {
         let room = rest.saturating_sub(agents);
-        let tasks = u16::try_from(self.task_rows().len() + 1).unwrap_or(u16::MAX).max(2);
         let least = if self.model.panel == Panel::Log { room * 2 / 3 } else { room / 4 };
         room.saturating_sub(tasks).max(least).max(2).min(room)
     }

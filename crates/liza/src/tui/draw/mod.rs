@@ -1,8 +1,10 @@
 //! Paints the model. Pure: the same model gives the same screen. Everything that it writes passes through `clean_cells`
 //! at the end, so no text of an agent can control the terminal.
 
+mod agents;
 mod board;
 mod bottom;
+mod needs;
 mod page;
 mod panels;
 
@@ -24,6 +26,9 @@ use super::theme::Theme;
 
 /// The widest progress bar.
 const BAR_MAX: usize = 30;
+
+/// The longest name is `code-reviewer-10`.
+const NAME: usize = 16;
 
 /// What everything that is drawn needs.
 pub(super) struct Painter<'a> {
@@ -56,6 +61,24 @@ pub(super) fn draw(frame: &mut Frame<'_>, painter: &Painter<'_>) {
     if let Some(position) = cursor {
         frame.set_cursor_position(position);
     }
+}
+
+/// The first visible row of a list, so that the selected one is among them.
+fn window(selected: usize, count: usize, height: usize) -> usize {
+    selected.saturating_sub(height / 2).min(count.saturating_sub(height))
+}
+
+/// As many of the facts as fit, the first ones first.
+fn fitting(facts: Vec<String>, columns: usize) -> String {
+    let mut text = String::new();
+    for fact in facts {
+        let more = if text.is_empty() { fact } else { format!("{text} · {fact}") };
+        if width(&more) > columns {
+            break;
+        }
+        text = more;
+    }
+    text
 }
 
 /// One row of an area.

@@ -1,6 +1,7 @@
 //! What gives way in a row that is too short, and which row is selected.
 
 use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Role, Status, Usage};
+use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{HeldView, MergeView, View};
 
@@ -234,5 +235,86 @@ fn no_heading_is_the_last_row_of_the_tasks() {
         let Some(more) = lines.iter().position(|line| line.starts_with("  … ")) else { continue };
         let is_heading = |line: &str| !line.starts_with("  ") && !line.contains("TASKS");
         assert!(!is_heading(lines[more - 1]), "{height}: {shown}");
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn an_urgent_decision_that_arrives_is_unfolded_beside_the_selected_one() {
+    let mut model = model_of(FIRE, &Observations::default(), (80, 24));
+    let question = NeedsYou {
+        level: AlarmLevel::Warning,
+        questions: vec!["Is it rounded up? ".repeat(8), "Two codes? ".repeat(9)],
+        ..model.needs().iter().find(|need| need.task.is_some()).unwrap().clone()
+    };
+    let broken = NeedsYou {
+        kind: NeedKind::Alarm(AlarmKind::IntegrationTestBroken),
+        level: AlarmLevel::Critical,
+        task: None,
+        text: "the integration test failed with exit status 1 without any task too".to_owned(),
+        questions: Vec::new(),
+        command: "liza sync, or liza resume".to_owned(),
+        ..question.clone()
+    };
+    change(&mut model, |view| view.needs_you = vec![question.clone()]);
+    press(&mut model, KeyCode::Down);
+    change(&mut model, |view| view.needs_you = vec![broken.clone(), question.clone()]);
+    let shown = picture(&model);
+    assert_eq!(model.need, 1, "the keys stay where the person has put them");
+    for text in ["     the integration test failed with", "     → liza sync, or liza resume"] {
+        assert!(shown.contains(text), "{shown}");
+    }
+    assert!(shown.contains(&format!("     → {}", question.command)), "{shown}");
+    // Once seen, it is as any other.
+    press(&mut model, KeyCode::Up);
+    press(&mut model, KeyCode::Down);
+    let shown = picture(&model);
+    assert!(shown.contains(" !! INTEGRATION TEST BROKEN → liza sync"), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn blocked_tasks_that_are_decisions_are_only_counted_when_rows_are_few() {
+    let mut model = model_of(FIRE, &Observations::default(), (80, 24));
+    let shown = picture(&model);
+    assert!(shown.contains("\n BLOCKED 2, see NEEDS YOU\n"), "{shown}");
+    model.panel = Panel::Tasks;
+    assert!(picture(&model).contains("\n  exhausted "), "{}", picture(&model));
+    model.panel = Panel::NeedsYou;
+    model.size = (80, 70);
+    assert!(picture(&model).contains("\n  exhausted "), "{}", picture(&model));
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn an_agent_that_waits_has_one_row_and_the_log_the_whole_width() {
+    let mut model = model_of(BUSY, &observations(), (120, 40));
+    change(&mut model, |view| {
+        for agent in view.agents.iter_mut().filter(|agent| agent.role == Role::Planner) {
+            (agent.status, agent.task, agent.judging) = (AgentStatus::Waiting, None, false);
+            (agent.last_session, agent.looking_at) = (None, None);
+        }
+        view.needs_you.clear();
+    });
+    let text = "a text of the log that is longer than half of the screen is, but not longer than all of it";
+    let line = LogLine {
+        time: now(),
+        who: "liza".to_owned(),
+        text: text.to_owned(),
+        is_alert: false,
+        earlier: false,
+    };
+    update(&mut model, Event::Log(vec![line]), &dark());
+    for size in [(120, 40), (200, 60)] {
+        model.size = size;
+        let shown = picture(&model);
+        assert!(shown.contains(text), "{shown}");
+        let right: Vec<&str> =
+            shown.lines().filter_map(|line| line.split_once("● ")).map(|(_, text)| text).collect();
+        assert!(right.iter().any(|line| line.starts_with("planner-1")), "{shown}");
+        let lines: Vec<&str> = shown.lines().collect();
+        let at = lines.iter().position(|line| line.contains("planner-1        WAITING")).unwrap();
+        let below = lines[at + 1];
+        assert!(below.contains('●') || below.contains('✗') || below.starts_with(" LOG"), "{shown}");
     }
 }
