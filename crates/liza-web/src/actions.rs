@@ -69,7 +69,8 @@ pub(crate) fn need_key(need: &NeedsYou) -> String {
     // Without figures, which may be ages.
     let text: String = need.text.chars().filter(|c| c.is_alphabetic()).collect();
     let text = if need.task.is_some() { text } else { String::new() };
-    hash(&[&need.kind.to_string(), task, &need.command, &text])
+    let seen = need.seen.map(|seen| seen.to_string()).unwrap_or_default();
+    hash(&[&need.kind.to_string(), task, &need.command, &seen, &text])
 }
 
 /// Who acts now: in each lane, actions run one at a time and in their order.
@@ -135,7 +136,7 @@ fn command(snapshot: &Snapshot, form: &ActionForm) -> Result<Vec<String>, String
             let needs = snapshot.view().map(|view| view.needs_you.as_slice()).unwrap_or_default();
             let need = needs.iter().find(|need| need_key(need) == *key);
             let need = need.ok_or("This no longer needs you: it was answered, or it changed.")?;
-            Action::suggested(&need.command)
+            Action::answering(need)
         }
         (None, Some(name)) => {
             let name: ActionName = name.parse().map_err(|_| "There is no such action.".to_owned())?;

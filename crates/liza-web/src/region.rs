@@ -62,6 +62,14 @@ impl Region {
         region
     }
 
+    /// The region, with a sentence in the place of items if there are none.
+    pub(crate) fn or(mut self, sentence: &Markup) -> Self {
+        if self.items.is_empty() {
+            self.push(format!("{}-nothing", self.id), "nothing-here", sentence);
+        }
+        self
+    }
+
     /// Adds an item; its ID must be unique on the page.
     pub(crate) fn push(&mut self, id: String, class: &str, body: &Markup) {
         let version = hash(&[class, &body.0]);

@@ -2,6 +2,7 @@
 //!
 //! Plain data; what a budget leads to is in `rules/spending.rs`.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::record::Usage;
@@ -77,20 +78,77 @@ pub struct DayUsage {
     pub usage: Usage,
 }
 
+/// What is accepted as a budget in tokens.
+pub const TOKENS_IN_WORDS: &str = "a number of tokens, such as 5000000, 5M, 5 million or 500k";
+
+/// What is accepted as a budget in dollars.
+pub const DOLLARS_IN_WORDS: &str = "an amount of dollars, such as 20 or 12.50";
+
+/// Tokens as people write them: `5000000`, `5M`, `1.5 million`, `500k tokens`.
+pub fn parse_tokens(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let text = text.trim_end_matches("tokens").trim_end();
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let factor: u128 = match unit.trim_start() {
+        "" => 1,
+        "k" | "thousand" => 1_000,
+        "m" | "million" => 1_000_000,
+        "b" | "billion" => 1_000_000_000,
+        _ => return None,
+    };
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let digits: u128 = format!("{whole}{part}").parse().ok()?;
+    let divisor = 10_u128.checked_pow(u32::try_from(part.len()).ok()?)?;
+    let scaled = digits.checked_mul(factor)?;
+    (scaled % divisor == 0).then(|| u64::try_from(scaled / divisor).ok())?
+}
+
+/// Dollars as people write them: `20`, `$12.50`, `20 dollars`.
+pub fn parse_dollars(text: &str) -> Option<f64> {
+    let text = text.trim().trim_end_matches("dollars").trim_end();
+    let number = text.strip_prefix('$').unwrap_or(text);
+    let is_plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
+    number.parse().ok().filter(|_| is_plain)
+}
+
+/// An amount in a file: a number, or a text that people would write.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenAmount {
+    Whole(u64),
+    Fraction(f64),
+    Text(String),
+    Other(IgnoredAny),
+}
+
 fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let amount = Option::<f64>::deserialize(deserializer)?;
+    let amount = Option::<WrittenAmount>::deserialize(deserializer)?.map(|written| match written {
+        #[allow(clippy::cast_precision_loss, reason = "a budget needs no 53 bits")]
+        WrittenAmount::Whole(number) => Some(number as f64),
+        WrittenAmount::Fraction(number) => Some(number),
+        WrittenAmount::Text(text) => parse_dollars(&text),
+        WrittenAmount::Other(_) => None,
+    });
     match amount {
-        Some(amount) if !(amount > 0.0 && amount.is_finite()) => {
-            Err(serde::de::Error::custom("dollars must be more than 0"))
-        }
-        fine => Ok(fine),
+        None => Ok(None),
+        Some(None) => Err(serde::de::Error::custom(format!("expected {DOLLARS_IN_WORDS}"))),
+        Some(Some(amount)) if amount > 0.0 && amount.is_finite() => Ok(Some(amount)),
+        Some(Some(_)) => Err(serde::de::Error::custom("dollars must be more than 0")),
     }
 }
 
 fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    match Option::<u64>::deserialize(deserializer)? {
-        Some(0) => Err(serde::de::Error::custom("tokens must be more than 0")),
-        fine => Ok(fine),
+    let amount = Option::<WrittenAmount>::deserialize(deserializer)?.map(|written| match written {
+        WrittenAmount::Whole(number) => Some(number),
+        WrittenAmount::Text(text) => parse_tokens(&text),
+        WrittenAmount::Fraction(_) | WrittenAmount::Other(_) => None,
+    });
+    match amount {
+        None => Ok(None),
+        Some(None) => Err(serde::de::Error::custom(format!("expected {TOKENS_IN_WORDS}"))),
+        Some(Some(0)) => Err(serde::de::Error::custom("tokens must be more than 0")),
+        Some(Some(amount)) => Ok(Some(amount)),
     }
 }
 
@@ -122,6 +180,10 @@ mod tests {
             (r#"{"task": {"dollars": 0}}"#, "dollars must be more than 0"),
             (r#"{"task": {"dollars": -1}}"#, "dollars must be more than 0"),
             (r#"{"day": {"tokens": 0}}"#, "tokens must be more than 0"),
+            (r#"{"day": {"tokens": 1.5}}"#, "expected a number of tokens, such as 5000000, 5M"),
+            (r#"{"day": {"tokens": "many"}}"#, "expected a number of tokens, such as 5000000, 5M"),
+            (r#"{"day": {"dollars": "none"}}"#, "expected an amount of dollars, such as 20"),
+            (r#"{"day": {"dollars": [20]}}"#, "expected an amount of dollars, such as 20"),
             (r#"{"week": {"tokens": 1}}"#, "unknown field `week`"),
             (r#"{"day": {"euros": 1}}"#, "unknown field `euros`"),
         ];
@@ -132,6 +194,26 @@ mod tests {
         let price = |json: &str| serde_json::from_str::<Price>(json);
         assert!(price(r#"{"input": -1, "output": 1}"#).is_err());
         assert!(price(r#"{"input": 1}"#).is_err());
+    }
+
+    /// Covers: SE-06
+    #[test]
+    fn amounts_are_read_as_people_write_them() {
+        let budget = |json: &str| serde_json::from_str::<Budget>(json).unwrap().day.unwrap();
+        for text in ["5000000", "5M", "5 million", "5.0 Million", "5000k", "5000 thousand tokens", " 5m "] {
+            assert_eq!(parse_tokens(text), Some(5_000_000), "{text}");
+            assert_eq!(budget(&format!("{{\"day\": {{\"tokens\": {text:?}}}}}")).tokens, Some(5_000_000));
+        }
+        let wrong =
+            ["", "M", "many", "5 milliard", "-5", "1.5", "1.2.3M", "5,000", "1e6", "99999999999999999999"];
+        for text in wrong {
+            assert_eq!(parse_tokens(text), None, "{text}");
+        }
+        for text in ["12.5", "$12.50", "12.50 dollars"] {
+            assert_eq!(parse_dollars(text), Some(12.5), "{text}");
+            assert_eq!(budget(&format!("{{\"day\": {{\"dollars\": {text:?}}}}}")).dollars, Some(12.5));
+        }
+        assert_eq!(["none", "inf", "-1", "1e3", ""].map(parse_dollars), [None; 5]);
     }
 
     /// Covers: SE-06

@@ -114,6 +114,9 @@ pub struct PlannerExits {
     /// Why the last of them was started, for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub woken_because: Option<String>,
+    /// The matters that the last of them was started for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub woken_for: Vec<String>,
 }
 
 impl PlannerExits {

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, LogAction, Refusal, Role, Section, Task, TaskId};
+use crate::model::{AgentId, LogAction, PlannerExits, Refusal, Role, Section, Task, TaskId};
 use crate::rules::session_budget::SessionBudget;
 use crate::text;
 
@@ -36,6 +36,8 @@ pub struct CountPlannerExit {
     pub last_words: Option<String>,
     /// Why it was started, for a person.
     pub woken_because: Option<String>,
+    /// The matters that it was started for.
+    pub woken_for: Vec<String>,
 }
 
 /// Takes a session back from its budget, because it ended through no fault of its agent.
@@ -128,6 +130,13 @@ pub struct PlannerExitCounted {
     pub limit: u32,
 }
 
+impl CountPlannerExit {
+    /// Whether the sessions before it were for one of the same matters.
+    fn is_about_the_same(&self, exits: &PlannerExits) -> bool {
+        exits.woken_for.is_empty() || self.woken_for.iter().any(|matter| exits.woken_for.contains(matter))
+    }
+}
+
 impl Rule for CountPlannerExit {
     type Reply = PlannerExitCounted;
     const VERB: &'static str = "count-planner-exit";
@@ -138,9 +147,10 @@ impl Rule for CountPlannerExit {
         check_acts_for(tx, self.agent)?;
         let limit = tx.config()?.max_crashes;
         let exits = &mut tx.sprint()?.planner_exits;
-        exits.count = exits.count.saturating_add(1);
+        exits.count = if self.is_about_the_same(exits) { exits.count.saturating_add(1) } else { 1 };
         exits.last_words.clone_from(&self.last_words);
         exits.woken_because.clone_from(&self.woken_because);
+        exits.woken_for.clone_from(&self.woken_for);
         let count = exits.count;
         if count >= limit {
             let words = self.last_words.as_deref().unwrap_or("it printed nothing");

@@ -27,6 +27,12 @@ pub fn is_in_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> bool
     }
 }
 
+/// Whether a session of the agent is running that is about this task.
+pub fn is_in_session_on(board: &Board, agent: AgentId, entry: &AgentRecord, task: &TaskId) -> bool {
+    let ending = || ending_session(board, agent, entry).is_some_and(|(own, _)| own == *task);
+    is_in_session(board, agent, entry) && (entry.current_task.as_ref() == Some(task) || ending())
+}
+
 /// The task of a session that has submitted it, or has given its verdict, and has not ended yet; and since when.
 pub fn ending_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> Option<(TaskId, Timestamp)> {
     // Without a program there has been no session since the agent was registered.

@@ -103,6 +103,11 @@ impl Trigger {
         }
     }
 
+    /// What it is about, whatever changes about it.
+    pub(crate) fn matter(&self) -> String {
+        format!("{}:{}", self.kind, self.subject)
+    }
+
     fn new(kind: TriggerKind, subject: impl fmt::Display, stamp: impl fmt::Display, detail: String) -> Self {
         Self { kind, subject: subject.to_string(), detail, key: format!("{kind}:{subject}:{stamp}") }
     }

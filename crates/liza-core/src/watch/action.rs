@@ -3,6 +3,8 @@
 //! Which task may be changed how is decided by the rules; here only what makes no sense at all is not offered.
 
 use crate::model::{AgentId, Generation, Revision, Role, Status, TaskId};
+use crate::rules::spending::{Amount, Spending};
+use crate::watch::needs_you::NeedsYou;
 use crate::watch::view::{AgentView, TaskView};
 
 /// Something that a person can do.
@@ -218,6 +220,17 @@ impl Action {
         }
     }
 
+    /// The command that answers a decision, about exactly what the person has seen.
+    pub fn answering(need: &NeedsYou) -> Self {
+        match (Self::suggested(&need.command), need.seen) {
+            (Action::Suggested(mut words), Some(seen)) => {
+                words.extend(["--if-revision".to_owned(), seen.to_string()]);
+                Action::Suggested(words)
+            }
+            (action, _) => action,
+        }
+    }
+
     /// Whether it needs a terminal or a process of its own, so that it cannot run here.
     pub fn needs_terminal(&self) -> bool {
         let Action::Suggested(words) = self else { return false };
@@ -244,7 +257,24 @@ impl Action {
             Action::Replan(task) => format!("Block {task}"),
             Action::StartAgent => "Start an agent".to_owned(),
             Action::StopAgent(agent) => format!("Stop {}", agent.id),
-            Action::Suggested(words) => format!("liza {}", words.join(" ")),
+            Action::Suggested(words) => match raised_budget(words) {
+                Some(("day", _)) => "Raise the budget of today".to_owned(),
+                Some(("sprint", _)) => "Raise the budget of the sprint".to_owned(),
+                Some(_) => "Raise the budget of each task".to_owned(),
+                None => format!("liza {}", words.join(" ")),
+            },
+        }
+    }
+
+    /// The label of what has to be typed, with the old value of a budget.
+    pub fn label(&self, field: &ActionField, budgets: &[Spending]) -> String {
+        let words = if let Action::Suggested(words) = self { words.as_slice() } else { &[] };
+        let key = raised_budget(words).and(words.get(1));
+        let old = budgets.iter().find(|spent| key.is_some_and(|key| key == spent.setting()));
+        match old.map(|spent| &spent.amount) {
+            Some(Amount::Tokens { limit, .. }) => format!("{} (now {limit})", field.label),
+            Some(Amount::Dollars { limit, .. }) => format!("{} (now {limit})", field.label),
+            None => field.label.to_owned(),
         }
     }
 
@@ -297,9 +327,14 @@ impl Action {
             Action::Add => vec![ActionField::required("What to build")],
             Action::Replan(_) => vec![ActionField::optional("Reason")],
             Action::Suggested(words) => {
-                let is_setting = words.first().is_some_and(|verb| verb == "config");
+                let label = match (raised_budget(words), words.first().map(String::as_str)) {
+                    (Some((_, "dollars")), _) => "Dollars",
+                    (Some(_), _) => "Tokens",
+                    (None, Some("config")) => "Value",
+                    (None, _) => "Text",
+                };
                 let open = words.iter().filter(|word| *word == "...");
-                open.map(|_| ActionField::required(if is_setting { "Value" } else { "Text" })).collect()
+                open.map(|_| ActionField::required(label)).collect()
             }
         }
     }
@@ -354,6 +389,16 @@ impl Action {
                 words.iter().map(word).chain(is_agent.then(|| "--detach".to_owned())).collect()
             }
         }
+    }
+}
+
+/// The budget that a command raises, and in what: `day` and `tokens`.
+fn raised_budget(words: &[String]) -> Option<(&str, &str)> {
+    match words {
+        [verb, key, open] if verb == "config" && open == "..." => {
+            key.strip_prefix("budget.")?.split_once('.')
+        }
+        _ => None,
     }
 }
 

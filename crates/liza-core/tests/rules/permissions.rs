@@ -124,7 +124,12 @@ fn supervision() -> Vec<Command> {
         Command::from(Checkpoint { cause: CheckpointCause::Budget }),
         Command::from(CompleteSprint),
         Command::from(AdoptIntegration { head: base() }),
-        Command::from(CountPlannerExit { agent: planner(), last_words: None, woken_because: None }),
+        Command::from(CountPlannerExit {
+            agent: planner(),
+            last_words: None,
+            woken_because: None,
+            woken_for: Vec::new(),
+        }),
         Command::from(RefundSession { agent, task: None }),
         Command::from(UseClient { agent, client: "c".into() }),
         Command::from(RecordSession {

@@ -6,7 +6,7 @@ use liza_core::model::{
 use liza_core::protocol::{AbandonTask, Command, apply};
 use liza_core::rules::triggers::planner_triggers;
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
-use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session};
+use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session, unseen_triggers};
 use liza_core::watch::view::view;
 use liza_core::watch::words::{agent_doing, task_facts};
 
@@ -29,7 +29,7 @@ fn a_stopped_planner_says_what_it_was_woken_for() {
     let mut state = with_draft();
     let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
     let last_words = Some("Done. The turn ends here.".to_owned());
-    sprint.planner_exits = PlannerExits { count: 5, last_words, woken_because: None };
+    sprint.planner_exits = PlannerExits { count: 5, last_words, ..PlannerExits::default() };
     let found = alarms(&state, &Observations::default(), now());
     let stopped = found.iter().find(|alarm| alarm.kind == AlarmKind::PlannerStopped).unwrap();
     assert_eq!(
@@ -73,6 +73,42 @@ fn a_stopped_planner_keeps_the_reason_of_its_stop() {
     let drop = AbandonTask { task: task("a-page"), reason: "not needed".to_owned() };
     do_it(&mut state, Actor::Human, drop.into());
     assert_eq!(stopped_text(&state), None, "its cause is gone");
+}
+
+/// Covers: AC-01, UI-03
+#[test]
+fn a_planner_goes_on_when_the_cause_of_its_stop_is_gone_however_it_ended() {
+    let planner = Actor::Supervisor(agent("planner-1"), generation(agent("planner-1")));
+    let fails = |state: &mut State, times: usize| {
+        for _ in 0..times {
+            let ended =
+                EndedSession { triggers: unseen_triggers(state, now()), ..session("planner-1", None) };
+            let next = after_session(state, &ended, SessionEnd::Code(0));
+            let count =
+                next.record.into_iter().find(|command| matches!(command, Command::CountPlannerExit(_)));
+            do_it(state, planner, count.unwrap());
+        }
+    };
+    let shown = |state: &State| {
+        let view = view(state, &Observations::default(), now());
+        view.agents.into_iter().find(|shown| shown.id == agent("planner-1")).and_then(|shown| shown.retry)
+    };
+    for ended in [Status::Superseded, Status::Abandoned, Status::Unclaimed] {
+        let mut state = empty_state();
+        state.board.put(task("t"), record("t", Status::Blocked));
+        fails(&mut state, 5);
+        assert!(stopped_text(&state).unwrap().contains("t is blocked"), "{:?}", stopped_text(&state));
+        // Another matter does not end it; the end of its own does.
+        state.board.put(task("u"), record("u", Status::Blocked));
+        assert!(stopped_text(&state).is_some());
+        state.board.put(task("t"), record("t", ended));
+        assert_eq!((stopped_text(&state), shown(&state)), (None, None), "{ended:?}");
+        // The next matter has all its tries.
+        fails(&mut state, 4);
+        assert_eq!(stopped_text(&state), None);
+        fails(&mut state, 1);
+        assert!(stopped_text(&state).unwrap().contains("woken because u is blocked"));
+    }
 }
 
 /// Covers: UI-01, UI-03

@@ -193,7 +193,12 @@ fn a_planner_has_a_result_when_it_recorded_one() {
     let planner = session("planner-1", None);
     let mut state = state_with(Status::Unclaimed);
     let nothing = after_session(&state, &planner, SessionEnd::Code(0));
-    let count = CountPlannerExit { agent: agent("planner-1"), last_words: None, woken_because: None };
+    let count = CountPlannerExit {
+        agent: agent("planner-1"),
+        last_words: None,
+        woken_because: None,
+        woken_for: Vec::new(),
+    };
     assert_eq!((nothing.record, nothing.pause), (vec![Command::from(count)], Seconds(5)));
     assert!(!nothing.progress);
     let mut decided = state.clone();

@@ -51,7 +51,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
             &html! { b { (client.name) } " cannot be used now: " (client.text) },
         );
     }
-    vec![agents, held]
+    vec![agents.or(&no_agent()), held]
 }
 
 /// The page.
@@ -61,6 +61,10 @@ pub(super) fn content(page: &PageContext<'_>, regions: &Regions) -> Markup {
         div.start-agent { (action_form(page, ActionName::StartAgent, ActionSubject::default())) }
         ul #held.alerts data-region="held" { (regions.inner("held")) }
         ul #team.team data-region="team" { (regions.inner("team")) }
-        p.nothing { "No agent is registered. Start the team: " code { "liza run" } }
     }
+}
+
+/// What is shown instead of agents.
+pub(super) fn no_agent() -> Markup {
+    html! { "No agent is registered. Start the team: " code { "liza run" } }
 }

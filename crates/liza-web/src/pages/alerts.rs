@@ -29,7 +29,11 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
             @if let Some(advice) = &found.recommendation { p { "Recommended: " (advice) } }
         });
     }
-    vec![alerts, triggers, discoveries]
+    vec![
+        alerts.or(&html! { "No alerts." }),
+        triggers.or(&html! { "Nothing is waiting for the planner." }),
+        discoveries.or(&html! { "No open discoveries." }),
+    ]
 }
 
 /// The page.
@@ -37,16 +41,13 @@ pub(super) fn content(regions: &Regions) -> Markup {
     html! {
         h2 { "Alerts" }
         ul #all-alerts.alerts data-region="all-alerts" { (regions.inner("all-alerts")) }
-        p.nothing { "No alerts." }
         section.plain-list aria-labelledby="triggers-title" {
             h2 #triggers-title { "For the planner" }
             ul #triggers data-region="triggers" { (regions.inner("triggers")) }
-            p.nothing { "Nothing is waiting for the planner." }
         }
         section.plain-list aria-labelledby="found-title" {
             h2 #found-title { "Discoveries" }
             ul #discoveries data-region="discoveries" { (regions.inner("discoveries")) }
-            p.nothing { "No open discoveries." }
         }
     }
 }

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use crate::actions::need_key;
 use crate::region::{ItemTag, Region, Regions};
 
+use super::agents::no_agent;
 use super::cards::{agent, alert, level, log_line, need, phase_class, task, tone_class};
 use super::context::PageContext;
 
@@ -56,6 +57,8 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     );
     let columns =
         PHASES.iter().zip(COLUMNS).map(|((phase, name), id)| column(page, &view.tasks, *phase, name, id));
+    let needs = needs.or(&html! { "Nothing needs you now." });
+    let agents = agents.or(&no_agent());
     [needs, alerts, agents, log, steps, done].into_iter().chain(columns).collect()
 }
 
@@ -100,7 +103,6 @@ pub(super) fn content(regions: &Regions) -> Markup {
         section.needs aria-labelledby="needs-title" {
             h2 #needs-title { "Needs you" }
             ul #needs data-region="needs" { (regions.inner("needs")) }
-            p.nothing { "Nothing needs you now." }
         }
         div #steps.steps data-region="steps" { (regions.inner("steps")) }
         div.board {
@@ -115,12 +117,10 @@ pub(super) fn content(regions: &Regions) -> Markup {
                 section aria-labelledby="agents-title" {
                     h2 #agents-title { "Agents" }
                     ul #agents.agents data-region="agents" { (regions.inner("agents")) }
-                    p.nothing { "No agent is registered. Start the team: " code { "liza run" } }
                 }
                 section.alert-list aria-labelledby="alerts-title" {
                     h2 #alerts-title { "Alerts" }
                     ul #alerts.alerts data-region="alerts" { (regions.inner("alerts")) }
-                    p.nothing { "No other alerts." }
                 }
                 section aria-labelledby="log-title" {
                     h2 #log-title { "Log" }

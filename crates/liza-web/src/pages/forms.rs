@@ -40,7 +40,7 @@ pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, subject: Act
                     input type="hidden" name="seen" value=(task.revision);
                 }
                 @if let Some(warning) = action.warning() { p.warning { (warning) } }
-                @for field in &fields { (text_field(&format!("{word}-{id}"), *field)) }
+                @for field in &fields { (text_field(&format!("{word}-{id}"), *field, field.label)) }
                 p.command { code { (example(&action)) } }
                 button class=(class) { (short_title(name)) }
             }
@@ -50,7 +50,7 @@ pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, subject: Act
 
 /// The box that answers a decision, or the button that runs its command.
 pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
-    let action = Action::suggested(&need.command);
+    let action = Action::answering(need);
     let key = need_key(need);
     let label = need.command.split(' ').nth(1).unwrap_or_default();
     html! {
@@ -60,7 +60,7 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
             form.answer method="post" action=(page.links.to("act")) {
                 input type="hidden" name="need" value=(key);
                 @for field in action.fields() {
-                    (text_field(&format!("need-{key}"), ActionField { label: answer_label(label), ..field }))
+                    (text_field(&format!("need-{key}"), field, &need_label(page, &action, &field, label)))
                 }
                 @if let Some(warning) = action.warning() { p.warning { (warning) } }
                 div.row {
@@ -73,6 +73,14 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
 }
 
 /// What the text of a command is.
+fn need_label(page: &PageContext<'_>, action: &Action, field: &ActionField, verb: &str) -> String {
+    let budgets = page.snapshot.view().map(|view| view.budgets.as_slice()).unwrap_or_default();
+    match verb {
+        "config" => action.label(field, budgets),
+        verb => answer_label(verb).to_owned(),
+    }
+}
+
 fn answer_label(verb: &str) -> &'static str {
     match verb {
         "answer" => "Your answer",
@@ -83,10 +91,10 @@ fn answer_label(verb: &str) -> &'static str {
     }
 }
 
-fn text_field(id: &str, field: ActionField) -> Markup {
+fn text_field(id: &str, field: ActionField, label: &str) -> Markup {
     let id = format!("text-{id}");
     html! {
-        label for=(id) { (field.label) @if field.optional { span.optional { " (optional)" } } }
+        label for=(id) { (label) @if field.optional { span.optional { " (optional)" } } }
         @if !field.choices.is_empty() {
             select #(id) name="text" { @for choice in field.choices { option { (choice) } } }
         } @else {

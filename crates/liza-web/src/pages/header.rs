@@ -86,7 +86,10 @@ fn team_actions(page: &PageContext<'_>, view: &View) -> Markup {
     let stopped = !view.stopped.is_empty();
     html! {
         @if stopped { (quick_action(page, ActionName::Resume, "Resume", "primary")) }
-        @else { (quick_action(page, ActionName::Pause, "Pause", "")) }
+        @else {
+            @if view.can_try_now() { (quick_action(page, ActionName::Resume, "Try now", "primary")) }
+            (quick_action(page, ActionName::Pause, "Pause", ""))
+        }
         details.menu {
             summary { "More" }
             div.menu-content {

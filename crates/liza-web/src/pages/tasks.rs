@@ -36,7 +36,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
         }
         @if view.archived > 0 { span.badge { (view.archived) " in the archive" } }
     };
-    vec![Region::single("counts", &summary), rows]
+    vec![Region::single("counts", &summary), rows.or(&html! { "There are no tasks yet." })]
 }
 
 /// The page.
@@ -45,6 +45,5 @@ pub(super) fn content(regions: &Regions) -> Markup {
         h2 { "Tasks" }
         p #counts.counts data-region="counts" { (regions.inner("counts")) }
         ul #rows.task-list data-region="rows" { (regions.inner("rows")) }
-        p.nothing { "There are no tasks yet." }
     }
 }

@@ -1,6 +1,6 @@
 //! Refuses a value of a setting that the next run would refuse. Changes nothing.
 
-use liza_core::model::{Fields, Value};
+use liza_core::model::{DOLLARS_IN_WORDS, Fields, TOKENS_IN_WORDS, Value, parse_dollars, parse_tokens};
 use liza_store::yaml;
 
 use crate::cli::ui::error::CommandError;
@@ -12,10 +12,6 @@ pub(crate) fn check(project: &Project, key: &str, value: &str) -> Result<(), Com
     if key.starts_with("roles.") && key.ends_with(".count") {
         check_count(key, value)?;
     }
-    if key.starts_with("budget.") && value.eq_ignore_ascii_case("none") {
-        let message = format!("{key} must be a number; {value:?} is none");
-        return Err(refused(message, format!("without this budget: liza config {key} --unset")));
-    }
     if key.split('.').next() == Some("roles") { check_roles(project, key, value) } else { Ok(()) }
 }
 
@@ -23,12 +19,30 @@ fn refused(message: String, hint: String) -> CommandError {
     CommandError::refused("invalid", message).hint(hint)
 }
 
+/// An amount of a budget in digits, whichever way a person writes it; any other value as it is.
+pub(crate) fn in_digits(key: &str, value: &str) -> Result<String, CommandError> {
+    let (digits, accepted) = match key.rsplit_once('.') {
+        _ if !key.starts_with("budget.") || value == "null" => return Ok(value.to_owned()),
+        Some((_, "tokens")) => (parse_tokens(value).map(|tokens| tokens.to_string()), TOKENS_IN_WORDS),
+        Some((_, "dollars")) => (parse_dollars(value).map(|dollars| dollars.to_string()), DOLLARS_IN_WORDS),
+        _ => return Ok(value.to_owned()),
+    };
+    let is_none = value.trim().eq_ignore_ascii_case("none");
+    digits.ok_or_else(|| {
+        let hint = match is_none {
+            true => format!("without this budget: liza config {key} --unset"),
+            false => "the budgets: liza config budget".to_owned(),
+        };
+        refused(format!("{key} must be {accepted}, not {value:?}"), hint)
+    })
+}
+
 /// Refuses what is no number of agents.
 fn check_count(key: &str, value: &str) -> Result<(), CommandError> {
     if value == "null" || value.parse::<u32>().is_ok() {
         return Ok(());
     }
-    let message = format!("{key} must be a number of agents; {value:?} is none");
+    let message = format!("{key} must be a number of agents, not {value:?}");
     Err(refused(message, format!("such as: liza config {key} 2")))
 }
 

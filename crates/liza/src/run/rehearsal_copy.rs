@@ -6,11 +6,13 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use liza_core::model::{Loaded, LogAction, LogEntry};
+use liza_core::model::{Actor, Loaded, LogAction, LogEntry};
 use liza_store::{Store, StoreError};
 
 use crate::demo::{DemoError, temporary_folder};
+use crate::engine::Engine;
 use crate::git::{Git, GitError, Repo};
+use crate::lifecycle::recover;
 use crate::project::{EXCLUDED, Project, now};
 
 /// The references that a project has and its copy needs.
@@ -71,7 +73,11 @@ pub fn copy_for_rehearsal(project: &Project) -> Result<Project, CopyError> {
     copy_blackboard(project, &to)?;
     let mark = to.join(".liza").join(COPY_MARK);
     fs::write(&mark, format!("{source}\n")).map_err(|source| CopyError::File { path: mark, source })?;
-    Ok(Project::open(&to)?)
+    let copy = Project::open(&to)?;
+    // Worktrees are not copied: those of claimed tasks are checked out again, before anyone could miss them. What cannot be
+    // repaired is reported by the team.
+    let _ = recover(&Engine::new(&copy, Actor::Human));
+    Ok(copy)
 }
 
 /// Whether the project is a copy that a rehearsal plays in.

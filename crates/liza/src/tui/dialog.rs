@@ -1,6 +1,7 @@
 //! What a person is asked before an action: texts to type, or whether it should really happen.
 
-use liza_core::watch::action::Action;
+use liza_core::rules::spending::Spending;
+use liza_core::watch::action::{Action, ActionField};
 
 use super::input_field::InputField;
 
@@ -17,8 +18,9 @@ pub(super) struct Dialog {
 
 impl Dialog {
     /// The dialog of an action; `None` if it can run at once.
-    pub(super) fn of(action: &Action) -> Option<Self> {
-        let fields: Vec<InputField> = action.fields().into_iter().map(InputField::of).collect();
+    pub(super) fn of(action: &Action, budgets: &[Spending]) -> Option<Self> {
+        let field = |field: ActionField| InputField::of(field, action.label(&field, budgets));
+        let fields: Vec<InputField> = action.fields().into_iter().map(field).collect();
         let asks = !fields.is_empty() || action.warning().is_some();
         asks.then(|| Self { action: action.clone(), fields, current: 0 })
     }

@@ -17,10 +17,10 @@ pub(super) struct InputField {
 
 impl InputField {
     /// An empty one.
-    pub(super) fn of(field: ActionField) -> Self {
-        let ActionField { label, optional, choices } = field;
+    pub(super) fn of(field: ActionField, label: String) -> Self {
+        let ActionField { optional, choices, .. } = field;
         let label = match choices {
-            [] => label.to_owned(),
+            [] => label,
             choices => format!("{label} ({})", choices.join(", ")),
         };
         Self { label, optional, text: String::new(), cursor: 0 }

@@ -117,6 +117,18 @@ impl LogLine {
         let apart = self.time.unix().abs_diff(other.time.unix());
         self.who == other.who && self.text == other.text && apart <= REPEATED_TIME.0
     }
+
+    /// Whether it is shown above a line that is added later: the team's messages and the log of the project come from two
+    /// sources. In one second, what a person does comes before what agents do about it; and what was reported late, behind
+    /// what the same agent did, before what others did about it.
+    fn precedes(&self, new: &Self) -> bool {
+        let in_its_second = match (self.who == "human", new.who == "human") {
+            (true, _) => true,
+            (false, true) => false,
+            (false, false) => !new.earlier || self.earlier || self.who == new.who,
+        };
+        self.time < new.time || (self.time == new.time && in_its_second)
+    }
 }
 
 /// The result of the last action.
@@ -270,12 +282,6 @@ impl Model {
         self.needs().iter().find(is_used_up).filter(|_| is_stopped)
     }
 
-    /// Whether an agent waits for a program that is tried again by itself, or now by a key.
-    pub(super) fn can_try_now(&self) -> bool {
-        let held = self.agents().iter().filter_map(|agent| agent.held.as_ref());
-        held.into_iter().any(|held| held.again_in.is_some())
-    }
-
     /// All tasks.
     pub(super) fn tasks(&self) -> &[TaskView] {
         self.view.as_ref().map(|view| view.tasks.as_slice()).unwrap_or_default()
@@ -387,10 +393,10 @@ impl Model {
         if self.log_back > 0 {
             self.log_back += lines.len();
         }
-        self.log.extend(lines);
-        // The team's messages and the log of the project come from two sources. In one second, what a person does comes
-        // before what agents do about it.
-        self.log.make_contiguous().sort_by_key(|line| (line.time, line.who != "human", !line.earlier));
+        for line in lines {
+            let place = self.log.iter().rposition(|known| known.precedes(&line)).map_or(0, |at| at + 1);
+            self.log.insert(place, line);
+        }
         while self.log.len() > LOG_MAX {
             self.log.pop_front();
         }

@@ -161,7 +161,7 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 
 /// Lets the team continue; a budget that is used up has to be raised first.
 fn resume(model: &mut Model) -> Vec<Effect> {
-    let raise = model.used_up_budget().map(|need| Action::suggested(&need.command));
+    let raise = model.used_up_budget().map(Action::answering);
     begin(model, &raise.unwrap_or(Action::Resume))
 }
 
@@ -187,7 +187,8 @@ fn begin(model: &mut Model, action: &Action) -> Vec<Effect> {
     if action.needs_terminal() {
         return in_another_terminal(model, &styled::shell_line(&action.words(&[])));
     }
-    match Dialog::of(action) {
+    let budgets = model.view.as_ref().map(|view| view.budgets.as_slice()).unwrap_or_default();
+    match Dialog::of(action, budgets) {
         Some(dialog) => {
             model.dialog = Some(dialog);
             Vec::new()
@@ -282,9 +283,9 @@ fn enter(model: &mut Model) -> Vec<Effect> {
     match model.panel {
         Panel::NeedsYou => {
             let Some(need) = model.needs().get(model.need) else { return Vec::new() };
-            let command = need.command.clone();
+            let (action, command) = (Action::answering(need), need.command.clone());
             match command.starts_with("liza ") {
-                true => begin(model, &Action::suggested(&command)),
+                true => begin(model, &action),
                 false => in_another_terminal(model, &command),
             }
         }

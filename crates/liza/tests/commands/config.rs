@@ -333,8 +333,31 @@ fn a_role_with_a_wrong_count_is_refused_before_a_run_is() {
 
 /// Covers: UI-11
 #[test]
+fn a_budget_is_set_as_a_person_writes_it() {
+    let project = TestProject::new();
+    let error = project.liza(&["config", "budget.day.tokens", "viel", "--json"]).refused(1, "invalid");
+    assert_eq!(
+        error["message"],
+        "budget.day.tokens must be a number of tokens, such as 5000000, 5M, 5 million or 500k, not \"viel\""
+    );
+    for (written, tokens) in [("5 million", "5000000"), ("5.5M", "5500000"), ("500k", "500000")] {
+        let said = project.liza(&["config", "budget.day.tokens", written]);
+        assert!(said.ok().contains(&format!("budget.day.tokens is set on the blackboard: {tokens}")));
+    }
+    project.liza(&["config", "budget.day", "{tokens: 2M}"]).ok();
+    project.liza(&["config", "budget.sprint.dollars", "$12.50"]).ok();
+    let shown = project.liza(&["config", "budget", "--json"]).result();
+    let budget = &shown["settings"]["budget"]["value"];
+    assert_eq!((&budget["day"]["tokens"], &budget["sprint"]["dollars"]), (&2_000_000.into(), &12.5.into()));
+    let error = project.liza(&["config", "budget.day", "{tokens: many}", "--json"]).refused(1, "invalid");
+    assert!(error["message"].as_str().unwrap().contains("expected a number of tokens, such as"), "{error}");
+}
+
+/// Covers: UI-11
+#[test]
 fn a_budget_of_none_is_taken_away_with_unset() {
     let project = TestProject::new();
     let error = project.liza(&["config", "budget.day.dollars", "none", "--json"]).refused(1, "invalid");
     assert!(error["hint"].as_str().unwrap().contains("liza config budget.day.dollars --unset"), "{error}");
+    assert!(error["message"].as_str().unwrap().ends_with("such as 20 or 12.50, not \"none\""), "{error}");
 }

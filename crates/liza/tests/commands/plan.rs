@@ -294,15 +294,20 @@ fn a_plan_that_changed_since_it_was_read_is_not_approved() {
     draft(&project, "now");
     project.liza_as("planner-1", &["finalize", "now"]).ok();
     let shown = project.liza(&["plan"]).ok().to_owned();
-    let command = shown.lines().next().unwrap().split_once("approve: liza ").unwrap().1.to_owned();
-    let words: Vec<&str> = command.split(' ').chain(["--json"]).collect();
+    assert_eq!(shown.lines().next(), Some("1 task for you to approve: liza plan --approve"));
+    let status = project.liza(&["status", "--json"]).result();
+    let need = status["needs_you"].as_array().unwrap().iter().find(|need| need["kind"] == "PLAN PROPOSED");
+    let need = need.unwrap_or_else(|| panic!("{status}"));
+    assert_eq!(need["command"], "liza plan --approve");
+    let seen = need["seen"].to_string();
+    let words = ["plan", "--approve", "--if-revision", &seen, "--json"];
     project.liza_as("planner-1", &["edit-task", "now", "--desc", "Something else"]).ok();
     let error = project.liza(&words).refused(4, "stale_revision");
     assert!(error["hint"].as_str().unwrap().contains("read it again: liza plan"), "{error}");
     // Other changes of the blackboard do not matter.
-    let shown = project.liza(&["plan"]).ok().to_owned();
-    let command = shown.lines().next().unwrap().split_once("approve: liza ").unwrap().1.to_owned();
+    let shown: serde_json::Value = serde_json::from_str(&project.liza(&["plan", "--json"]).stdout).unwrap();
+    let seen = shown["revision"].to_string();
     project.liza(&["note", "unrelated"]).ok();
-    project.liza(&command.split(' ').collect::<Vec<_>>()).ok();
+    project.liza(&["plan", "--approve", "--if-revision", &seen]).ok();
     assert_eq!(project.status("now"), "UNCLAIMED");
 }

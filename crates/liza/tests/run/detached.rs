@@ -158,6 +158,9 @@ fn a_rehearsal_continues_claimed_work_in_its_copy() {
     let words = ["run", "--cli", "rehearsal", "--plain"];
     let run = project.run(project.program().env("TMPDIR", &temporary).args(words));
     assert!(run.ok().contains("goal COMPLETED"), "{run:#?}");
+    // Nothing is damaged: the copy has the worktree before anyone looks.
+    let said = format!("{}{}", run.stdout, run.stderr);
+    assert!(["error in", "fixed:", "repaired"].iter().all(|word| !said.contains(word)), "{said}");
     assert_eq!(project.status("t1"), "CLAIMED");
     assert_eq!(project.git_at(&tree, &["rev-parse", "HEAD"]), before);
 }

@@ -75,6 +75,7 @@ coder:
       - commit: "Add a.txt"
       - submit
       - wait-for: {file: go-on}
+      - say: "These are my last words."
 "#;
 
 /// Covers: UI-01, UI-03
@@ -89,7 +90,19 @@ fn a_submission_is_reported_at_once_and_its_session_is_shown_until_it_ends() {
     assert_eq!(entry["ending"]["task"], "t1", "{entry}");
     let page = bench.project.liza(&["status"]).ok().to_owned();
     assert!(page.contains("ENDING its work on t1"), "{page}");
+    let tail_of = |of: &str| {
+        let mut program = bench.project.program();
+        program.args(["tail", of]);
+        let tail = Running::start(&bench.project, program);
+        tail.wait_for_output("submit-for-review");
+        tail
+    };
+    let tails = ["coder-1", "t1"].map(tail_of);
     std::fs::write(bench.project.root.join("go-on"), "").unwrap();
+    for mut tail in tails {
+        assert_eq!(tail.wait(), 0, "{}", tail.output());
+        assert!(tail.output().contains("These are my last words."), "{}", tail.output());
+    }
     assert_eq!(coder.wait(), 0, "{}", coder.output());
     assert_eq!(coder.output().matches("submitted for review").count(), 1, "{}", coder.output());
 }

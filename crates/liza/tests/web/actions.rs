@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use liza_core::model::AgentId;
+use liza_core::model::{AgentId, Seconds};
 
 use crate::fixture::Web;
 use crate::support::TestProject;
@@ -225,4 +225,29 @@ pub(crate) fn submitted(project: &TestProject, task: &str) {
         .liza_as("coder-1", &["pre-check", task, "--intent", "do it", "--validation", "cat work.txt"])
         .ok();
     project.liza_as("coder-1", &["submit-for-review", task, &commit]).ok();
+}
+
+/// Covers: UI-02, UI-03
+#[test]
+fn a_held_program_can_be_tried_now_from_a_page() {
+    let project = TestProject::new();
+    project.add_task("t1");
+    let mut web = Web::start(&project);
+    let visitor = web.visitor();
+    let nobody = "No agent is registered";
+    assert!(visitor.page("").contains(nobody) && visitor.page("agents").contains(nobody));
+    project.register("coder-1");
+    let (since, until) = (liza::project::now(), liza::project::now() + Seconds(900));
+    let hold = format!(
+        "\nsprint:\n  clients: {{codex: {{hold: {{kind: quota, message: full, since: {since}, until: {until}}}}}}}\n"
+    );
+    project.write(".liza/state.yaml", &project.state().replacen("\nsprint:\n", &hold, 1));
+    let held = wait_for("the hold is shown", || Some(visitor.page("")).filter(|page| page.contains("HELD")));
+    assert!(held.contains(">Try now</button>") && held.contains(">Pause</button>"), "{held}");
+    assert!(!held.contains(nobody), "{held}");
+    assert!(!visitor.page("agents").contains(nobody));
+    let tried = visitor.act(&[("action", "resume")]);
+    assert_eq!(tried.status, 200, "{tried:?}");
+    assert!(project.snapshot().board.sprint.ready().unwrap().clients.is_empty());
+    wait_for("it is no longer held", || (!visitor.page("").contains("Try now")).then_some(()));
 }

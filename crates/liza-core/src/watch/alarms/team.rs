@@ -11,7 +11,7 @@ use crate::rules::session_budget::SessionBudget;
 use crate::rules::spending::{Amount, Spending, SpendingScope, spending};
 use crate::rules::triggers::{Trigger, TriggerKind, in_words};
 use crate::text::count;
-use crate::watch::supervise::unseen_triggers;
+use crate::watch::supervise::{failed_planning, unseen_triggers};
 
 use super::{Alarm, AlarmKind, AlarmSubject, Observations};
 
@@ -100,7 +100,7 @@ fn planner_stopped(state: &State, now: Timestamp) -> Option<Alarm> {
     let (sprint, config) = (state.board.sprint.ready()?, state.board.config.ready()?);
     let pending = unseen_triggers(state, now);
     let first = pending.first()?;
-    if sprint.planner_exits.count >= config.max_crashes {
+    if failed_planning(sprint, &pending) >= config.max_crashes {
         return Some(no_result(sprint, &pending));
     }
     let budget = SessionBudget::Planner;

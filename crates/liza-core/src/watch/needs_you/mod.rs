@@ -13,8 +13,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    AgentRecord, Anomaly, ClientHold, Discovery, FaultKind, Fields, GoalStatus, MAX_FAILED_CODERS, Role,
-    Severity, State, Status, StopFile, TEAM_FILE, TaskBody, TaskId, TaskStatus, Timestamp, Urgency,
+    AgentRecord, Anomaly, ClientHold, Discovery, FaultKind, Fields, GoalStatus, MAX_FAILED_CODERS, Revision,
+    Role, Severity, State, Status, StopFile, TEAM_FILE, TaskBody, TaskId, TaskStatus, Timestamp, Urgency,
 };
 use crate::rules::clients::{continue_command, first_command, waits_for_human};
 use crate::rules::questions::unresolved_anomalies;
@@ -52,6 +52,9 @@ pub struct NeedsYou {
     /// When the planner looks at it by itself, and may be faster.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "planner::is_some")]
     pub planner_looks: Option<PlannerLooks>,
+    /// The revision of what is shown, if the answer is about exactly that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Revision>,
 }
 
 /// What kind of decision.
@@ -116,7 +119,7 @@ impl NeedsYou {
     fn new(kind: NeedKind, level: AlarmLevel, text: String, command: impl Into<String>) -> Self {
         let (also, questions) = (Vec::new(), Vec::new());
         let command = command.into();
-        Self { kind, also, level, task: None, text, questions, command, planner_looks: None }
+        Self { kind, also, level, task: None, text, questions, command, planner_looks: None, seen: None }
     }
 
     fn about(self, task: Option<&TaskId>) -> Self {
@@ -235,7 +238,8 @@ impl<'a> Answers<'a> {
                 text.push_str(&format!("; the planner looks at it {when}, and you can answer it yourself"));
             }
             let need = NeedsYou::new(NeedKind::Alarm(alarm.kind), level, text, answer.as_deref()?);
-            Some(NeedsYou { also, questions, planner_looks, ..need.about(task) })
+            let seen = (alarm.kind == AlarmKind::PlanProposed).then(|| proposed_revision(state)).flatten();
+            Some(NeedsYou { also, questions, planner_looks, seen, ..need.about(task) })
         };
         let mut needs: Vec<NeedsYou> = self.alarms.iter().filter_map(need).collect();
         needs.sort_by_key(|need| Reverse(need.level));
@@ -414,13 +418,7 @@ fn command(
             TeamFileChange::CheckedOut => "liza config --trust".to_owned(),
             TeamFileChange::OnBranch(branch) => format!("git diff HEAD {branch} -- {TEAM_FILE}"),
         }),
-        AlarmKind::PlanProposed => {
-            let seen = proposed_revision(state);
-            Some(seen.map_or_else(
-                || "liza plan --approve".to_owned(),
-                |seen| format!("liza plan --approve --if-revision {seen}"),
-            ))
-        }
+        AlarmKind::PlanProposed => Some("liza plan --approve".to_owned()),
         AlarmKind::IntegrationTestBroken => Some("liza resume".to_owned()),
         AlarmKind::GitProgramsChanged => Some("liza config --trust".to_owned()),
         AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),

@@ -51,7 +51,7 @@ impl PlannerState {
         let runs = planners.peek().is_some();
         let may_start = seen.stop_files == StopFileTimes::default()
             || planners.any(|(_, entry)| entry.status.is_in_session());
-        let pending = match runs && !planner_needs_human(state) {
+        let pending = match runs && !planner_needs_human(state, now) {
             true => unseen_triggers(state, now).into_iter().map(|trigger| trigger.subject).collect(),
             false => BTreeSet::new(),
         };

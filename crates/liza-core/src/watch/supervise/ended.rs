@@ -8,6 +8,7 @@ use crate::protocol::{
 use crate::rules::questions::open_questions;
 use crate::rules::triggers::{Trigger, TriggerKind, in_words, lacks_plan};
 
+use super::failed_planning;
 use super::running::is_done;
 
 /// How a session ended, as the operating system and the supervisor report it.
@@ -156,7 +157,7 @@ fn release(state: &State, session: &EndedSession) -> Vec<Command> {
 }
 
 fn exits_so_far(state: &State, session: &EndedSession) -> u32 {
-    let planner = || state.board.sprint.ready().map(|sprint| sprint.planner_exits.count);
+    let planner = || Some(failed_planning(state.board.sprint.ready()?, &session.triggers));
     let counted = match &session.task {
         None => planner(),
         Some(task) => state.board.body(task).ok().and_then(|body| body.record().crashes),
@@ -169,7 +170,8 @@ fn count(session: &EndedSession, exit: UnproductiveExit) -> Vec<Command> {
     let (agent, last_words) = (session.agent, session.last_words.clone());
     let Some(task) = session.task.clone() else {
         let woken_because = (!session.triggers.is_empty()).then(|| in_words(&session.triggers));
-        return vec![CountPlannerExit { agent, last_words, woken_because }.into()];
+        let woken_for = session.triggers.iter().map(Trigger::matter).collect();
+        return vec![CountPlannerExit { agent, last_words, woken_because, woken_for }.into()];
     };
     let mut record: Vec<Command> = vec![CountExit { task: task.clone(), agent, exit, last_words }.into()];
     if agent.role() == Role::CodeReviewer {

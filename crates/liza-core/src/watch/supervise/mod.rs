@@ -13,7 +13,8 @@ pub use running::{
 };
 
 use crate::model::{
-    AgentId, ClientHold, GoalStatus, Role, Seconds, State, Status, StopFile, StopFiles, TaskId, Timestamp,
+    AgentId, ClientHold, GoalStatus, PlannerExits, Role, Seconds, Sprint, State, Status, StopFile, StopFiles,
+    TaskId, Timestamp,
 };
 use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
 use crate::rules::clients::{ClientChoice, choose_client};
@@ -174,7 +175,7 @@ fn work_of(state: &State, agent: AgentId, found_merges: &FoundMerges, now: Times
     match agent.role() {
         Role::Planner => {
             let triggers = unseen_triggers(state, now);
-            (!triggers.is_empty() && !planner_needs_human(state)).then_some(Step::Plan(triggers))
+            (!triggers.is_empty() && !planner_needs_human(state, now)).then_some(Step::Plan(triggers))
         }
         Role::Coder => {
             let tasks = found_merges.without_waiting(claimable_for(&state.board, agent, now));
@@ -201,11 +202,20 @@ pub fn unseen_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
 }
 
 /// Whether only the human can let the planner continue: its sessions are used up, or too many had no result.
-pub(crate) fn planner_needs_human(state: &State) -> bool {
+pub(crate) fn planner_needs_human(state: &State, now: Timestamp) -> bool {
     let (Some(sprint), Some(config)) = (state.board.sprint.ready(), state.board.config.ready()) else {
         return false;
     };
-    SessionBudget::Planner.is_used_up(sprint, config) || sprint.planner_exits.count >= config.max_crashes
+    SessionBudget::Planner.is_used_up(sprint, config)
+        || (sprint.planner_exits.count >= config.max_crashes
+            && failed_planning(sprint, &unseen_triggers(state, now)) >= config.max_crashes)
+}
+
+/// How many planning sessions in a row had no result. None count once nothing of what they were for is left.
+pub(crate) fn failed_planning(sprint: &Sprint, pending: &[Trigger]) -> u32 {
+    let PlannerExits { count, woken_for, .. } = &sprint.planner_exits;
+    let is_left = |trigger: &Trigger| woken_for.contains(&trigger.matter());
+    if woken_for.is_empty() || pending.iter().any(is_left) { *count } else { 0 }
 }
 
 /// The tasks about which this agent does not wait for an answer of the human. A coder that waits takes nothing else,

@@ -9,7 +9,7 @@ use crate::model::{
 use crate::rules::sessions::{ending_session, is_between_sessions, is_in_session};
 use crate::rules::triggers::{PlannerWork, planner_work};
 use crate::watch::alarms::Observations;
-use crate::watch::supervise::{backoff, needs_session, unseen_triggers};
+use crate::watch::supervise::{backoff, failed_planning, needs_session, unseen_triggers};
 
 use super::merging::MergeView;
 use super::task::LeaseView;
@@ -179,10 +179,13 @@ impl RetryView {
 }
 
 /// Whether an agent waits for its next try, and how long.
-fn retry(board: &Board, entry: &AgentRecord, between_sessions: bool, now: Timestamp) -> Option<RetryView> {
+fn retry(state: &State, entry: &AgentRecord, between_sessions: bool, now: Timestamp) -> Option<RetryView> {
+    let board = &state.board;
     let last = entry.last_session.as_ref().filter(|last| last.failed)?;
     let failed = match (entry.role, entry.status) {
-        (Role::Planner, AgentStatus::Waiting) => board.sprint.ready()?.planner_exits.count,
+        (Role::Planner, AgentStatus::Waiting) => {
+            failed_planning(board.sprint.ready()?, &unseen_triggers(state, now))
+        }
         (Role::Coder, _) if between_sessions => {
             let body = entry.current_task.as_ref().and_then(|task| board.body(task).ok());
             body.map(TaskBody::record)?.crashes?
@@ -194,8 +197,9 @@ fn retry(board: &Board, entry: &AgentRecord, between_sessions: bool, now: Timest
 }
 
 /// Which try the running session of a planner is, if others before it had no result.
-fn attempt(board: &Board, entry: &AgentRecord) -> Option<(u32, u32)> {
-    let failed = board.sprint.ready()?.planner_exits.count;
+fn attempt(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<(u32, u32)> {
+    let board = &state.board;
+    let failed = failed_planning(board.sprint.ready()?, &unseen_triggers(state, now));
     let limit = board.config.ready()?.max_crashes;
     (entry.status == AgentStatus::Planning && (1..limit).contains(&failed)).then_some((failed + 1, limit))
 }
@@ -239,8 +243,8 @@ pub(super) fn agent_view(
         last_session: entry.last_session.clone(),
         context_percent: entry.context_percent,
         usage: entry.usage.clone(),
-        retry: retry(board, entry, between_sessions, now),
-        attempt: attempt(board, entry),
+        retry: retry(state, entry, between_sessions, now),
+        attempt: attempt(state, entry, now),
         held: held(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live),
         between_sessions,
         ending: ending_session(board, id, entry)

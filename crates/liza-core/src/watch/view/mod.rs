@@ -83,6 +83,12 @@ pub struct View {
 }
 
 impl View {
+    /// Whether an agent waits for a program that is tried again by itself, or now if the human says so.
+    pub fn can_try_now(&self) -> bool {
+        let held = self.agents.iter().filter_map(|agent| agent.held.as_ref());
+        held.into_iter().any(|held| held.again_in.is_some())
+    }
+
     /// Whether the human has taken all of the result.
     pub fn result_is_taken(&self) -> bool {
         let goal = self.goal.as_ref();

@@ -351,7 +351,7 @@ impl TaskSituation<'_> {
 
     /// Who completes a draft; a planner that has stopped does not.
     fn draft_reason(&self) -> &'static str {
-        match planner_needs_human(self.state) {
+        match planner_needs_human(self.state, self.now) {
             true => "the planner has stopped",
             false => "the planner completes it",
         }

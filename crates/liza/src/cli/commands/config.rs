@@ -125,6 +125,8 @@ fn change(
     if let Some(value) = value {
         setting_check::check(project, key, value)?;
     }
+    let value = value.map(|value| setting_check::in_digits(key, value)).transpose()?;
+    let value = value.as_deref();
     if let Some((role, long)) = value.and_then(|_| in_long_form(&own_settings(project).ok()?, key)) {
         let log = log_entry(context, &format!("config {role} {long}"))?;
         let session = begin_edit(project, context, "config")?;

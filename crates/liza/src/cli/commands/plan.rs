@@ -2,7 +2,7 @@
 
 use liza_core::model::{Revision, State, TaskId, TaskRecord};
 use liza_core::protocol::Finalize;
-use liza_core::rules::triggers::{proposed_revision, proposed_tasks};
+use liza_core::rules::triggers::proposed_tasks;
 use liza_core::text::count;
 use serde_json::json;
 
@@ -17,8 +17,8 @@ use crate::cli::ui::output::Reply;
 /// With config.plan_approval the planner's tasks wait for you. Before you approve you can change them (liza edit-task),
 /// drop some (liza abandon-task), or tell the planner what is wrong (liza note): it then plans again.
 ///
-/// In a terminal, --approve shows the plan and asks. With --if-revision, which liza plan prints, it approves exactly what you
-/// have read, and is refused if the plan has changed since.
+/// In a terminal, --approve shows the plan and asks. With --if-revision, and the revision that liza plan --json prints, it
+/// approves exactly what you have read, and is refused if the plan has changed since.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza config plan_approval true
@@ -83,9 +83,7 @@ fn shown(state: &State) -> Reply {
         0 => "no plan waits for your approval".to_owned(),
         number => {
             let tasks: Vec<String> = tasks.iter().map(|(id, record)| in_words(id, record)).collect();
-            let seen = proposed_revision(state).unwrap_or_default();
-            let command = format!("liza plan --approve --if-revision {seen}");
-            let title = format!("{} for you to approve: {command}", count(number, "task"));
+            let title = format!("{} for you to approve: liza plan --approve", count(number, "task"));
             format!("{title}\n\n{}", tasks.join("\n\n"))
         }
     };

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use liza_core::model::{AgentId, IdError};
+use liza_core::rules::sessions::{is_in_session, is_in_session_on};
 use serde_json::json;
 
 use crate::activity::{OutputOf, format_of_output, newest_output};
@@ -145,19 +146,16 @@ fn output_of(text: &str) -> Result<OutputOf, IdError> {
     }
 }
 
+/// Whether the session still runs: also one that has submitted, or has given its verdict.
 fn is_running(project: &Project, agent: AgentId, of: &OutputOf) -> bool {
-    let entry = |state: &liza_core::model::State| {
-        state.board.agents.ready().and_then(|agents| agents.get(&agent)).cloned()
+    let Ok(state) = project.state() else { return false };
+    let board = &state.board;
+    let Some(entry) = board.agents.ready().and_then(|agents| agents.get(&agent)) else { return false };
+    let runs = match of {
+        OutputOf::Agent(_) => is_in_session(board, agent, entry),
+        OutputOf::Task(task) => is_in_session_on(board, agent, entry, task),
     };
-    let state = project.state().ok();
-    let now = crate::project::now();
-    state
-        .and_then(|state| entry(&state))
-        .filter(|entry| match of {
-            OutputOf::Agent(_) => true,
-            OutputOf::Task(task) => entry.current_task.as_ref() == Some(task),
-        })
-        .is_some_and(|entry| entry.status.is_in_session() && entry.holds(now))
+    runs && entry.holds(crate::project::now())
 }
 
 fn plain(lines: &[String]) -> Vec<String> {

@@ -55,7 +55,9 @@ impl Painter<'_> {
             _ if self.model.view.as_deref().is_some_and(has_ended) => Vec::new(),
             true if self.model.used_up_budget().is_some() => vec![("r", "raise the budget")],
             true => vec![("r", "resume")],
-            false if self.model.can_try_now() => vec![("r", "try now"), ("p", "pause")],
+            false if self.model.view.as_ref().is_some_and(|view| view.can_try_now()) => {
+                vec![("r", "try now"), ("p", "pause")]
+            }
             false => vec![("p", "pause")],
         };
         let leave = match self.model.mode {
@@ -103,7 +105,7 @@ impl Painter<'_> {
     /// What Enter does about the selected decision.
     fn answer_key(&self) -> &'static str {
         let Some(need) = self.model.needs().get(self.model.need) else { return "answer" };
-        let action = Action::suggested(&need.command);
+        let action = Action::answering(need);
         match need.command.starts_with("liza ") && !action.needs_terminal() {
             false => "show the command",
             true if action.fields().is_empty() => "run it",

@@ -1,6 +1,7 @@
 //! What the board shows and keeps when the team changes, and what its pages and dialogs are about.
 
 use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Status, Usage};
+use liza_core::rules::spending::{Amount, Spending, SpendingScope};
 use liza_core::watch::alarms::{AlarmKind, MainBranch};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, HeldView, MergeView, TaskPhase, TaskView};
@@ -174,10 +175,16 @@ fn the_key_that_resumes_raises_a_budget_that_is_used_up() {
     let command = "liza config budget.day.tokens \"...\"".to_owned();
     view.needs_you[0] =
         NeedsYou { kind: NeedKind::Alarm(AlarmKind::Budget), command, ..view.needs_you[0].clone() };
+    let amount = Amount::Tokens { used: 996_000, limit: 880_000 };
+    view.budgets = vec![Spending { scope: SpendingScope::Day(Timestamp::from_unix(0)), amount }];
     update(&mut model, Event::View(Arc::new(view)), &dark());
     let keys = picture(&model).lines().next_back().unwrap_or_default().to_owned();
     assert!(keys.contains("r raise") && !keys.contains("r resume"), "{keys}");
-    assert_eq!(commands(&type_in(&mut model, "r5000000\n")), ["config budget.day.tokens 5000000"]);
+    type_in(&mut model, "r");
+    let asked = picture(&model);
+    assert!(asked.contains(" Raise the budget of today ─"), "{asked}");
+    assert!(asked.contains(" Tokens (now 880000):"), "{asked}");
+    assert_eq!(commands(&type_in(&mut model, "5000000\n")), ["config budget.day.tokens 5000000"]);
 }
 
 /// Covers: UI-01, UI-03
@@ -218,7 +225,7 @@ fn a_message_that_comes_late_is_shown_where_it_happened() {
     let mut model = busy();
     let line = |age: u64, text: &str, earlier: bool| LogLine {
         time: now() - Seconds(age),
-        who: "coder-1".to_owned(),
+        who: if earlier { "coder-1".to_owned() } else { "code-reviewer-1".to_owned() },
         text: text.to_owned(),
         is_alert: false,
         earlier,
@@ -227,6 +234,15 @@ fn a_message_that_comes_late_is_shown_where_it_happened() {
     update(&mut model, Event::Log(vec![line(10, "cause", true), line(20, "before", true)]), &dark());
     let texts: Vec<&str> = model.log.iter().rev().take(3).map(|line| line.text.as_str()).collect();
     assert_eq!(texts, ["effect", "cause", "before"]);
+    // What an agent began comes before what came of it.
+    let began = line(5, "reviewing t", false);
+    let result = LogLine { earlier: true, text: "t APPROVED".to_owned(), ..began.clone() };
+    let merge = LogLine { text: "merging t".to_owned(), ..began.clone() };
+    update(&mut model, Event::Log(vec![began]), &dark());
+    update(&mut model, Event::Log(vec![result]), &dark());
+    update(&mut model, Event::Log(vec![merge]), &dark());
+    let texts: Vec<&str> = model.log.iter().rev().take(3).map(|line| line.text.as_str()).collect();
+    assert_eq!(texts, ["merging t", "t APPROVED", "reviewing t"]);
 }
 
 /// Covers: UI-01

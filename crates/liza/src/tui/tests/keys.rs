@@ -36,11 +36,14 @@ fn a_checkpoint_asks_first() {
 fn the_approval_of_a_plan_asks_first() {
     let mut model = model_of(FIRE, &paused(), (80, 24));
     let mut view = (*model.view.clone().unwrap()).clone();
-    view.needs_you[model.need].command = "liza plan --approve".to_owned();
+    let need = &mut view.needs_you[model.need];
+    (need.command, need.seen) = ("liza plan --approve".to_owned(), Some(Revision(12)));
     update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert!(picture(&model).contains("→ liza plan --approve\n"), "{}", picture(&model));
     assert_eq!(type_in(&mut model, "\n\n"), []);
-    assert!(picture(&model).contains("→ liza plan --approve"), "{}", picture(&model));
-    assert_eq!(commands(&type_in(&mut model, "y")), ["plan --approve"]);
+    // What is approved is what was shown.
+    assert!(picture(&model).contains("→ liza plan --approve --if-revision 12"), "{}", picture(&model));
+    assert_eq!(commands(&type_in(&mut model, "y")), ["plan --approve --if-revision 12"]);
 }
 
 /// Covers: UI-01, BB-11
