@@ -52,8 +52,9 @@ pub struct SessionRecorded {
     pub line: String,
     /// Whether the client is at fault, so that the session counts against no task and no agent.
     pub is_clients_fault: bool,
-    /// Why the client is held now.
-    pub hold: Option<ClientHold>,
+    /// Why the client is held now, if no other session has reported it: one that began before the hold fails like the
+    /// first, and one that tries the client again is news.
+    pub new_hold: Option<ClientHold>,
 }
 
 impl Rule for RecordSession {
@@ -68,13 +69,13 @@ impl Rule for RecordSession {
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<SessionRecorded, Refusal> {
         check_acts_for(tx, self.agent)?;
-        let (hold, is_clients_fault) = self.update_client(tx)?;
+        let (new_hold, is_clients_fault) = self.update_client(tx)?;
         let advice = self.advice().filter(|_| is_clients_fault);
         let line = session_line(&self.client, &self.end, self.said.as_deref(), advice.as_deref());
         self.update_agent(tx, &line)?;
         self.update_history(tx);
         tx.log_as(self.agent, LogAction::Task(EventName::SessionEnded), self.task.as_ref(), &line);
-        Ok(SessionRecorded { line, is_clients_fault, hold })
+        Ok(SessionRecorded { line, is_clients_fault, new_hold })
     }
 }
 
@@ -96,7 +97,11 @@ impl RecordSession {
             advice: self.advice(),
         };
         let (after, is_clients_fault) = after_end(&before, &end, tx.now);
-        let hold = after.hold.clone();
+        let is_known = |hold: &ClientHold| {
+            let other = before.hold.as_ref();
+            other.is_some_and(|other| other.kind == hold.kind && self.started <= other.since)
+        };
+        let new_hold = after.hold.clone().filter(|hold| is_clients_fault && !is_known(hold));
         if after != before {
             let clients = &mut tx.sprint()?.clients;
             if after == Default::default() {
@@ -105,7 +110,7 @@ impl RecordSession {
                 clients.insert(self.client.clone(), after);
             }
         }
-        Ok((hold, is_clients_fault))
+        Ok((new_hold, is_clients_fault))
     }
 
     fn update_agent(&self, tx: &mut Tx<'_>, line: &str) -> Result<(), Refusal> {

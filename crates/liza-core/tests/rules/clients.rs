@@ -43,6 +43,29 @@ fn record(world: &mut World, session: RecordSession) -> bool {
     world.must(supervisor, Command::from(session)).reply("is_clients_fault") == true
 }
 
+/// Whether the session reports that its client is held.
+fn reports_hold(world: &mut World, session: RecordSession) -> bool {
+    let supervisor = world.supervisor(session.agent);
+    !world.must(supervisor, Command::from(session)).reply("new_hold").is_null()
+}
+
+/// Covers: SE-04, UI-03
+#[test]
+fn a_hold_is_reported_by_one_session_and_by_each_try() {
+    let mut world = team();
+    let overloaded = || Some(fault(FaultKind::Overloaded, None));
+    assert!(reports_hold(&mut world, ended("t", 1, overloaded())));
+    assert!(!reports_hold(&mut world, ended("u", 2, overloaded())), "it began before the hold");
+    let worse = ended("u", 2, Some(fault(FaultKind::Auth, None)));
+    assert!(reports_hold(&mut world, worse), "for another reason");
+    let tried = RecordSession {
+        started: world.now + Seconds(30),
+        ..ended("t", 1, Some(fault(FaultKind::Auth, None)))
+    };
+    world.now = world.now + Seconds(40);
+    assert!(reports_hold(&mut world, tried));
+}
+
 fn hold(world: &World) -> Option<ClientHold> {
     world.sprint().clients.get("claude").and_then(|client| client.hold.clone())
 }

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use liza_core::model::State;
+use liza_core::model::{State, Timestamp};
 use liza_core::watch::alarms::AlarmKind;
 
 use crate::project::now;
 use crate::supervisor::{MessageLevel, Observed, Observer, TeamMessage};
-use crate::watch::{WatchReport, Watcher};
+use crate::watch::{AlertMessage, WatchReport, Watcher};
 
 /// The shortest time between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -20,12 +20,14 @@ pub struct WatcherObserver {
     /// None once it is closed.
     watcher: Option<Watcher>,
     next: Instant,
+    /// When the team began.
+    started: Timestamp,
 }
 
 impl WatcherObserver {
     /// Makes an observer of this watcher.
     pub fn new(watcher: Watcher) -> Self {
-        Self { watcher: Some(watcher), next: Instant::now() }
+        Self { watcher: Some(watcher), next: Instant::now(), started: now() }
     }
 }
 
@@ -38,7 +40,11 @@ impl Observer for WatcherObserver {
         }
         let report = watcher.check(now());
         self.next = Instant::now() + CHECK_INTERVAL;
-        Observed { messages: messages(report), again_in: Some(watcher.next_check()), ..Observed::default() }
+        Observed {
+            messages: messages(report, self.started),
+            again_in: Some(watcher.next_check()),
+            ..Observed::default()
+        }
     }
 }
 
@@ -50,9 +56,13 @@ impl Drop for WatcherObserver {
     }
 }
 
-fn messages(report: WatchReport) -> Vec<TeamMessage> {
-    // The team itself reports violations in the file, with their line.
-    let alerts = report.new.into_iter().filter(|alert| alert.kind != AlarmKind::InvalidState);
+fn messages(report: WatchReport, started: Timestamp) -> Vec<TeamMessage> {
+    // The team itself reports violations in the file, with their line, and why a program is held since a session of it.
+    let is_reported = |alert: &AlertMessage| {
+        let is_new = alert.since.is_some_and(|since| since >= started);
+        alert.kind == AlarmKind::InvalidState || alert.kind == AlarmKind::ClientHeld && is_new
+    };
+    let alerts = report.new.into_iter().filter(|alert| !is_reported(alert));
     let alerts = alerts.map(|alert| TeamMessage::of_team(MessageLevel::Alert, alert.line()));
     let notices = report.notices.into_iter().map(|text| TeamMessage::of_team(MessageLevel::Info, text));
     notices.chain(alerts).collect()

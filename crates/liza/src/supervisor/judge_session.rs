@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use liza_core::model::{
-    AgentStatus, AnomalyType, ClientHold, FaultKind, Fields, Role, Seconds, State, Status, TaskBody, TaskId,
-    TaskRecord, Value,
+    AgentStatus, AnomalyType, FaultKind, Fields, Role, Seconds, State, Status, TaskBody, TaskId, TaskRecord,
+    Value,
 };
 use liza_core::protocol::{
     ExitCounted, LogAnomaly, PlannerExitCounted, RecordSession, RecordUsage, Reply, SetStatus,
@@ -125,23 +125,15 @@ impl JobRunner {
             conversation: run.outcome.conversation.clone().filter(|_| resumes),
         })?;
         session.is_clients_fault = recorded.is_clients_fault;
-        let level = match (progress, recorded.is_clients_fault) {
-            (true, _) => MessageLevel::Debug,
-            (false, true) => MessageLevel::Alert,
-            (false, false) => MessageLevel::Info,
-        };
-        let mut notes = vec![(level, recorded.line)];
-        let client = state.board.sprint.ready().and_then(|sprint| sprint.clients.get(&run.client));
-        let is_known = |hold: &ClientHold| {
-            let before = client.and_then(|client| client.hold.as_ref());
-            before.is_some_and(|before| before.probes == hold.probes)
-        };
-        let is_news = |hold: &ClientHold| recorded.is_clients_fault && !is_known(hold);
-        if let Some(hold) = recorded.hold.filter(is_news) {
-            let text = format!("{} is held for the team: {}", run.client, describe_hold(&hold, now()));
-            notes.push((MessageLevel::Alert, text));
-        }
-        Ok(notes)
+        Ok(vec![match recorded.new_hold {
+            Some(hold) => {
+                let text = format!("{} is held for the team: {}", run.client, describe_hold(&hold, now()));
+                (MessageLevel::Alert, text)
+            }
+            // Another session has reported why its client is held.
+            None if progress || recorded.is_clients_fault => (MessageLevel::Debug, recorded.line),
+            None => (MessageLevel::Info, recorded.line),
+        }])
     }
 
     /// Merges the task if the session approved it.

@@ -137,6 +137,8 @@ pub(super) struct Member {
     pub(super) no_work_in: Option<Snapshot>,
     /// The task that it is trying to claim.
     pub(super) claiming: Option<TaskId>,
+    /// The task that it merges.
+    pub(super) merging: Option<TaskId>,
     /// How often each task could not be claimed while others could.
     pub(super) failed_claims: BTreeMap<TaskId, u32>,
     pub(super) idle_since: Timestamp,
@@ -170,6 +172,7 @@ impl Member {
             wake: None,
             no_work_in: None,
             claiming: None,
+            merging: None,
             failed_claims: BTreeMap::new(),
             idle_since: now,
             lost_claims: 0,

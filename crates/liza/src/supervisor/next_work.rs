@@ -81,7 +81,7 @@ impl Team<'_> {
         self.carry_out(index, step);
     }
 
-    fn carry_out(&mut self, index: MemberIndex, step: Step) {
+    pub(super) fn carry_out(&mut self, index: MemberIndex, step: Step) {
         if self.holding && !matches!(step, Step::Hold(_)) {
             self.holding = false;
             self.report_all(MessageLevel::Info, "resuming work");
@@ -109,10 +109,7 @@ impl Team<'_> {
                 self.reset_idle_time(index);
                 self.rest(index, after(self.config.coder_poll_interval));
             }
-            Step::Merge(task) => {
-                self.info(index, format!("merging {task}"));
-                self.run_job(index, BackgroundJob::Merge(task));
-            }
+            Step::Merge(task) => self.merge(index, task),
             Step::Code(tasks) => self.claim(index, tasks, BackgroundJob::Code),
             Step::Review(tasks) => {
                 let tasks = order_reviews(&self.project, tasks);
@@ -124,6 +121,20 @@ impl Team<'_> {
             }
             Step::Wait { why, until } => self.wait(index, &why, until),
         }
+    }
+
+    /// Merges a task, after the merge of another agent of the team.
+    fn merge(&mut self, index: MemberIndex, task: TaskId) {
+        let running = self.members.iter().find_map(|other| other.merging.clone());
+        if let Some(other) = running {
+            self.info(index, format!("waits for the merge of {other}, then merges {task}"));
+            return self.rest(index, after(self.config.coder_poll_interval));
+        }
+        self.info(index, format!("merging {task}"));
+        if let Some(member) = self.members.get_mut(index) {
+            member.merging = Some(task.clone());
+        }
+        self.run_job(index, BackgroundJob::Merge(task));
     }
 
     /// Claims the first task that no other agent of the team is claiming.
@@ -194,7 +205,7 @@ impl Team<'_> {
     /// Handles the outcome of a background job.
     pub(super) fn job_done(&mut self, index: MemberIndex, result: Result<JobOutcome, SupervisorError>) {
         let Some(member) = self.members.get_mut(index) else { return };
-        member.claiming = None;
+        (member.claiming, member.merging) = (None, None);
         match (&mut member.state, result) {
             (MemberState::Leaving(reason), Ok(JobOutcome::Left(error))) => {
                 let reason = std::mem::replace(reason, EndReason::Signalled);

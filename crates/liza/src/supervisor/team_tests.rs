@@ -1,11 +1,13 @@
 //! How long a team waits, and its step after the machine was suspended.
 
 use liza_core::model::Role;
+use liza_core::watch::supervise::Step;
 
 use super::*;
 use crate::channel::{Answer, ServedSession, SessionCall};
 use crate::providers::Provider;
 use crate::supervisor::background::tests::project;
+use crate::supervisor::event::JobOutcome;
 
 /// These teams start no session.
 struct NoCommands;
@@ -18,12 +20,18 @@ impl SessionCommands for NoCommands {
 
 /// A team with one idle coder.
 fn team(project: &Project) -> Team<'_> {
-    let mut team =
-        Team::new(project, SupervisorOptions::alone("liza".into(), Arc::new(NoCommands)), &|_| ()).unwrap();
-    let provider = Provider::choose(&Config::default(), Role::Coder, Some("rehearsal")).unwrap();
-    let Registration { agent, generation, liveness } = register(project, Role::Coder, None).unwrap();
+    let options = SupervisorOptions::alone("liza".into(), Arc::new(NoCommands));
+    let mut team = Team::new(project, options, &|_| ()).unwrap();
+    add(&mut team, Role::Coder);
+    team
+}
+
+/// Adds an idle agent.
+fn add(team: &mut Team<'_>, role: Role) {
+    let provider = Provider::choose(&Config::default(), role, Some("rehearsal")).unwrap();
+    let Registration { agent, generation, liveness } = register(&team.project, role, None).unwrap();
     let identity = Identity {
-        index: 0,
+        index: team.members.len(),
         agent,
         generation,
         provider: provider.clone(),
@@ -31,13 +39,12 @@ fn team(project: &Project) -> Team<'_> {
         program: team.program.clone(),
         channels: team.channels.clone(),
     };
-    let post = Post { role: Role::Coder, agent: None, provider, task: None, once: false, interactive: false };
+    let post = Post { role, agent: None, provider, task: None, once: false, interactive: false };
     let mut member = Member::new(identity, post, liveness, now());
     member.state = MemberState::Idle;
     team.members.push(member);
     team.renewals.at(Instant::now() + Duration::from_secs(3600));
     team.read_blackboard();
-    team
 }
 
 /// Whether the team has looked for work for its agent.
@@ -75,4 +82,29 @@ fn without_change_events_a_stop_file_is_seen_within_the_poll_interval() {
     assert_eq!(at_most(Some(Seconds(30)), hour), Duration::from_secs(30));
     assert_eq!(at_most(Some(Seconds(30)), second), second);
     assert!(at_most(Some(Seconds(0)), hour) > Duration::ZERO, "it never spins");
+}
+
+/// Covers: UI-03
+#[test]
+fn of_two_reviewers_only_one_says_that_it_merges() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = project(folder.path());
+    let said = std::sync::Mutex::new(Vec::new());
+    let note = |message: &TeamMessage| said.lock().unwrap().push(message.text.clone());
+    let options = SupervisorOptions::alone("liza".into(), Arc::new(NoCommands));
+    let mut team = Team::new(&project, options, &note).unwrap();
+    add(&mut team, Role::CodeReviewer);
+    add(&mut team, Role::CodeReviewer);
+    let merge = |task: &str| Step::Merge(task.parse().unwrap());
+    team.carry_out(0, merge("stock-page"));
+    team.carry_out(1, merge("stock-count"));
+    assert!(matches!(team.members[1].state, MemberState::Idle));
+    assert_eq!(
+        said.lock().unwrap().clone(),
+        ["merging stock-page", "waits for the merge of stock-page, then merges stock-count"]
+    );
+    // The first one has ended, whatever its result.
+    team.job_done(0, Ok(JobOutcome::StatusShown));
+    team.carry_out(1, merge("stock-count"));
+    assert_eq!(said.lock().unwrap().last().unwrap(), "merging stock-count");
 }

@@ -86,11 +86,15 @@ exit 1
     project.set_config("providers", &format!("{{codex: {{program: {}}}}}", script.display()));
     project.add_task("t1");
     let mut run = Running::liza(&project, &["run", "--cli", "codex", "--plain"]);
-    run.wait_for_output("codex is held for the team");
-    run.wait_for_output("CLIENT HELD");
+    run.wait_for_output("codex is held for the team: usage limit reached; tried again in ");
+    let alerts = project.root.join(".liza/alerts.log");
+    let is_raised = |text: String| text.contains("CLIENT HELD").then_some(());
+    wait_for("the alarm", || fs::read_to_string(&alerts).ok().and_then(is_raised));
     run.signal("INT");
     assert_eq!(run.wait(), 0, "{}", run.output());
-    assert!(!run.output().contains("waiting for codex"), "{}", run.output());
+    let output = run.output();
+    let log = output.split("the team has stopped").next().unwrap_or_default();
+    assert_eq!(log.matches("Rate limit reached").count(), 1, "{output}");
 }
 
 /// Covers: UI-06

@@ -36,7 +36,7 @@ fn a_client_that_is_not_logged_in_stops_at_once_and_says_what_to_do() {
     let mut coder = bench.agent(&["coder", "--cli", "claude"]);
     assert_eq!(coder.wait(), 1, "{}", coder.output());
     let said = coder.output();
-    assert!(said.contains("claude exited 1: Invalid API key. Run claude /login"), "{said}");
+    assert!(said.contains("claude cannot be used: Invalid API key. Run claude /login"), "{said}");
     assert_eq!(sessions(&bench), 1);
     not_blamed(&bench, "t1");
     let page = status(&bench);
