@@ -2,7 +2,7 @@
 
 use liza_core::model::{
     AgentRecord, AgentStatus, ClientHold, ClientRecord, EventName, FaultKind, HistoryEvent, Loaded, Seconds,
-    SessionSummary, Sprint, SprintStatus, State, Status, StopFileTimes, TaskRecord,
+    SessionSummary, Sprint, SprintStatus, State, Status, StopFileTimes, TaskRecord, Usage,
 };
 use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations, RunningMerge};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
@@ -139,7 +139,10 @@ fn a_program_without_a_login_needs_the_human_before_its_first_session_fails() {
     sprint(&mut state).clients.clear();
     let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
     agents.clear();
-    assert_eq!(needs(&state), [], "no team");
+    sprint(&mut state).usage = None;
+    assert_eq!(needs(&state).len(), 1, "the team has ended, and has used nothing");
+    sprint(&mut state).usage = Some(Usage { input: 1, ..Usage::default() });
+    assert_eq!(needs(&state), [], "it may have had a login");
 }
 
 fn asking() -> State {

@@ -4,6 +4,7 @@ mod agent_programs;
 mod commands;
 mod context;
 mod contract_links;
+mod end_text;
 mod live_screen;
 mod session;
 mod setting_check;

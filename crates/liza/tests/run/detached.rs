@@ -95,6 +95,10 @@ exit 1
     let output = run.output();
     let log = output.split("the team has stopped").next().unwrap_or_default();
     assert_eq!(log.matches("Rate limit reached").count(), 1, "{output}");
+    // What the screen said is gone: the end says it too.
+    let held = output.lines().find(|line| line.starts_with("codex is held until ")).unwrap_or_default();
+    assert!(held.ends_with("; to try it at once: liza resume"), "{output}");
+    assert!(output.contains("needs you: LOGIN: no login of codex was found"), "{output}");
 }
 
 /// Covers: UI-06

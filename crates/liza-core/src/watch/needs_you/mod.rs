@@ -307,8 +307,8 @@ fn vision(state: &State, seen: &Observations) -> Option<NeedsYou> {
     matters.then(|| NeedsYou::new(NeedKind::Vision, AlarmLevel::Warning, text, command))
 }
 
-/// The programs of the running team that have no login, as far as it can be seen: none that has worked, and none that says
-/// so itself.
+/// The programs of the team that have no login, as far as it can be seen: none that has worked, and none that says so
+/// itself. Of a team that has ended it is known only that nothing was used.
 fn logins<'a>(
     state: &'a State,
     seen: &'a Observations,
@@ -326,9 +326,14 @@ fn logins<'a>(
         let record = state.board.sprint.ready().and_then(|sprint| sprint.clients.get(client));
         record.and_then(|record| record.hold.as_ref()).is_some_and(|hold| hold.kind == FaultKind::Auth)
     };
+    let sprint = state.board.sprint.ready();
+    let has_used = sprint.is_none_or(|sprint| sprint.usage.is_some());
     let missing = seen.missing_logins.iter().filter(move |login| {
-        let works = present.iter().any(|entry| has_worked(&login.client, entry));
-        !present.is_empty() && !works && !is_held(&login.client)
+        let works = match present.is_empty() {
+            true => has_used,
+            false => present.iter().any(|entry| has_worked(&login.client, entry)),
+        };
+        !works && !is_held(&login.client)
     });
     missing.map(login)
 }

@@ -8,14 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use liza_core::model::{Actor, GoalStatus, State};
-use liza_core::text::one_line;
-use liza_core::watch::needs_you::NeedsYou;
-use liza_core::watch::view::{Progress, view};
+use liza_core::watch::view::Progress;
 use serde_json::json;
 
 use crate::engine::Engine;
 use crate::lifecycle::adopt_integration;
-use crate::observations::observe;
 use crate::project::{Project, now};
 use crate::run::{
     AlreadyRunning, CopyError, RunLock, TeamOptions, WatcherObserver, copy_for_rehearsal, detached,
@@ -31,6 +28,7 @@ use super::agent::{check_confinement, endings, missing_login_notes, not_started,
 use super::config::use_team_file;
 use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
+use crate::cli::end_text::{next_steps, what_waits};
 use crate::cli::live_screen;
 use crate::cli::spec_path;
 use crate::cli::team_notes::{is_named, team_notes};
@@ -39,12 +37,6 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::output::{Color, Reply};
 use crate::cli::ui::program_name::ProgramName;
-
-/// How many decisions are listed when a team ends; `liza status` has all.
-const MOST_NEEDS: usize = 3;
-
-/// How much of a text of an agent is printed when a team ends.
-const LONGEST_TEXT: usize = 500;
 
 /// The built-in agent program.
 const REHEARSAL: &str = "rehearsal";
@@ -219,7 +211,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
     let after = project.store().snapshot()?;
     let (mut words, progress) = summary(&after);
-    words.push_str(&what_needs_you(&project, &after));
+    words.push_str(&what_waits(&project, &after, &context.screen.local_time()));
     let (ended, exit) = match endings(ends, &args.again()) {
         Ok(ended) => ended,
         Err(error) => {
@@ -322,36 +314,6 @@ fn check_rehearsal(project: &Project) -> Result<(), CommandError> {
             "write it, or start from a template: liza init --template",
         ),
         Some(_) | None => Ok(()),
-    }
-}
-
-/// What waits for the person when a team ends before its goal: the screen that showed it is gone.
-fn what_needs_you(project: &Project, state: &State) -> String {
-    if state.board.goal.ready().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
-        return String::new();
-    }
-    let needs = view(state, &observe(project, state, now()), now()).needs_you;
-    // On one line each: with line breaks, an agent's text could pass for a line of the program.
-    let line = |need: &NeedsYou| {
-        let questions =
-            need.questions.iter().map(|question| format!("\n  ? {}", one_line(question, LONGEST_TEXT)));
-        let (kind, text) = (need.kind, one_line(&need.text, LONGEST_TEXT));
-        format!("\nneeds you: {kind}: {text}{}\n  → {}", questions.collect::<String>(), need.command)
-    };
-    needs.iter().take(MOST_NEEDS).map(line).collect()
-}
-
-/// What a person does after a team has ended.
-fn next_steps(state: &State, again: &str) -> String {
-    match state.board.goal.ready().map(|goal| goal.status) {
-        Some(GoalStatus::InProgress) => {
-            format!("\nwhere it stopped  liza status\nto continue       {again}")
-        }
-        Some(GoalStatus::Aborted) => "\nNothing was deleted. Start over: liza goal new \"GOAL\"".to_owned(),
-        Some(GoalStatus::Completed) => {
-            "\nreview it  liza diff\ntake it    liza finish\nnext goal  liza goal new \"GOAL\"".to_owned()
-        }
-        None => String::new(),
     }
 }
 

@@ -1,0 +1,54 @@
+//! What a team says at its end: what waits for the person, and what to do next.
+
+use liza_core::model::{GoalStatus, State};
+use liza_core::text::one_line;
+use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::view::{HeldClient, view};
+
+use crate::local_time::LocalTime;
+use crate::observations::observe;
+use crate::project::{Project, now};
+
+/// How many decisions are listed when a team ends; `liza status` has all.
+const MOST_NEEDS: usize = 3;
+
+/// How much of a text of an agent is printed when a team ends.
+const LONGEST_TEXT: usize = 500;
+
+/// What waits for the person when a team ends before its goal, and which agent programs are held: the screen that showed
+/// it is gone.
+pub(crate) fn what_waits(project: &Project, state: &State, times: &LocalTime) -> String {
+    if state.board.goal.ready().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
+        return String::new();
+    }
+    let view = view(state, &observe(project, state, now()), now());
+    // On one line each: with line breaks, an agent's text could pass for a line of the program.
+    let line = |need: &NeedsYou| {
+        let questions =
+            need.questions.iter().map(|question| format!("\n  ? {}", one_line(question, LONGEST_TEXT)));
+        let (kind, text) = (need.kind, one_line(&need.text, LONGEST_TEXT));
+        format!("\nneeds you: {kind}: {text}{}\n  → {}", questions.collect::<String>(), need.command)
+    };
+    let needs = view.needs_you.iter().take(MOST_NEEDS).map(line);
+    needs.chain(view.held_clients.iter().filter_map(|held| until(held, times))).collect()
+}
+
+/// Until when a program is held that is tried again by itself; of others, what needs the human says it.
+fn until(held: &HeldClient, times: &LocalTime) -> Option<String> {
+    let until = times.short(held.until.filter(|until| *until > now())?);
+    Some(format!("\n{} is held until {until}; to try it at once: liza resume", held.name))
+}
+
+/// What a person does after a team has ended.
+pub(crate) fn next_steps(state: &State, again: &str) -> String {
+    match state.board.goal.ready().map(|goal| goal.status) {
+        Some(GoalStatus::InProgress) => {
+            format!("\nwhere it stopped  liza status\nto continue       {again}")
+        }
+        Some(GoalStatus::Aborted) => "\nNothing was deleted. Start over: liza goal new \"GOAL\"".to_owned(),
+        Some(GoalStatus::Completed) => {
+            "\nreview it  liza diff\ntake it    liza finish\nnext goal  liza goal new \"GOAL\"".to_owned()
+        }
+        None => String::new(),
+    }
+}
