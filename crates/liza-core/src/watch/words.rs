@@ -7,8 +7,8 @@ use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::task_words::plain;
 use crate::watch::view::{
-    AgentView, EndingView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency,
-    View, stopped_text,
+    AFTER_RESUME, AgentView, EndingView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView,
+    UnmetDependency, View, stopped_text,
 };
 
 /// The phases of open tasks with their headings, in the order in which they are shown.
@@ -55,6 +55,7 @@ pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
     facts.extend(some(progress.abandoned, "abandoned"));
     facts.extend(some(progress.with_goal, "dropped with the goal"));
     match sprint.deadline_left {
+        _ if sprint.goal_is_open => facts.push("goal not judged yet".to_owned()),
         _ if sprint.status.is_terminal() => facts.push(sprint.status.to_string()),
         Some(left) if left >= 0 => facts.push(format!("due in {}", length(left))),
         Some(left) => facts.push(format!("overdue by {}", length(left))),
@@ -152,6 +153,15 @@ pub fn stop_waits_for(merge: Option<&TaskId>) -> String {
     match merge {
         Some(task) => format!("it waits for the merge of {task}"),
         None => "sessions may take a moment to end".to_owned(),
+    }
+}
+
+/// How many agents are in a session, or merge; of how many, unless they are leaving.
+pub fn at_work(view: &View, is_stopping: bool) -> String {
+    let working = view.agents.iter().filter(|agent| agent.is_at_work()).count();
+    match is_stopping || view.is_stopping() {
+        true => format!("{working} still at work"),
+        false => format!("{working} of {} at work", view.agents.len()),
     }
 }
 
@@ -260,6 +270,7 @@ pub fn task_status(task: &TaskView) -> String {
 /// What a task's row says beside its description.
 pub fn task_facts(task: &TaskView) -> Vec<String> {
     let mut facts = Vec::new();
+    let later = if task.after_resume { AFTER_RESUME } else { "" };
     let owner = task.owner.map(|owner| owner.to_string());
     match task.phase {
         TaskPhase::Working => {
@@ -286,7 +297,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
                     facts.push(reviewer);
                     facts.extend(lease.map(lease_left));
                 }
-                None => facts.push("waiting for a code reviewer".to_owned()),
+                None => facts.push(format!("waiting for a code reviewer{later}")),
             }
         }
         TaskPhase::Waiting => {
@@ -300,13 +311,14 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
                 Some(Status::Claimed) => facts.push("its coder is gone".to_owned()),
                 _ => {}
             }
+            facts.extend(task.after_resume.then(|| AFTER_RESUME.trim_start_matches([',', ' ']).to_owned()));
             facts.push(format!("P{}", task.priority));
         }
         TaskPhase::Stopped => {
-            facts.extend(task.owner.map(stopped_text));
+            facts.extend(task.owner.map(|owner| format!("{}{later}", stopped_text(owner))));
             facts.push(format!("P{}", task.priority));
         }
-        TaskPhase::Draft => facts.extend(task.reason.clone()),
+        TaskPhase::Draft => facts.extend(task.reason.as_ref().map(|reason| format!("{reason}{later}"))),
         TaskPhase::Ended if task.is_dropped() => facts.push(DROPPED.to_owned()),
         TaskPhase::Stuck | TaskPhase::Ended => {}
     }

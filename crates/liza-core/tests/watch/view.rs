@@ -284,11 +284,19 @@ fn while_the_team_is_stopped_nothing_is_taken_next() {
         (Status::Unclaimed, "a coder claims it, after liza resume"),
         (Status::Draft, "the planner finalizes it, after liza resume"),
     ] {
-        assert_eq!(view(&state_with(status), &seen, now()).tasks[0].next, next);
+        let shown = view(&state_with(status), &seen, now());
+        assert_eq!(shown.tasks[0].next, next);
+        let facts = task_facts(&shown.tasks[0]).join(" · ");
+        assert!(facts.contains("after liza resume"), "{facts}");
+        let facts =
+            task_facts(&view(&state_with(status), &Observations::default(), now()).tasks[0]).join(" · ");
+        assert!(!facts.contains("resume"), "{facts}");
     }
     let mut state = state_with(Status::ReadyForReview);
     let mut submitted = record("t", Status::ReadyForReview);
     (submitted.reviewing_by, submitted.review_lease_expires) = (None, None);
     state.board.put(task("t"), submitted);
-    assert_eq!(view(&state, &seen, now()).tasks[0].next, "a code reviewer takes it, after liza resume");
+    let shown = view(&state, &seen, now());
+    assert_eq!(shown.tasks[0].next, "a code reviewer takes it, after liza resume");
+    assert_eq!(task_facts(&shown.tasks[0])[0], "waiting for a code reviewer, after liza resume");
 }

@@ -1,14 +1,14 @@
 //! Who is waited for: an agent program, the planner or the human.
 
 use liza_core::model::{
-    AgentRecord, AgentStatus, ClientHold, ClientRecord, EventName, FaultKind, HistoryEvent, Loaded, Seconds,
-    SessionSummary, Sprint, SprintStatus, State, Status, StopFileTimes, TaskRecord, Usage,
+    AgentRecord, AgentStatus, ClientHold, ClientRecord, EventName, FaultKind, GoalStatus, HistoryEvent,
+    Loaded, Seconds, SessionSummary, Sprint, SprintStatus, State, Status, StopFileTimes, TaskRecord, Usage,
 };
 use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations, RunningMerge};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, View, view};
 use liza_core::watch::words::{
-    agent_activity, agent_doing, next_steps, stop_waits_for, task_facts, team_does,
+    agent_activity, agent_doing, next_steps, sprint_facts, stop_waits_for, task_facts, team_does,
 };
 
 use crate::fixture::*;
@@ -100,7 +100,14 @@ fn a_planner_that_judges_the_goal_is_not_planning() {
     change_agent(&mut state, "planner-1", |entry| entry.status = AgentStatus::Planning);
     assert_eq!(doing(&view(&state, &seen(), now()), "planner-1"), "PLANNING");
     sprint(&mut state).status = SprintStatus::Completed;
-    assert_eq!(doing(&view(&state, &seen(), now()), "planner-1"), "JUDGING the goal");
+    let shown = view(&state, &seen(), now());
+    assert_eq!(doing(&shown, "planner-1"), "JUDGING the goal");
+    let facts = |view: &View| sprint_facts(view.sprint.as_ref().unwrap()).join(" · ");
+    assert!(facts(&shown).contains("goal not judged yet"), "{}", facts(&shown));
+    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
+    goal.status = GoalStatus::Completed;
+    let shown = view(&state, &seen(), now());
+    assert!(facts(&shown).contains("COMPLETED"), "{}", facts(&shown));
 }
 
 /// Covers: UI-03

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::model::{
-    Board, ClientRecord, Discovery, Goal, MAX_FAILED_CODERS, Metrics, Revision, Role, Sprint, SprintStatus,
-    State, Status, StopFile, TaskId, Timestamp, Usage,
+    Board, ClientRecord, Discovery, Goal, GoalStatus, MAX_FAILED_CODERS, Metrics, Revision, Role, Sprint,
+    SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage,
 };
 use crate::rules::claimable::{claimable, reviewable};
 use crate::rules::clients::describe_hold;
@@ -36,6 +36,7 @@ pub use graph::{DependencyNode, dependency_graph};
 pub use merging::MergeView;
 pub use outlook::TaskPhase;
 pub(crate) use outlook::stopped_text;
+pub(crate) use task::AFTER_RESUME;
 pub use task::{LeaseView, TaskView, UnmetDependency};
 
 /// Everything that a screen shows.
@@ -138,6 +139,9 @@ pub struct SprintView {
     pub metrics: Metrics,
     /// Tokens and money that its sessions have used.
     pub usage: Option<Usage>,
+    /// Whether its tasks have ended and the planner has not judged the goal.
+    #[serde(skip)]
+    pub goal_is_open: bool,
 }
 
 /// The planned tasks, counted by state.
@@ -378,6 +382,8 @@ fn sprint_view(state: &State, sprint: &Sprint, tasks: &[TaskView], now: Timestam
         progress: Progress::of_tasks(&state.board, sprint, tasks),
         metrics: sprint_metrics(state),
         usage: sprint.usage.clone(),
+        goal_is_open: sprint.status == SprintStatus::Completed
+            && state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::InProgress),
     }
 }
 

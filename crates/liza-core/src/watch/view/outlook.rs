@@ -32,6 +32,7 @@ pub(super) struct Outlook {
     pub(super) owner: Option<AgentId>,
     pub(super) lease: Option<Timestamp>,
     pub(super) stopped: bool,
+    pub(super) after_resume: bool,
     pub(super) reason: Option<String>,
     pub(super) next: String,
     pub(super) command: Option<String>,
@@ -42,7 +43,8 @@ impl Outlook {
     pub(super) fn new(phase: TaskPhase, next: impl Into<String>, command: Option<String>) -> Self {
         let next = next.into();
         let (owner, lease, reason, broken) = (None, None, None, Vec::new());
-        Self { phase, owner, lease, stopped: false, reason, next, command, broken }
+        let (stopped, after_resume) = (false, false);
+        Self { phase, owner, lease, stopped, after_resume, reason, next, command, broken }
     }
 
     /// Work that its agent has left and continues later.

@@ -12,6 +12,9 @@ use crate::watch::supervise::planner_needs_human;
 
 use super::outlook::{Outlook, TaskPhase, broken_outlook};
 
+/// What follows the next step of a task while the team is stopped.
+pub(crate) const AFTER_RESUME: &str = ", after liza resume";
+
 /// A lease and how long it still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LeaseView {
@@ -74,6 +77,9 @@ pub struct TaskView {
     pub lease: Option<LeaseView>,
     /// Whether its agent has left, although its lease has not ended.
     pub stopped: bool,
+    /// Whether an agent takes it only after `liza resume`.
+    #[serde(skip)]
+    pub after_resume: bool,
     /// Why it is blocked or was rejected.
     pub reason: Option<String>,
     /// What its coder has asked, while it is blocked.
@@ -153,6 +159,7 @@ fn task_view(
         max_review_cycles: config.map(|config| config.max_review_cycles(record)),
         lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
         stopped: outlook.stopped,
+        after_resume: outlook.after_resume,
         reason: outlook.reason,
         questions: match body.status() {
             Ok(TaskStatus::Blocked { block, .. }) => block.questions.clone(),
@@ -344,7 +351,10 @@ impl TaskSituation<'_> {
             TaskPhase::Stuck | TaskPhase::Working | TaskPhase::Waiting | TaskPhase::Ended => false,
         };
         match is_taken && self.is_paused() {
-            true => Outlook { next: format!("{}, after liza resume", outlook.next), ..outlook },
+            true => {
+                let next = format!("{}{AFTER_RESUME}", outlook.next);
+                Outlook { next, after_resume: true, ..outlook }
+            }
             false => outlook,
         }
     }

@@ -2,7 +2,7 @@
 
 use liza_core::model::Seconds;
 use liza_core::watch::view::{AgentView, Liveness};
-use liza_core::watch::words::{agent_activity, agent_doing, agent_lease, agent_sign, used};
+use liza_core::watch::words::{self, agent_activity, agent_doing, agent_lease, agent_sign, used};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -28,7 +28,8 @@ impl Painter<'_> {
         }
         let focused = self.model.panel == Panel::Agents;
         let agents = self.model.agents();
-        let detail = format!("{} of {} at work", at_work(agents), agents.len());
+        let detail = self.model.view.as_ref().map(|view| words::at_work(view, self.model.stopping));
+        let detail = detail.unwrap_or_default();
         put(buffer, row(area, 0), &self.heading("AGENTS", &detail, focused, area.width));
         let height = usize::from(area.height - 1);
         let second = self.second_rows(area.width, height);

@@ -10,6 +10,7 @@ mod panels;
 
 use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::is_unprintable;
+use liza_core::watch::view::SprintView;
 use liza_core::watch::words::{budgets, full_columns, sprint_facts};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -176,8 +177,7 @@ impl Painter<'_> {
             return Line::default();
         };
         let budgets = self.model.view.as_ref().and_then(|view| budgets(&view.budgets));
-        let facts: Vec<String> = sprint_facts(sprint).into_iter().chain(budgets).collect();
-        let facts = facts.join(" · ");
+        let facts = fitting_facts(sprint, budgets.as_deref(), columns.saturating_sub(width(&sprint.id) + 1));
         let room = columns.saturating_sub(width(&sprint.id) + width(&facts) + 3).min(BAR_MAX);
         let mut line = Line::from(Span::styled(format!("{} ", sprint.id), self.theme.dim));
         if sprint.progress.total > 0 && room >= 6 {
@@ -209,6 +209,17 @@ impl Painter<'_> {
             buffer.set_style(area, self.theme.selected);
         }
     }
+}
+
+/// The facts of the sprint with its budgets: what is less important gives way, the tokens of the sprint first.
+fn fitting_facts(sprint: &SprintView, budgets: Option<&str>, columns: usize) -> String {
+    let mut facts = sprint_facts(sprint);
+    let with_budgets =
+        |facts: &[String]| facts.iter().map(String::as_str).chain(budgets).collect::<Vec<_>>().join(" · ");
+    while width(&with_budgets(&facts)) > columns && facts.len() > 1 {
+        facts.pop();
+    }
+    with_budgets(&facts)
 }
 
 /// A style of a text in spans.

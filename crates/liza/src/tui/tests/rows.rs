@@ -1,6 +1,7 @@
 //! What gives way in a row that is too short, and which row is selected.
 
 use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Role, Status, Usage};
+use liza_core::rules::spending::{Amount, Spending, SpendingScope};
 use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{HeldView, MergeView, View};
@@ -317,4 +318,30 @@ fn an_agent_that_waits_has_one_row_and_the_log_the_whole_width() {
         let below = lines[at + 1];
         assert!(below.contains('●') || below.contains('✗') || below.starts_with(" LOG"), "{shown}");
     }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_budget_is_whole_before_the_tokens_of_the_sprint() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    change(&mut model, |view| {
+        view.sprint.as_mut().unwrap().usage = Some(Usage { input: 151_000, ..Usage::default() });
+        let amount = Amount::Tokens { used: 968_000, limit: 880_000 };
+        view.budgets = vec![Spending { scope: SpendingScope::Day(now()), amount }];
+    });
+    for (columns, tokens) in [(80, false), (200, true)] {
+        model.size.0 = columns;
+        let line = picture(&model).lines().nth(1).unwrap().to_owned();
+        assert!(line.ends_with("of 880k tokens"), "{line}");
+        assert_eq!(line.contains("151k tokens"), tokens, "{line}");
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn while_the_team_stops_only_those_at_work_are_counted() {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    model.stopping = true;
+    let shown = picture(&model);
+    assert!(shown.contains(" AGENTS  2 still at work ─"), "{shown}");
 }
