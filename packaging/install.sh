@@ -1,15 +1,15 @@
 #!/bin/sh
-# Installs liza from this folder: sh install.sh [PREFIX]; default ~/.local. Touches nothing else.
+# Installs liza from this folder: sh install.sh [PREFIX]; default $PREFIX, else ~/.local. Touches nothing else.
 set -eu
 case "${1:-}" in
 -*)
-    echo "usage: sh install.sh [PREFIX]; default ~/.local"
+    echo "usage: sh install.sh [PREFIX]; default \$PREFIX, else ~/.local"
     [ "$1" = --help ] || [ "$1" = -h ] || exit 1
     exit 0
     ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)
-prefix=${1:-${HOME:?set HOME, or name a folder: sh install.sh PREFIX}/.local}
+prefix=${1:-${PREFIX:-${HOME:?set HOME, or name a folder: sh install.sh PREFIX}/.local}}
 mkdir -p "$prefix/bin" "$prefix/share"
 cp "$here/bin/liza" "$prefix/bin/.liza.new"
 chmod 755 "$prefix/bin/.liza.new"
@@ -19,5 +19,8 @@ cp -R "$here/share/." "$prefix/share/"
 echo "liza is installed in $prefix/bin"
 case ":${PATH:-}:" in
 *":$prefix/bin:"*) ;;
-*) echo "$prefix/bin is not in your PATH; add it in the profile of your shell" ;;
+*)
+    echo "$prefix/bin is not in your PATH; add this line to the profile of your shell (~/.profile, ~/.bashrc, ~/.zshrc):"
+    echo "  export PATH=\"$prefix/bin:\$PATH\""
+    ;;
 esac

@@ -25,6 +25,7 @@ pub mod demo;
 mod denied;
 pub mod doctor;
 pub mod engine;
+mod failing_jobs;
 pub mod git;
 mod identity;
 pub mod lifecycle;

@@ -25,6 +25,7 @@ use crate::checkout_setup::last_failure;
 use crate::confine::recorded_level;
 use crate::contracts::is_vision_template;
 use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
+use crate::failing_jobs::failing_jobs;
 use crate::git::{BranchStep, Repo};
 use crate::lifecycle::{failed_review_setups, is_at_recorded_head, lost_merges, merged_commits};
 use crate::machine::machine_name;
@@ -58,6 +59,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         confinement: confinement(project, state),
         setup_failure: last_failure(project),
         review_setups: failed_review_setups(project),
+        failing_jobs: failing_jobs(project.folder()),
         remote_problem: remote_problem(project.folder(), &state.board),
         team_file_change: team_file_change(project, state),
         dead: dead_agents(project, state, now),

@@ -11,6 +11,7 @@
 
 mod alarms;
 mod charts;
+mod failing;
 #[path = "../protocol/fixture.rs"]
 mod fixture;
 mod found_merges;

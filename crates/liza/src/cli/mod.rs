@@ -6,6 +6,7 @@ mod context;
 mod contract_links;
 mod end_text;
 mod live_screen;
+mod own_files;
 mod session;
 mod setting_check;
 mod spec_path;

@@ -21,7 +21,10 @@ use crate::cli::ui::output::Reply;
 /// The integration test that there is, or that could be.
 pub(crate) fn test_in_words(root: &Path, written: bool, unused: Option<UnusedTest>) -> String {
     match (root.join(SCRIPT).exists(), test_command::find(root)) {
-        (true, _) if written => format!("{SCRIPT} is written; commit it, then: liza sync"),
+        (true, Some(command)) if written => {
+            format!("{}; commit it, then: liza sync", written_in_words(command))
+        }
+        (true, None) if written => format!("{SCRIPT} is written; commit it, then: liza sync"),
         (true, _) => match unused {
             Some(unused) => format!("{}; to use it: {}", unused.problem(), unused.fix()),
             None => SCRIPT.to_owned(),
@@ -29,6 +32,11 @@ pub(crate) fn test_in_words(root: &Path, written: bool, unused: Option<UnusedTes
         (false, Some(command)) => format!("none; to run {command} before every merge: liza init --test"),
         (false, None) => format!("none; to test every merge, write {SCRIPT}"),
     }
+}
+
+/// What the script that was written does.
+fn written_in_words(command: &str) -> String {
+    format!("{SCRIPT} is written: it runs {command} before every merge")
 }
 
 /// Writes the integration test; returns the files and folders that were made.
@@ -53,7 +61,9 @@ pub(crate) fn write_test(root: &Path) -> Result<Reply, CommandError> {
     }
     new_test(root)?;
     let next = "commit it, then bring it to the agents: liza sync";
-    Ok(Reply::new(format!("{SCRIPT} is written; {next}"), json!({"written": SCRIPT})))
+    let command = test_command::find(root);
+    let written = command.map_or_else(|| format!("{SCRIPT} is written"), written_in_words);
+    Ok(Reply::new(format!("{written}; {next}"), json!({"written": SCRIPT, "runs": command})))
 }
 
 /// Writes a new file with its folders; returns what it created, outermost first.

@@ -7,7 +7,8 @@ use liza_core::text::count;
 use crate::engine::integration_branch;
 use crate::observations::vision_gap;
 use crate::project::Project;
-use crate::run::TeamOptions;
+use crate::providers::has_choice;
+use crate::run::{TeamOptions, is_first_run};
 use crate::supervisor::Post;
 
 use super::spec_path;
@@ -21,7 +22,7 @@ pub(crate) fn team_notes(
     posts: &[Post],
 ) -> Vec<String> {
     let notes = [
-        chosen_by_itself(config, options).filter(|_| state.board.tasks.is_empty()),
+        chosen_by_itself(config, options).filter(|_| is_first_run(project) && has_choice()),
         missing_roles(|role| posts.iter().any(|post| post.role == role)),
         vision_warning(project, state),
         waiting_plan(state),

@@ -59,6 +59,14 @@ impl KeptFilters {
         self.commands.is_empty()
     }
 
+    /// What git says about a filter, with the command of the filter in the place of its keeper.
+    pub(crate) fn in_own_words(&self, said: Vec<u8>) -> Vec<u8> {
+        let keepers = self.settings.iter().map(|(_, keeper)| keeper.as_bytes());
+        // The last one first: the number of another one may begin with its own.
+        let pairs = keepers.zip(&self.commands).rev();
+        pairs.fold(said, |said, (keeper, command)| replaced(&said, keeper, command.as_bytes()))
+    }
+
     /// The variables that the keepers need; filters can write to these folders only, the first is for temporary files.
     pub(crate) fn variables(&self, folders: impl IntoIterator<Item = PathBuf>) -> Vec<(OsString, OsString)> {
         let named = |start: &str, number: usize| OsString::from(format!("{start}{number}"));
@@ -161,6 +169,19 @@ fn quoted(word: &OsStr) -> OsString {
     OsString::from_vec(text)
 }
 
+/// The text with each place of a part replaced.
+fn replaced(text: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
+    let mut rest = text;
+    let mut found = Vec::new();
+    while let Some(at) = rest.windows(part.len()).position(|window| window == part) {
+        found.extend_from_slice(&rest[..at]);
+        found.extend_from_slice(by);
+        rest = &rest[at + part.len()..];
+    }
+    found.extend_from_slice(rest);
+    found
+}
+
 /// A path in which git finds no place for the name of a file.
 fn escaped(path: &OsStr) -> OsString {
     let bytes =
@@ -186,6 +207,26 @@ mod tests {
         ] {
             assert_eq!(with_file(command.as_ref(), file.as_ref()), expected, "{command}");
         }
+    }
+
+    /// Covers: IS-08
+    #[test]
+    fn an_error_names_the_filter_and_not_its_keeper() {
+        let mut kept = KeptFilters::default();
+        for number in 0..11 {
+            let (key, command) = (format!("filter.a{number}.process"), format!("tool-{number} --at=%f"));
+            kept.add(Path::new("/it's 100%/liza"), key.as_ref(), command.as_ref(), number == 0);
+        }
+        let keeper = |number: usize| kept.settings[number].1.to_str().unwrap().to_owned();
+        let said = format!(
+            "no key\nerror: external filter '{}' failed 3\nerror: '{}', '{}'\nfatal: x: clean filter 'a' failed\n",
+            keeper(0),
+            keeper(1),
+            keeper(10)
+        );
+        let expected = "no key\nerror: external filter 'tool-0 --at=%f' failed 3\n\
+                        error: 'tool-1 --at=%f', 'tool-10 --at=%f'\nfatal: x: clean filter 'a' failed\n";
+        assert_eq!(String::from_utf8(kept.in_own_words(said.into_bytes())).unwrap(), expected);
     }
 
     /// Covers: IS-08

@@ -401,6 +401,7 @@ impl GitCommand {
         match ended {
             Ok(Some((status, pipes))) => {
                 let (stdout, stderr) = pipes.into_bytes();
+                let stderr = limits.filters.in_own_words(stderr);
                 Ok(GitOutput { status: status.code(), stdout, stderr, advice: limits.overrides.advice() })
             }
             Ok(None) => {

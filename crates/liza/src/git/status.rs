@@ -107,6 +107,17 @@ impl Repo {
             .limit(TREE_LIMIT);
         command.read_with(parse)
     }
+
+    /// Whether a folder of the person's checkout has files that are neither tracked nor ignored.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn has_untracked(&self, folder: &str) -> Result<bool, GitError> {
+        let words = ["ls-files", "--others", "--exclude-standard", "--directory", "-z", "--", folder];
+        let found = self.command("looking for files that are not committed").args(words).read()?;
+        Ok(!found.is_empty())
+    }
 }
 
 pub(crate) fn parse(output: &[u8]) -> Option<WorktreeStatus> {

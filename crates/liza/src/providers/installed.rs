@@ -75,6 +75,12 @@ pub(crate) fn default_provider(places: &LoginPlaces<'_>) -> Option<&'static str>
     with_login.or(installed.first()).map(|(name, _)| *name)
 }
 
+/// Whether more than one agent program is installed, so that there is a choice.
+pub(crate) fn has_choice() -> bool {
+    let programs = BuiltIn::VARIANTS.iter().filter_map(|one| one.template().program);
+    programs.filter(|name| find_program(name).is_some()).nth(1).is_some()
+}
+
 /// Those of the named providers for which no login is found, with the command that logs in.
 pub(crate) fn missing_logins(places: &LoginPlaces<'_>, names: &[String]) -> Vec<(&'static str, String)> {
     let named = BuiltIn::VARIANTS.iter().filter(|one| names.iter().any(|name| name == one.name()));

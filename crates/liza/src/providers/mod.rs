@@ -38,7 +38,7 @@ pub(crate) use config::{agent_count, check_sections, role_network};
 pub use error::ProviderError;
 use event::EventFormat;
 pub(crate) use installed::{
-    InstalledClient, LoginPlaces, default_provider, installed_clients, missing_logins, rights_of,
+    InstalledClient, LoginPlaces, default_provider, has_choice, installed_clients, missing_logins, rights_of,
 };
 pub(crate) use log_line::is_log_line;
 use template::{CommandTemplate, PromptDelivery};

@@ -50,6 +50,11 @@ pub(crate) fn first_run_notice(
     Some(lines.join("\n"))
 }
 
+/// Whether no team has been announced in the project yet.
+pub(crate) fn is_first_run(project: &Project) -> bool {
+    !project.folder().join(SHOWN).exists()
+}
+
 /// The agent programs of a team with what they may do, each once.
 fn clients(posts: &[Post]) -> Vec<(String, &'static str)> {
     let mut clients: Vec<(String, &'static str)> = Vec::new();

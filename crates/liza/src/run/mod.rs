@@ -10,7 +10,7 @@ mod rehearsal_copy;
 mod run_lock;
 mod watcher_observer;
 
-pub(crate) use first_run::{TOKEN_BUDGET, first_run_notice};
+pub(crate) use first_run::{TOKEN_BUDGET, first_run_notice, is_first_run};
 pub use posts::{TeamOptions, leave_planning_to_other, team_posts};
 pub use progress::progress_line;
 pub(crate) use rehearsal_copy::is_rehearsal_copy;

@@ -105,18 +105,21 @@ impl JobRunner {
         let agent = self.identity.agent;
         match job {
             BackgroundJob::Begin { recover } => self.begin(recover),
-            BackgroundJob::Merge(task) => Ok(JobOutcome::Merged(self.merge(&task)?)),
+            BackgroundJob::Merge(task) => {
+                let text = self.merge(&task).map_err(|error| error.on(&task))?;
+                Ok(JobOutcome::Merged(task, text))
+            }
             BackgroundJob::Code(tasks) => {
                 self.choose_client()?;
                 let task =
                     self.claim_first(&tasks, |engine, task| claim_task(engine, task, agent).map(drop))?;
-                self.start_on(&task)
+                self.start_on(&task).map_err(|error| error.on(&task))
             }
             BackgroundJob::Review(tasks) => {
                 self.choose_client()?;
                 let task =
                     self.claim_first(&tasks, |engine, task| claim_review(engine, task, agent).map(drop))?;
-                self.start_on(&task)
+                self.start_on(&task).map_err(|error| error.on(&task))
             }
             BackgroundJob::Plan(triggers) => self.plan(triggers),
             BackgroundJob::Judge(run) => self.judge(*run),
@@ -185,10 +188,10 @@ impl JobRunner {
                     failures += 1;
                     last = Some((task, error));
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.on(task)),
             }
         }
-        Err(last.map_or(SupervisorError::NothingToClaim, |(_, error)| error))
+        Err(last.map_or(SupervisorError::NothingToClaim, |(task, error)| error.on(task)))
     }
 
     /// Starts a session on a task that the agent has claimed.

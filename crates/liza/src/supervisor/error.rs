@@ -2,7 +2,7 @@
 
 use std::io;
 
-use liza_core::model::{AgentId, Refusal, RefusalClass};
+use liza_core::model::{AgentId, Refusal, RefusalClass, TaskId};
 use liza_core::text::count;
 use liza_store::StoreError;
 
@@ -63,6 +63,14 @@ pub enum SupervisorError {
         /// The last lines that the last of them printed.
         last_words: Option<String>,
     },
+    /// An error about one task.
+    #[error("{source}")]
+    OnTask {
+        /// Which one.
+        task: TaskId,
+        /// What went wrong.
+        source: Box<SupervisorError>,
+    },
     /// A bug in Liza; the panic message was printed.
     #[error("internal error in liza, see the message above; please report it")]
     Panicked,
@@ -90,6 +98,7 @@ impl SupervisorError {
     pub fn consequence(&self) -> Consequence {
         match self {
             SupervisorError::Engine(error) => of_engine(error),
+            SupervisorError::OnTask { source, .. } => source.consequence(),
             SupervisorError::NoFreeName { .. } | SupervisorError::NothingToClaim => Consequence::Recheck,
             SupervisorError::Provider(_)
             | SupervisorError::Contract(_)
@@ -98,6 +107,23 @@ impl SupervisorError {
             | SupervisorError::NoResult { .. }
             | SupervisorError::Panicked => Consequence::RetryLater,
         }
+    }
+
+    /// The same, with the task that it is about.
+    pub(super) fn on(self, task: &TaskId) -> Self {
+        match self.consequence() {
+            Consequence::RetryLater => Self::OnTask { task: task.clone(), source: Box::new(self) },
+            Consequence::Recheck
+            | Consequence::Halted
+            | Consequence::Fenced
+            | Consequence::Locked
+            | Consequence::Inconsistent => self,
+        }
+    }
+
+    /// The task that it is about, if that is known.
+    pub(super) fn task(&self) -> Option<&TaskId> {
+        if let Self::OnTask { task, .. } = self { Some(task) } else { None }
     }
 
     pub(super) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {

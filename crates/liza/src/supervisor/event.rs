@@ -52,7 +52,7 @@ pub(super) enum JobOutcome {
     /// The agent can start to work; what was repaired before.
     Ready(Vec<String>),
     /// A merge has ended; the text says how.
-    Merged(String),
+    Merged(TaskId, String),
     /// A session runs.
     Started(Box<Session>),
     /// A session was judged.

@@ -1,6 +1,5 @@
 //! One agent of a team: what it is for, what it is doing, how it ended.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -12,6 +11,7 @@ use crate::providers::Provider;
 use crate::providers::usage::SessionUsage;
 
 use super::error::SupervisorError;
+use super::failing::Failing;
 use super::registration::Identity;
 use super::session::Session;
 
@@ -139,8 +139,8 @@ pub(super) struct Member {
     pub(super) claiming: Option<TaskId>,
     /// The task that it merges.
     pub(super) merging: Option<TaskId>,
-    /// How often each task could not be claimed while others could.
-    pub(super) failed_claims: BTreeMap<TaskId, u32>,
+    /// What fails again and again.
+    pub(super) failing: Failing,
     pub(super) idle_since: Timestamp,
     /// Claims lost in a row.
     pub(super) lost_claims: u32,
@@ -173,7 +173,7 @@ impl Member {
             no_work_in: None,
             claiming: None,
             merging: None,
-            failed_claims: BTreeMap::new(),
+            failing: Failing::default(),
             idle_since: now,
             lost_claims: 0,
             failures: 0,

@@ -6,6 +6,7 @@ mod background;
 mod channels;
 mod error;
 mod event;
+mod failing;
 mod file_modes;
 pub mod helper;
 mod helper_protocol;

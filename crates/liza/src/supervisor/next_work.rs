@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use liza_core::model::{AgentStatus, Config, Role, State, Status, TaskId, Timestamp};
 use liza_core::rules::triggers::{in_words, planner_work};
 use liza_core::text::count;
+use liza_core::watch::alarms::FailingJob;
 use liza_core::watch::supervise::{
     AfterSession, Situation, Step, StopReason, WaitReason, backoff, next_step, still_registered,
     unseen_triggers,
@@ -19,7 +20,7 @@ use super::error::{Consequence, SupervisorError};
 use super::event::{FailedClaim, JobOutcome, MemberIndex, SessionVerdict};
 use super::member::{EndReason, Member, MemberState, RunningSession, Snapshot};
 use super::message::MessageLevel;
-use super::registration::random_pause;
+use super::registration::{Identity, random_pause};
 use super::renewals::RENEW_RETRY;
 use super::team::{Team, after, instant_of};
 
@@ -28,9 +29,6 @@ const MAX_LOST_CLAIMS: u32 = 3;
 
 /// The longest pause after lost claims, in seconds.
 const LOST_CLAIMS_PAUSE: u64 = 30;
-
-/// Every so many failed claims of the same task are an alert.
-const REPEATED_CLAIM: u32 = 3;
 
 impl Team<'_> {
     /// Takes an agent's next step, if it has one.
@@ -233,9 +231,9 @@ impl Team<'_> {
                 self.reset_idle_time(index);
                 self.idle_until(index, Instant::now());
             }
-            JobOutcome::Merged(text) => {
+            JobOutcome::Merged(task, text) => {
                 self.info(index, text);
-                self.reset_failures(index);
+                self.succeeded(index, Some(&task));
                 self.reset_idle_time(index);
                 self.idle_until(index, Instant::now());
             }
@@ -244,13 +242,10 @@ impl Team<'_> {
                 let Some(member) = self.members.get(index) else { return };
                 let text = work_text(member.post.role, session.task.as_ref(), &self.state);
                 self.info(index, text);
-                self.reset_failures(index);
+                self.succeeded(index, session.task.as_ref());
                 let Some(member) = self.members.get_mut(index) else { return };
                 member.shown_waiting = false;
                 member.reported = None;
-                if let Some(task) = &session.task {
-                    member.failed_claims.remove(task);
-                }
                 let running = RunningSession::new(*session, now(), lease);
                 member.state = MemberState::InSession(Box::new(running));
                 self.renew_in_time();
@@ -320,6 +315,7 @@ impl Team<'_> {
                 member.idle_since = now();
                 member.failures += 1;
                 let pause = backoff(member.failures);
+                self.count_failure(index, error.task().cloned(), error.to_string());
                 self.alert(index, format!("{error}. Retry in {pause}"));
                 self.idle_until(index, after(pause));
             }
@@ -329,16 +325,14 @@ impl Team<'_> {
     /// Reports tasks that an agent could not claim before it went on to another one; an alert if that happens again and again.
     pub(super) fn claims_failed(&mut self, index: MemberIndex, failed: Vec<FailedClaim>) {
         for FailedClaim { task, why, is_lost } in failed {
-            let Some(member) = self.members.get_mut(index) else { return };
             if is_lost {
                 self.debug(index, format!("{task} was not claimed: {why}"));
                 continue;
             }
-            let times = member.failed_claims.entry(task.clone()).or_insert(0);
-            *times = times.saturating_add(1);
-            let again = *times > 1 && times.is_multiple_of(REPEATED_CLAIM);
+            let times = self.count_failure(index, Some(task.clone()), why.clone());
+            let again = times > 1 && times.is_multiple_of(FailingJob::LIMIT);
             let level = if again { MessageLevel::Alert } else { MessageLevel::Info };
-            let text = format!("cannot claim {task} ({}): {why}", count(*times as usize, "time"));
+            let text = format!("cannot claim {task} ({}): {why}", count(times as usize, "time"));
             self.report(index, level, text);
         }
     }
@@ -357,9 +351,24 @@ impl Team<'_> {
         }
     }
 
-    fn reset_failures(&mut self, index: MemberIndex) {
-        if let Some(member) = self.members.get_mut(index) {
-            (member.lost_claims, member.failures) = (0, 0);
+    /// Counts a failure, which screens show once it has happened often enough; returns how often.
+    fn count_failure(&mut self, index: MemberIndex, task: Option<TaskId>, why: String) -> u32 {
+        let Some(member) = self.members.get_mut(index) else { return 0 };
+        let times = member.failing.count(task, why, now());
+        if times >= FailingJob::LIMIT {
+            let Identity { agent, generation, .. } = member.identity;
+            member.failing.record(self.project.folder(), agent, generation);
+        }
+        times
+    }
+
+    /// Begins to count from zero after a success.
+    fn succeeded(&mut self, index: MemberIndex, task: Option<&TaskId>) {
+        let Some(member) = self.members.get_mut(index) else { return };
+        (member.lost_claims, member.failures) = (0, 0);
+        if member.failing.succeeded(task) {
+            let Identity { agent, generation, .. } = member.identity;
+            member.failing.record(self.project.folder(), agent, generation);
         }
     }
 

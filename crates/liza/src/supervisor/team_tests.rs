@@ -1,13 +1,14 @@
 //! How long a team waits, and its step after the machine was suspended.
 
-use liza_core::model::Role;
+use liza_core::model::{Role, TaskId};
 use liza_core::watch::supervise::Step;
 
 use super::*;
 use crate::channel::{Answer, ServedSession, SessionCall};
+use crate::failing_jobs::failing_jobs;
 use crate::providers::Provider;
 use crate::supervisor::background::tests::project;
-use crate::supervisor::event::JobOutcome;
+use crate::supervisor::event::{FailedClaim, JobOutcome};
 
 /// These teams start no session.
 struct NoCommands;
@@ -107,4 +108,32 @@ fn of_two_reviewers_only_one_says_that_it_merges() {
     team.job_done(0, Ok(JobOutcome::StatusShown));
     team.carry_out(1, merge("stock-count"));
     assert_eq!(said.lock().unwrap().last().unwrap(), "merging stock-count");
+}
+
+/// Covers: AG-05, UI-03
+#[test]
+fn a_job_that_fails_again_and_again_is_shown_until_it_succeeds() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = project(folder.path());
+    let mut team = team(&project);
+    let tasks: [TaskId; 2] = ["t1", "t2"].map(|name| name.parse().unwrap());
+    let shown = || failing_jobs(project.folder()).into_values().flat_map(|failing| failing.jobs);
+    for _ in 1..=3 {
+        assert_eq!(shown().count(), 0, "twice may be chance");
+        team.job_done(0, Err(SupervisorError::Panicked.on(&tasks[0])));
+    }
+    team.job_done(0, Err(SupervisorError::Panicked.on(&tasks[1])));
+    let jobs: Vec<_> = shown().map(|job| (job.task, job.count)).collect();
+    assert_eq!(jobs, [(Some(tasks[0].clone()), 3)]);
+    for times in 1..=4 {
+        let claim =
+            FailedClaim { task: tasks[1].clone(), why: "the disk is full".to_owned(), is_lost: false };
+        team.claims_failed(0, vec![claim]);
+        assert_eq!(shown().count(), if times < 2 { 1 } else { 2 }, "{times}");
+    }
+    team.job_done(0, Ok(JobOutcome::Merged(tasks[0].clone(), "t1 is MERGED".to_owned())));
+    let jobs: Vec<_> = shown().map(|job| (job.task, job.message)).collect();
+    assert_eq!(jobs, [(Some(tasks[1].clone()), "the disk is full".to_owned())]);
+    team.job_done(0, Ok(JobOutcome::Merged(tasks[1].clone(), "t2 is MERGED".to_owned())));
+    assert_eq!(shown().count(), 0);
 }

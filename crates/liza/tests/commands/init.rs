@@ -351,7 +351,8 @@ fn the_test_command_of_the_project_becomes_the_integration_test_on_request() {
     project.write("go.mod", "module x\n");
     let run = project.liza(&["init", "Retry everything"]);
     assert!(run.ok().contains("none; to run go test ./... before every merge: liza init --test"), "{run:#?}");
-    project.liza(&["init", "--test"]).ok();
+    let run = project.liza(&["init", "--test"]);
+    assert!(run.ok().contains("is written: it runs go test ./... before every merge; commit it"), "{run:#?}");
     assert!(project.read("scripts/integration-test.sh").ends_with("set -e\ngo test ./...\n"));
     project.run(project.command("test").args(["-x", "scripts/integration-test.sh"])).ok();
     project.liza(&["init", "--test", "--json"]).refused(1, "exists");
@@ -361,7 +362,7 @@ fn the_test_command_of_the_project_becomes_the_integration_test_on_request() {
     other.write("Makefile", "test:\n\ttrue\n");
     let run = other.liza(&["init", "x", "--test"]);
     assert!(
-        run.ok().contains("scripts/integration-test.sh is written; commit it, then: liza sync"),
+        run.ok().contains("is written: it runs make test before every merge; commit it, then: liza sync"),
         "{run:#?}"
     );
 }

@@ -32,7 +32,12 @@ fn the_archive_installs_into_an_empty_home() {
         "{help:#?}"
     );
     let said = project.run(project.command("sh").arg(&install).env("HOME", &home)).ok().to_owned();
-    assert!(said.contains("is not in your PATH"), "{said}");
+    let line = format!("export PATH=\"{}/.local/bin:$PATH\"", home.display());
+    assert!(said.contains("is not in your PATH") && said.contains(&line), "{said}");
+    let other = project.home().join("other");
+    let said = project.run(project.command("sh").arg(&install).env("HOME", &home).env("PREFIX", &other));
+    assert!(said.ok().contains(&format!("liza is installed in {}/bin", other.display())));
+    assert!(other.join("bin/liza").is_file());
     let installed = home.join(".local");
     let version =
         project.run(project.command(installed.join("bin/liza")).arg("--version").env("HOME", &home));

@@ -22,6 +22,8 @@ fn a_task_and_the_goal_show_what_they_change() {
     let project = with_work();
     let task = project.liza(&["diff", "t1"]).ok().to_owned();
     assert!(task.contains("new.txt | 2 ++") && task.contains("\n+one\n+two"), "{task}");
+    let stat = project.liza(&["diff", "t1", "--stat"]).ok().to_owned();
+    assert!(stat.contains("new.txt | 2 ++") && !stat.contains("+one"), "{stat}");
     assert_eq!(project.liza(&["diff"]).ok(), "no changes\n");
 
     project.liza_as("coder-1", &["pre-check", "t1", "--intent", "i", "--validation", "v"]).ok();

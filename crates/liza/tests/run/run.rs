@@ -521,6 +521,7 @@ fn an_installed_program_is_chosen_and_the_first_run_says_what_it_may_do() {
     let mut team = start(&[("GOOSE_PROVIDER", "openai")]);
     team.wait_for_output("team: 1 × Planner (goose)");
     assert!(!team.output().contains("First run"), "{}", team.output());
+    assert!(!team.output().contains("no agent program is named"), "{}", team.output());
     team.signal("TERM");
     team.wait();
 }

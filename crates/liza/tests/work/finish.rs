@@ -10,6 +10,7 @@ use liza_core::model::{AgentId, Role};
 
 use crate::fixture::*;
 use crate::support::TestProject;
+use crate::support::process::Running;
 
 /// A goal with one merged task, reached.
 fn reached() -> TestProject {
@@ -286,6 +287,32 @@ fn status_remembers_that_the_result_was_taken() {
     assert!(status.contains("you have its result. State the next one"), "{status}");
     let text = project.liza(&["finish"]).ok().to_owned();
     assert!(text.contains("already contains the result of goal-1"), "nothing is asked: {text}");
+}
+
+/// Covers: UI-05
+#[test]
+fn needs_script_a_person_who_says_no_has_made_no_mistake() {
+    let project = reached();
+    let mut finish = Running::liza_in_terminal(&project, &["finish"]);
+    assert_eq!(finish.wait(), 0, "{}", finish.output());
+    let said = finish.output();
+    assert!(said.contains("nothing was taken; whenever you want it: liza finish"), "{said}");
+    assert!(!said.contains("liza: ") && !said.contains("hint"), "{said}");
+    assert_ne!(tip(&project, "main"), tip(&project, "integration"));
+}
+
+/// Covers: UI-05, UI-07
+#[test]
+fn folders_that_are_not_committed_are_named() {
+    let project = reached();
+    let said = project.liza(&["finish", "--merge"]).ok().to_owned();
+    assert!(!said.contains("not committed"), "{said}");
+    project.write("specs/next.md", "# Next\n");
+    let said = project.liza(&["finish"]).ok().to_owned();
+    let advice = "to keep it: git add specs && git commit; or delete it";
+    assert!(said.contains(&format!("specs/ is not committed; {advice}")), "{said}");
+    let listed = project.liza(&["remove", "--dry-run"]).ok().to_owned();
+    assert!(listed.contains(&format!("  specs/, which is not committed; {advice}")), "{listed}");
 }
 
 /// Covers: UI-05

@@ -37,6 +37,7 @@ impl AlarmKind {
             | AlarmKind::GitProgramsChanged
             | AlarmKind::QuietSession
             | AlarmKind::SetupFailed
+            | AlarmKind::WorkFails
             | AlarmKind::TeamFileChanged
             | AlarmKind::RemoteProblem => true,
             AlarmKind::LeaseExpired

@@ -3,6 +3,7 @@
 //! An alarm is raised once per episode: [`Episodes`] remembers what is true, and forgets it when the condition ends.
 
 mod episodes;
+pub(in crate::watch) mod failing;
 mod held_merges;
 mod observations;
 mod plan;
@@ -25,8 +26,8 @@ use crate::text::count;
 
 pub use episodes::{Episodes, is_seen_late};
 pub use observations::{
-    FailedReviewSetup, ForeignCommits, MainBranch, MissingLogin, Observations, RemoteProblem, RunningMerge,
-    SessionActivity, TeamFileChange, VisionGap,
+    FailedReviewSetup, FailingJob, FailingJobs, ForeignCommits, MainBranch, MissingLogin, Observations,
+    RemoteProblem, RunningMerge, SessionActivity, TeamFileChange, VisionGap,
 };
 pub use stops::StopAge;
 pub(super) use team::budget_subject;
@@ -95,6 +96,7 @@ pub enum AlarmKind {
     QuietSession,
     PlanProposed,
     SetupFailed,
+    WorkFails,
     TeamFileChanged,
     IntegrationTestBroken,
     RemoteProblem,
@@ -140,6 +142,7 @@ impl AlarmKind {
             | AlarmKind::QuietSession
             | AlarmKind::PlanProposed
             | AlarmKind::SetupFailed
+            | AlarmKind::WorkFails
             | AlarmKind::TeamFileChanged
             | AlarmKind::IntegrationTestBroken
             | AlarmKind::RemoteProblem => None,
@@ -305,6 +308,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(stray_changes(state));
     found.extend(team::alarms(state, seen, now));
     found.extend(setup::alarms(state, seen));
+    found.extend(failing::alarms(state, seen, now));
     found.extend(remote_problem(state, seen));
     found.extend(seen.team_file_change.as_ref().map(plan::team_file_changed));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{AgentId, Sha, StopFileTimes, TaskId, Timestamp};
+use crate::model::{AgentId, Generation, Sha, StopFileTimes, TaskId, Timestamp};
 use crate::rules::found_merges::FoundMerges;
 use crate::rules::invariants::Violation;
 
@@ -36,6 +36,8 @@ pub struct Observations {
     pub setup_failure: Option<String>,
     /// The tasks whose review could not be set up.
     pub review_setups: BTreeMap<TaskId, FailedReviewSetup>,
+    /// What agents here have failed at again and again, before a session or at a merge.
+    pub failing_jobs: BTreeMap<AgentId, FailingJobs>,
     /// Why work cannot be exchanged through the git remote now.
     pub remote_problem: Option<RemoteProblem>,
     /// Where the shared settings on the integration branch are, if they are not those that the human accepted.
@@ -73,6 +75,33 @@ pub struct RunningMerge {
     pub is_testing: bool,
     /// Whether another agent has left the team since it began.
     pub team_leaves: bool,
+}
+
+/// What one agent fails at, with its registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingJobs {
+    /// Its registration.
+    pub generation: Generation,
+    /// What fails.
+    pub jobs: Vec<FailingJob>,
+}
+
+/// Something that an agent's supervisor tries again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingJob {
+    /// Its task, if it is about one.
+    pub task: Option<TaskId>,
+    /// How often it has failed in a row.
+    pub count: u32,
+    /// Why, the last time.
+    pub message: String,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+impl FailingJob {
+    /// From so many failures in a row on, a person has to know.
+    pub const LIMIT: u32 = 3;
 }
 
 /// How often the checkout of a review could not be set up.

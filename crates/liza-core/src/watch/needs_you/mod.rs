@@ -21,11 +21,11 @@ use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
 use crate::text::count;
-use crate::watch::alarms::setup;
 use crate::watch::alarms::{
     Alarm, AlarmKind, AlarmLevel, AlarmSubject, MissingLogin, Observations, TeamFileChange, VisionGap,
     budget_subject,
 };
+use crate::watch::alarms::{failing, setup};
 use crate::watch::task_words::{anomaly_name, facts};
 
 pub use planner::PlannerLooks;
@@ -416,6 +416,7 @@ fn command(
         AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::Budget => raise_budget(state, &alarm.subject, now),
         AlarmKind::SetupFailed => Some(setup::command(state, &alarm.subject)),
+        AlarmKind::WorkFails => Some(failing::command(&alarm.subject)),
         AlarmKind::RemoteProblem => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),

@@ -446,6 +446,7 @@ impl From<SupervisorError> for CommandError {
             | SupervisorError::NoFreeName { .. }
             | SupervisorError::NothingToClaim
             | SupervisorError::MergeHeld { .. }
+            | SupervisorError::OnTask { .. }
             | SupervisorError::Panicked => failed,
         }
     }

@@ -169,8 +169,7 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
         lines.push(format!("  {}{between}{why}", paint(CYAN, &format!("{command:<width$}"))));
     }
     if liza != "liza" {
-        let elsewhere = format!("liza is not on your PATH: where it names a command, type {liza} for liza");
-        lines.extend(wrap(&elsewhere, columns));
+        lines.extend(wrap(&path_note(&liza, find_program("liza").is_some()), columns));
     }
     let own = format!("In your own repository: {liza} init \"GOAL\" --template, then {liza} run");
     lines.extend(wrap(&own, columns));
@@ -216,6 +215,12 @@ fn story(id: &TaskId, record: &TaskRecord) -> String {
     words.join(", ")
 }
 
+/// What a person types whose `liza` is another one, or none.
+fn path_note(liza: &str, has_other: bool) -> String {
+    let other = if has_other { "another liza is" } else { "liza is not" };
+    format!("{other} on your PATH: where it names a command, type {liza} for liza")
+}
+
 /// How a person calls this program: by name if it is on the PATH, else by path.
 fn program_name(program: &Path) -> String {
     let own = program.canonicalize().ok();
@@ -237,5 +242,18 @@ impl From<DemoError> for CommandError {
             DemoError::Outside(_) => Self::refused("bad_playbook", message),
             DemoError::Io { .. } => Self::refused("io", message),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: UI-03
+    #[test]
+    fn another_liza_on_the_path_is_not_none() {
+        let then = "on your PATH: where it names a command, type /x/liza for liza";
+        assert_eq!(path_note("/x/liza", true), format!("another liza is {then}"));
+        assert_eq!(path_note("/x/liza", false), format!("liza is not {then}"));
     }
 }

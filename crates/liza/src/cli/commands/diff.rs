@@ -20,11 +20,15 @@ use crate::project::Project;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza diff
+  liza diff --stat
   liza diff retry-orders
   liza diff --no-pager")]
 pub(crate) struct Args {
     /// The task: its ID, or the beginning of it.
     task: Option<TaskId>,
+    /// Only the files, and how many lines of each change.
+    #[arg(long)]
+    stat: bool,
     /// Do not use a pager, which a terminal gets as from git diff.
     #[arg(long)]
     no_pager: bool,
@@ -40,7 +44,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         Some(task) => of_task(&project, repo, &state, task)?,
         None => of_goal(&project, repo, &state.board)?,
     };
-    let patch = repo.patch(&from, &to)?;
+    let mut patch = repo.patch(&from, &to)?;
+    if args.stat {
+        // It comes first.
+        patch.truncate(patch.find("\n\ndiff --git ").unwrap_or(patch.len()));
+    }
     let text = match patch.is_empty() {
         true => "no changes".to_owned(),
         false => patch.lines().map(painted).collect::<Vec<_>>().join("\n"),

@@ -5,6 +5,7 @@ use liza_core::text::count;
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::own_files::not_committed;
 use crate::cli::ui::confirm::{ask, at_terminal};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
@@ -44,6 +45,7 @@ pub(crate) struct Args {
 enum Way {
     Merge,
     PullRequest,
+    Nothing,
 }
 
 /// Runs it.
@@ -64,6 +66,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     match way {
         Way::Merge => merge(context, &engine, &result, &main),
+        Way::Nothing => {
+            let text = "nothing was taken; whenever you want it: liza finish";
+            Ok(Reply::new(text, json!({"goal": result.goal, "way": null})))
+        }
         Way::PullRequest => {
             let head = args.head.unwrap_or_else(|| format!("liza/{}", result.goal));
             open_pull_request(context, &engine, &result, (&main, &branch(&head)?))
@@ -142,12 +148,9 @@ fn asked(
     main: &Branch,
 ) -> Result<Way, CommandError> {
     let can_push = engine.repo()?.remote_of(main)?.is_some();
-    let unclear = |message: &str| {
-        let ways = if can_push { "liza finish --merge, or liza finish --pr" } else { "liza finish --merge" };
-        CommandError::refused("no_choice", message).hint(ways)
-    };
     if !at_terminal(context) {
-        return Err(unclear("say how to take the result"));
+        let ways = if can_push { "liza finish --merge, or liza finish --pr" } else { "liza finish --merge" };
+        return Err(CommandError::refused("no_choice", "say how to take the result").hint(ways));
     }
     context.screen.note(&format!("{}: {}", result.goal, result.title));
     let what = match commits_to_take(engine, result, main) {
@@ -165,7 +168,7 @@ fn asked(
     match (ask(context, &question).as_str(), can_push) {
         ("m" | "merge", _) | ("y" | "yes", false) => Ok(Way::Merge),
         ("p" | "pr", true) => Ok(Way::PullRequest),
-        _ => Err(unclear("nothing was done")),
+        _ => Ok(Way::Nothing),
     }
 }
 
@@ -199,6 +202,8 @@ fn merge(
         FinishOutcome::UpToDate => (up_to_date(result, main), result.head.clone(), 0),
         FinishOutcome::Failed(error) => return Err(not_merged(result, main, &error)),
     };
+    let left = not_committed(engine.project());
+    let text = std::iter::once(text).chain(left.iter().cloned()).collect::<Vec<_>>().join("\n");
     let result = json!({"goal": result.goal, "way": "merge", "main_branch": main.as_str(), "head": head, "commits": commits});
     Ok(Reply::new(text, result))
 }

@@ -7,6 +7,7 @@ use liza_core::text::count;
 
 use crate::cli::context::Context;
 use crate::cli::contract_links;
+use crate::cli::own_files::{advice, has_uncommitted, own_folders};
 use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
@@ -146,8 +147,10 @@ fn has_rescue_branches(project: &Project) -> bool {
 /// What stays, in words.
 fn staying(project: &Project, plan: &Removal) -> Vec<String> {
     let mut kept = vec!["your branches and files".to_owned()];
-    let own = ["specs", "scripts"].into_iter().filter(|folder| project.root().join(folder).is_dir());
-    kept.extend(own.map(|folder| format!("{folder}/")));
+    kept.extend(own_folders(project).map(|folder| match has_uncommitted(project, folder) {
+        true => format!("{folder}/, which is not committed; {}", advice(folder)),
+        false => format!("{folder}/"),
+    }));
     if has_rescue_branches(project) {
         kept.push("rescue/ branches with work that was not merged".to_owned());
     }

@@ -403,6 +403,7 @@ fn introduction(posts: &[Post]) -> String {
 /// The state of the work, for people and for programs.
 pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     let goal = state.board.goal.ready().map_or("?".to_owned(), |goal| goal.status.to_string());
+    let lacks_goal = state.board.goal.ready().is_some_and(|goal| goal.description.trim().is_empty());
     let Some(sprint) = state.board.sprint.ready() else { return (format!("goal {goal}"), json!(null)) };
     let progress = Progress::after_the_team(state, sprint, now());
     let Progress { total, merged, replaced, abandoned, with_goal, dropped: _, .. } = progress;
@@ -421,6 +422,7 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
         parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
     let parts = parts.collect::<Vec<_>>().join(", ");
     let text = match total {
+        0 if lacks_goal => "no goal yet; to state one: liza goal new \"GOAL\"".to_owned(),
         0 => format!("goal {goal} · no tasks"),
         1 => format!("goal {goal} · 1 task: {parts}"),
         _ => format!("goal {goal} · {total} tasks: {parts}"),
