@@ -32,7 +32,7 @@ enum Line {
     Error(String),
     /// What the agent said.
     Words(String),
-    /// A warning, or a line of the program's log: quoted only if there is nothing else.
+    /// A warning, a new try, or a line of the program's log: quoted only if there is nothing else.
     Aside(String),
 }
 
@@ -73,6 +73,8 @@ fn read(line: &str) -> Option<Line> {
             };
             let text = text_of(&event)?;
             Some(match () {
+                // A lost connection that is tried again.
+                () if text.starts_with("Reconnecting") => Line::Aside(text),
                 () if is("/type", &["error", "turn.failed"]) => Line::Error(text),
                 () if is("/item/type", &["error"]) => Line::Aside(text),
                 () => Line::Words(text),
@@ -148,5 +150,9 @@ mod tests {
         let said = r#"{"type":"item.completed","item":{"type":"agent_message","text":"Done."}}"#;
         assert_eq!(quote(&format!("{warning}\n{said}\n{log}\n")).as_deref(), Some("Done."));
         assert_eq!(quote(log).as_deref(), Some(log), "if there is nothing else");
+        // A lost connection that is tried again is neither.
+        let again = r#"{"type":"error","message":"Reconnecting... 1/5 (stream disconnected)"}"#;
+        assert_eq!(quote(&format!("{said}\n{again}\n")).as_deref(), Some("Done."));
+        assert_eq!(quote(&format!("{again}\n{failed}\n{again}\n")).as_deref(), Some("Invalid value"));
     }
 }

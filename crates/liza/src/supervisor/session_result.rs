@@ -6,7 +6,7 @@ use liza_core::model::{
     AgentId, EventName, GoalStatus, HistoryEvent, Role, Sha, State, Status, TaskId, TaskRecord, Timestamp,
 };
 use liza_core::rules::sessions::ending_session;
-use liza_core::rules::triggers::{TriggerKind, lacks_plan};
+use liza_core::rules::triggers::{Trigger, TriggerKind, lacks_plan};
 use liza_core::text::{count, one_line};
 use liza_core::watch::supervise::{EndedSession, SessionEnd};
 
@@ -108,6 +108,9 @@ fn plan_result(state: &State, session: &EndedSession) -> Option<String> {
         Some(GoalStatus::Completed) => Some("goal COMPLETED".to_owned()),
         Some(GoalStatus::Aborted) => Some("goal ABORTED".to_owned()),
         Some(GoalStatus::InProgress) | None => {
+            if let Some(said) = looked_at(state, &session.triggers) {
+                return Some(said);
+            }
             let drafts = state.board.in_status(Status::Draft).count();
             Some(match state.board.tasks.len() {
                 0 => "no tasks yet".to_owned(),
@@ -118,6 +121,32 @@ fn plan_result(state: &State, session: &EndedSession) -> Option<String> {
             })
         }
     }
+}
+
+/// What became of the tasks that the planner was woken to look at; `None` if it was woken for something else too.
+fn looked_at(state: &State, triggers: &[Trigger]) -> Option<String> {
+    if triggers.is_empty() || triggers.iter().any(|trigger| trigger.kind != TriggerKind::BlockedTasks) {
+        return None;
+    }
+    let status = |trigger: &Trigger| state.board.status(&trigger.subject.parse().ok()?);
+    let named = |trigger: &Trigger| {
+        let task = &trigger.subject;
+        Some(match status(trigger)? {
+            Status::Blocked => format!("leaves {task} to you"),
+            Status::Superseded => format!("replaces {task}"),
+            Status::Abandoned => format!("abandons {task}"),
+            Status::Draft
+            | Status::Unclaimed
+            | Status::Claimed
+            | Status::ReadyForReview
+            | Status::Rejected
+            | Status::Approved
+            | Status::Merged
+            | Status::IntegrationFailed => format!("lets {task} continue"),
+        })
+    };
+    let said: Vec<String> = triggers.iter().filter_map(named).collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// The last thing that the agent did to the task; what others did since does not matter.
@@ -151,6 +180,31 @@ fn first_blocker(reason: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Covers: UI-03
+    #[test]
+    fn a_planner_that_has_looked_at_a_question_says_what_became_of_it() {
+        let mut state = State::default();
+        let about = |task: &str| Trigger {
+            kind: TriggerKind::BlockedTasks,
+            subject: task.to_owned(),
+            detail: String::new(),
+            key: String::new(),
+        };
+        let id = |task: &str| task.parse::<TaskId>().unwrap();
+        let put = |state: &mut State, task: &str, status: Status| {
+            state.board.put(id(task), TaskRecord { status: Some(status), ..TaskRecord::default() });
+        };
+        put(&mut state, "csv", Status::Blocked);
+        put(&mut state, "page", Status::Unclaimed);
+        assert_eq!(looked_at(&state, &[about("csv")]).as_deref(), Some("leaves csv to you"));
+        assert_eq!(
+            looked_at(&state, &[about("page"), about("csv")]).as_deref(),
+            Some("lets page continue; leaves csv to you")
+        );
+        let initial = Trigger { kind: TriggerKind::InitialPlanning, ..about("goal-1") };
+        assert_eq!(looked_at(&state, &[initial, about("csv")]), None);
+    }
 
     /// Covers: UI-03
     #[test]

@@ -5,7 +5,11 @@ use liza_core::watch::action::{Action, ActionName, ActionSubject};
 /// The keys, with what they do.
 pub(super) const KEYS: [(char, ActionName, &str); 14] = [
     ('p', ActionName::Pause, "pause: no new work starts"),
-    ('r', ActionName::Resume, "resume after a pause or a checkpoint"),
+    (
+        'r',
+        ActionName::Resume,
+        "resume after a pause or a checkpoint; HELD: try it now; a budget is used up: raise it",
+    ),
     ('c', ActionName::Checkpoint, "checkpoint: stop all agents for a review"),
     ('X', ActionName::Abort, "abort the goal"),
     ('n', ActionName::Note, "note for the agents of the selected task"),

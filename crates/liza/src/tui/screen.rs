@@ -23,7 +23,7 @@ use super::keys::KEYS;
 use super::model::{Effect, Event, LogLine, Model};
 use super::page::PageSource;
 use super::terminal::ScreenTerminal;
-use super::update::update;
+use super::update::update_all;
 use super::{CommandResult, ScreenMode, ScreenSetup, source};
 
 /// How often the thread that reads keys checks whether the screen has ended.
@@ -106,7 +106,7 @@ fn end_on_signals(events: Sender<Event>) -> io::Result<Handle> {
 fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) -> io::Result<()> {
     let mut screen = ScreenTerminal::enter()?;
     let ended = Arc::new(AtomicBool::new(false));
-    read_keys(sender.clone(), Arc::clone(&ended));
+    let keys = read_keys(sender.clone(), Arc::clone(&ended));
     source::start(setup.project.clone(), setup.mode, sender.clone(), Arc::clone(&ended));
     let mut model = Model { label: setup.label, ..Model::new(setup.mode, size()?) };
     let actions = ActionQueue::start(&setup.commands, sender.clone());
@@ -122,20 +122,20 @@ fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) 
         }
         let Ok(first) = events.recv() else { break Ok(()) };
         let pending = std::iter::once(first).chain(std::iter::from_fn(|| events.try_recv().ok()));
-        let effects: Vec<Effect> =
-            pending.flat_map(|event| update(&mut model, event, &setup.theme)).collect();
-        for effect in effects {
+        for effect in update_all(&mut model, pending, &setup.theme) {
             quits |= effect == Effect::Quit;
             perform(setup, sender, &actions, model.size.0, effect);
         }
     };
     ended.store(true, Ordering::Relaxed);
     actions.finish(LAST_ACTIONS);
+    let _ = keys.join();
+    drop_keys();
     shown
 }
 
 /// Turns what the person types into events.
-fn read_keys(events: Sender<Event>, ended: Arc<AtomicBool>) {
+fn read_keys(events: Sender<Event>, ended: Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
         while !ended.load(Ordering::Relaxed) {
             let event = match event::poll(INPUT_POLL).and_then(|ready| ready.then(event::read).transpose()) {
@@ -156,7 +156,12 @@ fn read_keys(events: Sender<Event>, ended: Arc<AtomicBool>) {
                 return;
             }
         }
-    });
+    })
+}
+
+/// Drops the keys that were typed for a screen that has ended: the next reader of the terminal would take them.
+fn drop_keys() {
+    while event::poll(Duration::ZERO).is_ok_and(|is_typed| is_typed) && event::read().is_ok() {}
 }
 
 /// Does what `update` asked for, without making the screen wait.
@@ -188,7 +193,7 @@ fn perform(setup: &ScreenSetup, sender: &Sender<Event>, actions: &ActionQueue, c
 }
 
 /// What the keys do.
-fn keys_page() -> String {
+pub(super) fn keys_page() -> String {
     let moving = [
         ("↑ ↓ j k", "select, or scroll"),
         ("PgUp PgDn", "a page up or down"),
@@ -196,7 +201,7 @@ fn keys_page() -> String {
         ("Tab ← →", "next panel, or next tab of a page"),
         ("1 2 3 4", "tab of a page"),
         ("Enter", "open a task or an agent; answer what needs you"),
-        ("Esc q", "back; q on the board leaves the screen"),
+        ("Esc q", "back; q on the board leaves the screen, and the team goes on"),
         ("Ctrl-C", "leave the screen; in liza run: stop the team, a second time kills its sessions"),
         ("?", "this page"),
     ];

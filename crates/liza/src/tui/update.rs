@@ -66,6 +66,23 @@ pub(super) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effe
     }
 }
 
+/// Changes the model by these events, as far as the one that ends the screen: a key after it was meant for something that
+/// the person does not see any more.
+pub(super) fn update_all(
+    model: &mut Model,
+    events: impl Iterator<Item = Event>,
+    theme: &Theme,
+) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for event in events {
+        effects.extend(update(model, event, theme));
+        if effects.contains(&Effect::Quit) {
+            break;
+        }
+    }
+    effects
+}
+
 /// Loads the open page if it is due.
 fn refresh(model: &mut Model) -> Vec<Effect> {
     let second = model.view.as_ref().map_or(0, |view| view.now.unix());
@@ -102,6 +119,9 @@ fn executed(model: &mut Model, words: &[String], result: &CommandResult, theme: 
     if result.succeeded && !short {
         let lines = styled::wrapped(lines, usize::from(model.size.0));
         model.page = Some(Page::of_result(words, lines));
+        // The page says it; the footer has its keys.
+        model.notice = None;
+        return Vec::new();
     }
     let text = if result.succeeded { without_commands(&first) } else { said.join(" ") };
     let text = if text.is_empty() { "done".to_owned() } else { text };

@@ -60,7 +60,7 @@ fn text(state: &State, since: Timestamp, age: StopAge, now: Timestamp) -> String
     }
     lines.push(String::new());
     lines.push("Review:    .liza/sprint_summary.md, liza status".to_owned());
-    lines.push("Continue:  liza resume --decision continue   (or remove .liza/CHECKPOINT)".to_owned());
+    lines.push("Continue:  liza resume   (or remove .liza/CHECKPOINT)".to_owned());
     match age {
         StopAge::Abandoned => lines.push(
             "Abort:     liza abort   (it has waited for more than eight hours; is the goal still wanted?)"

@@ -39,7 +39,8 @@ fn a_checkpoint_is_resumed_with_a_decision() {
     let state = project.state();
     assert!(state.contains("decision: adjust specs") && state.contains("- auth first"), "{state}");
     let text = project.liza(&["checkpoint"]).ok().to_owned();
-    assert!(text.contains("liza resume --decision continue"), "{text}");
+    // The same command as in NEEDS YOU.
+    assert!(text.ends_with("After your review: liza resume\n"), "{text}");
     project.liza_as("planner-1", &["checkpoint", "--json"]).refused(1, "not_permitted");
     project.liza(&["checkpoint", "/nowhere", "--json"]).refused(1, "no_directory");
 }

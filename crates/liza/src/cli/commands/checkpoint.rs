@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         // Only a warning: the checkpoint itself has succeeded.
         Err(error) => context.screen.note(&format!("liza: cannot write the summary: {error}")),
     }
-    lines.push("After your review: liza resume --decision continue".to_owned());
+    lines.push("After your review: liza resume".to_owned());
     let mut reply = context.reply(&done, lines.join("\n"));
     reply.result["summary"] = json!(summary.ok());
     reply.result["digest"] = json!(digest);

@@ -61,7 +61,7 @@ impl Painter<'_> {
             false => vec![("p", "pause")],
         };
         let leave = match self.model.mode {
-            ScreenMode::Observer => ("q", if self.model.page.is_some() { "back" } else { "quit" }),
+            ScreenMode::Observer => ("q", if self.model.page.is_some() { "back" } else { "leave" }),
             ScreenMode::Team => ("Ctrl-C", "stop"),
         };
         last.extend([("?", "keys"), leave]);
@@ -69,6 +69,12 @@ impl Painter<'_> {
         let total = |keys: &[(&str, String)]| {
             keys.iter().map(|(key, what)| width(key) + width(what) + 3).sum::<usize>() + 1
         };
+        let has_team = self.model.view.as_ref().is_some_and(|view| view.has_team());
+        let goes_on = ", the team goes on";
+        let fits = total(&keys) + width(goes_on) <= columns;
+        if let Some((_, what)) = keys.last_mut().filter(|(_, what)| what == "leave" && has_team && fits) {
+            what.push_str(goes_on);
+        }
         // The last ones stay: the brake, how to find the others, and how to leave.
         while total(&keys) > columns && keys.len() > 2 {
             keys.remove(keys.len().saturating_sub(last.len() + 1));

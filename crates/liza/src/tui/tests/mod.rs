@@ -22,7 +22,7 @@ use super::ScreenMode;
 use super::draw::{Painter, draw};
 use super::model::{Effect, Event, LogLine, Model, Panel};
 use super::theme::{Theme, ThemeName};
-use super::update::update;
+use super::update::{update, update_all};
 
 const BUSY: &str = include_str!("../../../tests/reading/boards/busy.yaml");
 const FIRE: &str = include_str!("../../../tests/reading/boards/fire.yaml");

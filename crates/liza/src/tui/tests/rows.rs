@@ -120,7 +120,37 @@ fn a_goal_that_has_ended_offers_no_pause() {
     let mut model = model_of(BUSY, &observations(), (80, 24));
     change(&mut model, |view| view.goal.as_mut().unwrap().status = GoalStatus::Completed);
     let keys = picture(&model).lines().next_back().unwrap_or_default().to_owned();
-    assert!(!keys.contains("p pause") && keys.contains("q quit"), "{keys}");
+    assert!(!keys.contains("p pause") && keys.contains("q leave"), "{keys}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn leaving_says_that_the_team_goes_on() {
+    let mut model = model_of(BUSY, &observations(), (120, 40));
+    let keys = |model: &Model| picture(model).lines().next_back().unwrap_or_default().to_owned();
+    assert!(keys(&model).ends_with("q leave, the team goes on"), "{}", keys(&model));
+    model.size.0 = 80;
+    assert!(keys(&model).ends_with("n note  p pause  ? keys  q leave"), "{}", keys(&model));
+    model.size.0 = 120;
+    change(&mut model, |view| view.agents.clear());
+    assert!(keys(&model).ends_with("q leave"), "{}", keys(&model));
+    let page = crate::tui::screen::keys_page();
+    for text in ["  r           resume after", "HELD: try", "used up: raise", "the team goes on"] {
+        assert!(page.contains(text), "{page}");
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_result_that_is_a_page_leaves_the_keys() {
+    let mut model = busy();
+    let text =
+        "checkpoint: no new work starts\n  1 of 4 planned tasks done\nAfter your review: liza resume\n";
+    let result = crate::tui::CommandResult { succeeded: true, text: text.to_owned() };
+    let words = vec!["checkpoint".to_owned()];
+    update(&mut model, Event::Executed { words, result }, &dark());
+    let shown = picture(&model);
+    assert!(shown.contains("After your review") && shown.contains(" Esc back "), "{shown}");
 }
 
 /// The words in capitals that texts of a source file begin with.
@@ -344,4 +374,15 @@ fn while_the_team_stops_only_those_at_work_are_counted() {
     model.stopping = true;
     let shown = picture(&model);
     assert!(shown.contains(" AGENTS  2 still at work ─"), "{shown}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_key_after_the_end_of_the_screen_does_nothing() {
+    let mut model = model_of(BUSY, &paused(), (80, 24));
+    let key = |key: char| Event::Key(KeyEvent::from(KeyCode::Char(key)));
+    let events = [key('p'), Event::End, key('r')];
+    let effects = update_all(&mut model, events.into_iter(), &dark());
+    assert_eq!(commands(&effects), ["pause"]);
+    assert!(effects.ends_with(&[Effect::Quit]), "{effects:?}");
 }
