@@ -178,6 +178,6 @@ fn a_command_without_what_it_needs_shows_an_example() {
         assert_eq!(run.code, 1, "{run:#?}");
         assert!(run.stderr.contains(example), "{run:#?}");
     }
-    let run = project.liza(&["diff", "--stat"]);
+    let run = project.liza(&["diff", "--numstat"]);
     assert!(run.code == 1 && !run.stderr.contains("as a value"), "{run:#?}");
 }
