@@ -33,7 +33,7 @@ pub enum TriggerKind {
     ImmediateDiscovery,
     /// A task depends on one that was abandoned or replaced.
     DeadDependency,
-    /// The human has added a task in one line, which lacks the rest.
+    /// A draft is not finished: the human has added it in one line, or a planning session has left it.
     NewDraft,
     /// There is a goal and the planner has not planned for it. What is already wrong comes first.
     InitialPlanning,
@@ -165,7 +165,8 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    if lacks_plan(state) {
+    let lacks_plan = lacks_plan(state);
+    if lacks_plan {
         // A note or a changed specification is news for a planner that could not start.
         let news = state.journal.human_notes.len() + state.journal.spec_changes.len();
         found.push(Trigger::new(TriggerKind::InitialPlanning, &goal.id, news, goal.description.clone()));
@@ -173,7 +174,7 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
     let mut tasks: Vec<(&TaskId, &TaskBody)> = state.bodies().collect();
     tasks.sort_by_key(|(_, body)| (body.record().priority.unwrap_or(3), body.record().created));
     for (id, body) in tasks {
-        found.extend(task_trigger(state, id, body, now));
+        found.extend(task_trigger(state, id, body, now).or_else(|| draft_trigger(id, body, lacks_plan)));
     }
     for discovery in state.board.discovered.ready().into_iter().flatten().filter(|d| d.is_pressing()) {
         let detail = discovery.description.clone();
@@ -232,7 +233,7 @@ pub fn proposed_revision(state: &State) -> Option<Revision> {
 }
 
 /// Whether a task says when it is done and what belongs to it.
-fn is_complete(body: &TaskBody) -> bool {
+pub(crate) fn is_complete(body: &TaskBody) -> bool {
     let has = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
     has(&body.record().done_when) && has(&body.record().scope)
 }
@@ -291,10 +292,6 @@ fn task_trigger(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp) -> 
             (waited || times.len() >= 2)
                 .then(|| Trigger::new(TriggerKind::IntegrationFailed, id, times.len(), detail))
         }
-        TaskStatus::Draft if by_human(body) && !is_complete(body) => {
-            let detail = record.description.clone().unwrap_or_default();
-            Some(Trigger::new(TriggerKind::NewDraft, id, 0, detail))
-        }
         TaskStatus::Draft | TaskStatus::Unclaimed { .. } | TaskStatus::Rejected { .. } => {
             let dead = |dependency: &&TaskId| {
                 matches!(state.board.status(dependency), Some(Status::Abandoned | Status::Superseded))
@@ -310,6 +307,24 @@ fn task_trigger(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp) -> 
         | TaskStatus::Abandoned
         | TaskStatus::Superseded { .. } => None,
     }
+}
+
+/// A draft that nobody else finishes: one that the human added in one line, or one that a planning session has left beside
+/// the tasks of its plan. While the plan itself is missing, its drafts are part of that.
+fn draft_trigger(id: &TaskId, body: &TaskBody, lacks_plan: bool) -> Option<Trigger> {
+    let is_left = match by_human(body) {
+        true => !is_complete(body),
+        false => !lacks_plan && body.record().last_event(EventName::Proposed).is_none(),
+    };
+    let is_draft = matches!(body.status(), Ok(TaskStatus::Draft));
+    let detail = || body.record().description.clone().unwrap_or_default();
+    (is_draft && is_left).then(|| Trigger::new(TriggerKind::NewDraft, id, 0, detail()))
+}
+
+/// The drafts that only the human finishes: its own, which lack nothing.
+pub fn drafts_of_human(state: &State) -> impl Iterator<Item = &TaskId> {
+    let drafts = state.bodies().filter(|(_, body)| matches!(body.status(), Ok(TaskStatus::Draft)));
+    drafts.filter(|(_, body)| by_human(body) && is_complete(body)).map(|(id, _)| id)
 }
 
 /// Changes when the task is blocked again, for another reason, or when a person has left a note for it or changed its specification. The revision

@@ -12,5 +12,6 @@
 mod diagram;
 mod fixture;
 mod matrix;
+mod quiet_team;
 mod random;
 mod world;

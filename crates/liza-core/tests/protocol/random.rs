@@ -23,7 +23,7 @@ const AGENTS: [&str; 6] =
 
 /// One random step: action, agent, task, time since the last step.
 #[derive(Debug, Clone)]
-struct Step {
+pub(crate) struct Step {
     what: u8,
     who: u8,
     which: u8,
@@ -31,7 +31,7 @@ struct Step {
     later: u16,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let later = prop_oneof![12 => 0u16..20, 2 => 20u16..400, 1 => 400u16..4000];
     let step = (any::<u8>(), any::<u8>(), any::<u8>(), any::<u8>(), later);
     let step = step.prop_map(|(what, who, which, other, later)| Step { what, who, which, other, later });
@@ -208,7 +208,7 @@ fn by_dependency(world: &World) -> Vec<TaskId> {
 }
 
 /// Runs a random sequence to its last step.
-fn run_sequence(steps: &[Step]) -> World {
+pub(crate) fn run_sequence(steps: &[Step]) -> World {
     let mut world = World::new();
     for name in AGENTS {
         let _ = world.register(agent(name));

@@ -183,3 +183,70 @@ fn a_planner_without_a_goal_waits_for_one() {
     goal.description.clear();
     assert_eq!(planner_does(&state), "WAITING for a goal");
 }
+
+fn needs(state: &State) -> Vec<(String, String)> {
+    let needs = view(state, &Observations::default(), now()).needs_you;
+    needs.into_iter().map(|need| (need.kind.to_string(), need.command)).collect()
+}
+
+/// The planner has looked at everything, and has left it.
+fn look(state: &mut State) {
+    let keys: Vec<String> = planner_triggers(state, now()).into_iter().map(|trigger| trigger.key).collect();
+    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
+    sprint.seen_triggers = keys;
+}
+
+/// Covers: UI-03, UI-12
+#[test]
+fn a_draft_that_the_planner_has_left_waits_for_the_human() {
+    let mut state = with_draft();
+    assert_eq!(needs(&state), [], "the planner looks at it");
+    look(&mut state);
+    let complete = "liza edit-task a-page --done \"...\" --scope \"...\"";
+    assert_eq!(needs(&state), [("DRAFT".to_owned(), complete.to_owned())]);
+    let shown = view(&state, &Observations::default(), now());
+    let draft = shown.tasks.iter().find(|shown| shown.id == task("a-page")).unwrap();
+    assert_eq!((draft.next.as_str(), draft.command.as_deref()), ("you decide", Some(complete)));
+    assert_eq!(task_facts(draft), ["you decide"]);
+}
+
+/// A planning session may finalize some of its drafts and end: the rest must not keep the sprint open for ever.
+///
+/// Covers: UI-03, SP-01, AG-11
+#[test]
+fn a_draft_that_a_planning_session_forgot_wakes_the_planner_once_more() {
+    let mut state = state_with(Status::Merged);
+    state.board.put(task("rest"), record("rest", Status::Draft));
+    let kinds: Vec<String> =
+        planner_triggers(&state, now()).into_iter().map(|one| one.kind.to_string()).collect();
+    assert_eq!(kinds, ["NEW_DRAFT"]);
+    look(&mut state);
+    assert_eq!(needs(&state), [("DRAFT".to_owned(), "liza finalize rest".to_owned())]);
+}
+
+/// Covers: UI-03, UI-12
+#[test]
+fn a_complete_draft_of_the_human_is_left_to_the_human() {
+    let mut state = state_with(Status::Unclaimed);
+    let history = Some(vec![HistoryEvent::new(now(), EventName::Created, "human")]);
+    state.board.put(task("mine"), TaskRecord { history, ..record("mine", Status::Draft) });
+    assert_eq!(planner_triggers(&state, now()), []);
+    assert_eq!(needs(&state), [("DRAFT".to_owned(), "liza finalize mine".to_owned())]);
+}
+
+/// Covers: UI-03
+#[test]
+fn a_task_that_waits_for_an_abandoned_one_waits_for_the_human_once_the_planner_has_left_it() {
+    let mut state = state_with(Status::Abandoned);
+    let waiting = TaskRecord { depends_on: Some(vec![task("t")]), ..record("next", Status::Unclaimed) };
+    state.board.put(task("next"), waiting.clone());
+    assert_eq!(needs(&state), [], "the planner looks at it");
+    look(&mut state);
+    let free = "liza edit-task next --depends \"\"".to_owned();
+    assert_eq!(needs(&state), [("DEAD DEPENDENCY".to_owned(), free)]);
+    let status = Some(Status::Rejected);
+    let rejected = TaskRecord { depends_on: waiting.depends_on, status, ..record("next", Status::Rejected) };
+    state.board.put(task("next"), rejected);
+    look(&mut state);
+    assert_eq!(needs(&state)[0].1, "liza abandon-task next --reason \"...\"", "it cannot be edited");
+}

@@ -198,7 +198,7 @@ fn stopped_work_is_shown_with_its_start_time() {
 /// Covers: UI-03
 #[test]
 fn a_planner_that_waits_for_its_next_try_is_shown_as_failed() {
-    let mut state = state_with(Status::Claimed);
+    let mut state = state_with(Status::Blocked);
     let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
     sprint.planner_exits.count = 2;
     let mut planner = agents(&mut state)[1].clone();
@@ -215,13 +215,15 @@ fn a_planner_that_waits_for_its_next_try_is_shown_as_failed() {
         fault: None,
     });
     agents(&mut state).insert("planner-7".parse().unwrap(), planner);
-    let doing = |seconds: u64| {
-        let view = shown(&state, now() + Seconds(seconds));
+    let doing = |state: &State, seconds: u64| {
+        let view = shown(state, now() + Seconds(seconds));
         let planner = view.agents.iter().find(|agent| agent.id.to_string() == "planner-7").unwrap();
         liza_core::watch::words::agent_doing(planner)
     };
-    assert_eq!(doing(2), "FAILED 2 of 5, again in 8s");
-    assert_eq!(doing(10), "FAILED 2 of 5, again now");
+    assert_eq!(doing(&state, 2), "FAILED 2 of 5, again in 8s");
+    assert_eq!(doing(&state, 10), "FAILED 2 of 5, again now");
+    state.board.put(task("t"), record("t", Status::Claimed));
+    assert_eq!(doing(&state, 10), "WAITING until needed", "what it failed at is settled");
 }
 
 /// Covers: UI-01, UI-03

@@ -70,6 +70,15 @@ fn an_agent_whose_program_is_held_is_not_shown_as_waiting_for_work() {
 
 /// Covers: UI-03
 #[test]
+fn a_rejected_task_says_that_the_program_of_its_coder_is_held() {
+    let mut state = held(FaultKind::Overloaded, Some(60));
+    state.board.put(task("t"), record("t", Status::Rejected));
+    let shown = view(&state, &seen(), now());
+    assert_eq!(shown.tasks[0].next, "coder-1 continues: codex overloaded, again in 1m");
+}
+
+/// Covers: UI-03
+#[test]
 fn a_planner_whose_program_is_held_is_held_too() {
     let mut state = empty_state();
     let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
@@ -181,6 +190,12 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
     );
     assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::Blocked), "it is listed once");
     assert_eq!(shown.tasks[0].next, "the planner looks at it now; you can answer it yourself");
+    let mut held = state.clone();
+    sprint(&mut held).clients.insert("codex".to_owned(), hold(FaultKind::Quota, Some(60)));
+    change_agent(&mut held, "planner-1", |entry| entry.client = Some("codex".to_owned()));
+    let shown = view(&held, &seen(), now());
+    let next = "the planner looks at it when its program can be used again; you can answer it yourself";
+    assert_eq!(shown.tasks[0].next, next);
     let dead = Observations { dead: [agent("planner-1")].into(), ..seen() };
     let shown = view(&state, &dead, now());
     assert!(!blocked_need(&shown).text.contains("planner"), "{:#?}", shown.needs_you);

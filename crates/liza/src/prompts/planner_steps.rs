@@ -211,8 +211,8 @@ fn dead_dependency(wake: &WakeReasons<'_>, task: &str) -> String {
 fn new_draft(wake: &WakeReasons<'_>, task: &str) -> String {
     let liza = wake.liza;
     format!(
-        "NEW_DRAFT: the human has added this task in one line. Read the spec and the code as far as you need them, then \
-         complete it and make it claimable:\n\
+        "NEW_DRAFT: this task is a DRAFT that no one works on: the human added it in one line, or an earlier session did not \
+         finish it. Read the spec and the code as far as you need them, then complete it and make it claimable:\n\
          {liza} edit-task {task} --done \"...\" --scope \"...\"\n\
          {liza} finalize {task}\n\
          - Too large for one session: add tasks for its parts and supersede it.\n\

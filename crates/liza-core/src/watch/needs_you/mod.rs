@@ -3,6 +3,7 @@
 //! One list for every screen: what stops the team, what is broken, alarms that agents cannot handle, what agents have asked,
 //! discoveries and anomalies. Decides nothing.
 
+mod left_by_planner;
 mod planner;
 mod stops;
 
@@ -28,6 +29,7 @@ use crate::watch::alarms::{
 use crate::watch::alarms::{failing, setup};
 use crate::watch::task_words::{anomaly_name, facts};
 
+use left_by_planner::left_by_planner;
 pub use planner::PlannerLooks;
 use planner::PlannerState;
 use stops::{since, stops};
@@ -76,6 +78,10 @@ pub enum NeedKind {
     Goal,
     /// No login of an agent program is found.
     Login,
+    /// A draft that no agent finishes.
+    Draft,
+    /// A task that waits for one that will never be merged.
+    DeadDependency,
 }
 
 impl NeedKind {
@@ -89,7 +95,9 @@ impl NeedKind {
             | NeedKind::Anomaly
             | NeedKind::Vision
             | NeedKind::Goal
-            | NeedKind::Login => None,
+            | NeedKind::Login
+            | NeedKind::Draft
+            | NeedKind::DeadDependency => None,
         }
     }
 }
@@ -105,6 +113,8 @@ impl fmt::Display for NeedKind {
             NeedKind::Vision => f.pad("VISION"),
             NeedKind::Goal => f.pad("GOAL"),
             NeedKind::Login => f.pad("LOGIN"),
+            NeedKind::Draft => f.pad("DRAFT"),
+            NeedKind::DeadDependency => f.pad("DEAD DEPENDENCY"),
         }
     }
 }
@@ -141,6 +151,7 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     needs.extend(Answers::new(state, seen, rest.collect(), now).needs(state));
     needs.extend(goal(state));
     needs.extend(vision(state, seen));
+    needs.extend(left_by_planner(state, now));
     needs.extend(discoveries);
     needs.extend(unresolved_anomalies(state).into_iter().map(anomaly));
     budgets_first(needs)
@@ -252,10 +263,7 @@ impl<'a> Answers<'a> {
         let is_asked = alarm.subject.task().is_some_and(|task| self.asked.contains_key(task));
         let looks =
             alarm.kind == AlarmKind::Blocked && !is_asked && !self.planner.leaves_to_human(&alarm.subject);
-        looks.then_some(match self.planner.may_start {
-            true => PlannerLooks::Now,
-            false => PlannerLooks::AfterResume,
-        })
+        looks.then_some(self.planner.looks)
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serializer;
 
-use crate::model::{Role, State, StopFileTimes, Timestamp};
+use crate::model::{AgentId, AgentRecord, Role, State, StopFileTimes, Timestamp};
 use crate::watch::alarms::{AlarmSubject, Observations};
+use crate::watch::held::held_program;
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
 
 /// When the planner looks at a question by itself.
@@ -15,6 +16,8 @@ pub enum PlannerLooks {
     Now,
     /// No session starts before.
     AfterResume,
+    /// Its agent program cannot be used now.
+    AfterHold,
 }
 
 impl PlannerLooks {
@@ -23,6 +26,7 @@ impl PlannerLooks {
         match self {
             PlannerLooks::Now => "now",
             PlannerLooks::AfterResume => "after liza resume",
+            PlannerLooks::AfterHold => "when its program can be used again",
         }
     }
 }
@@ -34,28 +38,38 @@ pub(super) fn is_some<S: Serializer>(looks: &Option<PlannerLooks>, serializer: S
 }
 
 /// What the planner will look at by itself.
-#[derive(Default)]
 pub(super) struct PlannerState {
     /// The subjects of triggers that it has not seen yet; none if it is not running or cannot act.
     pending: BTreeSet<String>,
-    /// Whether its session is running or may start now.
-    pub(super) may_start: bool,
+    /// When it looks at them.
+    pub(super) looks: PlannerLooks,
+}
+
+impl Default for PlannerState {
+    fn default() -> Self {
+        Self { pending: BTreeSet::new(), looks: PlannerLooks::Now }
+    }
 }
 
 impl PlannerState {
     pub(super) fn new(state: &State, seen: &Observations, now: Timestamp) -> Self {
         let agents = state.board.agents.ready().into_iter().flatten();
-        let mut planners = agents
+        let planners: Vec<(&AgentId, &AgentRecord)> = agents
             .filter(|(id, entry)| entry.role == Role::Planner && entry.holds(now) && !seen.dead.contains(*id))
-            .peekable();
-        let runs = planners.peek().is_some();
-        let may_start = seen.stop_files == StopFileTimes::default()
-            || planners.any(|(_, entry)| entry.status.is_in_session());
-        let pending = match runs && !planner_needs_human(state, now) {
+            .collect();
+        let is_held =
+            |(id, entry): &(&AgentId, &AgentRecord)| held_program(state, **id, entry, seen, now).is_some();
+        let looks = match () {
+            () if planners.iter().any(|(_, entry)| entry.status.is_in_session()) => PlannerLooks::Now,
+            () if seen.stop_files != StopFileTimes::default() => PlannerLooks::AfterResume,
+            () if planners.iter().all(is_held) => PlannerLooks::AfterHold,
+            () => PlannerLooks::Now,
+        };
+        let pending = match !planners.is_empty() && !planner_needs_human(state, now) {
             true => unseen_triggers(state, now).into_iter().map(|trigger| trigger.subject).collect(),
             false => BTreeSet::new(),
         };
-        Self { pending, may_start }
+        Self { pending, looks }
     }
 
     /// Whether a blocked task waits for the human: the planner has seen it and left it, cannot act, or is not running.

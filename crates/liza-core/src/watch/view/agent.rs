@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, Board, FaultKind, Generation, Role, Seconds, SessionSummary,
-    SprintStatus, State, StopFileTimes, TaskBody, TaskId, Timestamp, Usage,
+    AgentId, AgentRecord, AgentStatus, Board, Generation, Role, Seconds, SessionSummary, SprintStatus, State,
+    TaskBody, TaskId, Timestamp, Usage,
 };
-use crate::rules::sessions::{ending_session, is_between_sessions, is_in_session};
+use crate::rules::sessions::{ending_session, is_between_sessions};
 use crate::rules::triggers::{PlannerWork, planner_work};
 use crate::watch::alarms::Observations;
+use crate::watch::held::{HeldView, held_program};
 use crate::watch::supervise::{backoff, failed_planning, needs_session, unseen_triggers};
 
 use super::merging::MergeView;
@@ -142,35 +143,6 @@ pub struct RetryView {
     pub again_in: Seconds,
 }
 
-/// An agent program that an agent needs and that cannot be used now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct HeldView {
-    /// Its name.
-    pub client: String,
-    /// What went wrong.
-    pub kind: FaultKind,
-    /// How long until it is tried again; `None` if only the human lets it continue.
-    pub again_in: Option<Seconds>,
-}
-
-impl HeldView {
-    /// Why the program cannot be used, and when it is tried again: `codex overloaded, again in 1m`.
-    pub fn text(&self) -> String {
-        let what = match self.kind {
-            FaultKind::Auth => "has no valid login",
-            FaultKind::Quota => "at its usage limit",
-            FaultKind::Overloaded => "overloaded",
-            FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => "failed",
-        };
-        let again = match self.again_in {
-            None => "waits for you".to_owned(),
-            Some(Seconds(0)) => "again now".to_owned(),
-            Some(left) => format!("again in {left}"),
-        };
-        format!("{} {what}, {again}", self.client)
-    }
-}
-
 impl RetryView {
     /// When it tries again: `in 8s`.
     pub fn again(self) -> String {
@@ -226,6 +198,7 @@ pub(super) fn agent_view(
         _ => Liveness::Gone,
     };
     let between_sessions = is_between_sessions(board, id, entry);
+    let held = held_program(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live);
     AgentView {
         id,
         role: entry.role,
@@ -243,9 +216,11 @@ pub(super) fn agent_view(
         last_session: entry.last_session.clone(),
         context_percent: entry.context_percent,
         usage: entry.usage.clone(),
-        retry: retry(state, entry, between_sessions, now),
+        // One whose work has gone meanwhile tries nothing again.
+        retry: retry(state, entry, between_sessions, now)
+            .filter(|_| held.is_none() && needs_session(state, id, seen.found_merges(), now)),
         attempt: attempt(state, entry, now),
-        held: held(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live),
+        held,
         between_sessions,
         ending: ending_session(board, id, entry)
             .map(|(task, since)| EndingView { task, age: now.since(since) }),
@@ -271,43 +246,4 @@ fn looking_at(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<Stri
         PlannerWork::LookingAt(subject) => Some(subject),
         PlannerWork::Planning | PlannerWork::Judging => None,
     }
-}
-
-/// The held program for which an agent waits that has work, but no session.
-fn held(
-    state: &State,
-    id: AgentId,
-    entry: &AgentRecord,
-    seen: &Observations,
-    now: Timestamp,
-) -> Option<HeldView> {
-    let clients = &state.board.sprint.ready()?.clients;
-    let mut held = clients.iter().filter(|(_, client)| client.hold.is_some()).map(|(name, _)| name);
-    let first = held.next()?;
-    if is_in_session(&state.board, id, entry) || seen.stop_files != StopFileTimes::default() {
-        return None;
-    }
-    let client = entry.client.as_ref().or_else(|| match used_clients(&state.board, now).as_slice() {
-        // A team that was just started: with another program, a session would be running.
-        [] => Some(first).filter(|_| held.next().is_none()),
-        [only] => Some(only),
-        _ => None,
-    })?;
-    let hold = clients.get(client)?.hold.as_ref()?;
-    let again_in = hold.until.map(|until| until.since(now));
-    needs_session(state, id, seen.found_merges(), now).then(|| HeldView {
-        client: client.clone(),
-        kind: hold.kind,
-        again_in,
-    })
-}
-
-/// The programs that the agents of the team have used since they were started.
-fn used_clients(board: &Board, now: Timestamp) -> Vec<&String> {
-    let agents = board.agents.ready().into_iter().flat_map(|agents| agents.values());
-    let mut used: Vec<&String> =
-        agents.filter(|entry| entry.is_live(now)).filter_map(|entry| entry.client.as_ref()).collect();
-    used.sort_unstable();
-    used.dedup();
-    used
 }

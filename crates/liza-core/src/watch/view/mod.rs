@@ -9,6 +9,7 @@ mod charts;
 mod detail;
 mod graph;
 mod merging;
+mod next_step;
 mod outlook;
 mod task;
 
@@ -17,8 +18,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::model::{
-    Board, ClientRecord, Discovery, Goal, GoalStatus, MAX_FAILED_CODERS, Metrics, Revision, Role, Sprint,
-    SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage,
+    Board, ClientRecord, Discovery, Goal, GoalStatus, Metrics, Revision, Role, Sprint, SprintStatus, State,
+    Status, StopFile, TaskId, Timestamp, Usage,
 };
 use crate::rules::claimable::{claimable, reviewable};
 use crate::rules::clients::describe_hold;
@@ -29,7 +30,8 @@ use crate::rules::triggers::planner_triggers;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, MainBranch, Observations, alarms};
 use crate::watch::needs_you::{NeedKind, NeedsYou, needs_you};
 
-pub use agent::{AgentView, EndingView, HeldView, Liveness, RetryView};
+pub use crate::watch::held::HeldView;
+pub use agent::{AgentView, EndingView, Liveness, RetryView};
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
@@ -236,7 +238,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     let mut tasks = task::tasks(state, seen, now);
     let alarms = alarms(state, seen, now);
     let needs_you = needs_you(state, seen, &alarms, now);
-    name_who_answers(&mut tasks, &needs_you);
+    next_step::name_who_answers(&mut tasks, &needs_you);
     let alerts = alerts(alarms, &needs_you, &tasks);
     let agents = board.agents.ready().into_iter().flatten();
     let mut agents: Vec<AgentView> =
@@ -254,7 +256,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         };
         agent.merges_next = tasks.iter().find(merges).map(|task| task.id.clone());
     }
-    name_when_continued(&mut tasks, &agents);
+    next_step::name_when_continued(&mut tasks, &agents);
     approved::name_when_merged(&mut tasks, &agents, merge.as_ref());
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.ready().into_iter().flatten().filter(open);
@@ -296,40 +298,6 @@ impl View {
     }
 }
 
-/// The next step of a task whose coder is between two sessions.
-fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) {
-    for agent in agents.iter().filter(|agent| agent.between_sessions && agent.liveness.is_present()) {
-        let own =
-            |task: &&mut TaskView| task.phase == TaskPhase::Working && Some(&task.id) == agent.task.as_ref();
-        let Some(task) = tasks.iter_mut().find(own) else { continue };
-        match (&agent.held, agent.retry) {
-            (Some(held), _) => task.next = format!("{} continues: {}", agent.id, held.text()),
-            (None, Some(retry)) => {
-                task.next = format!("{} tries again {}: its last session failed", agent.id, retry.again());
-            }
-            (None, None) => {}
-        }
-    }
-}
-
-/// The next step of a task with a question is that of its entry in the list of what needs the human.
-fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
-    let blocked = needs.iter().filter(|need| need.kind == NeedKind::Alarm(AlarmKind::Blocked));
-    let by_task: BTreeMap<&TaskId, &NeedsYou> =
-        blocked.filter_map(|need| Some((need.task.as_ref()?, need))).collect();
-    for task in tasks {
-        let Some(need) = by_task.get(&task.id).filter(|_| task.failed_by.len() < MAX_FAILED_CODERS) else {
-            continue;
-        };
-        if let Some(when) = need.planner_looks {
-            task.next = format!("the planner looks at it {}; you can answer it yourself", when.words());
-        } else {
-            task.next = "you answer it".to_owned();
-            task.command = Some(need.command.clone());
-        }
-    }
-}
-
 /// Whether a decision that waits for the human says what an alert says.
 fn covers(need: &NeedsYou, alert: &Alert) -> bool {
     let same_task = alert.task.is_some() && need.task == alert.task;
@@ -345,11 +313,13 @@ fn covers(need: &NeedsYou, alert: &Alert) -> bool {
         }
         // Without a goal the team does nothing.
         NeedKind::Goal => alert.kind == AlarmKind::Stalled,
+        NeedKind::Draft => same_task && alert.kind == AlarmKind::StaleDraft,
         NeedKind::BrokenRecord
         | NeedKind::Discovery
         | NeedKind::Anomaly
         | NeedKind::Vision
-        | NeedKind::Login => false,
+        | NeedKind::Login
+        | NeedKind::DeadDependency => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, Status, TaskId, TaskRecord, Timestamp};
+use crate::model::{AgentId, Role, Status, TaskId, TaskRecord, Timestamp};
 
 /// What happens to a task, in the order in which a person wants to see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -35,6 +35,8 @@ pub(super) struct Outlook {
     pub(super) after_resume: bool,
     pub(super) reason: Option<String>,
     pub(super) next: String,
+    /// The role that takes the next step, if any agent of it may.
+    pub(super) by: Option<Role>,
     pub(super) command: Option<String>,
     pub(super) broken: Vec<String>,
 }
@@ -44,12 +46,16 @@ impl Outlook {
         let next = next.into();
         let (owner, lease, reason, broken) = (None, None, None, Vec::new());
         let (stopped, after_resume) = (false, false);
-        Self { phase, owner, lease, stopped, after_resume, reason, next, command, broken }
+        Self { phase, owner, lease, stopped, after_resume, reason, next, by: None, command, broken }
     }
 
     /// Work that its agent has left and continues later.
     pub(super) fn stopped(agent: AgentId, command: Option<String>) -> Self {
         Self { stopped: true, ..Self::new(TaskPhase::Stopped, stopped_text(agent), command) }
+    }
+
+    pub(super) fn by(self, role: Role) -> Self {
+        Self { by: Some(role), ..self }
     }
 
     pub(super) fn owner(self, owner: impl Into<Option<AgentId>>, lease: Option<Timestamp>) -> Self {

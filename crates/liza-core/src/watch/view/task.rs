@@ -8,6 +8,7 @@ use crate::model::{
 };
 use crate::rules::claimable::{held_merge, is_present};
 use crate::watch::alarms::Observations;
+use crate::watch::held::held_roles;
 use crate::watch::supervise::planner_needs_human;
 
 use super::outlook::{Outlook, TaskPhase, broken_outlook};
@@ -115,8 +116,8 @@ impl TaskView {
 
 /// All loaded tasks: by phase, then priority, then age.
 pub(super) fn tasks(state: &State, seen: &Observations, now: Timestamp) -> Vec<TaskView> {
-    let config = state.board.config().ok();
-    let views = state.bodies().map(|(id, body)| task_view(state, (config, seen), id, body, now));
+    let (config, held) = (state.board.config().ok(), held_roles(state, seen, now));
+    let views = state.bodies().map(|(id, body)| task_view(state, (config, seen, &held), id, body, now));
     let mut tasks: Vec<TaskView> = views.collect();
     tasks.sort_by_key(|task| (task.phase, task.priority, task.created));
     tasks
@@ -124,7 +125,7 @@ pub(super) fn tasks(state: &State, seen: &Observations, now: Timestamp) -> Vec<T
 
 fn task_view(
     state: &State,
-    (config, seen): (Option<&Config>, &Observations),
+    (config, seen, held): (Option<&Config>, &Observations, &[Role]),
     id: &TaskId,
     body: &TaskBody,
     now: Timestamp,
@@ -137,7 +138,7 @@ fn task_view(
         Ok(status) => {
             let situation = TaskSituation { state, seen, id, record, waits_for: &waits_for, now };
             match status.name().is_terminal() || !is_aborted(state) {
-                true => situation.after_resume(situation.outlook(status)),
+                true => situation.with_missing(situation.after_resume(situation.outlook(status)), held),
                 false => Outlook::new(TaskPhase::Ended, "nothing: dropped with the goal", None),
             }
         }
@@ -286,6 +287,7 @@ impl TaskSituation<'_> {
             }
             TaskStatus::Draft => {
                 Outlook::new(TaskPhase::Draft, "the planner finalizes it", command("finalize"))
+                    .by(Role::Planner)
                     .reason(Some(&self.draft_reason().to_owned()))
             }
             TaskStatus::Unclaimed { .. } => self.open("a coder claims it").owner(assigned, None),
@@ -299,7 +301,7 @@ impl TaskSituation<'_> {
             }
             TaskStatus::Rejected { work, reason, .. } => {
                 let outlook = Outlook::new(self.open_phase(), "another coder takes it", self.claim());
-                outlook.owner(work.coder, None).reason(Some(reason))
+                outlook.by(Role::Coder).owner(work.coder, None).reason(Some(reason))
             }
             TaskStatus::Claimed { work, lease } => self.claimed(work.coder, *lease),
             TaskStatus::ReadyForReview { review, .. } => match review {
@@ -314,7 +316,7 @@ impl TaskSituation<'_> {
                         (self.record.reviewing_by, review.as_ref().map(|review| review.lease));
                     let stopped = review.as_ref().is_some_and(|review| review.is_live(self.now));
                     let outlook = Outlook::new(TaskPhase::Reviewing, "a code reviewer takes it", command);
-                    Outlook { stopped, ..outlook.owner(owner, lease) }
+                    Outlook { stopped, ..outlook.by(Role::CodeReviewer).owner(owner, lease) }
                 }
             },
             TaskStatus::Approved { by, .. } if self.is_held() => {
@@ -328,7 +330,8 @@ impl TaskSituation<'_> {
             }
             TaskStatus::Approved { by, .. } => {
                 let next = "the code reviewer's supervisor merges it";
-                Outlook::new(TaskPhase::Reviewing, next, command("wt-merge")).owner(*by, None)
+                let outlook = Outlook::new(TaskPhase::Reviewing, next, command("wt-merge"));
+                outlook.by(Role::CodeReviewer).owner(*by, None)
             }
             TaskStatus::Blocked { block, .. } => {
                 self.blocked().owner(assigned, None).reason(Some(&block.reason))
@@ -340,6 +343,17 @@ impl TaskSituation<'_> {
                 Outlook::new(TaskPhase::Ended, next, None).reason(Some(reason))
             }
         }
+    }
+
+    /// The next step, with what keeps the role from taking it that should.
+    fn with_missing(&self, outlook: Outlook, held: &[Role]) -> Outlook {
+        let missing = match outlook.by {
+            Some(role) if !self.has(role) => format!("no {} is running", role.title().to_lowercase()),
+            Some(Role::Planner) if planner_needs_human(self.state, self.now) => "it has stopped".to_owned(),
+            Some(role) if held.contains(&role) => "when its program can be used again".to_owned(),
+            Some(_) | None => return outlook,
+        };
+        Outlook { next: format!("{}; {missing}", outlook.next), ..outlook }
     }
 
     /// What an agent takes next waits while the team is stopped.
@@ -384,27 +398,24 @@ impl TaskSituation<'_> {
     /// A task that can be claimed once its dependencies are merged.
     fn open(&self, next: &str) -> Outlook {
         let Some(first) = self.waits_for.first() else {
-            return Outlook::new(TaskPhase::Ready, next, self.claim());
+            return Outlook::new(TaskPhase::Ready, next, self.claim()).by(Role::Coder);
         };
         let never =
             |status: Option<Status>| matches!(status, None | Some(Status::Abandoned | Status::Superseded));
-        let (next, command) = match self.waits_for.iter().find(|waiting| never(waiting.status)) {
-            Some(dead) => (
-                format!("the planner decides: {} will never be merged", dead.task),
-                format!("liza edit-task {} --depends \"\"", self.id),
-            ),
-            None => {
-                let names: Vec<&TaskId> = self.waits_for.iter().map(|waiting| &waiting.task).collect();
-                (format!("{} must be merged first", list(&names)), format!("liza show {}", first.task))
-            }
-        };
-        Outlook::new(TaskPhase::Waiting, next, Some(command))
+        if let Some(dead) = self.waits_for.iter().find(|waiting| never(waiting.status)) {
+            let next = format!("the planner decides: {} will never be merged", dead.task);
+            let command = format!("liza edit-task {} --depends \"\"", self.id);
+            return Outlook::new(TaskPhase::Waiting, next, Some(command)).by(Role::Planner);
+        }
+        let names: Vec<&TaskId> = self.waits_for.iter().map(|waiting| &waiting.task).collect();
+        let next = format!("{} must be merged first", list(&names));
+        Outlook::new(TaskPhase::Waiting, next, Some(format!("liza show {}", first.task)))
     }
 
     fn claimed(&self, coder: AgentId, lease: Timestamp) -> Outlook {
         let outlook = if !lease_holds(lease, self.now) {
             let next = format!("{coder} is gone: another coder takes it over");
-            Outlook::new(TaskPhase::Ready, next, self.claim())
+            Outlook::new(TaskPhase::Ready, next, self.claim()).by(Role::Coder)
         } else if !self.is_present(coder) {
             // A lease alone is no agent at work.
             Outlook::stopped(coder, Some(self.start(Role::Coder)))
@@ -421,9 +432,10 @@ impl TaskSituation<'_> {
         if self.record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS) {
             let command = format!("liza supersede-task {id} --by NEW --reason T --root-cause T");
             let next = "the planner rescopes it: two coders failed";
-            return Outlook::new(TaskPhase::Stuck, next, Some(command));
+            return Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner);
         }
-        Outlook::new(TaskPhase::Stuck, "the planner decides", Some(format!("liza unblock-task {id}")))
+        let command = format!("liza unblock-task {id}");
+        Outlook::new(TaskPhase::Stuck, "the planner decides", Some(command)).by(Role::Planner)
     }
 
     fn is_present(&self, coder: AgentId) -> bool {

@@ -1,0 +1,89 @@
+//! Agent programs that cannot be used now, and the agents that wait for them.
+
+use serde::Serialize;
+
+use crate::model::{AgentId, AgentRecord, Board, FaultKind, Role, Seconds, State, StopFileTimes, Timestamp};
+use crate::rules::sessions::is_in_session;
+use crate::watch::alarms::Observations;
+use crate::watch::supervise::needs_session;
+
+/// An agent program that an agent needs and that cannot be used now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HeldView {
+    /// Its name.
+    pub client: String,
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// How long until it is tried again; `None` if only the human lets it continue.
+    pub again_in: Option<Seconds>,
+}
+
+impl HeldView {
+    /// Why the program cannot be used, and when it is tried again: `codex overloaded, again in 1m`.
+    pub fn text(&self) -> String {
+        let what = match self.kind {
+            FaultKind::Auth => "has no valid login",
+            FaultKind::Quota => "at its usage limit",
+            FaultKind::Overloaded => "overloaded",
+            FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => "failed",
+        };
+        let again = match self.again_in {
+            None => "waits for you".to_owned(),
+            Some(Seconds(0)) => "again now".to_owned(),
+            Some(left) => format!("again in {left}"),
+        };
+        format!("{} {what}, {again}", self.client)
+    }
+}
+
+/// The held program for which an agent waits that has work, but no session.
+pub(crate) fn held_program(
+    state: &State,
+    id: AgentId,
+    entry: &AgentRecord,
+    seen: &Observations,
+    now: Timestamp,
+) -> Option<HeldView> {
+    let clients = &state.board.sprint.ready()?.clients;
+    let mut held = clients.iter().filter(|(_, client)| client.hold.is_some()).map(|(name, _)| name);
+    let first = held.next()?;
+    if is_in_session(&state.board, id, entry) || seen.stop_files != StopFileTimes::default() {
+        return None;
+    }
+    let client = entry.client.as_ref().or_else(|| match used_clients(&state.board, now).as_slice() {
+        // A team that was just started: with another program, a session would be running.
+        [] => Some(first).filter(|_| held.next().is_none()),
+        [only] => Some(only),
+        _ => None,
+    })?;
+    let hold = clients.get(client)?.hold.as_ref()?;
+    let again_in = hold.until.map(|until| until.since(now));
+    needs_session(state, id, seen.found_merges(), now).then(|| HeldView {
+        client: client.clone(),
+        kind: hold.kind,
+        again_in,
+    })
+}
+
+/// The roles whose agents all have work and wait for an agent program.
+pub(crate) fn held_roles(state: &State, seen: &Observations, now: Timestamp) -> Vec<Role> {
+    let agents = || state.board.agents.ready().into_iter().flatten();
+    let present = |role: Role| {
+        agents().filter(move |(id, entry)| entry.role == role && entry.holds(now) && !seen.dead.contains(*id))
+    };
+    let is_held = |role: &Role| {
+        let mut own = present(*role).peekable();
+        own.peek().is_some() && own.all(|(id, entry)| held_program(state, *id, entry, seen, now).is_some())
+    };
+    [Role::Planner, Role::Coder, Role::CodeReviewer].into_iter().filter(is_held).collect()
+}
+
+/// The programs that the agents of the team have used since they were started.
+fn used_clients(board: &Board, now: Timestamp) -> Vec<&String> {
+    let agents = board.agents.ready().into_iter().flat_map(|agents| agents.values());
+    let mut used: Vec<&String> =
+        agents.filter(|entry| entry.is_live(now)).filter_map(|entry| entry.client.as_ref()).collect();
+    used.sort_unstable();
+    used.dedup();
+    used
+}

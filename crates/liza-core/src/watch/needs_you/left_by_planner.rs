@@ -1,0 +1,73 @@
+//! What the planner has looked at and left as it was, and what it does not look at: nobody but the human decides it.
+
+use std::collections::BTreeSet;
+
+use crate::model::{State, Status, TaskId, Timestamp};
+use crate::rules::questions::open_questions;
+use crate::rules::triggers::{
+    Trigger, TriggerKind, drafts_of_human, is_complete, lacks_plan, planner_triggers,
+};
+use crate::watch::alarms::AlarmLevel;
+use crate::watch::supervise::planner_needs_human;
+
+use super::{NeedKind, NeedsYou};
+
+/// Drafts that nobody finishes, and tasks that wait for one that will never be merged. What someone has asked about is a
+/// question; what a planner that has stopped would have to decide is part of that.
+pub(super) fn left_by_planner(state: &State, now: Timestamp) -> Vec<NeedsYou> {
+    let left = seen_and_left(state, now);
+    let own = drafts_of_human(state).filter(|_| !lacks_plan(state)).map(|task| draft(state, task));
+    let mut needs: Vec<NeedsYou> =
+        own.chain(left.iter().filter_map(|trigger| need(state, trigger))).collect();
+    if !needs.is_empty() {
+        let asked: BTreeSet<TaskId> =
+            open_questions(state).into_iter().filter_map(|question| question.task).collect();
+        needs.retain(|need| need.task.as_ref().is_none_or(|task| !asked.contains(task)));
+    }
+    needs
+}
+
+/// The triggers that a planner's session has seen, and that are still there.
+fn seen_and_left(state: &State, now: Timestamp) -> Vec<Trigger> {
+    let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice()).unwrap_or_default();
+    if seen.is_empty() || planner_needs_human(state, now) {
+        return Vec::new();
+    }
+    planner_triggers(state, now).into_iter().filter(|trigger| seen.contains(&trigger.key)).collect()
+}
+
+fn need(state: &State, left: &Trigger) -> Option<NeedsYou> {
+    let task: TaskId = left.subject.parse().ok()?;
+    match left.kind {
+        TriggerKind::NewDraft => Some(draft(state, &task)),
+        TriggerKind::DeadDependency => Some(dead_dependency(state, &task, &left.detail)),
+        // Each of these has an entry of its own, or agents handle it.
+        TriggerKind::HumanDecision
+        | TriggerKind::QuestionAnswered
+        | TriggerKind::HypothesisExhausted
+        | TriggerKind::BlockedTasks
+        | TriggerKind::IntegrationFailed
+        | TriggerKind::ImmediateDiscovery
+        | TriggerKind::InitialPlanning
+        | TriggerKind::SprintCompleted => None,
+    }
+}
+
+fn draft(state: &State, task: &TaskId) -> NeedsYou {
+    let command = match state.board.body(task).is_ok_and(is_complete) {
+        true => format!("liza finalize {task}"),
+        false => format!("liza edit-task {task} --done \"...\" --scope \"...\""),
+    };
+    let text = format!("{task} is a draft, and no agent finishes it; not needed: liza abandon-task");
+    NeedsYou::new(NeedKind::Draft, AlarmLevel::Warning, text, command).about(Some(task))
+}
+
+fn dead_dependency(state: &State, task: &TaskId, detail: &str) -> NeedsYou {
+    let text = format!("{task} {detail}, and the planner has left it so");
+    let command = match state.board.status(task) {
+        // It has work of a coder, which was made for this plan.
+        Some(Status::Rejected) => format!("liza abandon-task {task} --reason \"...\""),
+        _ => format!("liza edit-task {task} --depends \"\""),
+    };
+    NeedsYou::new(NeedKind::DeadDependency, AlarmLevel::Warning, text, command).about(Some(task))
+}

@@ -1,0 +1,331 @@
+//! A team in which nobody can do anything more: the screens say what a person has to do.
+//!
+//! From any board that random commands reach, a team of any size works as its supervisors decide, with sessions that do
+//! their worst: they ask, leave things as they are, or end without a result. The team comes to rest, since sessions are
+//! limited. Whatever is then still open is explained to the person.
+
+use liza_core::model::{
+    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, Loaded, Role,
+    Seconds, StopFileTimes, StopFiles, TaskId, Usage, Value,
+};
+use liza_core::protocol::{
+    Command, Deregister, Heartbeat, LogAnomaly, MarkBlocked, RecordSession, SetStatus, UnblockTask, UseClient,
+};
+use liza_core::rules::found_merges::FoundMerges;
+use liza_core::rules::triggers::Trigger;
+use liza_core::watch::alarms::{AlarmKind, Observations};
+use liza_core::watch::needs_you::{NeedKind, PlannerLooks};
+use liza_core::watch::stop_files::reconcile;
+use liza_core::watch::supervise::{
+    EndedSession, SessionEnd, Situation, Step, WaitReason, after_session, has_result, next_step,
+};
+use liza_core::watch::view::{TaskPhase, TaskView, View, view};
+use liza_core::watch::words::next_steps;
+use proptest::prelude::*;
+
+use crate::random::{run_sequence, steps};
+use crate::world::World;
+
+/// How many times each agent is asked what it does next; session limits end it long before.
+const ROUNDS: usize = 600;
+const PROGRAM: &str = "codex";
+
+/// What the sessions of a team do: each one takes the next number.
+struct Moods<'a> {
+    numbers: std::iter::Cycle<std::slice::Iter<'a, u8>>,
+}
+
+impl Moods<'_> {
+    fn next(&mut self) -> u8 {
+        self.numbers.next().copied().unwrap_or(0)
+    }
+}
+
+fn decide(world: &World, who: AgentId) -> Step {
+    next_step(&Situation {
+        state: &world.state,
+        agent: who,
+        stop_files: StopFiles::default(),
+        found_merges: &FoundMerges::NONE,
+        now: world.now,
+        idle_since: world.now,
+        in_team: true,
+        clients: &[PROGRAM.to_owned()],
+    })
+}
+
+/// One session: its agent has started it.
+struct Session {
+    who: AgentId,
+    task: Option<TaskId>,
+    triggers: Vec<Trigger>,
+    mood: u8,
+}
+
+impl Session {
+    /// Does something, or nothing, and ends; its supervisor records it.
+    fn run(self, world: &mut World) {
+        let began_at = world.state.board.revision;
+        let started = world.now;
+        let supervisor = world.supervisor(self.who);
+        let program = UseClient { agent: self.who, client: PROGRAM.to_owned() };
+        let _ = world.run(supervisor, Command::from(program));
+        self.act(world);
+        let mut ended = EndedSession {
+            agent: self.who,
+            task: self.task.clone(),
+            began_at,
+            crashes_before: 0,
+            triggers: self.triggers.clone(),
+            halted: false,
+            remote_failed: false,
+            has_commits: false,
+            last_words: None,
+            is_clients_fault: false,
+        };
+        let failed = !has_result(&world.state, &ended);
+        let refused = failed && self.mood == 255;
+        let fault =
+            ClientFault { kind: FaultKind::Auth, message: "401 Unauthorized".to_owned(), reset: None };
+        let record = RecordSession {
+            agent: self.who,
+            task: self.task.clone(),
+            client: PROGRAM.to_owned(),
+            started,
+            end: "exited".to_owned(),
+            said: None,
+            fault: refused.then_some(fault),
+            advice: None,
+            failed,
+            unsubmitted: None,
+            usage: Usage::default(),
+            conversation: None,
+        };
+        let _ = world.run(supervisor, Command::from(record));
+        ended.is_clients_fault = refused;
+        let end = SessionEnd::Code(i32::from(self.mood / 64 == 1));
+        for command in after_session(&world.state, &ended, end).record {
+            let _ = world.run(supervisor, command);
+        }
+        if self.who.role() == Role::Planner {
+            let waits = SetStatus { agent: self.who, status: AgentStatus::Waiting };
+            let _ = world.run(supervisor, Command::from(waits));
+        }
+    }
+
+    fn act(&self, world: &mut World) {
+        let by = world.session(self.who);
+        match (self.who.role(), &self.task, self.mood % 8) {
+            (_, _, 0) | (_, None, 3..) => {}
+            (_, _, 1) => self.ask(world, &by),
+            // A planner that records something, and leaves everything as it is.
+            (_, None, 2) => match self.triggers.first().and_then(|trigger| trigger.subject.parse().ok()) {
+                Some(task) => self.unblock(world, &by, task),
+                None => self.ask(world, &by),
+            },
+            (Role::Coder, Some(task), 2) => {
+                let (reason, questions) = ("unclear".to_owned(), vec!["Which?".to_owned()]);
+                let block = MarkBlocked { task: task.clone(), reason, questions, attempted: Vec::new() };
+                let _ = world.run(by, Command::from(block));
+            }
+            (Role::CodeReviewer, Some(task), mood) => drop(world.verdict(task, self.who, mood > 4)),
+            (_, Some(task), _) => drop(world.submit(task, self.who)),
+        }
+    }
+
+    fn ask(&self, world: &mut World, by: &Actor) {
+        let kind = match self.who.role() {
+            Role::Planner => AnomalyType::SpecGap,
+            Role::Coder | Role::CodeReviewer => AnomalyType::SystemAmbiguity,
+        };
+        let details = Fields::from_iter([("question".to_owned(), Value::from("Which?"))]);
+        let _ = world.run(*by, Command::from(LogAnomaly { kind, task: self.task.clone(), details }));
+    }
+
+    fn unblock(&self, world: &mut World, by: &Actor, task: TaskId) {
+        let unblock = UnblockTask {
+            task,
+            reset_cycles: true,
+            same_coder: false,
+            keep_worktree: false,
+            assessment: Some("clearer now".to_owned()),
+        };
+        let _ = world.run(*by, Command::from(unblock));
+    }
+}
+
+/// One step of an agent; whether it did anything.
+fn step(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> bool {
+    let (task, triggers) = match decide(world, who) {
+        Step::Merge(task) => return world.merge(&task, who, !moods.next().is_multiple_of(3)).is_ok(),
+        Step::Code(tasks) => (tasks.into_iter().find(|task| world.claim(task, who).is_ok()), Vec::new()),
+        Step::Review(tasks) => {
+            (tasks.into_iter().find(|task| world.claim_review(task, who).is_ok()), Vec::new())
+        }
+        Step::Plan(triggers) => {
+            let plans = SetStatus { agent: who, status: AgentStatus::Planning };
+            if world.run(world.supervisor(who), Command::from(plans)).is_err() {
+                return false;
+            }
+            (None, triggers)
+        }
+        Step::Stop(_) => {
+            let _ = world.run(Actor::Human, Command::from(Deregister::any(who)));
+            return false;
+        }
+        // It tries again by itself.
+        Step::Wait { why: WaitReason::ClientHeld { hold, .. }, .. } => return hold.until.is_some(),
+        Step::Hold(_) | Step::Wait { .. } => return false,
+    };
+    if task.is_none() && triggers.is_empty() {
+        return false;
+    }
+    Session { who, task, triggers, mood: moods.next() }.run(world);
+    true
+}
+
+/// Lets the team work until nobody can do anything more; whether it came to rest. A program that fails in all sessions is
+/// tried for ever, and is shown as held.
+fn settle(world: &mut World, team: &[AgentId], moods: &mut Moods<'_>) -> bool {
+    // What earlier agents held has ended.
+    world.now = world.now + Seconds::hours(1);
+    for who in team {
+        let _ = world.register(*who);
+        let begins = SetStatus { agent: *who, status: AgentStatus::Idle };
+        let _ = world.run(world.supervisor(*who), Command::from(begins));
+    }
+    let mut quiet = 0;
+    for _ in 0..ROUNDS {
+        // A minute: what waits only for a short time is over when nobody has moved for three.
+        world.now = world.now + Seconds(60);
+        for who in team {
+            let beat = Command::from(Heartbeat { agents: vec![(*who, None)], length: None });
+            let _ = world.run(world.supervisor(*who), beat);
+        }
+        if let Some(command) = reconcile(&world.state, StopFileTimes::default(), world.now) {
+            let _ = world.run(Actor::Human, command);
+        }
+        let moved = team.iter().filter(|who| step(world, **who, moods)).count();
+        quiet = if moved == 0 { quiet + 1 } else { 0 };
+        if quiet == 3 {
+            return true;
+        }
+    }
+    let sprint = world.state.board.sprint.ready().unwrap();
+    assert!(!sprint.clients.is_empty(), "the team never comes to rest: {sprint:#?}");
+    false
+}
+
+fn shown(world: &World) -> View {
+    let seen = Observations { last_progress: Some(world.now), ..Observations::default() };
+    view(&world.state, &seen, world.now)
+}
+
+/// Whether a person can see what an open task waits for: a decision about it or about the whole team, another task that is
+/// open, or an agent that is not there.
+fn is_explained(view: &View, task: &TaskView) -> bool {
+    let is_open =
+        |id: &TaskId| view.tasks.iter().any(|task| task.id == *id && task.phase != TaskPhase::Ended);
+    let named = view.needs_you.iter().any(|need| need.task.as_ref() == Some(&task.id));
+    let waits = task.waits_for.iter().any(|other| is_open(&other.task));
+    let needs = |kind: AlarmKind| view.needs_you.iter().any(|need| need.kind == NeedKind::Alarm(kind));
+    let role = match task.phase {
+        TaskPhase::Ready | TaskPhase::Stopped | TaskPhase::Working => Role::Coder,
+        TaskPhase::Reviewing => Role::CodeReviewer,
+        TaskPhase::Stuck | TaskPhase::Waiting | TaskPhase::Draft | TaskPhase::Ended => Role::Planner,
+    };
+    let start = format!("liza agent {}", role.id_prefix());
+    let steps = next_steps(view);
+    let mut commands =
+        steps.iter().map(|(_, step)| *step).chain(view.needs_you.iter().map(|need| need.command.as_str()));
+    let is_missing = !view.has_team() || commands.any(|command| command == start);
+    let no_planner =
+        role == Role::Planner && (needs(AlarmKind::PlannerStopped) || needs(AlarmKind::SessionBudget));
+    named || waits || is_missing || no_planner || needs(AlarmKind::ClientHeld)
+}
+
+/// Whether the next step sounds as if an agent would take it now.
+fn is_promise(next: &str) -> bool {
+    const HONEST: [&str; 6] = [
+        "you ",
+        "waits for you",
+        "must be merged first",
+        "is running",
+        "it has stopped",
+        "when its program can be used",
+    ];
+    !HONEST.iter().any(|words| next.contains(words))
+}
+
+/// What is wrong with what a person is told about a team that rests.
+fn dishonest(view: &View) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let busy = view.agents.iter().filter(|agent| agent.is_at_work());
+    wrong.extend(busy.map(|agent| format!("{} is shown at work", agent.id)));
+    let retrying = view.agents.iter().filter(|agent| agent.retry.is_some() && agent.liveness.is_present());
+    wrong.extend(retrying.map(|agent| format!("{} says that it tries again", agent.id)));
+    let looking = view.needs_you.iter().filter(|need| need.planner_looks == Some(PlannerLooks::Now));
+    wrong.extend(looking.map(|need| format!("the planner looks at it: {}", need.text)));
+    if view.goal.as_ref().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
+        return wrong;
+    }
+    if view.needs_you.is_empty() && next_steps(view).is_empty() {
+        wrong.push("nobody works, and nothing needs the person".to_owned());
+    }
+    let open = view.tasks.iter().filter(|task| task.phase != TaskPhase::Ended);
+    let promised = open.clone().filter(|task| is_promise(&task.next));
+    wrong.extend(promised.map(|task| format!("nobody does it: {}: {}", task.id, task.next)));
+    let unexplained = open.filter(|task| !is_explained(view, task));
+    wrong.extend(unexplained.map(|task| format!("{}: {:?}, next: {}", task.id, task.status, task.next)));
+    wrong
+}
+
+/// How large the team is, its limits, and what its sessions do.
+#[derive(Debug, Clone)]
+struct Team {
+    coders: u32,
+    reviewers: u32,
+    planners: u32,
+    few_sessions: bool,
+    moods: Vec<u8>,
+}
+
+fn teams() -> impl Strategy<Value = Team> {
+    let moods = proptest::collection::vec(any::<u8>(), 1..40);
+    let team = (0u32..3, 0u32..3, 0u32..2, any::<bool>(), moods);
+    team.prop_map(|(coders, reviewers, planners, few_sessions, moods)| Team {
+        coders,
+        reviewers,
+        planners,
+        few_sessions,
+        moods,
+    })
+}
+
+/// What is wrong with what a person is told once this team rests.
+fn rest(world: &mut World, team: &Team) -> (Vec<String>, View) {
+    if let Loaded::Ready(config) = &mut world.state.board.config
+        && team.few_sessions
+    {
+        (config.max_sessions, config.max_planner_sessions, config.max_crashes) = (4, 3, 2);
+    }
+    let ids = |role, n| (1..=n).map(move |number| AgentId::new(role, number));
+    let agents: Vec<AgentId> = ids(Role::Coder, team.coders)
+        .chain(ids(Role::CodeReviewer, team.reviewers))
+        .chain(ids(Role::Planner, team.planners))
+        .collect();
+    let rests = settle(world, &agents, &mut Moods { numbers: team.moods.iter().cycle() });
+    let view = shown(world);
+    (if rests { dishonest(&view) } else { Vec::new() }, view)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Covers: UI-03
+    #[test]
+    fn a_team_in_which_nobody_can_go_on_says_what_it_needs(steps in steps(), team in teams()) {
+        let (wrong, view) = rest(&mut run_sequence(&steps), &team);
+        prop_assert_eq!(wrong, Vec::<String>::new(), "{:?}", view.needs_you);
+    }
+}
