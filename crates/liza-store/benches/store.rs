@@ -307,6 +307,7 @@ fn board(count: usize) -> State {
             last_result: None,
             iterations_total: Some(3),
             client: None,
+            session: None,
             last_session: None,
             context_percent: None,
             usage: None,

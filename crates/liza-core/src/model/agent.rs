@@ -72,6 +72,23 @@ impl AgentStatus {
     }
 }
 
+/// A session that has begun and whose end is not recorded yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningSession {
+    /// When it began.
+    pub began: Timestamp,
+    /// When it last recorded a result, whatever it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Timestamp>,
+}
+
+impl RunningSession {
+    /// One that begins now.
+    pub(crate) fn begin(now: Timestamp) -> Self {
+        Self { began: now, result: None }
+    }
+}
+
 /// Declares a struct and the list of its keys in the file.
 macro_rules! with_keys {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$field_meta:meta])* pub $field:ident: $type:ty,)+ }) => {
@@ -122,6 +139,9 @@ pub struct AgentRecord {
     /// The client that its sessions use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
+    /// Its session, from the claim or the start of a planning session until its end is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<RunningSession>,
     /// Its last session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_session: Option<SessionSummary>,
@@ -163,6 +183,7 @@ impl AgentRecord {
         self.current_task = Some(task.clone());
         self.lease_expires = Some(lease);
         self.heartbeat = Some(now);
+        self.session = Some(RunningSession::begin(now));
         // Nothing of the new session has been measured yet.
         self.context_percent = None;
     }

@@ -115,6 +115,7 @@ impl RecordSession {
 
     fn update_agent(&self, tx: &mut Tx<'_>, line: &str) -> Result<(), Refusal> {
         let mut entry = tx.agent(self.agent)?;
+        entry.session = None;
         entry.last_session = Some(SessionSummary {
             client: self.client.clone(),
             task: self.task.clone(),

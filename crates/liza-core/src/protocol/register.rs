@@ -93,6 +93,7 @@ impl Rule for Register {
                 last_result: None,
                 iterations_total: past.and_then(|past| past.iterations_total),
                 client: None,
+                session: None,
                 last_session: past.and_then(|past| past.last_session.clone()),
                 context_percent: None,
                 usage: past.and_then(|past| past.usage.clone()),

@@ -4,9 +4,12 @@ use crate::model::{
     AgentId, AgentRecord, Board, EventName, HistoryEvent, Status, TaskBody, TaskId, TaskSummary, Timestamp,
 };
 
-/// Whether a coder holds its task, but the session that began with its last claim has ended: its supervisor waits before
-/// the next one.
+/// Whether an agent holds its task or review, but the session that began with its last claim has ended: its supervisor
+/// waits before the next one. An entry of an older version has no session; its history says when a coder's ended.
 pub(crate) fn is_between_sessions(board: &Board, agent: AgentId, entry: &AgentRecord) -> bool {
+    if entry.session.is_some() {
+        return false;
+    }
     let Some(record) =
         entry.current_task.as_ref().and_then(|task| board.body(task).ok()).map(TaskBody::record)
     else {

@@ -74,6 +74,7 @@ fn entry(id: AgentId) -> AgentRecord {
         last_result: None,
         iterations_total: None,
         client: None,
+        session: None,
         last_session: None,
         context_percent: None,
         usage: None,

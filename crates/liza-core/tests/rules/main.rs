@@ -32,6 +32,7 @@ mod rescope;
 mod review;
 mod revision;
 mod session_budget;
+mod sessions;
 mod spending;
 mod sprint;
 mod states;
