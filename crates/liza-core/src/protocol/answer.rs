@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, Appended, HumanNote, LogAction, MAX_FAILED_CODERS, Refusal, Section, Status, TaskId, TaskStatus,
+    AgentId, Appended, GoalStatus, HumanNote, LogAction, MAX_FAILED_CODERS, Refusal, Section, Status, TaskId,
+    TaskStatus,
 };
 use crate::rules::claimable::is_present;
 use crate::rules::session_budget::SessionBudget;
@@ -47,7 +48,8 @@ impl Rule for Answer {
     type Reply = Answered;
     const VERB: &'static str = "answer";
     const RIGHTS: Rights = HUMAN;
-    const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Handoff, Section::Sprint]);
+    const LOADS: LoadScope =
+        LoadScope::named(&[Section::Config, Section::Goal, Section::Handoff, Section::Sprint]);
 
     fn target(&self) -> Option<&TaskId> {
         Some(&self.task)
@@ -58,6 +60,10 @@ impl Rule for Answer {
         let (id, mut task) = (&self.task, tx.task(&self.task)?);
         if task.status.name().is_terminal() {
             return Err(tx.wrong_status(&task, "an open task"));
+        }
+        // Its tasks were dropped with it: nobody would read the answer.
+        if let status @ GoalStatus::Aborted = tx.board.goal()?.status {
+            return Err(Refusal::GoalNotOpen { status });
         }
         let note = HumanNote { timestamp: tx.now, message: text.clone(), to: Some(id.clone()) };
         tx.append(Appended::HumanNote(note));

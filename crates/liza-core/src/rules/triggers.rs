@@ -166,9 +166,9 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
     }
     let mut found = Vec::new();
     let lacks_plan = lacks_plan(state);
+    // A note or a changed specification is news for a planner that could not decide without it.
+    let news = state.journal.human_notes.len() + state.journal.spec_changes.len();
     if lacks_plan {
-        // A note or a changed specification is news for a planner that could not start.
-        let news = state.journal.human_notes.len() + state.journal.spec_changes.len();
         found.push(Trigger::new(TriggerKind::InitialPlanning, &goal.id, news, goal.description.clone()));
     }
     let mut tasks: Vec<(&TaskId, &TaskBody)> = state.bodies().collect();
@@ -185,7 +185,7 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
     found.extend(answered_questions(state, sprint));
     if sprint.status == SprintStatus::Completed {
         let detail = "all planned tasks have ended".to_owned();
-        found.push(Trigger::new(TriggerKind::SprintCompleted, &sprint.id, 0, detail));
+        found.push(Trigger::new(TriggerKind::SprintCompleted, &sprint.id, news, detail));
     }
     found.sort_by_key(|trigger| trigger.kind);
     found

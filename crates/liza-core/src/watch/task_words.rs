@@ -1,6 +1,6 @@
 //! The words in which a task's page and its history speak to a person. Files and JSON keep the names of the protocol.
 
-use crate::model::{Fields, Value};
+use crate::model::{Board, Fields, Status, TaskId, TaskRecord, Value};
 
 /// An event of a task's history.
 pub fn event_name(event: &str) -> String {
@@ -67,6 +67,16 @@ pub fn anomaly_name(kind: &str) -> String {
 /// A name of the protocol without its underscores.
 pub(super) fn plain(name: &str) -> String {
     name.replace('_', " ")
+}
+
+/// The command that lets a task go on without what will never be merged, and keeps all else that it waits for.
+pub(crate) fn without_dead(board: &Board, id: &TaskId, record: &TaskRecord) -> String {
+    let lives =
+        |task: &&TaskId| !matches!(board.status(task), None | Some(Status::Abandoned | Status::Superseded));
+    let rest: Vec<&str> =
+        record.depends_on.iter().flatten().filter(lives).map(|task| task.as_str()).collect();
+    let rest = if rest.is_empty() { "\"\"".to_owned() } else { rest.join(",") };
+    format!("liza edit-task {id} --depends {rest}")
 }
 
 #[cfg(test)]

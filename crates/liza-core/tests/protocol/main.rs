@@ -14,4 +14,5 @@ mod fixture;
 mod matrix;
 mod quiet_team;
 mod random;
+mod way_out;
 mod world;

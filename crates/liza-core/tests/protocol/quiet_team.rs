@@ -9,10 +9,11 @@ use liza_core::model::{
     Seconds, StopFileTimes, StopFiles, TaskId, Usage, Value,
 };
 use liza_core::protocol::{
-    Command, Deregister, Heartbeat, LogAnomaly, MarkBlocked, RecordSession, SetStatus, UnblockTask, UseClient,
+    AbandonTask, Align, Command, CompleteGoal, Deregister, EditTask, Finalize, Heartbeat, LogAnomaly,
+    MarkBlocked, RecordSession, SetStatus, TaskEdit, UnblockTask, UseClient,
 };
 use liza_core::rules::found_merges::FoundMerges;
-use liza_core::rules::triggers::Trigger;
+use liza_core::rules::triggers::{Trigger, TriggerKind};
 use liza_core::watch::alarms::{AlarmKind, Observations};
 use liza_core::watch::needs_you::{NeedKind, PlannerLooks};
 use liza_core::watch::stop_files::reconcile;
@@ -30,12 +31,19 @@ use crate::world::World;
 const ROUNDS: usize = 600;
 const PROGRAM: &str = "codex";
 
+/// The mood of sessions that do good work.
+pub(crate) const GOOD: u8 = 7;
+
 /// What the sessions of a team do: each one takes the next number.
-struct Moods<'a> {
+pub(crate) struct Moods<'a> {
     numbers: std::iter::Cycle<std::slice::Iter<'a, u8>>,
 }
 
-impl Moods<'_> {
+impl<'a> Moods<'a> {
+    pub(crate) fn new(numbers: &'a [u8]) -> Self {
+        Self { numbers: numbers.iter().cycle() }
+    }
+
     fn next(&mut self) -> u8 {
         self.numbers.next().copied().unwrap_or(0)
     }
@@ -84,7 +92,7 @@ impl Session {
             is_clients_fault: false,
         };
         let failed = !has_result(&world.state, &ended);
-        let refused = failed && self.mood == 255;
+        let refused = failed && self.mood % 64 == 56;
         let fault =
             ClientFault { kind: FaultKind::Auth, message: "401 Unauthorized".to_owned(), reset: None };
         let record = RecordSession {
@@ -116,6 +124,7 @@ impl Session {
     fn act(&self, world: &mut World) {
         let by = world.session(self.who);
         match (self.who.role(), &self.task, self.mood % 8) {
+            (_, None, GOOD) => self.decide(world),
             (_, _, 0) | (_, None, 3..) => {}
             (_, _, 1) => self.ask(world, &by),
             // A planner that records something, and leaves everything as it is.
@@ -130,6 +139,33 @@ impl Session {
             }
             (Role::CodeReviewer, Some(task), mood) => drop(world.verdict(task, self.who, mood > 4)),
             (_, Some(task), _) => drop(world.submit(task, self.who)),
+        }
+    }
+
+    /// A planner that decides everything that it was woken for.
+    fn decide(&self, world: &mut World) {
+        let by = world.session(self.who);
+        for trigger in &self.triggers {
+            let task: Option<TaskId> = trigger.subject.parse().ok();
+            match (trigger.kind, task) {
+                (TriggerKind::SprintCompleted, _) => drop(world.run(by, Command::from(CompleteGoal))),
+                (TriggerKind::BlockedTasks, Some(task)) => self.unblock(world, &by, task),
+                (TriggerKind::NewDraft, Some(task)) => {
+                    let text = || Some("all".to_owned());
+                    let edit = TaskEdit { done_when: text(), scope: text(), ..TaskEdit::default() };
+                    let _ = world.run(by, Command::from(EditTask { task: task.clone(), edit }));
+                    let _ =
+                        world.run(by, Command::from(Finalize { tasks: vec![task], unchanged_since: None }));
+                }
+                (TriggerKind::QuestionAnswered | TriggerKind::HumanDecision, _) | (_, None) => {
+                    let align = Align { summary: "as planned".to_owned() };
+                    let _ = world.run(by, Command::from(align));
+                }
+                (_, Some(task)) => {
+                    let drop_it = AbandonTask { task, reason: "hopeless".to_owned() };
+                    let _ = world.run(by, Command::from(drop_it));
+                }
+            }
         }
     }
 
@@ -184,16 +220,16 @@ fn step(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> bool {
     true
 }
 
+/// Starts an agent that is not running.
+pub(crate) fn start(world: &mut World, who: AgentId) {
+    let _ = world.register(who);
+    let begins = SetStatus { agent: who, status: AgentStatus::Idle };
+    let _ = world.run(world.supervisor(who), Command::from(begins));
+}
+
 /// Lets the team work until nobody can do anything more; whether it came to rest. A program that fails in all sessions is
 /// tried for ever, and is shown as held.
-fn settle(world: &mut World, team: &[AgentId], moods: &mut Moods<'_>) -> bool {
-    // What earlier agents held has ended.
-    world.now = world.now + Seconds::hours(1);
-    for who in team {
-        let _ = world.register(*who);
-        let begins = SetStatus { agent: *who, status: AgentStatus::Idle };
-        let _ = world.run(world.supervisor(*who), Command::from(begins));
-    }
+pub(crate) fn settle(world: &mut World, team: &[AgentId], moods: &mut Moods<'_>) -> bool {
     let mut quiet = 0;
     for _ in 0..ROUNDS {
         // A minute: what waits only for a short time is over when nobody has moved for three.
@@ -216,7 +252,7 @@ fn settle(world: &mut World, team: &[AgentId], moods: &mut Moods<'_>) -> bool {
     false
 }
 
-fn shown(world: &World) -> View {
+pub(crate) fn shown(world: &World) -> View {
     let seen = Observations { last_progress: Some(world.now), ..Observations::default() };
     view(&world.state, &seen, world.now)
 }
@@ -282,7 +318,7 @@ fn dishonest(view: &View) -> Vec<String> {
 
 /// How large the team is, its limits, and what its sessions do.
 #[derive(Debug, Clone)]
-struct Team {
+pub(crate) struct Team {
     coders: u32,
     reviewers: u32,
     planners: u32,
@@ -290,7 +326,7 @@ struct Team {
     moods: Vec<u8>,
 }
 
-fn teams() -> impl Strategy<Value = Team> {
+pub(crate) fn teams() -> impl Strategy<Value = Team> {
     let moods = proptest::collection::vec(any::<u8>(), 1..40);
     let team = (0u32..3, 0u32..3, 0u32..2, any::<bool>(), moods);
     team.prop_map(|(coders, reviewers, planners, few_sessions, moods)| Team {
@@ -302,21 +338,27 @@ fn teams() -> impl Strategy<Value = Team> {
     })
 }
 
-/// What is wrong with what a person is told once this team rests.
-fn rest(world: &mut World, team: &Team) -> (Vec<String>, View) {
-    if let Loaded::Ready(config) = &mut world.state.board.config
-        && team.few_sessions
-    {
-        (config.max_sessions, config.max_planner_sessions, config.max_crashes) = (4, 3, 2);
+impl Team {
+    pub(crate) fn agents(&self) -> Vec<AgentId> {
+        let ids = |role, n| (1..=n).map(move |number| AgentId::new(role, number));
+        ids(Role::Coder, self.coders)
+            .chain(ids(Role::CodeReviewer, self.reviewers))
+            .chain(ids(Role::Planner, self.planners))
+            .collect()
     }
-    let ids = |role, n| (1..=n).map(move |number| AgentId::new(role, number));
-    let agents: Vec<AgentId> = ids(Role::Coder, team.coders)
-        .chain(ids(Role::CodeReviewer, team.reviewers))
-        .chain(ids(Role::Planner, team.planners))
-        .collect();
-    let rests = settle(world, &agents, &mut Moods { numbers: team.moods.iter().cycle() });
-    let view = shown(world);
-    (if rests { dishonest(&view) } else { Vec::new() }, view)
+
+    /// Lets it work until nobody moves; whether that came about.
+    pub(crate) fn rest(&self, world: &mut World) -> bool {
+        if let Loaded::Ready(config) = &mut world.state.board.config
+            && self.few_sessions
+        {
+            (config.max_sessions, config.max_planner_sessions, config.max_crashes) = (4, 3, 2);
+        }
+        // What earlier agents held has ended.
+        world.now = world.now + Seconds::hours(1);
+        self.agents().into_iter().for_each(|who| start(world, who));
+        settle(world, &self.agents(), &mut Moods::new(&self.moods))
+    }
 }
 
 proptest! {
@@ -325,7 +367,10 @@ proptest! {
     /// Covers: UI-03
     #[test]
     fn a_team_in_which_nobody_can_go_on_says_what_it_needs(steps in steps(), team in teams()) {
-        let (wrong, view) = rest(&mut run_sequence(&steps), &team);
+        let mut world = run_sequence(&steps);
+        let rests = team.rest(&mut world);
+        let view = shown(&world);
+        let wrong = if rests { dishonest(&view) } else { Vec::new() };
         prop_assert_eq!(wrong, Vec::<String>::new(), "{:?}", view.needs_you);
     }
 }

@@ -1,6 +1,8 @@
 //! What wakes the planner, once per change.
 
-use liza_core::model::{Actor, AnomalyType, Fields, GoalStatus, Severity, Status, Urgency, Value};
+use liza_core::model::{
+    Actor, AnomalyType, Fields, GoalStatus, Loaded, Severity, SprintStatus, Status, Urgency, Value,
+};
 use liza_core::protocol::{
     AddTask, Command, CompleteSprint, ConvertDiscovery, Deregister, Discover, Finalize, LogAnomaly,
     MarkTriggersSeen, NewSprint, NewTask, WriteNote,
@@ -242,4 +244,18 @@ fn a_new_planner_is_not_woken_for_an_answer_that_the_last_one_has_used() {
     world.must(Actor::Human, Command::from(Deregister::any(planner())));
     world.register(planner());
     assert_eq!(new_kinds(&world), [TriggerKind::BlockedTasks], "only what is unresolved");
+}
+
+/// A planner that asks before it judges must judge once it has the answer.
+///
+/// Covers: SP-01, AC-03
+#[test]
+fn an_answer_wakes_the_planner_again_for_the_goal_that_it_has_not_judged() {
+    let mut world = World::new();
+    let Loaded::Ready(sprint) = &mut world.state.board.sprint else { panic!("no sprint") };
+    sprint.status = SprintStatus::Completed;
+    mark_seen(&mut world);
+    assert!(!new_kinds(&world).contains(&TriggerKind::SprintCompleted));
+    world.must(Actor::Human, Command::from(WriteNote { message: "Yes".into(), to: None }));
+    assert!(new_kinds(&world).contains(&TriggerKind::SprintCompleted));
 }

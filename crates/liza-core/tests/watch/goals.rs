@@ -1,6 +1,9 @@
 //! What the screens say after a goal: the next one, which has no plan yet, and one that was aborted.
 
-use liza_core::model::{AgentStatus, GoalStatus, Loaded, Sprint, State, Status, StopFileTimes, TaskRecord};
+use liza_core::model::{
+    Actor, AgentStatus, GoalStatus, Loaded, Sprint, State, Status, StopFileTimes, TaskRecord,
+};
+use liza_core::protocol::{Answer, apply};
 use liza_core::watch::alarms::{AlarmKind, Observations};
 use liza_core::watch::needs_you::NeedKind;
 use liza_core::watch::view::{View, view};
@@ -83,4 +86,18 @@ fn a_planner_that_may_not_start_does_not_look_at_a_question_now() {
     agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
     let now = "looks at it now, and you can answer it yourself";
     assert_eq!(said(&state, checkpoint), now, "its session has begun before");
+}
+
+/// Covers: UI-03
+#[test]
+fn an_aborted_goal_asks_nothing_about_its_tasks() {
+    let mut state = state_with(Status::Blocked);
+    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
+    goal.status = GoalStatus::Aborted;
+    let shown = view(&state, &Observations::default(), now());
+    assert_eq!(shown.needs_you, []);
+    assert_eq!(shown.tasks[0].next, "nothing: dropped with the goal");
+    let answer = Answer { task: task("t"), text: "Yes".to_owned() };
+    let refused = apply(&state.board, &request(Actor::Human, answer.into())).unwrap_err();
+    assert_eq!(refused.code(), "goal_not_open");
 }

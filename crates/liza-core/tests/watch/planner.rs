@@ -208,6 +208,9 @@ fn a_draft_that_the_planner_has_left_waits_for_the_human() {
     let draft = shown.tasks.iter().find(|shown| shown.id == task("a-page")).unwrap();
     assert_eq!((draft.next.as_str(), draft.command.as_deref()), ("you decide", Some(complete)));
     assert_eq!(task_facts(draft), ["you decide"]);
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
+    agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    assert_eq!(needs(&state), [], "a session runs that may be about it");
 }
 
 /// A planning session may finalize some of its drafts and end: the rest must not keep the sprint open for ever.
@@ -244,6 +247,10 @@ fn a_task_that_waits_for_an_abandoned_one_waits_for_the_human_once_the_planner_h
     look(&mut state);
     let free = "liza edit-task next --depends \"\"".to_owned();
     assert_eq!(needs(&state), [("DEAD DEPENDENCY".to_owned(), free)]);
+    state.board.put(task("other"), record("other", Status::Claimed));
+    let both = Some(vec![task("other"), task("t")]);
+    state.board.put(task("next"), TaskRecord { depends_on: both, ..waiting.clone() });
+    assert_eq!(needs(&state)[0].1, "liza edit-task next --depends other", "what lives is kept");
     let status = Some(Status::Rejected);
     let rejected = TaskRecord { depends_on: waiting.depends_on, status, ..record("next", Status::Rejected) };
     state.board.put(task("next"), rejected);

@@ -167,7 +167,7 @@ fn every_counter_is_present_and_correct() {
     let counters = "total: 7\nmerged: 1\nin_progress: 2\nunclaimed: 1\nblocked: 1\nintegration_failed: 1\n\
                     hypothesis_exhausted: 1\nimmediate_discoveries: 1\ndraft: 1\nabandoned_or_superseded: 1\n";
     assert!(text.contains(counters), "{text}");
-    let first = "WAKE TRIGGER: HYPOTHESIS_EXHAUSTED\nALSO WAITING: INTEGRATION_FAILED, IMMEDIATE_DISCOVERY\n";
+    let first = "WAKE TRIGGER: HYPOTHESIS_EXHAUSTED\nALSO WAITING: INTEGRATION_FAILED, IMMEDIATE_DISCOVERY, NEW_DRAFT\n";
     assert!(text.contains(first), "{text}");
 }
 

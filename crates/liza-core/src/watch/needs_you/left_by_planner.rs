@@ -2,19 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{State, Status, TaskId, Timestamp};
+use crate::model::{State, Status, TaskBody, TaskId, Timestamp};
 use crate::rules::questions::open_questions;
+use crate::rules::sprint::is_planning;
 use crate::rules::triggers::{
     Trigger, TriggerKind, drafts_of_human, is_complete, lacks_plan, planner_triggers,
 };
 use crate::watch::alarms::AlarmLevel;
 use crate::watch::supervise::planner_needs_human;
+use crate::watch::task_words::without_dead;
 
 use super::{NeedKind, NeedsYou};
 
 /// Drafts that nobody finishes, and tasks that wait for one that will never be merged. What someone has asked about is a
-/// question; what a planner that has stopped would have to decide is part of that.
+/// question; what a planner that has stopped would have to decide is part of that, and one in a session may be about it.
 pub(super) fn left_by_planner(state: &State, now: Timestamp) -> Vec<NeedsYou> {
+    if is_planning(&state.board, now) {
+        return Vec::new();
+    }
     let left = seen_and_left(state, now);
     let own = drafts_of_human(state).filter(|_| !lacks_plan(state)).map(|task| draft(state, task));
     let mut needs: Vec<NeedsYou> =
@@ -58,16 +63,25 @@ fn draft(state: &State, task: &TaskId) -> NeedsYou {
         true => format!("liza finalize {task}"),
         false => format!("liza edit-task {task} --done \"...\" --scope \"...\""),
     };
-    let text = format!("{task} is a draft, and no agent finishes it; not needed: liza abandon-task");
+    let text =
+        format!("{task} is a draft that no agent finishes. Complete it, or drop it: {}", abandon(task));
     NeedsYou::new(NeedKind::Draft, AlarmLevel::Warning, text, command).about(Some(task))
+}
+
+fn abandon(task: &TaskId) -> String {
+    format!("liza abandon-task {task} --reason \"...\"")
 }
 
 fn dead_dependency(state: &State, task: &TaskId, detail: &str) -> NeedsYou {
     let text = format!("{task} {detail}, and the planner has left it so");
-    let command = match state.board.status(task) {
+    let body = state.board.body(task).ok().map(TaskBody::record);
+    let (text, command) = match body.filter(|record| record.status != Some(Status::Rejected)) {
+        Some(record) => {
+            let text = format!("{text}. Let it go on without, or drop it: {}", abandon(task));
+            (text, without_dead(&state.board, task, record))
+        }
         // It has work of a coder, which was made for this plan.
-        Some(Status::Rejected) => format!("liza abandon-task {task} --reason \"...\""),
-        _ => format!("liza edit-task {task} --depends \"\""),
+        None => (text, abandon(task)),
     };
     NeedsYou::new(NeedKind::DeadDependency, AlarmLevel::Warning, text, command).about(Some(task))
 }

@@ -32,7 +32,7 @@ use crate::watch::task_words::{anomaly_name, facts};
 use left_by_planner::left_by_planner;
 pub use planner::PlannerLooks;
 use planner::PlannerState;
-use stops::{since, stops};
+use stops::{running_sessions, since, stops};
 
 /// One decision that waits for the human.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -154,15 +154,35 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     needs.extend(left_by_planner(state, now));
     needs.extend(discoveries);
     needs.extend(unresolved_anomalies(state).into_iter().map(anomaly));
-    budgets_first(needs)
+    if state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Aborted) {
+        needs.retain(|need| !is_about_work(need));
+    }
+    let running = seen.stop_files.checkpoint.map(|since| running_sessions(state, seen, since, now));
+    budgets_first(needs, &running.unwrap_or_default())
+}
+
+/// Whether it is about what agents would do next.
+fn is_about_work(need: &NeedsYou) -> bool {
+    let is_work = |kind: AlarmKind| {
+        matches!(
+            kind,
+            AlarmKind::Question
+                | AlarmKind::PlannerStopped
+                | AlarmKind::SessionBudget
+                | AlarmKind::RoleMissing
+                | AlarmKind::PlanProposed
+        )
+    };
+    (need.task.is_some() && need.kind != NeedKind::BrokenRecord) || need.kind.alarm().is_some_and(is_work)
 }
 
 /// A budget that is used up is the cause of its checkpoint, which nothing ends before it is raised.
-fn budgets_first(mut needs: Vec<NeedsYou>) -> Vec<NeedsYou> {
+fn budgets_first(mut needs: Vec<NeedsYou>, running: &str) -> Vec<NeedsYou> {
     let is_used_up = |need: &NeedsYou| {
         need.kind == NeedKind::Alarm(AlarmKind::Budget) && need.level == AlarmLevel::Critical
     };
     if needs.iter().any(is_used_up) {
+        needs.iter_mut().filter(|need| is_used_up(need)).for_each(|need| need.text.push_str(running));
         needs.retain(|need| need.kind != NeedKind::Stopped(StopFile::Checkpoint));
         needs.sort_by_key(|need| need.kind != NeedKind::Stopped(StopFile::Abort) && !is_used_up(need));
     }

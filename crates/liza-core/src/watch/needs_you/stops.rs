@@ -18,16 +18,15 @@ pub(super) fn since(seen: &Observations, file: StopFile) -> Option<Timestamp> {
 
 /// The stop files that are present.
 pub(super) fn stops(state: &State, seen: &Observations, now: Timestamp) -> Vec<NeedsYou> {
-    let running = running_sessions(state, seen, now);
     let need = |file: StopFile| {
-        let age = now.since(since(seen, file)?);
+        let began = since(seen, file)?;
+        let (age, running) = (now.since(began), running_sessions(state, seen, began, now));
         let when = if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") };
         let (text, command) = match file {
             StopFile::Abort => (format!("Aborted {when}; all work has ended"), "liza goal new \"...\""),
             StopFile::Checkpoint => {
-                let text =
-                    format!("Checkpoint began {when}; no new work starts. Read .liza/sprint_summary.md");
-                (text, "liza resume")
+                let read = "Read .liza/sprint_summary.md";
+                (format!("Checkpoint began {when}; no new work starts{running}. {read}"), "liza resume")
             }
             StopFile::Pause => (format!("Paused {when}; no new work starts{running}"), "liza resume"),
         };
@@ -36,14 +35,19 @@ pub(super) fn stops(state: &State, seen: &Observations, now: Timestamp) -> Vec<N
     [StopFile::Abort, StopFile::Checkpoint, StopFile::Pause].into_iter().filter_map(need).collect()
 }
 
-/// What still runs for a while after the team was paused.
-fn running_sessions(state: &State, seen: &Observations, now: Timestamp) -> String {
+/// What still runs for a while after the team was stopped.
+pub(super) fn running_sessions(
+    state: &State,
+    seen: &Observations,
+    stopped: Timestamp,
+    now: Timestamp,
+) -> String {
     let agents = state.board.agents.ready().into_iter().flatten();
     let runs = |id: &AgentId, entry: &AgentRecord| {
         entry.holds(now) && !seen.dead.contains(id) && is_in_session(&state.board, *id, entry)
     };
     let grace = state.board.config.ready().map(|config| config.stop_grace);
-    let left = seen.stop_files.pause.zip(grace).map(|(since, grace)| rounded_up((since + grace).since(now)));
+    let left = grace.map(|grace| rounded_up((stopped + grace).since(now)));
     match (agents.filter(|(id, entry)| runs(id, entry)).count(), left) {
         (0, _) | (_, None | Some(Seconds(0))) => String::new(),
         (1, Some(left)) => format!("; 1 session may end its work (up to {left})"),

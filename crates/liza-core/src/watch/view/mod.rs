@@ -308,7 +308,8 @@ fn covers(need: &NeedsYou, alert: &Alert) -> bool {
             need.level == AlarmLevel::Critical
         }
         NeedKind::Alarm(kind) => {
-            (kind == alert.kind && (need.text == alert.text || (same_task && kind == AlarmKind::Blocked)))
+            (kind == alert.kind
+                && (need.text.starts_with(&alert.text) || (same_task && kind == AlarmKind::Blocked)))
                 || (same_task && need.also.contains(&alert.kind))
         }
         // Without a goal the team does nothing.

@@ -10,6 +10,7 @@ use crate::rules::claimable::{held_merge, is_present};
 use crate::watch::alarms::Observations;
 use crate::watch::held::held_roles;
 use crate::watch::supervise::planner_needs_human;
+use crate::watch::task_words::without_dead;
 
 use super::outlook::{Outlook, TaskPhase, broken_outlook};
 
@@ -404,7 +405,7 @@ impl TaskSituation<'_> {
             |status: Option<Status>| matches!(status, None | Some(Status::Abandoned | Status::Superseded));
         if let Some(dead) = self.waits_for.iter().find(|waiting| never(waiting.status)) {
             let next = format!("the planner decides: {} will never be merged", dead.task);
-            let command = format!("liza edit-task {} --depends \"\"", self.id);
+            let command = without_dead(&self.state.board, self.id, self.record);
             return Outlook::new(TaskPhase::Waiting, next, Some(command)).by(Role::Planner);
         }
         let names: Vec<&TaskId> = self.waits_for.iter().map(|waiting| &waiting.task).collect();
