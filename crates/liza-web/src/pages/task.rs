@@ -96,7 +96,7 @@ fn head(task: &TaskView) -> Markup {
             span.priority { "P" (task.priority) }
         }
         p.lead { (task.description) }
-        p.next { "Next: " (task.next) @if let Some(command) = &task.command { " " code { (command) } } }
+        p.next { "Next: " (task.next) @if let Some(command) = &task.human_command { " " code { (command) } } }
     }
 }
 

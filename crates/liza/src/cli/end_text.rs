@@ -36,7 +36,7 @@ pub(crate) fn what_waits(project: &Project, state: &State, times: &LocalTime) ->
 /// Until when a program is held that is tried again by itself; of others, what needs the human says it.
 fn until(held: &HeldClient, times: &LocalTime) -> Option<String> {
     let until = times.short(held.until.filter(|until| *until > now())?);
-    Some(format!("\n{} is held until {until}; to try it at once: liza resume", held.name))
+    Some(format!("\n{} is held until {until}; to try it at once: liza resume, then liza run", held.name))
 }
 
 /// What a person does after a team has ended.

@@ -18,7 +18,7 @@ fn add_task_prints_whether_the_task_is_claimable() {
     let more =
         ["--depends", "core", "--priority", "1", "--stretch", "--max-iterations", "3", "--lease", "900"];
     let words = [&["add-task", "--id", "orders", "--desc", "Do it"][..], &GATES, &more].concat();
-    assert!(project.liza(&words).ok().contains("claimable once core is MERGED"));
+    assert!(project.liza(&words).ok().contains("; it waits for core"));
     let words = ["add-task", "--id", "idea", "--desc", "Later", "--draft", "--depends", "", "--json"];
     let result = project.liza(&words).result();
     assert_eq!(result, serde_json::json!({"task": "idea", "status": "DRAFT"}));

@@ -23,6 +23,18 @@ fn reached() -> TestProject {
 
 /// Covers: UI-05
 #[test]
+fn a_new_goal_says_that_the_last_result_is_not_taken() {
+    let project = reached();
+    let said = project.liza(&["goal", "new", "Next"]).ok().to_owned();
+    assert!(said.contains("The result of goal-1 is not taken yet: liza finish --unfinished"), "{said}");
+    project.liza(&["finish", "--unfinished", "--merge"]).ok();
+    project.liza(&["goal", "complete"]).ok();
+    let said = project.liza(&["goal", "new", "And next"]).ok().to_owned();
+    assert!(!said.contains("not taken"), "{said}");
+}
+
+/// Covers: UI-05
+#[test]
 fn a_reached_goal_is_merged_into_the_main_branch_and_its_checkout() {
     let project = reached();
     project.write("notes.txt", "not committed\n");

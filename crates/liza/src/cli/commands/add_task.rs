@@ -71,12 +71,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         lease: args.lease.map(Seconds),
     };
     let (name, draft) = (task.clone(), new.draft);
-    let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
     let added = context.run(AddTask { task, new }, |reply| match reply.status {
         Some(Status::Draft) if !draft => format!("{name} proposed: the human approves the plan"),
         Some(Status::Draft) => format!("{name} added as a DRAFT; to make it claimable: liza finalize {name}"),
         _ if waits.is_empty() => format!("{name} added: UNCLAIMED, ready for a coder"),
-        _ => format!("{name} added: UNCLAIMED, claimable once {waits} is MERGED"),
+        _ => format!("{name} added: UNCLAIMED; it waits for {waits}"),
     });
     added.map_err(|error| match error.code.as_str() {
         // The rule's own hint is edit-task, but this task does not exist yet.

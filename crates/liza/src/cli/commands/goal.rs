@@ -1,8 +1,9 @@
 //! `liza goal`: shows, ends or states the goal.
 
 use clap::Subcommand;
-use liza_core::model::{Goal, Section, StopFile};
+use liza_core::model::{Goal, GoalStatus, Section, StopFile};
 use liza_core::protocol::{AbortGoal, CompleteGoal, NewGoal};
+use liza_core::watch::view::view;
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -11,7 +12,8 @@ use crate::cli::ui::confirm::{GOAL_ENDS, confirm_end};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
-use crate::project::Project;
+use crate::observations::observe;
+use crate::project::{Project, now};
 
 /// Show the goal, end it, or state a new one.
 #[derive(Debug, clap::Args)]
@@ -79,6 +81,7 @@ fn state_new(new: New, context: &Context) -> Result<Reply, CommandError> {
         return Err(spec_path::missing(missing));
     }
     let old_vision = if spec_ref.is_none() { vision_of_last_goal(&project)? } else { None };
+    let not_taken = result_that_is_not_taken(&project)?;
     let command = NewGoal { description: new.goal.read(context)?, spec_ref };
     let done = context.execute(&project, command)?;
     let files = project.stop_files();
@@ -95,9 +98,21 @@ fn state_new(new: New, context: &Context) -> Result<Reply, CommandError> {
             "\n{vision} is still that of the last goal: change it before the planner reads it"
         ));
     }
+    if let Some(goal) = not_taken {
+        text.push_str(&format!("\nThe result of {goal} is not taken yet: liza finish --unfinished"));
+    }
     let mut reply = context.reply(&done, text);
     reply.result["stop_files"] = json!(present);
     Ok(reply)
+}
+
+/// The goal that is reached and whose result is still only on the integration branch.
+fn result_that_is_not_taken(project: &Project) -> Result<Option<String>, CommandError> {
+    let state = project.state()?;
+    let shown = view(&state, &observe(project, &state, now()), now());
+    let taken = shown.result_is_taken();
+    let reached = shown.goal.filter(|goal| goal.status == GoalStatus::Completed && !taken);
+    Ok(reached.map(|goal| goal.id))
 }
 
 /// The vision document that was written for the goal before, which the next one keeps.
