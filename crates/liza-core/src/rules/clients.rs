@@ -157,6 +157,22 @@ pub fn waits_for_human(client: &ClientRecord) -> bool {
     client.hold.as_ref().is_some_and(|hold| hold.until.is_none())
 }
 
+/// That a team has no client: those that only the human lets continue, and why.
+pub fn no_client_left(sprint: &Sprint) -> String {
+    let held = sprint.clients.iter().filter(|(_, client)| waits_for_human(client));
+    let why = held.filter_map(|(name, client)| {
+        let hold = client.hold.as_ref()?;
+        let is_auth = hold.kind == FaultKind::Auth;
+        Some(match (missing_variable(&hold.message), variable_to_set(hold)) {
+            (Some(variable), _) => format!("{name}: {variable} is not set"),
+            (None, Some(variable)) if is_auth => format!("{name} refuses the key in {variable}"),
+            (None, _) if is_auth => format!("{name} has no valid login"),
+            (None, _) => format!("{name}: {}", hold.kind.describe()),
+        })
+    });
+    format!("no agent program can be used ({})", why.collect::<Vec<_>>().join("; "))
+}
+
 /// Which client an agent uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientChoice {

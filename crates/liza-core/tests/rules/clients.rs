@@ -6,7 +6,8 @@ use liza_core::model::{
 };
 use liza_core::protocol::{Command, RecordSession, Resume, UseClient};
 use liza_core::rules::clients::{
-    ClientChoice, MAX_PROBES, choose_client, conversation_to_resume, describe_hold, probe_pause, session_line,
+    ClientChoice, MAX_PROBES, choose_client, conversation_to_resume, describe_hold, no_client_left,
+    probe_pause, session_line,
 };
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
@@ -241,6 +242,22 @@ fn a_clients_fault_counts_against_no_one() {
     assert_eq!(world.sprint().sessions.tasks.get(&task("t")).copied().unwrap_or(0), before - 1);
     assert_eq!((world.record("t").crashes, world.record("t").idle_exits), (None, None));
     assert_eq!(world.status("t"), Status::Claimed);
+}
+
+/// Covers: SE-03
+#[test]
+fn a_team_without_a_client_says_what_is_wrong_with_each() {
+    let mut world = team();
+    let says = |world: &mut World, message: &str, advice: &str| {
+        let auth = ClientFault { message: message.to_owned(), ..fault(FaultKind::Auth, None) };
+        record(world, RecordSession { advice: Some(advice.to_owned()), ..ended("t", 1, Some(auth)) });
+        no_client_left(world.sprint())
+    };
+    let (key, login) = ("Set CODEX_KEY, or run codex login", "Run claude /login");
+    let text = |why: &str| format!("no agent program can be used (claude{why})");
+    assert_eq!(says(&mut world, "401 Unauthorized", key), text(" refuses the key in CODEX_KEY"));
+    assert_eq!(says(&mut world, "Missing environment variable: `KEY`.", key), text(": KEY is not set"));
+    assert_eq!(says(&mut world, "Invalid API key", login), text(" has no valid login"));
 }
 
 /// Covers: SE-04

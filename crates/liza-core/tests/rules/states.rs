@@ -2,8 +2,8 @@
 
 use liza_core::model::{Actor, Status};
 use liza_core::protocol::{
-    AddTask, BeginMerge, ClaimTask, Command, CountExit, Deregister, Finalize, MarkBlocked, NewTask,
-    Operation, TaskEdit, UnproductiveExit, Verdict,
+    AbandonTask, AddTask, BeginMerge, ClaimTask, Command, CountExit, Deregister, Finalize, MarkBlocked,
+    NewTask, Operation, TaskEdit, UnproductiveExit, Verdict,
 };
 
 use crate::steps::*;
@@ -214,6 +214,23 @@ fn a_refused_transition_names_the_status_and_what_is_possible() {
         "{message}"
     );
     assert!(refusal.hint().is_some_and(|hint| hint.contains("unblock-task t")));
+}
+
+/// Covers: TS-01
+#[test]
+fn a_task_that_cannot_be_abandoned_yet_names_the_way_to_drop_it() {
+    for status in [Status::Claimed, Status::ReadyForReview, Status::Approved] {
+        let mut world = World::with_task(status);
+        let drop = Command::from(AbandonTask { task: task("t"), reason: "not wanted".to_owned() });
+        let refusal = world.refused_with("wrong_status", Actor::Human, drop.clone());
+        let way = "to drop it, a person blocks it first: liza mark-blocked t, then: liza abandon-task t --reason TEXT";
+        assert_eq!(refusal.hint().as_deref(), Some(way), "{status}");
+        let (reason, questions, attempted) = Default::default();
+        let block = MarkBlocked { task: task("t"), reason, questions, attempted };
+        world.must(Actor::Human, Command::from(block));
+        world.must(Actor::Human, drop);
+        assert_eq!(world.status("t"), Status::Abandoned, "{status}");
+    }
 }
 
 /// Covers: TS-02

@@ -1,6 +1,7 @@
 //! What a team says at its end: what waits for the person, and what to do next.
 
 use liza_core::model::{GoalStatus, State};
+use liza_core::rules::clients::no_client_left;
 use liza_core::text::one_line;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{HeldClient, view};
@@ -37,6 +38,12 @@ pub(crate) fn what_waits(project: &Project, state: &State, times: &LocalTime) ->
 fn until(held: &HeldClient, times: &LocalTime) -> Option<String> {
     let until = times.short(held.until.filter(|until| *until > now())?);
     Some(format!("\n{} is held until {until}; to try it at once: liza resume, then liza run", held.name))
+}
+
+/// Why a team has ended by itself that no agent program is left for; on the first line, since no key was pressed.
+pub(crate) fn why_it_ended(state: &State) -> String {
+    let why = state.board.sprint.ready().map(no_client_left).unwrap_or_default();
+    format!("the team has ended: {why}\n")
 }
 
 /// What a person does after a team has ended.

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{Actor, HeadTest, Sandbox, Sha, TaskId, TestFailure};
-use liza_core::protocol::{MergeFailure, RecordHeadTest};
+use liza_core::model::{Actor, HeadTest, Sandbox, Sha, StopFiles, TaskId, TestFailure};
+use liza_core::protocol::{BeginMerge, MergeFailure, RecordHeadTest};
 use liza_core::text::one_line;
 
 use crate::checkout_setup::{CheckoutUse, set_up};
@@ -53,6 +53,8 @@ impl MergeTest<'_, '_> {
         if !self.engine.repo()?.has_same_test(&merge.old, &merge.new)? {
             return Ok(fault_of_task);
         }
+        // A test that was killed with its team does not start another one.
+        self.engine.check(StopFiles::default(), BeginMerge { task: task.clone() })?;
         Ok(match self.head_failure(&merge.old, known)? {
             Some(failure) => MergeTestResult::HeadFails(failure),
             None => fault_of_task,

@@ -37,7 +37,7 @@ impl Team<'_> {
         match member.state {
             MemberState::Gone(_) | MemberState::Leaving(_) => {}
             // Without a registration, everything that the job still tries is refused.
-            MemberState::Busy if self.job_grace_is_over() => self.leave(index, EndReason::Signalled),
+            MemberState::Busy if self.job_time_is_over(member) => self.leave(index, EndReason::Signalled),
             MemberState::Busy => {}
             MemberState::InSession(_) => self.check_session(index),
             MemberState::Idle if self.no_client => self.leave(index, EndReason::NoClient),
@@ -203,7 +203,10 @@ impl Team<'_> {
     /// Handles the outcome of a background job.
     pub(super) fn job_done(&mut self, index: MemberIndex, result: Result<JobOutcome, SupervisorError>) {
         let Some(member) = self.members.get_mut(index) else { return };
-        (member.claiming, member.merging) = (None, None);
+        // An agent can leave before its merge has ended.
+        if !matches!(result, Ok(JobOutcome::Left(_))) {
+            (member.claiming, member.merging) = (None, None);
+        }
         match (&mut member.state, result) {
             (MemberState::Leaving(reason), Ok(JobOutcome::Left(error))) => {
                 let reason = std::mem::replace(reason, EndReason::Signalled);

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Config, Seconds, State, StopFiles, Timestamp};
+use liza_core::rules::clients::no_client_left;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::watch::supervise::{can_be_renewed, renewal_interval};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -19,7 +20,6 @@ use crate::channel::SessionCommands;
 use crate::engine::mark_stopping;
 use crate::lifecycle::found_merges;
 use crate::project::{Project, now};
-use crate::sys::family::kill_own_families;
 use crate::sys::process::ignores_hangup;
 
 use super::background::{self, BackgroundJob};
@@ -32,9 +32,6 @@ use super::message::{MessageLevel, TeamMessage};
 use super::observer::{Observer, ObserverThread};
 use super::registration::{Identity, Registration, register};
 use super::renewals::Renewals;
-
-/// How long a supervisor that ends waits for background jobs.
-const JOB_GRACE: Duration = Duration::from_secs(10);
 
 /// How a team runs.
 pub struct SupervisorOptions {
@@ -62,7 +59,7 @@ pub(super) struct Team<'t> {
     pub(super) project: Project,
     pub(super) members: Vec<Member>,
     sender: Sender<Event>,
-    events: Receiver<Event>,
+    pub(super) events: Receiver<Event>,
     program: PathBuf,
     channels: Channels,
     pub(super) in_team: bool,
@@ -234,17 +231,17 @@ impl Team<'_> {
             }
             if self.has_no_client() {
                 (self.stopping, self.no_client) = (Some(Instant::now()), true);
-                let text = "no agent program can be used; stopping. What to fix: liza status";
-                self.report_all(MessageLevel::Alert, text);
+                let why = self.state.board.sprint.ready().map(no_client_left).unwrap_or_default();
+                self.report_all(
+                    MessageLevel::Alert,
+                    &format!("the team ends: {why}. What to fix: liza status"),
+                );
                 continue;
             }
             if self.members.iter().all(Member::is_gone) && !self.awaits_abort() {
                 // Only after every agent is deregistered: an integration test that is killed while its code reviewer
                 // is still registered counts as failed.
-                if self.job_grace_is_over() {
-                    kill_own_families();
-                }
-                return;
+                return self.end_jobs();
             }
             let event = self.events.recv_timeout(self.wait_time()).unwrap_or(Event::Timer);
             self.handle(event);
@@ -393,7 +390,7 @@ impl Team<'_> {
     /// How long to wait for an event.
     fn wait_time(&self) -> Duration {
         let wakes = self.members.iter().filter(|member| !member.is_gone()).filter_map(|member| member.wake);
-        let stop = self.stopping.map(|since| since + JOB_GRACE).filter(|time| *time > Instant::now());
+        let stop = self.job_ends().into_iter().flatten().filter(|time| *time > Instant::now());
         let soon = self.gone_since.map(|_| Instant::now() + Duration::from_millis(200));
         let first = wakes.chain(stop).chain(self.renewals.next()).chain(self.end_at).chain(soon).min();
         let wait = first.map(|time| time.saturating_duration_since(Instant::now()));
@@ -421,11 +418,6 @@ impl Team<'_> {
             member.state = MemberState::Leaving(reason);
         }
         self.start_job(index, BackgroundJob::Leave);
-    }
-
-    /// Whether the team is ending and background jobs have no more time to finish.
-    pub(super) fn job_grace_is_over(&self) -> bool {
-        self.urgent || self.stopping.is_some_and(|since| since.elapsed() >= JOB_GRACE)
     }
 
     /// Reports a detail.

@@ -5,6 +5,7 @@ use liza_core::watch::supervise::Step;
 
 use super::*;
 use crate::channel::{Answer, ServedSession, SessionCall};
+use crate::engine::FileLock;
 use crate::failing_jobs::failing_jobs;
 use crate::providers::Provider;
 use crate::supervisor::background::tests::project;
@@ -136,4 +137,39 @@ fn a_job_that_fails_again_and_again_is_shown_until_it_succeeds() {
     assert_eq!(jobs, [(Some(tasks[1].clone()), "the disk is full".to_owned())]);
     team.job_done(0, Ok(JobOutcome::Merged(tasks[1].clone(), "t2 is MERGED".to_owned())));
     assert_eq!(shown().count(), 0);
+}
+
+/// Covers: AG-09, UI-06
+#[test]
+fn a_clean_stop_waits_for_a_running_merge_as_long_as_its_test_may_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = project(folder.path());
+    let options = SupervisorOptions::alone("liza".into(), Arc::new(NoCommands));
+    let mut team = Team::new(&project, options, &|_| ()).unwrap();
+    for _ in 1..=3 {
+        add(&mut team, Role::CodeReviewer);
+    }
+    let merges = FileLock::at(&FileLock::of_merges(project.folder()), Duration::ZERO).unwrap();
+    merges.note(&format!("t1 {}", team.members[0].identity.agent));
+    let is_busy = |team: &Team<'_>| {
+        let busy = |member: &Member| matches!(member.state, MemberState::Busy);
+        team.members.iter().map(busy).collect::<Vec<_>>()
+    };
+    let stop = |team: &mut Team<'_>, seconds: u64, limit: u64, urgent: bool| {
+        team.config = Arc::new(Config { integration_test_limit: Seconds(limit), ..Config::default() });
+        for member in &mut team.members {
+            (member.state, member.merging) = (MemberState::Busy, None);
+        }
+        // The first one merges, the second one waits for the lock of merges, the third one has another job.
+        let merging: Vec<Option<TaskId>> = vec!["t1".parse().ok(), "t2".parse().ok(), None];
+        team.members.iter_mut().zip(merging).for_each(|(member, task)| member.merging = task);
+        team.stopping = Instant::now().checked_sub(Duration::from_secs(seconds));
+        team.urgent = urgent;
+        (0..3).for_each(|index| team.advance(index));
+        is_busy(team)
+    };
+    assert_eq!(stop(&mut team, 0, 30, false), [true, true, true]);
+    assert_eq!(stop(&mut team, 12, 30, false), [true, false, false], "the test may take 30 s");
+    assert_eq!(stop(&mut team, 13, 1, false), [false, false, false], "nothing waits for ever");
+    assert_eq!(stop(&mut team, 0, 30, true), [false, false, false], "the second Ctrl-C");
 }

@@ -241,13 +241,21 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
     wait_for("the test runs", || testing().then_some(()));
     run.signal("INT");
     run.wait_for_output("press Ctrl-C again to kill the sessions");
-    run.signal("INT");
+    let stopped = project.liza(&["stop", "--now"]).ok().to_owned();
+    assert!(stopped.contains(": its merge was stopped; the next liza run merges it"), "{stopped}");
     assert_eq!(run.wait(), 0, "{}", run.output());
     let status = project.liza(&["status", "--json"]).result();
     for task in status["tasks"].as_array().unwrap() {
         assert_eq!(task["status"], "APPROVED", "{task}\n{}", run.output());
     }
     assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
+    let said = run.output();
+    assert_eq!(said.matches(": its merge was stopped; the next liza run merges it").count(), 1, "{said}");
+    let names =
+        fs::read_dir(project.root.join(".worktrees")).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> =
+        names.filter(|name| name.to_string_lossy().starts_with(".integration-test-")).collect();
+    assert!(left.is_empty(), "{left:?}\n{said}");
 }
 
 /// Covers: AG-04, AG-16

@@ -56,7 +56,12 @@ fn a_team_that_cannot_use_any_client_ends_with_a_failure_and_what_to_do() {
     bench.project.add_task("t1");
     let run = bench.project.liza(&["run", "--cli", "claude", "--plain"]);
     assert_eq!(run.code, 1, "{run:#?}");
-    assert!(run.stderr.contains("no agent program can be used"), "{run:#?}");
+    let ends =
+        "the team ends: no agent program can be used (claude has no valid login). What to fix: liza status";
+    assert!(run.stderr.contains(ends), "{run:#?}");
+    let why =
+        "the team has ended: no agent program can be used (claude has no valid login)\ngoal IN_PROGRESS";
+    assert!(run.stdout.contains(&format!("\n{why}")), "{run:#?}");
     assert!(run.stdout.contains("needs you: CLIENT HELD") && run.stdout.contains("to continue"), "{run:#?}");
     not_blamed(&bench, "t1");
 }

@@ -160,7 +160,7 @@ fn a_supervisor_that_cannot_renew_stops_its_agent_before_the_lease_ends() {
 
 /// Covers: AG-09
 #[test]
-fn a_signal_during_a_long_integration_test_leaves_the_task_approved_and_nothing_running() {
+fn a_second_signal_during_a_long_integration_test_leaves_the_task_approved_and_nothing_running() {
     let coder = format!("mkdir scripts; printf '#!/bin/sh\\ntouch \"$HOME/testing\"; sleep 1000\\n' > scripts/integration-test.sh
 chmod +x scripts/integration-test.sh\n{CODER}");
     let bench = Bench::new("", &[("c", &coder), ("r", REVIEWER)]);
@@ -168,7 +168,12 @@ chmod +x scripts/integration-test.sh\n{CODER}");
     assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
     let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
     bench.until_file("testing");
+    // The first one waits for the merge.
+    reviewer.signal("INT");
+    reviewer.wait_for_output("stopping; press Ctrl-C again");
+    assert_eq!(reviewer.exit_code(), None, "{}", reviewer.output());
     reviewer.stop();
+    assert!(reviewer.output().contains("t1: its merge was stopped"), "{}", reviewer.output());
     assert_eq!((bench.status("t1"), bench.entry("code-reviewer-1")), (Status::Approved, None));
     bench.until_nothing_runs();
 }

@@ -124,6 +124,14 @@ impl Refusal {
                 "liza edit {task} to fix it, liza abandon-task {task} --reason \"...\" to drop it; liza validate shows everything"
             ),
             Refusal::BrokenSection { .. } => "liza edit to fix it; liza validate shows everything".into(),
+            Refusal::WrongStatus {
+                task,
+                verb: "abandon-task",
+                status: Status::Claimed | Status::ReadyForReview | Status::Approved,
+                ..
+            } => format!(
+                "to drop it, a person blocks it first: liza mark-blocked {task}, then: liza abandon-task {task} --reason TEXT"
+            ),
             Refusal::WrongStatus { task, .. } | Refusal::NotClaimable { task, .. } => {
                 match self.next_step() {
                     Some((verb, "")) => format!("liza {verb} {task}"),

@@ -28,13 +28,14 @@ use super::agent::{check_confinement, endings, missing_login_notes, not_started,
 use super::config::use_team_file;
 use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
-use crate::cli::end_text::{next_steps, what_waits};
+use crate::cli::end_text::{next_steps, what_waits, why_it_ended};
 use crate::cli::live_screen;
 use crate::cli::spec_path;
 use crate::cli::team_notes::{is_named, team_notes};
 use crate::cli::team_observers::{OutputReader, ProgressLine};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
+use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::{Color, Reply};
 use crate::cli::ui::program_name::ProgramName;
 
@@ -219,6 +220,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             return Err(error);
         }
     };
+    if exit == Exit::Refused {
+        words = format!("{}{words}", why_it_ended(&after));
+    }
     words.push_str(&match copy {
         Some(folder) => in_the_copy(&folder),
         None => next_steps(&after, &args.again()),

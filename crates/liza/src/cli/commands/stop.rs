@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_core::model::AgentId;
+use liza_core::model::{AgentId, Status};
 use liza_core::protocol::Deregister;
 use liza_core::watch::words::stop_waits_for;
 use serde_json::json;
@@ -26,13 +26,18 @@ const POLL: Duration = Duration::from_millis(50);
 /// How often to look whether agents have ended, and to deregister those that have registered since.
 const AGENT_POLL: Duration = Duration::from_millis(200);
 
-/// How long a team has at most: each session gets its stop_grace, and git may be at work.
+/// How long a team has at most: each session gets its stop_grace, and git may be at work. A merge that is running takes as
+/// long as its test.
 const LONGEST: Duration = Duration::from_secs(300);
+
+/// How long a team has after its merge.
+const AFTER_MERGE: Duration = Duration::from_secs(30);
 
 /// Stop the team that runs in this project.
 ///
 /// Does what Ctrl-C does in the team's terminal: sessions end cleanly, a merge that is running ends, claims are kept, and the
-/// next liza run resumes them. Called again, it only waits for the team as well; to kill: liza stop --now.
+/// next liza run resumes them. Called again, it only waits for the team as well; to kill: liza stop --now. A merge that is
+/// killed is made by the next liza run.
 /// Agents that were started one by one (liza agent) are only named; to end them, too: liza stop --all. Agents on other
 /// machines go on.
 #[derive(Debug, clap::Args)]
@@ -41,7 +46,7 @@ const LONGEST: Duration = Duration::from_secs(300);
   liza stop --now
   liza stop --all")]
 pub(crate) struct Args {
-    /// Kill the team's sessions at once; what they have committed is kept.
+    /// Kill the team's sessions and its merge at once; what is committed is kept.
     #[arg(long)]
     now: bool,
     /// Also end the agents that were started here with liza agent.
@@ -54,6 +59,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.human_only("stop")?;
     let project = context.project()?;
     let team = RunLock::holder(&project)?;
+    let merge = running_merge(&project).map(|merge| merge.task).filter(|_| team.is_some());
     let process = team.map(|team| stop_team(&args, context, &project, &team)).transpose()?;
     let (ended, running) = match args.all {
         true => (end_agents(context, &project)?, Vec::new()),
@@ -68,7 +74,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(process) = process {
         result["process"] = process.into();
     }
-    Ok(Reply::new(in_words(process.is_some(), &ended, &running), result))
+    let mut words = in_words(process.is_some(), &ended, &running);
+    if let Some(task) = merge
+        && project.state()?.board.status(&task) == Some(Status::Approved)
+    {
+        words.push_str(&format!("\n{task}: its merge was stopped; the next liza run merges it"));
+    }
+    Ok(Reply::new(words, result))
 }
 
 fn in_words(team: bool, ended: &[AgentId], running: &[AgentId]) -> String {
@@ -128,10 +140,15 @@ fn signal(process: u32) -> Result<(), CommandError> {
 }
 
 fn wait(project: &Project, team: &AlreadyRunning) -> Result<(), CommandError> {
-    let deadline = Instant::now() + LONGEST;
+    let begin = Instant::now();
+    let mut deadline = begin + LONGEST;
     while RunLock::holder(project)?.as_ref() == Some(team) {
+        if Instant::now() >= deadline && running_merge(project).is_some() {
+            deadline = Instant::now() + AFTER_MERGE;
+        }
         if Instant::now() >= deadline {
-            let message = format!("the team still runs after {} s: {}", LONGEST.as_secs(), team.holder);
+            let message =
+                format!("the team still runs after {} s: {}", begin.elapsed().as_secs(), team.holder);
             return Err(CommandError::refused("not_stopped", message).hint("liza stop --now"));
         }
         thread::sleep(POLL);
