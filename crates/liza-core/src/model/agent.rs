@@ -74,7 +74,7 @@ impl AgentStatus {
 
 /// A session that has begun and whose end is not recorded yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunningSession {
+pub struct OpenSession {
     /// When it began.
     pub began: Timestamp,
     /// When it last recorded a result, whatever it was.
@@ -82,7 +82,7 @@ pub struct RunningSession {
     pub result: Option<Timestamp>,
 }
 
-impl RunningSession {
+impl OpenSession {
     /// One that begins now.
     pub(crate) fn begin(now: Timestamp) -> Self {
         Self { began: now, result: None }
@@ -141,7 +141,7 @@ pub struct AgentRecord {
     pub client: Option<String>,
     /// Its session, from the claim or the start of a planning session until its end is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<RunningSession>,
+    pub session: Option<OpenSession>,
     /// Its last session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_session: Option<SessionSummary>,
@@ -183,7 +183,7 @@ impl AgentRecord {
         self.current_task = Some(task.clone());
         self.lease_expires = Some(lease);
         self.heartbeat = Some(now);
-        self.session = Some(RunningSession::begin(now));
+        self.session = Some(OpenSession::begin(now));
         // Nothing of the new session has been measured yet.
         self.context_percent = None;
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, AgentStatus, Board, Refusal, Role, RunningSession, Section, TaskId, Timestamp};
+use crate::model::{AgentId, AgentStatus, Board, OpenSession, Refusal, Role, Section, TaskId, Timestamp};
 use crate::rules::session_budget::SessionBudget;
 
 use super::budget::charge_session;
@@ -68,7 +68,7 @@ impl Rule for SetStatus {
             charge_session(tx, &SessionBudget::Planner)?;
             // A new session, of which nothing has been measured yet.
             entry.context_percent = None;
-            entry.session = Some(RunningSession::begin(tx.now));
+            entry.session = Some(OpenSession::begin(tx.now));
         }
         entry.status = status;
         entry.heartbeat = Some(tx.now);

@@ -4,9 +4,9 @@ use indexmap::IndexMap;
 
 use crate::model::{
     Actor, AgentId, AgentRecord, AgentStatus, Appended, Board, Change, CircuitBreaker, Config, DirectEdit,
-    Discovery, Effect, EventName, FileVersion, Goal, Handoff, HistoryEvent, LogAction, LogEntry, Refusal,
-    Revision, RunningSession, Sprint, Status, StopFile, StopFiles, Task, TaskBody, TaskId, TaskRecord,
-    Timestamp, ways_out,
+    Discovery, Effect, EventName, FileVersion, Goal, Handoff, HistoryEvent, LogAction, LogEntry, OpenSession,
+    Refusal, Revision, Sprint, Status, StopFile, StopFiles, Task, TaskBody, TaskId, TaskRecord, Timestamp,
+    ways_out,
 };
 use crate::text::one_line;
 
@@ -159,7 +159,7 @@ impl<'a> Tx<'a> {
             && let Some(mut entry) = self.find_agent(agent)?
         {
             entry.last_result = Some(written);
-            entry.session = entry.session.map(|session| RunningSession { result: Some(self.now), ..session });
+            entry.session = entry.session.map(|session| OpenSession { result: Some(self.now), ..session });
             self.put_agent(agent, entry);
         }
         Ok(())

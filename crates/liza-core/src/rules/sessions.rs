@@ -1,8 +1,10 @@
 //! Whether a session of an agent is running, as far as the blackboard shows it.
 
 use crate::model::{
-    AgentId, AgentRecord, Board, EventName, HistoryEvent, Status, TaskBody, TaskId, TaskSummary, Timestamp,
+    AgentId, AgentRecord, AgentStatus, Board, EventName, HistoryEvent, OpenSession, State, Status, TaskBody,
+    TaskId, TaskSummary, Timestamp,
 };
+use crate::rules::triggers::{Trigger, unseen_triggers};
 
 /// Whether an agent holds its task or review, but the session that began with its last claim has ended: its supervisor
 /// waits before the next one. An entry of an older version has no session; its history says when a coder's ended.
@@ -58,4 +60,37 @@ pub fn ending_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> Opt
 fn is_result(event: &HistoryEvent) -> bool {
     let results = [EventName::ReadyForReview, EventName::Approved, EventName::Rejected, EventName::Blocked];
     results.into_iter().any(|result| event.is(result))
+}
+
+/// Since when a planner's session has nothing left to decide, if it has not ended yet: it has recorded a result, and what
+/// woke it is settled; or its last result says how the work relates to the goal, which is its last step.
+pub fn decided_since(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<Timestamp> {
+    let session = entry.session.filter(|_| entry.status == AgentStatus::Planning)?;
+    let decided = session.result?;
+    let mut pending = unseen_triggers(state, now);
+    pending.retain(|trigger| !is_newer(state, trigger, session));
+    let last_alignment = state.journal.alignment_history.last().map(|last| last.timestamp);
+    let has_aligned = || last_alignment.is_some_and(|time| time >= decided);
+    let is_settled = pending.is_empty() && state.board.in_status(Status::Draft).next().is_none();
+    let leaves_rest = || has_aligned() && !pending.iter().any(|trigger| trigger.kind.needs_decision());
+    (is_settled || leaves_rest()).then_some(decided)
+}
+
+/// What a planner looks at next by itself: nothing that its running session has decided about or left.
+pub(crate) fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
+    let mut pending = unseen_triggers(state, now);
+    let planners = state.board.agents.ready().into_iter().flatten().map(|(_, entry)| entry);
+    let decided = planners.filter(|entry| entry.holds(now) && decided_since(state, entry, now).is_some());
+    for session in decided.filter_map(|entry| entry.session) {
+        pending.retain(|trigger| is_newer(state, trigger, session));
+    }
+    pending
+}
+
+/// Whether it is about a task that was blocked after the session began: the next one looks at it.
+fn is_newer(state: &State, trigger: &Trigger, session: OpenSession) -> bool {
+    let Ok(task) = trigger.subject.parse::<TaskId>() else { return false };
+    let Ok(body) = state.board.body(&task) else { return false };
+    let blocked = body.record().events().rev().find(|event| event.is(EventName::Blocked));
+    blocked.is_some_and(|event| event.time > session.began)
 }

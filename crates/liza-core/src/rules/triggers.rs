@@ -357,3 +357,9 @@ pub(crate) fn is_settled(key: &str) -> bool {
 pub fn unseen(triggers: &[Trigger], seen: &[String]) -> Vec<Trigger> {
     triggers.iter().filter(|trigger| !seen.contains(&trigger.key)).cloned().collect()
 }
+
+/// What the planner has not been woken for.
+pub fn unseen_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
+    let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice());
+    unseen(&planner_triggers(state, now), seen.unwrap_or_default())
+}

@@ -111,11 +111,12 @@ pub fn agent_doing(agent: &AgentView) -> String {
 
 /// What a session does whose work is recorded.
 fn ending(role: Role, ending: &EndingView) -> String {
+    let Some(task) = &ending.task else { return format!("ENDING its session, {}", ending.age) };
     let what = match role {
         Role::CodeReviewer => "review of",
         Role::Coder | Role::Planner => "work on",
     };
-    format!("ENDING its {what} {}, {}", ending.task, ending.age)
+    format!("ENDING its {what} {task}, {}", ending.age)
 }
 
 /// Why nothing is done although there is work: the agent program that all wait for; `None` while an agent works.

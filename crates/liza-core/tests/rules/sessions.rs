@@ -1,11 +1,17 @@
 //! Whether a session is running: the second and third on a task are shown like the first.
 
-use liza_core::model::{Actor, AgentId, AgentStatus, ClientFault, FaultKind, Role, Status, TaskId, Usage};
-use liza_core::protocol::{Command, RecordSession, ReleaseReview, Resume, SetStatus, Verdict};
+use liza_core::model::{
+    Actor, AgentId, AgentStatus, ClientFault, FaultKind, Role, SprintStatus, Status, TaskId, Usage,
+};
+use liza_core::protocol::{
+    AddTask, Align, Command, CompleteGoal, Finalize, RecordSession, ReleaseReview, Resume, SetStatus, Verdict,
+};
 use liza_core::watch::alarms::Observations;
+use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, view};
-use liza_core::watch::words::agent_doing;
+use liza_core::watch::words::{agent_doing, team_does};
 
+use crate::steps::unblock;
 use crate::support::*;
 
 /// How a session ends.
@@ -106,4 +112,96 @@ fn every_review_is_shown_as_running_after_rejections() {
         end_session(&mut world, reviewer(1), End::WithResult);
         assert!(!shown(&world, reviewer(1)).is_in_session());
     }
+}
+
+fn needs_text(world: &World) -> String {
+    let view = view(&world.state, &Observations::default(), world.now);
+    let about = |need: &&NeedsYou| need.task.as_ref().is_some_and(|own| *own == task("t"));
+    view.needs_you.iter().find(about).map(|need| need.text.clone()).unwrap_or_default()
+}
+
+fn align(world: &mut World) {
+    let align = Align { summary: "only the human can answer it".into() };
+    world.must(world.agent(planner()), Command::from(align));
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_planner_that_has_left_a_question_ends_its_session() {
+    let mut world = World::with_task(Status::Blocked);
+    begin(&mut world, planner());
+    assert_runs(&world, planner(), "LOOKING at t");
+    assert!(needs_text(&world).contains("looks at it now"), "{}", needs_text(&world));
+    align(&mut world);
+    world.pass(12);
+    assert_runs(&world, planner(), "ENDING its session, 12s");
+    let text = needs_text(&world);
+    assert!(!text.is_empty() && !text.contains("looks at it"), "{text}");
+    // Another task that is blocked since is looked at next.
+    world.add("u", ready());
+    world.claim("u", coder(2));
+    world.block("u", coder(2));
+    assert_runs(&world, planner(), "ENDING its session, 12s");
+    end_session(&mut world, planner(), End::WithResult);
+    begin(&mut world, planner());
+    assert!(
+        agent_doing(&shown(&world, planner())).starts_with("LOOKING at "),
+        "another session decides again"
+    );
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_planner_that_has_answered_one_question_of_two_looks_at_the_other() {
+    let mut world = World::with_task(Status::Blocked);
+    world.add("u", ready());
+    world.claim("u", coder(2));
+    world.block("u", coder(2));
+    begin(&mut world, planner());
+    world.must(world.agent(planner()), unblock("t"));
+    assert_runs(&world, planner(), "LOOKING at u");
+    world.must(world.agent(planner()), unblock("u"));
+    world.pass(3);
+    assert_runs(&world, planner(), "ENDING its session, 3s");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_planner_that_has_judged_the_goal_ends_its_session() {
+    let mut world = World::with_task(Status::Merged);
+    world.edit_sprint().status = SprintStatus::Completed;
+    begin(&mut world, planner());
+    assert_runs(&world, planner(), "JUDGING the goal");
+    world.must(world.agent(planner()), Command::from(CompleteGoal));
+    world.pass(12);
+    assert_runs(&world, planner(), "ENDING its session, 12s");
+    let view = view(&world.state, &Observations::default(), world.now);
+    assert_eq!(team_does(&view), "the team is working");
+}
+
+fn finalize(world: &mut World, id: &str) {
+    let finalize = Finalize { tasks: vec![task(id)], unchanged_since: None };
+    world.must(world.agent(planner()), Command::from(finalize));
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_planner_plans_until_no_draft_is_left() {
+    let mut world = World::empty();
+    world.edit_goal().planned = false;
+    for agent in [planner(), coder(1)] {
+        world.register(agent);
+    }
+    begin(&mut world, planner());
+    assert_runs(&world, planner(), "PLANNING");
+    for id in ["t", "u"] {
+        let add = AddTask { task: task(id), new: draft() };
+        world.must(world.agent(planner()), Command::from(add));
+    }
+    assert_runs(&world, planner(), "PLANNING");
+    finalize(&mut world, "t");
+    assert_runs(&world, planner(), "PLANNING");
+    finalize(&mut world, "u");
+    world.pass(40);
+    assert_runs(&world, planner(), "ENDING its session, 40s");
 }

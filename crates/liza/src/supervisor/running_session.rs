@@ -64,7 +64,10 @@ impl Team<'_> {
             // It may end soon after it was asked to.
             member.wake = Some(Instant::now() + Duration::from_millis(100));
         }
-        if let Some(result) = early_result(&state, identity.agent, running.session.task.as_ref()) {
+        // The tasks of a plan go on while its planner still ends: what it decided is reported as it was then.
+        let is_known = running.session.task.is_none() && member.reported.is_some();
+        let result = early_result(&state, identity.agent, &running.session, now).filter(|_| !is_known);
+        if let Some(result) = result {
             self.report_result(index, result);
         }
         if let Some(text) = text {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use liza_core::model::{
-    AgentId, EventName, GoalStatus, HistoryEvent, Role, Sha, State, Status, TaskId, TaskRecord, Timestamp,
+    AgentId, AgentRecord, EventName, GoalStatus, HistoryEvent, Revision, Role, Sha, State, Status, TaskId,
+    TaskRecord, Timestamp,
 };
-use liza_core::rules::sessions::ending_session;
+use liza_core::rules::sessions::{decided_since, ending_session};
 use liza_core::rules::triggers::{Trigger, TriggerKind, lacks_plan};
 use liza_core::text::{count, one_line};
 use liza_core::watch::supervise::{EndedSession, SessionEnd};
@@ -14,6 +15,7 @@ use crate::providers::stream::ClientOutcome;
 
 use super::file_modes::FileModes;
 use super::member::UsageToRecord;
+use super::session::Session;
 
 /// The maximum length of a reason.
 const REASON_MAX: usize = 100;
@@ -78,7 +80,7 @@ pub(super) fn session_result(
     progress: bool,
 ) -> Option<(Option<Timestamp>, String)> {
     match &session.task {
-        None => plan_result(state, session).map(|text| (None, text)),
+        None => plan_result(state, session.began_at, &session.triggers).map(|text| (None, text)),
         Some(task) if progress => {
             let record = state.board.body(task).ok()?.record();
             Some(task_result(task, record, session.agent))
@@ -91,15 +93,30 @@ pub(super) fn session_result(
 pub(super) fn early_result(
     state: &State,
     agent: AgentId,
-    task: Option<&TaskId>,
+    session: &Session,
+    now: Timestamp,
 ) -> Option<(Option<Timestamp>, String)> {
     let entry = state.board.agents.ready()?.get(&agent)?;
-    let (done, _) = ending_session(&state.board, agent, entry).filter(|(done, _)| Some(done) == task)?;
+    let Some(task) = &session.task else {
+        return early_plan(state, entry, (session.began_at, &session.triggers), now);
+    };
+    let (done, _) = ending_session(&state.board, agent, entry).filter(|(done, _)| done == task)?;
     Some(task_result(&done, state.board.body(&done).ok()?.record(), agent))
 }
 
-fn plan_result(state: &State, session: &EndedSession) -> Option<String> {
-    if state.board.revision <= session.began_at {
+/// What a planner's session has decided that has not ended yet, and when.
+fn early_plan(
+    state: &State,
+    entry: &AgentRecord,
+    (began_at, triggers): (Revision, &[Trigger]),
+    now: Timestamp,
+) -> Option<(Option<Timestamp>, String)> {
+    let decided = decided_since(state, entry, now)?;
+    plan_result(state, began_at, triggers).map(|text| (Some(decided), text))
+}
+
+fn plan_result(state: &State, began_at: Revision, triggers: &[Trigger]) -> Option<String> {
+    if state.board.revision <= began_at {
         return None;
     }
     let is_open = |status: Option<Status>| !status.is_some_and(Status::is_terminal);
@@ -108,7 +125,7 @@ fn plan_result(state: &State, session: &EndedSession) -> Option<String> {
         Some(GoalStatus::Completed) => Some("goal COMPLETED".to_owned()),
         Some(GoalStatus::Aborted) => Some("goal ABORTED".to_owned()),
         Some(GoalStatus::InProgress) | None => {
-            if let Some(said) = looked_at(state, &session.triggers) {
+            if let Some(said) = looked_at(state, triggers) {
                 return Some(said);
             }
             let drafts = state.board.in_status(Status::Draft).count();
@@ -204,6 +221,24 @@ mod tests {
         );
         let initial = Trigger { kind: TriggerKind::InitialPlanning, ..about("goal-1") };
         assert_eq!(looked_at(&state, &[initial, about("csv")]), None);
+    }
+
+    /// Covers: UI-03
+    #[test]
+    fn what_a_planner_has_decided_is_known_before_its_session_ends() {
+        let entry = |session: &str| -> AgentRecord {
+            let entry = format!(r#"{{"role": "planner", "status": "PLANNING", "session": {session}}}"#);
+            serde_json::from_str(&entry).unwrap()
+        };
+        let now: Timestamp = "2026-01-17T14:00:40Z".parse().unwrap();
+        let mut state = State::default();
+        state.board.revision = Revision(9);
+        let early = |entry: &AgentRecord| early_plan(&state, entry, (Revision(5), &[]), now);
+        assert_eq!(early(&entry(r#"{"began": "2026-01-17T14:00:00Z"}"#)), None);
+        let decided = entry(r#"{"began": "2026-01-17T14:00:00Z", "result": "2026-01-17T14:00:09Z"}"#);
+        let (happened, text) = early(&decided).unwrap();
+        assert_eq!(happened.map(|time| time.to_string()).as_deref(), Some("2026-01-17T14:00:09Z"));
+        assert_eq!(text, "no tasks yet");
     }
 
     /// Covers: UI-03

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde::Serializer;
 
 use crate::model::{AgentId, AgentRecord, Role, State, StopFileTimes, Timestamp};
+use crate::rules::sessions::{decided_since, undecided};
 use crate::watch::alarms::{AlarmSubject, Observations};
 use crate::watch::held::held_program;
-use crate::watch::supervise::{planner_needs_human, unseen_triggers};
+use crate::watch::supervise::planner_needs_human;
 
 /// When the planner looks at a question by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub(super) fn is_some<S: Serializer>(looks: &Option<PlannerLooks>, serializer: S
 
 /// What the planner will look at by itself.
 pub(super) struct PlannerState {
-    /// The subjects of triggers that it has not seen yet; none if it is not running or cannot act.
+    /// The subjects of triggers that it has neither seen nor decided about yet; none if it is not running or cannot act.
     pending: BTreeSet<String>,
     /// When it looks at them.
     pub(super) looks: PlannerLooks,
@@ -59,14 +60,17 @@ impl PlannerState {
             .collect();
         let is_held =
             |(id, entry): &(&AgentId, &AgentRecord)| held_program(state, **id, entry, seen, now).is_some();
+        let decides = |(_, entry): &(&AgentId, &AgentRecord)| {
+            entry.status.is_in_session() && decided_since(state, entry, now).is_none()
+        };
         let looks = match () {
-            () if planners.iter().any(|(_, entry)| entry.status.is_in_session()) => PlannerLooks::Now,
+            () if planners.iter().any(decides) => PlannerLooks::Now,
             () if seen.stop_files != StopFileTimes::default() => PlannerLooks::AfterResume,
             () if planners.iter().all(is_held) => PlannerLooks::AfterHold,
             () => PlannerLooks::Now,
         };
         let pending = match !planners.is_empty() && !planner_needs_human(state, now) {
-            true => unseen_triggers(state, now).into_iter().map(|trigger| trigger.subject).collect(),
+            true => undecided(state, now).into_iter().map(|trigger| trigger.subject).collect(),
             false => BTreeSet::new(),
         };
         Self { pending, looks }

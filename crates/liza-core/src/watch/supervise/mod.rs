@@ -22,7 +22,8 @@ use crate::rules::found_merges::FoundMerges;
 use crate::rules::questions::open_questions;
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::spending::{Spending, used_up};
-use crate::rules::triggers::{Trigger, planner_triggers, unseen};
+use crate::rules::triggers::Trigger;
+pub use crate::rules::triggers::unseen_triggers;
 
 /// How long a supervisor waits for a broken blackboard to be fixed before it looks again.
 const RETRY: Seconds = Seconds(5);
@@ -193,12 +194,6 @@ fn work_of(state: &State, agent: AgentId, found_merges: &FoundMerges, now: Times
             (!tasks.is_empty()).then_some(Step::Review(tasks))
         }
     }
-}
-
-/// What the planner has not been woken for.
-pub fn unseen_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
-    let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice());
-    unseen(&planner_triggers(state, now), seen.unwrap_or_default())
 }
 
 /// Whether only the human can let the planner continue: its sessions are used up, or too many had no result.

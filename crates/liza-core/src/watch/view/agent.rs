@@ -6,7 +6,7 @@ use crate::model::{
     AgentId, AgentRecord, AgentStatus, Board, Generation, Role, Seconds, SessionSummary, SprintStatus, State,
     TaskBody, TaskId, Timestamp, Usage,
 };
-use crate::rules::sessions::{ending_session, is_between_sessions};
+use crate::rules::sessions::{decided_since, ending_session, is_between_sessions};
 use crate::rules::triggers::{PlannerWork, planner_work};
 use crate::watch::alarms::Observations;
 use crate::watch::held::{HeldView, held_program};
@@ -123,11 +123,12 @@ impl AgentView {
     }
 }
 
-/// A session that has submitted its task, or has given its verdict, and has not ended yet.
+/// A session that has submitted its task, has given its verdict or has decided, and has not ended yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EndingView {
-    /// Its task.
-    pub task: TaskId,
+    /// Its task; a planner has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
     /// How long ago it did so.
     pub age: Seconds,
 }
@@ -198,6 +199,8 @@ pub(super) fn agent_view(
         _ => Liveness::Gone,
     };
     let between_sessions = is_between_sessions(board, id, entry);
+    let ending = ending(state, id, entry, now);
+    let decides = ending.is_none();
     let held = held_program(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live);
     AgentView {
         id,
@@ -219,18 +222,24 @@ pub(super) fn agent_view(
         // One whose work has gone meanwhile tries nothing again.
         retry: retry(state, entry, between_sessions, now)
             .filter(|_| held.is_none() && needs_session(state, id, seen.found_merges(), now)),
-        attempt: attempt(state, entry, now),
+        attempt: attempt(state, entry, now).filter(|_| decides),
         held,
         between_sessions,
-        ending: ending_session(board, id, entry)
-            .map(|(task, since)| EndingView { task, age: now.since(since) }),
+        ending,
         merging: None,
         merges_next: None,
-        looking_at: looking_at(state, entry, now),
+        looking_at: looking_at(state, entry, now).filter(|_| decides),
         lacks_goal: board.goal.ready().is_some_and(|goal| goal.description.trim().is_empty()),
-        judging: is_judging(board, entry),
+        judging: decides && is_judging(board, entry),
         confinement: seen.confinement.get(&id).cloned(),
     }
+}
+
+/// What the session has submitted or decided, if it has not ended yet.
+fn ending(state: &State, id: AgentId, entry: &AgentRecord, now: Timestamp) -> Option<EndingView> {
+    let of_task = ending_session(&state.board, id, entry).map(|(task, since)| (Some(task), since));
+    let (task, since) = of_task.or_else(|| Some((None, decided_since(state, entry, now)?)))?;
+    Some(EndingView { task, age: now.since(since) })
 }
 
 /// Whether a planner's session is about a sprint that has ended.

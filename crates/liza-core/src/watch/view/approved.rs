@@ -12,7 +12,8 @@ pub(super) fn name_when_merged(tasks: &mut [TaskView], agents: &[AgentView], mer
     let waits = |task: &&mut TaskView| task.status == Some(Status::Approved) && task.reason.is_none();
     for task in tasks.iter_mut().filter(waits) {
         let ends = |agent: &&AgentView| {
-            agent.is_in_session() && agent.ending.as_ref().is_some_and(|ending| ending.task == task.id)
+            agent.is_in_session()
+                && agent.ending.as_ref().is_some_and(|ending| ending.task.as_ref() == Some(&task.id))
         };
         if let Some(agent) = agents.iter().filter(|agent| task.owner == Some(agent.id)).find(ends) {
             task.next = format!("{} merges it when its session ends", agent.id);
