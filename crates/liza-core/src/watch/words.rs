@@ -298,7 +298,8 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
                     facts.push(reviewer);
                     facts.extend(lease.map(lease_left));
                 }
-                None => facts.push(format!("waiting for a code reviewer{later}")),
+                None if task.after_resume => facts.push(format!("reviewed{}", later.trim_start_matches(','))),
+                None => facts.push("waiting for a code reviewer".to_owned()),
             }
         }
         TaskPhase::Waiting => {
@@ -439,7 +440,7 @@ fn take_result(view: &View) -> Vec<(String, &'static str)> {
     vec![
         (format!("The goal is reached{}. Review it:", distance.unwrap_or_default()), "liza diff"),
         ("take it:".to_owned(), "liza finish"),
-        ("and state the next one:".to_owned(), next),
+        ("next goal:".to_owned(), next),
     ]
 }
 

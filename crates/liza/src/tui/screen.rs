@@ -13,6 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::raise;
 
+use crate::columns::wrap;
 use crate::project::now;
 use crate::session_files::newest_prompt;
 use crate::supervisor::{MessageLevel, TeamMessage};
@@ -179,7 +180,9 @@ fn perform(setup: &ScreenSetup, sender: &Sender<Event>, actions: &ActionQueue, c
                         let text = text.unwrap_or_else(|| "no prompt yet".to_owned());
                         CommandResult { succeeded: true, text }
                     }
-                    PageSource::Keys => CommandResult { succeeded: true, text: keys_page() },
+                    PageSource::Keys => {
+                        CommandResult { succeeded: true, text: keys_page(usize::from(columns)) }
+                    }
                 };
                 let _ = sender.send(Event::Loaded(source, result));
             });
@@ -192,8 +195,11 @@ fn perform(setup: &ScreenSetup, sender: &Sender<Event>, actions: &ActionQueue, c
     }
 }
 
-/// What the keys do.
-pub(super) fn keys_page() -> String {
+/// Where the texts of the keys begin.
+const KEY_COLUMNS: usize = 14;
+
+/// What the keys do, folded at words.
+pub(super) fn keys_page(columns: usize) -> String {
     let moving = [
         ("↑ ↓ j k", "select, or scroll"),
         ("PgUp PgDn", "a page up or down"),
@@ -205,13 +211,14 @@ pub(super) fn keys_page() -> String {
         ("Ctrl-C", "leave the screen; in liza run: stop the team, a second time kills its sessions"),
         ("?", "this page"),
     ];
-    let line = |key: &str, what: &str| format!("  {key:<12}{what}");
-    let mut lines = vec![
-        "p, r and an answer that only resumes or reads run at once; the others show their command first."
-            .to_owned(),
-        "A command that runs is shown at the bottom.".to_owned(),
-        String::new(),
-    ];
+    let line = |key: &str, what: &str| {
+        let folded = wrap(what, columns.saturating_sub(KEY_COLUMNS).max(1));
+        format!("  {key:<12}{}", folded.join(&format!("\n{}", " ".repeat(KEY_COLUMNS))))
+    };
+    let at_once =
+        "p, r and an answer that only resumes or reads run at once; the others show their command first.";
+    let mut lines = wrap(at_once, columns);
+    lines.extend(["A command that runs is shown at the bottom.".to_owned(), String::new()]);
     lines.extend(KEYS.iter().map(|(key, _, what)| line(&key.to_string(), what)));
     lines.push(String::new());
     lines.extend(moving.iter().map(|(key, what)| line(key, what)));

@@ -18,7 +18,7 @@ pub(crate) struct Args {}
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     context.run(Pause, |reply| match reply.changed {
         false => "already paused; to continue: liza resume".to_owned(),
-        true => "paused: no new work starts; running sessions may end their work; to continue: liza resume"
-            .to_owned(),
+        // One row of a narrow screen: what running sessions do is among what needs the human.
+        true => "paused: no new work starts; to continue: liza resume".to_owned(),
     })
 }

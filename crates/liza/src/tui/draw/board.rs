@@ -12,9 +12,6 @@ use crate::tui::model::Panel;
 /// From this width on, there are two columns.
 const WIDE: u16 = 120;
 
-/// A text with less room than this says nothing.
-const LEAST_TEXT: usize = 8;
-
 impl Painter<'_> {
     /// All panels: one below the other, or in two columns.
     pub(super) fn board(&self, buffer: &mut Buffer, area: Rect) {
@@ -72,17 +69,10 @@ impl Painter<'_> {
             return area;
         }
         let mut line = Line::default();
-        let mut commands: usize = steps.iter().map(|(_, command)| width(command) + 2).sum();
-        for (text, command) in steps {
-            // The commands are what a person needs: the texts give way.
-            let room = usize::from(area.width).saturating_sub(line.width() + commands);
-            let text = fitting_text(text, room);
-            let text = if room < LEAST_TEXT.min(width(&text)) { "·".to_owned() } else { cut(&text, room) };
-            commands -= width(command) + 2;
-            if line.width() + width(&text) + width(command) + 2 > usize::from(area.width) {
-                break;
-            }
-            line.push_span(span(format!(" {text} "), self.theme.warning));
+        for (at, (text, command)) in fitting_steps(steps, usize::from(area.width)).into_iter().enumerate() {
+            let sign = if at > 0 { " ·" } else { "" };
+            let space = if text.is_empty() { "" } else { " " };
+            line.push_span(span(format!("{sign}{space}{text} "), self.theme.warning));
             line.push_span(span(command, self.theme.name));
         }
         put(buffer, row(area, 0), &line);
@@ -108,13 +98,38 @@ impl Painter<'_> {
     }
 }
 
-/// The sentence without what is between its commas, if it is too long: `The goal is reached. Review it:`.
-fn fitting_text(text: String, columns: usize) -> String {
-    if width(&text) <= columns {
-        return text;
+/// The steps with as much of their texts as there is room for: the commands are what a person needs. What is between the
+/// commas gives way first, then the texts of all but the first step, then the last steps.
+fn fitting_steps(mut steps: Vec<(String, &'static str)>, columns: usize) -> Vec<(String, &'static str)> {
+    let needed = |steps: &[(String, &'static str)]| -> usize {
+        let separators = 2 * steps.len().saturating_sub(1);
+        let texts = steps
+            .iter()
+            .map(|(text, command)| width(command) + 1 + if text.is_empty() { 0 } else { width(text) + 1 });
+        separators + texts.sum::<usize>()
+    };
+    if needed(&steps) > columns
+        && let Some((text, _)) = steps.first_mut()
+    {
+        *text = without_aside(text);
     }
+    if needed(&steps) > columns {
+        steps.iter_mut().skip(1).for_each(|(text, _)| text.clear());
+    }
+    while steps.len() > 1 && needed(&steps) > columns {
+        steps.pop();
+    }
+    let over = needed(&steps).saturating_sub(columns);
+    if let Some((text, _)) = steps.first_mut().filter(|_| over > 0) {
+        *text = cut(text, width(text).saturating_sub(over));
+    }
+    steps
+}
+
+/// The sentence without what is between its commas: `The goal is reached. Review it:`.
+fn without_aside(text: &str) -> String {
     let parts = text.split_once(", ").and_then(|(head, rest)| Some((head, rest.rsplit_once(". ")?.1)));
-    parts.map(|(head, tail)| format!("{head}. {tail}")).unwrap_or(text)
+    parts.map_or_else(|| text.to_owned(), |(head, tail)| format!("{head}. {tail}"))
 }
 
 /// Areas of these heights, one below the other.

@@ -396,6 +396,17 @@ fn the_result_of_a_goal_is_announced_in_a_whole_sentence_at_80_columns() {
     let shown = picture(&model);
     let line = "\n The goal is reached. Review it: liza diff · liza finish · liza goal new \"…\"";
     assert!(shown.contains(line), "{shown}");
+    let rest = "liza diff · take it: liza finish · next goal: liza goal new \"…\"";
+    for (columns, reached) in
+        [(120, "The goal is reached."), (130, "The goal is reached, 7 commits ahead of main.")]
+    {
+        model.size.0 = columns;
+        let shown = picture(&model);
+        assert!(shown.contains(&format!("\n {reached} Review it: {rest}")), "{columns}: {shown}");
+    }
+    model.size.0 = 60;
+    let shown = picture(&model);
+    assert!(shown.contains("\n The goal is reached. Review it: liza diff · liza finish\n"), "{shown}");
 }
 
 /// Covers: UI-01, UI-03
