@@ -400,3 +400,22 @@ fn an_agent_that_merges_is_at_work_and_the_next_merge_waits_for_it() {
     let other = shown.tasks.iter().find(|shown| shown.id == task("other")).unwrap();
     assert_eq!(task_facts(other)[0], "approved; merged after t");
 }
+
+/// Covers: UI-03
+#[test]
+fn what_waits_for_an_agent_with_another_task_says_so() {
+    let mut state = state_with(Status::Claimed);
+    state.board.put(task("back"), record("back", Status::Rejected));
+    change_agent(&mut state, "coder-1", |entry| {
+        (entry.status, entry.current_task) = (AgentStatus::Working, Some(task("t")));
+    });
+    state.board.put(task("done"), record("done", Status::Approved));
+    state.board.put(task("new"), record("new", Status::ReadyForReview));
+    change_agent(&mut state, "code-reviewer-1", |entry| {
+        (entry.status, entry.current_task) = (AgentStatus::Reviewing, Some(task("new")));
+    });
+    let shown = view(&state, &seen(), now());
+    let next = |id: &str| shown.tasks.iter().find(|shown| shown.id == task(id)).unwrap().next.clone();
+    assert_eq!(next("back"), "coder-1 continues with it after t");
+    assert_eq!(next("done"), "code-reviewer-1 merges it after its review of new");
+}

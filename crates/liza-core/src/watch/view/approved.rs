@@ -1,6 +1,6 @@
 //! What approved tasks wait for, as a screen shows it.
 
-use crate::model::Status;
+use crate::model::{AgentId, Status, TaskId};
 
 use super::agent::AgentView;
 use super::merging::MergeView;
@@ -18,9 +18,19 @@ pub(super) fn name_when_merged(tasks: &mut [TaskView], agents: &[AgentView], mer
         if let Some(agent) = agents.iter().filter(|agent| task.owner == Some(agent.id)).find(ends) {
             task.next = format!("{} merges it when its session ends", agent.id);
             task.reason = Some(format!("merged when {}'s session ends", agent.id));
+        } else if let Some((agent, other)) = reviews_another(task, agents) {
+            task.next = format!("{agent} merges it after its review of {other}");
+            task.reason = Some(format!("merged after {agent}'s review of {other}"));
         } else if let Some(merge) = merge {
             task.next = format!("merged after {}", merge.task);
             task.reason = Some(task.next.clone());
         }
     }
+}
+
+/// The reviewer that merges the task, if its session is about another one.
+fn reviews_another(task: &TaskView, agents: &[AgentView]) -> Option<(AgentId, TaskId)> {
+    let agent = agents.iter().find(|agent| task.owner == Some(agent.id) && agent.is_in_session())?;
+    let other = agent.task.clone().filter(|other| *other != task.id)?;
+    Some((agent.id, other))
 }

@@ -13,6 +13,12 @@ use super::task::TaskView;
 /// The next step of a task whose agent is between two sessions, or waits for its program.
 pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) {
     for agent in agents.iter().filter(|agent| agent.liveness.is_present()) {
+        if let Some(current) = &agent.task {
+            let waits = |task: &&mut TaskView| is_continued(task, agent) && task.id != *current;
+            for task in tasks.iter_mut().filter(waits) {
+                task.next = format!("{} continues with it after {current}", agent.id);
+            }
+        }
         if let Some(held) = &agent.held {
             for task in tasks.iter_mut().filter(|task| is_continued(task, agent)) {
                 task.next = format!("{} continues: {}", agent.id, held.text());
