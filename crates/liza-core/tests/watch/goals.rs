@@ -95,7 +95,7 @@ fn an_aborted_goal_asks_nothing_about_its_tasks() {
     let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
     goal.status = GoalStatus::Aborted;
     let shown = view(&state, &Observations::default(), now());
-    assert_eq!(shown.needs_you, []);
+    assert_eq!((shown.needs_you.len(), shown.alerts.len()), (0, 0), "{:?}", shown.alerts);
     assert_eq!(shown.tasks[0].next, "nothing: dropped with the goal");
     let answer = Answer { task: task("t"), text: "Yes".to_owned() };
     let refused = apply(&state.board, &request(Actor::Human, answer.into())).unwrap_err();

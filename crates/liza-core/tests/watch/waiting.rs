@@ -2,7 +2,8 @@
 
 use liza_core::model::{
     AgentRecord, AgentStatus, ClientHold, ClientRecord, EventName, FaultKind, GoalStatus, HistoryEvent,
-    Loaded, Seconds, SessionSummary, Sprint, SprintStatus, State, Status, StopFileTimes, TaskRecord, Usage,
+    Loaded, OpenSession, Seconds, SessionSummary, Sprint, SprintStatus, State, Status, StopFileTimes,
+    TaskRecord, Usage,
 };
 use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations, RunningMerge};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
@@ -190,6 +191,16 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
     );
     assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::Blocked), "it is listed once");
     assert_eq!(shown.tasks[0].next, "the planner looks at it now; you can answer it yourself");
+    let mut ending = state.clone();
+    let session = OpenSession { began: now() - Seconds(99), result: Some(now() - Seconds(9)) };
+    change_agent(&mut ending, "planner-1", |entry| {
+        (entry.status, entry.session) = (AgentStatus::Planning, Some(session));
+    });
+    let mut record: TaskRecord = ending.board.body(&task("t")).unwrap().record().clone();
+    record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Blocked, "coder-1"));
+    ending.board.put(task("t"), record);
+    let shown = view(&ending, &seen(), now());
+    assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");
     let mut held = state.clone();
     sprint(&mut held).clients.insert("codex".to_owned(), hold(FaultKind::Quota, Some(60)));
     change_agent(&mut held, "planner-1", |entry| entry.client = Some("codex".to_owned()));

@@ -15,6 +15,8 @@ use crate::watch::supervise::planner_needs_human;
 pub enum PlannerLooks {
     /// Its session is running, or about to start.
     Now,
+    /// Its session has decided about other things, and has not ended yet.
+    Next,
     /// No session starts before.
     AfterResume,
     /// Its agent program cannot be used now.
@@ -26,6 +28,7 @@ impl PlannerLooks {
     pub fn words(self) -> &'static str {
         match self {
             PlannerLooks::Now => "now",
+            PlannerLooks::Next => "next",
             PlannerLooks::AfterResume => "after liza resume",
             PlannerLooks::AfterHold => "when its program can be used again",
         }
@@ -66,6 +69,7 @@ impl PlannerState {
         let looks = match () {
             () if planners.iter().any(decides) => PlannerLooks::Now,
             () if seen.stop_files != StopFileTimes::default() => PlannerLooks::AfterResume,
+            () if planners.iter().any(|(_, entry)| entry.status.is_in_session()) => PlannerLooks::Next,
             () if planners.iter().all(is_held) => PlannerLooks::AfterHold,
             () => PlannerLooks::Now,
         };

@@ -439,7 +439,11 @@ fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<
             command,
         }
     };
-    found.into_iter().map(alert).collect()
+    // What was dropped with its goal needs nothing more.
+    let is_dropped = |alarm: &Alarm| {
+        alarm.subject.task().and_then(|id| by_id.get(id)).is_some_and(|task| task.is_dropped())
+    };
+    found.into_iter().filter(|alarm| !is_dropped(alarm)).map(alert).collect()
 }
 
 fn triggers(state: &State, now: Timestamp) -> Vec<TriggerView> {
