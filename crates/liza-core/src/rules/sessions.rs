@@ -76,6 +76,15 @@ pub fn decided_since(state: &State, entry: &AgentRecord, now: Timestamp) -> Opti
     (is_settled || leaves_rest()).then_some(decided)
 }
 
+/// What a planner's running session is about: what was there when it began.
+pub(crate) fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> Vec<Trigger> {
+    let mut triggers = unseen_triggers(state, now);
+    if let Some(session) = entry.session {
+        triggers.retain(|trigger| !is_newer(state, trigger, session));
+    }
+    triggers
+}
+
 /// What a planner looks at next by itself: nothing that its running session has decided about or left.
 pub(crate) fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
     let mut pending = unseen_triggers(state, now);

@@ -65,15 +65,20 @@ pub(crate) fn held_program(
     })
 }
 
-/// The roles whose agents all have work and wait for an agent program.
+/// The roles of which an agent waits for its program, and no other one can work.
 pub(crate) fn held_roles(state: &State, seen: &Observations, now: Timestamp) -> Vec<Role> {
     let agents = || state.board.agents.ready().into_iter().flatten();
     let present = |role: Role| {
         agents().filter(move |(id, entry)| entry.role == role && entry.holds(now) && !seen.dead.contains(*id))
     };
+    let waits = |id: &AgentId, entry: &AgentRecord| held_program(state, *id, entry, seen, now).is_some();
+    let may_work = |id: &AgentId, entry: &AgentRecord| {
+        is_in_session(&state.board, *id, entry)
+            || (!waits(id, entry) && needs_session(state, *id, seen.found_merges(), now))
+    };
     let is_held = |role: &Role| {
-        let mut own = present(*role).peekable();
-        own.peek().is_some() && own.all(|(id, entry)| held_program(state, *id, entry, seen, now).is_some())
+        present(*role).any(|(id, entry)| waits(id, entry))
+            && !present(*role).any(|(id, entry)| may_work(id, entry))
     };
     [Role::Planner, Role::Coder, Role::CodeReviewer].into_iter().filter(is_held).collect()
 }

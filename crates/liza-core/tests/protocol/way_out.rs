@@ -4,6 +4,7 @@ use liza_core::model::{Actor, AgentId, GoalStatus, Role, TaskId};
 use liza_core::protocol::{AbandonTask, Answer, Command, EditTask, Finalize, Resume, TaskEdit, WriteNote};
 use liza_core::watch::words::next_steps;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use crate::quiet_team::{GOOD, Moods, settle, shown, start, teams};
 use crate::random::{run_sequence, steps};
@@ -84,7 +85,7 @@ impl Person<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
 
     /// Covers: UI-03, TS-04
     #[test]

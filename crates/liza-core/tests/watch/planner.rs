@@ -1,7 +1,8 @@
 //! The planner: when it fails, what it was woken for, and what it does.
 
 use liza_core::model::{
-    Actor, AgentStatus, EventName, HistoryEvent, Loaded, PlannerExits, Revision, State, Status, TaskRecord,
+    Actor, AgentStatus, Alignment, EventName, HistoryEvent, Loaded, OpenSession, PlannerExits, Revision,
+    Seconds, State, Status, TaskRecord,
 };
 use liza_core::protocol::{AbandonTask, Command, apply};
 use liza_core::rules::triggers::planner_triggers;
@@ -211,6 +212,15 @@ fn a_draft_that_the_planner_has_left_waits_for_the_human() {
     let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
     agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
     assert_eq!(needs(&state), [], "a session runs that may be about it");
+    let session = OpenSession { began: now() - Seconds(99), result: Some(now() - Seconds(9)) };
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
+    agents.get_mut(&agent("planner-1")).unwrap().session = Some(session);
+    let aligned =
+        Alignment { timestamp: now() - Seconds(9), event: "alignment".into(), summary: "as planned".into() };
+    state.journal.alignment_history = vec![aligned];
+    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
+    sprint.seen_triggers.clear();
+    assert_eq!(needs(&state).len(), 1, "it has decided about the rest, and ends");
 }
 
 /// A planning session may finalize some of its drafts and end: the rest must not keep the sprint open for ever.

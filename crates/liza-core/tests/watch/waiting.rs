@@ -201,6 +201,12 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
     ending.board.put(task("t"), record);
     let shown = view(&ending, &seen(), now());
     assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");
+    // The same while the session is still about something else.
+    let session = OpenSession { result: None, ..session };
+    change_agent(&mut ending, "planner-1", |entry| entry.session = Some(session));
+    let shown = view(&ending, &seen(), now());
+    assert_eq!(doing(&shown, "planner-1"), "PLANNING");
+    assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");
     let mut held = state.clone();
     sprint(&mut held).clients.insert("codex".to_owned(), hold(FaultKind::Quota, Some(60)));
     change_agent(&mut held, "planner-1", |entry| entry.client = Some("codex".to_owned()));

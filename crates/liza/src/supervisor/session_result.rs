@@ -146,9 +146,17 @@ fn looked_at(state: &State, triggers: &[Trigger]) -> Option<String> {
         return None;
     }
     let status = |trigger: &Trigger| state.board.status(&trigger.subject.parse().ok()?);
+    let by_human = |trigger: &Trigger| {
+        let task: Option<TaskId> = trigger.subject.parse().ok();
+        let body = task.and_then(|task| state.board.body(&task).ok());
+        let last = body.and_then(|body| body.record().events().last());
+        last.is_some_and(|event| event.agent.as_deref() == Some("human"))
+    };
     let named = |trigger: &Trigger| {
         let task = &trigger.subject;
         Some(match status(trigger)? {
+            // What the human has decided meanwhile is in the log already.
+            status if status != Status::Blocked && by_human(trigger) => return None,
             Status::Blocked => format!("leaves {task} to you"),
             Status::Superseded => format!("replaces {task}"),
             Status::Abandoned => format!("abandons {task}"),

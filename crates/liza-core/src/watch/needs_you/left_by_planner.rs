@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{State, Status, TaskBody, TaskId, Timestamp};
+use crate::model::{AgentStatus, State, Status, TaskBody, TaskId, Timestamp};
 use crate::rules::questions::open_questions;
+use crate::rules::sessions::{decided_since, undecided};
 use crate::rules::sprint::is_planning;
 use crate::rules::triggers::{
     Trigger, TriggerKind, drafts_of_human, is_complete, lacks_plan, planner_triggers,
@@ -17,7 +18,7 @@ use super::{NeedKind, NeedsYou};
 /// Drafts that nobody finishes, and tasks that wait for one that will never be merged. What someone has asked about is a
 /// question; what a planner that has stopped would have to decide is part of that, and one in a session may be about it.
 pub(super) fn left_by_planner(state: &State, now: Timestamp) -> Vec<NeedsYou> {
-    if is_planning(&state.board, now) {
+    if is_deciding(state, now) {
         return Vec::new();
     }
     let left = seen_and_left(state, now);
@@ -35,10 +36,19 @@ pub(super) fn left_by_planner(state: &State, now: Timestamp) -> Vec<NeedsYou> {
 /// The triggers that a planner's session has seen, and that are still there.
 fn seen_and_left(state: &State, now: Timestamp) -> Vec<Trigger> {
     let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice()).unwrap_or_default();
-    if seen.is_empty() || planner_needs_human(state, now) {
+    if (seen.is_empty() && !is_planning(&state.board, now)) || planner_needs_human(state, now) {
         return Vec::new();
     }
-    planner_triggers(state, now).into_iter().filter(|trigger| seen.contains(&trigger.key)).collect()
+    // A session that has decided, and has not ended yet, leaves the rest.
+    let open: BTreeSet<String> = undecided(state, now).into_iter().map(|trigger| trigger.key).collect();
+    planner_triggers(state, now).into_iter().filter(|trigger| !open.contains(&trigger.key)).collect()
+}
+
+/// Whether a planner's session is running that may still decide something.
+fn is_deciding(state: &State, now: Timestamp) -> bool {
+    let agents = state.board.agents.ready().into_iter().flatten().map(|(_, entry)| entry);
+    let mut planning = agents.filter(|entry| entry.status == AgentStatus::Planning && entry.holds(now));
+    planning.any(|entry| decided_since(state, entry, now).is_none())
 }
 
 fn need(state: &State, left: &Trigger) -> Option<NeedsYou> {

@@ -283,7 +283,7 @@ impl<'a> Answers<'a> {
         let is_asked = alarm.subject.task().is_some_and(|task| self.asked.contains_key(task));
         let looks =
             alarm.kind == AlarmKind::Blocked && !is_asked && !self.planner.leaves_to_human(&alarm.subject);
-        looks.then_some(self.planner.looks)
+        looks.then(|| self.planner.looks_at(&alarm.subject))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serializer;
 
 use crate::model::{AgentId, AgentRecord, Role, State, StopFileTimes, Timestamp};
-use crate::rules::sessions::{decided_since, undecided};
+use crate::rules::sessions::{decided_since, of_session, undecided};
 use crate::watch::alarms::{AlarmSubject, Observations};
 use crate::watch::held::held_program;
 use crate::watch::supervise::planner_needs_human;
@@ -45,13 +45,15 @@ pub(super) fn is_some<S: Serializer>(looks: &Option<PlannerLooks>, serializer: S
 pub(super) struct PlannerState {
     /// The subjects of triggers that it has neither seen nor decided about yet; none if it is not running or cannot act.
     pending: BTreeSet<String>,
-    /// When it looks at them.
-    pub(super) looks: PlannerLooks,
+    /// Those that came up while a session is running, which is about something else.
+    later: BTreeSet<String>,
+    /// When it looks at the others.
+    looks: PlannerLooks,
 }
 
 impl Default for PlannerState {
     fn default() -> Self {
-        Self { pending: BTreeSet::new(), looks: PlannerLooks::Now }
+        Self { pending: BTreeSet::new(), later: BTreeSet::new(), looks: PlannerLooks::Now }
     }
 }
 
@@ -73,11 +75,22 @@ impl PlannerState {
             () if planners.iter().all(is_held) => PlannerLooks::AfterHold,
             () => PlannerLooks::Now,
         };
-        let pending = match !planners.is_empty() && !planner_needs_human(state, now) {
+        let pending: BTreeSet<String> = match !planners.is_empty() && !planner_needs_human(state, now) {
             true => undecided(state, now).into_iter().map(|trigger| trigger.subject).collect(),
             false => BTreeSet::new(),
         };
-        Self { pending, looks }
+        let in_session = planners.iter().find(|(_, entry)| entry.status.is_in_session());
+        let current: Option<BTreeSet<String>> = in_session.map(|(_, entry)| {
+            of_session(state, entry, now).into_iter().map(|trigger| trigger.subject).collect()
+        });
+        let later = current.map(|current| pending.difference(&current).cloned().collect());
+        Self { pending, later: later.unwrap_or_default(), looks }
+    }
+
+    /// When it looks at this subject.
+    pub(super) fn looks_at(&self, subject: &AlarmSubject) -> PlannerLooks {
+        let is_later = self.looks == PlannerLooks::Now && self.later.contains(&subject.to_string());
+        if is_later { PlannerLooks::Next } else { self.looks }
     }
 
     /// Whether a blocked task waits for the human: the planner has seen it and left it, cannot act, or is not running.

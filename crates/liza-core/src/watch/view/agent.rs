@@ -6,7 +6,7 @@ use crate::model::{
     AgentId, AgentRecord, AgentStatus, Board, Generation, Role, Seconds, SessionSummary, SprintStatus, State,
     TaskBody, TaskId, Timestamp, Usage,
 };
-use crate::rules::sessions::{decided_since, ending_session, is_between_sessions};
+use crate::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
 use crate::rules::triggers::{PlannerWork, planner_work};
 use crate::watch::alarms::Observations;
 use crate::watch::held::{HeldView, held_program};
@@ -251,7 +251,7 @@ fn is_judging(board: &Board, entry: &AgentRecord) -> bool {
 /// What a planner's session decides about, if it plans nothing.
 fn looking_at(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<String> {
     let is_planning = entry.status == AgentStatus::Planning;
-    match is_planning.then(|| planner_work(&unseen_triggers(state, now)))? {
+    match is_planning.then(|| planner_work(&of_session(state, entry, now)))? {
         PlannerWork::LookingAt(subject) => Some(subject),
         PlannerWork::Planning | PlannerWork::Judging => None,
     }
