@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -102,6 +103,7 @@ impl ProcessFamily {
         start: impl FnOnce(&mut Command) -> io::Result<Child>,
     ) -> io::Result<Self> {
         system::adopt_orphans();
+        survive_hangup();
         let root = std::process::id();
         let mark = session_mark(root);
         command.env(MARK, &mark);
@@ -311,6 +313,13 @@ pub(super) fn is_marked_by_us(id: u32) -> bool {
 /// The process that set a mark.
 fn owner_of(mark: &str) -> Option<u32> {
     mark.split('-').next()?.parse().ok()
+}
+
+/// Keeps this process alive at a hangup. The system sends one to all of a process group that has lost its parent and has stopped
+/// members, and [`freeze`] stops members: whoever ends a family would end before it has killed them. A handler, since programs
+/// inherit what is ignored.
+fn survive_hangup() {
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default());
 }
 
 fn session_mark(helper: u32) -> String {
