@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event as TerminalEvent};
 use ratatui::crossterm::terminal::size;
@@ -130,8 +130,7 @@ fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) 
     };
     ended.store(true, Ordering::Relaxed);
     actions.finish(LAST_ACTIONS);
-    let _ = keys.join();
-    drop_keys();
+    drop_keys(&keys);
     shown
 }
 
@@ -160,8 +159,19 @@ fn read_keys(events: Sender<Event>, ended: Arc<AtomicBool>) -> JoinHandle<()> {
     })
 }
 
+/// How long the reader of the keys may take to notice that the screen has ended.
+const READER_ENDS: Duration = Duration::from_millis(500);
+
 /// Drops the keys that were typed for a screen that has ended: the next reader of the terminal would take them.
-fn drop_keys() {
+/// In a terminal that was closed the reader never returns, and there is no next one.
+fn drop_keys(reader: &JoinHandle<()>) {
+    let began = Instant::now();
+    while !reader.is_finished() {
+        if began.elapsed() > READER_ENDS {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
     while event::poll(Duration::ZERO).is_ok_and(|is_typed| is_typed) && event::read().is_ok() {}
 }
 

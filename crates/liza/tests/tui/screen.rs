@@ -97,6 +97,22 @@ fn needs_tmux_a_signal_restores_the_terminal() {
 }
 
 /// Covers: UI-01
+#[cfg(target_os = "linux")]
+#[test]
+fn needs_tmux_the_screen_ends_with_its_terminal() {
+    let project = TestProject::new();
+    let line = format!("echo $$ > pid; exec '{}' tui", env!("CARGO_BIN_EXE_liza"));
+    let tmux = Tmux::start(&project, (80, 24), &line);
+    tmux.wait_for("TASKS");
+    let pid = project.read("pid");
+    tmux.run(&["kill-server"]);
+    wait_for("the end of the screen", || {
+        let status = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        (status.is_empty() || status.contains(") Z")).then_some(())
+    });
+}
+
+/// Covers: UI-01
 #[test]
 fn needs_tmux_a_team_in_a_terminal_has_the_screen_and_ends_with_a_summary() {
     let project = TestProject::bare();

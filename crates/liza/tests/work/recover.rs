@@ -257,7 +257,8 @@ fn an_integration_test_that_outlived_its_merge_is_killed() {
 fn an_integration_test_ends_with_its_merge() {
     let project = team();
     // A process group with a stopped member gets a hangup when its parent ends.
-    let test = "#!/bin/sh\n(setsid env -i sleep 2223 &)\nsleep 2223 &\nkill -STOP $!\necho begun\nsleep 2223\n";
+    let test =
+        "#!/bin/sh\n(setsid env -i sleep 2223 &)\nsleep 2223 &\nkill -STOP $!\necho begun\nsleep 2223\n";
     advance(&project, "scripts/integration-test.sh", test);
     approved(&project, "one");
     let mut program = project.program();
