@@ -137,6 +137,9 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
         "tasks_finalized" => say(Strong, format!("makes the plan ready: {}", names(detail))),
         "tasks_proposed" => say(Strong, format!("proposes a plan: {}", names(detail))),
         "registered" => say(Plain, "joins the team".to_owned()).aside(),
+        "deregistered" if detail.starts_with("no agent program") => {
+            say(Bad, format!("leaves the team: {detail}")).aside()
+        }
         "deregistered" => {
             say(Plain, "leaves the team".to_owned()).with(unless(detail, "holds no task")).aside()
         }

@@ -65,3 +65,10 @@ pub struct StopFileTimes {
     /// `.liza/ABORT`
     pub abort: Option<Timestamp>,
 }
+
+impl StopFileTimes {
+    /// Whether nothing new starts until `liza resume`.
+    pub fn is_paused(&self) -> bool {
+        self.abort.is_none() && (self.pause.is_some() || self.checkpoint.is_some())
+    }
+}

@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use crate::model::{AgentId, Generation, LogAction, Refusal, Role, Section};
 
+use crate::rules::clients::no_client_left;
+
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};
@@ -16,12 +18,28 @@ pub struct Deregister {
     pub agent: AgentId,
     /// Its registration, if only that one may be removed: another agent may have got the name since.
     pub if_generation: Option<Generation>,
+    /// Why it leaves.
+    pub because: LeaveReason,
+}
+
+/// Why an agent leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaveReason {
+    /// It has ended, or was ended.
+    Ended,
+    /// No agent program can be used, until the human repairs it.
+    NoClient,
 }
 
 impl Deregister {
     /// Removes the entry whichever registration it has.
     pub fn any(agent: AgentId) -> Self {
-        Self { agent, if_generation: None }
+        Self::of(agent, None)
+    }
+
+    /// Removes the entry if it has that registration.
+    pub fn of(agent: AgentId, if_generation: Option<Generation>) -> Self {
+        Self { agent, if_generation, because: LeaveReason::Ended }
     }
 }
 
@@ -52,9 +70,10 @@ impl Rule for Deregister {
             return Err(Refusal::StaleGeneration { agent, expected, current });
         }
         tx.remove_agent(agent);
-        let detail = match entry.current_task {
-            Some(task) => format!("{task} is stopped"),
-            None => "holds no task".to_owned(),
+        let detail = match (self.because, entry.current_task) {
+            (LeaveReason::NoClient, _) => no_client_left(tx.sprint()?),
+            (LeaveReason::Ended, Some(task)) => format!("{task} is stopped"),
+            (LeaveReason::Ended, None) => "holds no task".to_owned(),
         };
         tx.log_as(agent, LogAction::Deregistered, None, &detail);
         Ok(Deregistered { agent })

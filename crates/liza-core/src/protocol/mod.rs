@@ -93,7 +93,7 @@ pub use convert_discovery::{ConvertDiscovery, Converted};
 pub use count_exit::{
     CountExit, CountPlannerExit, ExitCounted, PlannerExitCounted, RefundSession, UnproductiveExit,
 };
-pub use deregister::{Deregister, Deregistered};
+pub use deregister::{Deregister, Deregistered, LeaveReason};
 pub use discover::{Discover, Discovered};
 pub use dismiss::{DismissDiscovery, DismissEdit, Dismissed, EditDismissed};
 pub use edit_task::{EditTask, TaskEdit};

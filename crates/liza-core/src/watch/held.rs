@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{AgentId, AgentRecord, Board, FaultKind, Role, Seconds, State, StopFileTimes, Timestamp};
+use crate::rules::clients::waits_for_human;
 use crate::rules::sessions::is_in_session;
 use crate::watch::alarms::Observations;
 use crate::watch::supervise::needs_session;
@@ -81,6 +82,23 @@ pub(crate) fn held_roles(state: &State, seen: &Observations, now: Timestamp) -> 
             && !present(*role).any(|(id, entry)| may_work(id, entry))
     };
     [Role::Planner, Role::Coder, Role::CodeReviewer].into_iter().filter(is_held).collect()
+}
+
+/// The running sessions after which a team ends by itself: an agent has work and no program, and all programs of the team
+/// wait for the human. 0 if the team does not end so.
+pub(crate) fn sessions_before_end(state: &State, seen: &Observations, now: Timestamp) -> usize {
+    let Some(sprint) = state.board.sprint.ready() else { return 0 };
+    let waits = |name: &String| sprint.clients.get(name).is_some_and(waits_for_human);
+    let is_tried_again =
+        sprint.clients.values().any(|client| client.hold.is_some() && !waits_for_human(client));
+    let present = |(id, entry): &(&AgentId, &AgentRecord)| entry.holds(now) && !seen.dead.contains(*id);
+    let team = || state.board.agents.ready().into_iter().flatten().filter(present);
+    let used = used_clients(&state.board, now);
+    let ends = !is_tried_again
+        && !used.is_empty()
+        && used.into_iter().all(waits)
+        && team().any(|(id, entry)| held_program(state, *id, entry, seen, now).is_some());
+    if ends { team().filter(|(id, entry)| is_in_session(&state.board, **id, entry)).count() } else { 0 }
 }
 
 /// The programs that the agents of the team have used since they were started.

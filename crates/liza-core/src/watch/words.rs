@@ -275,7 +275,9 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
     let owner = task.owner.map(|owner| owner.to_string());
     match task.phase {
         TaskPhase::Working => {
-            facts.extend(owner);
+            let after = task.continued_after.as_ref().map(|other| format!(" after {other}"));
+            let after = after.unwrap_or_default();
+            facts.extend(owner.map(|owner| format!("{owner}{after}{later}")));
             if task.status == Some(Status::Rejected) {
                 facts.push("rejected".to_owned());
             }
@@ -303,7 +305,10 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
             }
         }
         TaskPhase::Waiting => {
-            let names: Vec<String> = task.waits_for.iter().map(waiting).collect();
+            // First those that never will be: a narrow screen cuts the end.
+            let mut unmet: Vec<&UnmetDependency> = task.waits_for.iter().collect();
+            unmet.sort_by_key(|unmet| !is_dead(unmet));
+            let names: Vec<String> = unmet.into_iter().map(waiting).collect();
             facts.push(format!("after {}", names.join(", ")));
         }
         TaskPhase::Ready => {
@@ -347,20 +352,15 @@ pub fn ended_counts(view: &View) -> Vec<String> {
 /// A task that has to be merged first; with its status if it never will be.
 fn waiting(waiting: &UnmetDependency) -> String {
     match waiting.status {
-        Some(status @ (Status::Abandoned | Status::Superseded)) => format!("{} ({status})", waiting.task),
+        Some(status) if is_dead(waiting) => format!("{} ({status})", waiting.task),
+        Some(_) => waiting.task.to_string(),
         None => format!("{} (unknown)", waiting.task),
-        Some(
-            Status::Draft
-            | Status::Unclaimed
-            | Status::Claimed
-            | Status::ReadyForReview
-            | Status::Rejected
-            | Status::Approved
-            | Status::Merged
-            | Status::Blocked
-            | Status::IntegrationFailed,
-        ) => waiting.task.to_string(),
     }
+}
+
+/// Whether it will never be merged.
+fn is_dead(waiting: &UnmetDependency) -> bool {
+    waiting.status.is_none_or(|status| matches!(status, Status::Abandoned | Status::Superseded))
 }
 
 /// How long a lease still runs.

@@ -144,7 +144,7 @@ fn a_registration_that_was_replaced_is_not_the_one_that_leaves() {
     let seen = generation(&world);
     world.must(Actor::Human, Command::from(Deregister::any(coder(1))));
     world.register(coder(1));
-    let leaves = |if_generation| Command::from(Deregister { agent: coder(1), if_generation });
+    let leaves = |if_generation| Command::from(Deregister::of(coder(1), if_generation));
     let refusal = world.refused_with("stale_generation", Actor::Human, leaves(seen));
     assert_eq!(refusal.class(), RefusalClass::Inconsistent);
     world.must(Actor::Human, leaves(generation(&world)));

@@ -48,6 +48,34 @@ fn held(kind: FaultKind, until: Option<u64>) -> State {
     state
 }
 
+/// Covers: UI-03, SE-03
+#[test]
+fn a_team_whose_programs_all_wait_for_the_human_says_that_it_ends() {
+    let mut state = held(FaultKind::Auth, None);
+    state.board.put(task("other"), record("other", Status::Claimed));
+    let ends = |state: &State| {
+        let needs = view(state, &seen(), now()).needs_you;
+        let held =
+            needs.into_iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::ClientHeld)).unwrap();
+        held.text.split_once("(Overloaded)").unwrap().1.to_owned()
+    };
+    assert_eq!(ends(&state), "", "no session is running");
+    change_agent(&mut state, "coder-2", |entry| {
+        (entry.status, entry.current_task) = (AgentStatus::Working, Some(task("other")));
+        entry.client = Some("codex".to_owned());
+    });
+    assert_eq!(ends(&state), ". The team ends by itself after the running session");
+    change_agent(&mut state, "code-reviewer-1", |entry| {
+        (entry.status, entry.client) = (AgentStatus::Reviewing, Some("codex".to_owned()));
+    });
+    assert_eq!(ends(&state), ". The team ends by itself after the 2 running sessions");
+    // Another program can still be used, or is tried again.
+    change_agent(&mut state, "code-reviewer-1", |entry| entry.client = Some("claude".to_owned()));
+    assert_eq!(ends(&state), "");
+    sprint(&mut state).clients.insert("claude".to_owned(), hold(FaultKind::Quota, Some(60)));
+    assert_eq!(ends(&state), "");
+}
+
 /// Covers: UI-03
 #[test]
 fn an_agent_whose_program_is_held_is_not_shown_as_waiting_for_work() {
@@ -435,4 +463,36 @@ fn what_waits_for_an_agent_with_another_task_says_so() {
     let next = |id: &str| shown.tasks.iter().find(|shown| shown.id == task(id)).unwrap().next.clone();
     assert_eq!(next("back"), "coder-1 continues with it after t");
     assert_eq!(next("done"), "code-reviewer-1 merges it after its review of new");
+    let back = shown.tasks.iter().find(|shown| shown.id == task("back")).unwrap();
+    assert_eq!(task_facts(back)[..2], ["coder-1 after t", "rejected"]);
+}
+
+/// Covers: UI-03
+#[test]
+fn what_an_agent_continues_waits_for_the_end_of_a_pause() {
+    let mut state = state_with(Status::Claimed);
+    state.board.put(task("back"), record("back", Status::Rejected));
+    let row = |state: &State| {
+        let seen = Observations {
+            stop_files: StopFileTimes { checkpoint: Some(now()), ..StopFileTimes::default() },
+            ..seen()
+        };
+        let shown = view(state, &seen, now() + Seconds(300));
+        let found = |id: &str| shown.tasks.iter().find(|shown| shown.id == task(id)).unwrap().clone();
+        ["t", "back"].map(|id| (task_facts(&found(id))[0].clone(), found(id).next))
+    };
+    let texts = |texts: [(&str, &str); 2]| texts.map(|(row, next)| (row.to_owned(), next.to_owned()));
+    change_agent(&mut state, "coder-1", |entry| {
+        (entry.status, entry.current_task) = (AgentStatus::Working, Some(task("t")));
+    });
+    let [running, _] = row(&state);
+    assert_eq!(running.0, "coder-1");
+    // Its session was stopped.
+    change_agent(&mut state, "coder-1", |entry| entry.session = None);
+    change_agent(&mut state, "coder-1", |entry| entry.status = AgentStatus::Waiting);
+    let resumed = [
+        ("coder-1, after liza resume", "coder-1 continues with it, after liza resume"),
+        ("coder-1 after t, after liza resume", "coder-1 continues with it after t, after liza resume"),
+    ];
+    assert_eq!(row(&state), texts(resumed));
 }

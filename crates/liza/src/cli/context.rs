@@ -298,7 +298,7 @@ impl Context {
         let mut reply = Reply::new(text, to_json(&done.reply)).at(done.revision.0).sentences();
         if done.effects.sprint_completed.is_some() {
             reply.text.push_str(
-                "\nThe sprint is COMPLETED. Review it: liza retro. Complete the goal: liza goal complete",
+                "\nThe sprint is COMPLETED. Review it: liza retro. The planner judges the goal, or you do: liza goal complete",
             );
             reply.result["sprint"] = to_json(&SprintStatus::Completed);
         }

@@ -1,10 +1,10 @@
 //! What a team says at its end: what waits for the person, and what to do next.
 
-use liza_core::model::{GoalStatus, State};
+use liza_core::model::{GoalStatus, State, Status};
 use liza_core::rules::clients::no_client_left;
-use liza_core::text::one_line;
+use liza_core::text::{count, one_line};
 use liza_core::watch::needs_you::NeedsYou;
-use liza_core::watch::view::{HeldClient, view};
+use liza_core::watch::view::{HeldClient, TaskView, view};
 
 use crate::local_time::LocalTime;
 use crate::observations::observe;
@@ -31,7 +31,19 @@ pub(crate) fn what_waits(project: &Project, state: &State, times: &LocalTime) ->
         format!("\nneeds you: {kind}: {text}{}\n  → {}", questions.collect::<String>(), need.command)
     };
     let needs = view.needs_you.iter().take(MOST_NEEDS).map(line);
-    needs.chain(view.held_clients.iter().filter_map(|held| until(held, times))).collect()
+    let held = view.held_clients.iter().filter_map(|held| until(held, times));
+    needs.chain(held).chain(to_merge(&view.tasks)).collect()
+}
+
+/// Approved tasks whose merge was stopped, or has not begun.
+fn to_merge(tasks: &[TaskView]) -> Option<String> {
+    let waits = |task: &&TaskView| task.status == Some(Status::Approved) && task.reason.is_none();
+    let approved: Vec<&TaskView> = tasks.iter().filter(waits).collect();
+    Some(match approved.as_slice() {
+        [] => return None,
+        [one] => format!("\n{} is approved; the next liza run merges it", one.id),
+        more => format!("\n{} are approved; the next liza run merges them", count(more.len(), "task")),
+    })
 }
 
 /// Until when a program is held that is tried again by itself; of others, what needs the human says it.

@@ -236,7 +236,7 @@ impl Recovery<'_, '_> {
                 continue;
             }
             let found = "registered, but its supervisor is dead";
-            match self.engine.execute(Deregister { agent: *agent, if_generation: entry.generation }) {
+            match self.engine.execute(Deregister::of(*agent, entry.generation)) {
                 Ok(_) => {
                     let done = "deregistered; its claim stays until its lease expires";
                     self.report.repaired(FindingKind::Registration, agent, found, done);

@@ -24,7 +24,7 @@ pub(super) fn questions(state: &State) -> Vec<String> {
 /// The possible decisions: when to choose each one, and its commands.
 pub(super) fn decisions() -> Vec<String> {
     let choices: [(&str, &str, &[&str]); 6] = [
-        ("continue", "no change is needed", &["liza resume --decision continue"]),
+        ("continue", "no change is needed", &["liza resume"]),
         (
             "adjust specs",
             "the specifications were wrong: edit them and record the change",

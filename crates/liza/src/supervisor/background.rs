@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::thread;
 
 use liza_core::model::{Actor, AgentId, AgentStatus, Generation, State, TaskId};
-use liza_core::protocol::{Deregister, Heartbeat, Operation, SetStatus, TakeHandoff, UseClient};
+use liza_core::protocol::{Deregister, Heartbeat, LeaveReason, Operation, SetStatus, TakeHandoff, UseClient};
 use liza_core::rules::clients::{ClientChoice, choose_client};
 use liza_core::rules::triggers::Trigger;
 
@@ -49,7 +49,7 @@ pub(super) enum BackgroundJob {
     /// Show the agent's status on the blackboard.
     Show(AgentStatus),
     /// Deregister the agent.
-    Leave,
+    Leave(LeaveReason),
 }
 
 /// Runs a job on a thread of its own; its outcome becomes an event.
@@ -58,7 +58,7 @@ pub(super) fn start(project: &Project, identity: &Identity, events: &Sender<Even
     let events = events.clone();
     thread::spawn(move || {
         let index = runner.identity.index;
-        let leaves = matches!(job, BackgroundJob::Leave);
+        let leaves = matches!(job, BackgroundJob::Leave(_));
         let outcome = catch_panic(leaves, || runner.run(job));
         if !runner.failed_claims.is_empty() {
             let _ = events.send(Event::ClaimsFailed(index, std::mem::take(&mut runner.failed_claims)));
@@ -127,7 +127,7 @@ impl JobRunner {
                 self.execute(&SetStatus { agent, status })?;
                 Ok(JobOutcome::StatusShown)
             }
-            BackgroundJob::Leave => Ok(JobOutcome::Left(self.leave().err())),
+            BackgroundJob::Leave(because) => Ok(JobOutcome::Left(self.leave(because).err())),
         }
     }
 
@@ -251,8 +251,8 @@ impl JobRunner {
         Ok(JobOutcome::Started(Box::new(session)))
     }
 
-    fn leave(&self) -> Result<(), SupervisorError> {
-        match self.execute(&Deregister::any(self.identity.agent)) {
+    fn leave(&self, because: LeaveReason) -> Result<(), SupervisorError> {
+        match self.execute(&Deregister { because, ..Deregister::any(self.identity.agent) }) {
             // The registration of another process stays.
             Err(error) if error.consequence() == Consequence::Fenced => Ok(()),
             result => result.map(drop),

@@ -191,7 +191,8 @@ fn task_result(task: &TaskId, record: &TaskRecord, agent: AgentId) -> (Option<Ti
         Some(EventName::Rejected) => format!("{task} REJECTED: {}", reason()),
         Some(EventName::Blocked) => format!("{task} BLOCKED: {}", reason()),
         Some(EventName::Handoff) => format!("{task} handed off to its next session"),
-        Some(_) | None => format!("{task}: {}", event.event),
+        Some(_) | None if agent.role() == Role::CodeReviewer => format!("{task}: no verdict yet"),
+        Some(_) | None => format!("{task}: not submitted yet, its work is kept"),
     };
     (Some(event.time), text)
 }
@@ -247,6 +248,22 @@ mod tests {
         let (happened, text) = early(&decided).unwrap();
         assert_eq!(happened.map(|time| time.to_string()).as_deref(), Some("2026-01-17T14:00:09Z"));
         assert_eq!(text, "no tasks yet");
+    }
+
+    /// Covers: UI-03
+    #[test]
+    fn a_session_that_submitted_nothing_is_described_in_words() {
+        let history = |agent: &str| {
+            let event =
+                r#"{"time": "2026-01-17T14:00:00Z", "event": "pre_execution_checkpoint", "agent": "AGENT"}"#;
+            serde_json::from_str(&format!("[{}]", event.replace("AGENT", agent))).unwrap()
+        };
+        let said = |agent: &str| {
+            let record = TaskRecord { history: history(agent), ..TaskRecord::default() };
+            task_result(&"t".parse().unwrap(), &record, agent.parse().unwrap()).1
+        };
+        assert_eq!(said("coder-1"), "t: not submitted yet, its work is kept");
+        assert_eq!(said("code-reviewer-1"), "t: no verdict yet");
     }
 
     /// Covers: UI-03

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Config, Seconds, State, StopFiles, Timestamp};
+use liza_core::protocol::LeaveReason;
 use liza_core::rules::clients::no_client_left;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::watch::supervise::{can_be_renewed, renewal_interval};
@@ -414,10 +415,12 @@ impl Team<'_> {
 
     /// Deregisters an agent.
     pub(super) fn leave(&mut self, index: MemberIndex, reason: EndReason) {
+        let no_client = matches!(reason, EndReason::NoClient);
+        let because = if no_client { LeaveReason::NoClient } else { LeaveReason::Ended };
         if let Some(member) = self.members.get_mut(index) {
             member.state = MemberState::Leaving(reason);
         }
-        self.start_job(index, BackgroundJob::Leave);
+        self.start_job(index, BackgroundJob::Leave(because));
     }
 
     /// Reports a detail.

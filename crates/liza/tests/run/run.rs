@@ -251,6 +251,7 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
     assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
     let said = run.output();
     assert_eq!(said.matches(": its merge was stopped; the next liza run merges it").count(), 1, "{said}");
+    assert!(said.contains("\n8 tasks are approved; the next liza run merges them\n"), "{said}");
     let names =
         fs::read_dir(project.root.join(".worktrees")).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> =

@@ -6,6 +6,7 @@
 mod left_by_planner;
 mod planner;
 mod stops;
+mod team_end;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +34,7 @@ use left_by_planner::left_by_planner;
 pub use planner::PlannerLooks;
 use planner::PlannerState;
 use stops::{running_sessions, since, stops};
+use team_end::announce_end;
 
 /// One decision that waits for the human.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -157,6 +159,7 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     if state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Aborted) {
         needs.retain(|need| !is_about_work(need));
     }
+    announce_end(&mut needs, state, seen, now);
     let running = seen.stop_files.checkpoint.map(|since| running_sessions(state, seen, since, now));
     budgets_first(needs, &running.unwrap_or_default())
 }

@@ -256,7 +256,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         };
         agent.merges_next = tasks.iter().find(merges).map(|task| task.id.clone());
     }
-    next_step::name_when_continued(&mut tasks, &agents);
+    next_step::name_when_continued(&mut tasks, &agents, seen.stop_files.is_paused());
     approved::name_when_merged(&mut tasks, &agents, merge.as_ref());
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.ready().into_iter().flatten().filter(open);

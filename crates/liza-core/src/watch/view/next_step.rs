@@ -8,16 +8,21 @@ use crate::watch::needs_you::{NeedKind, NeedsYou};
 
 use super::agent::AgentView;
 use super::outlook::TaskPhase;
-use super::task::TaskView;
+use super::task::{AFTER_RESUME, TaskView};
 
-/// The next step of a task whose agent is between two sessions, or waits for its program.
-pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) {
+/// The next step of a task whose agent is between two sessions, has another task, or waits for its program.
+pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView], is_paused: bool) {
     for agent in agents.iter().filter(|agent| agent.liveness.is_present()) {
         if let Some(current) = &agent.task {
             let waits = |task: &&mut TaskView| is_continued(task, agent) && task.id != *current;
             for task in tasks.iter_mut().filter(waits) {
                 task.next = format!("{} continues with it after {current}", agent.id);
+                task.continued_after = Some(current.clone());
             }
+        }
+        if is_paused {
+            tasks.iter_mut().filter(|task| waits_for_session(task, agent)).for_each(continue_after_resume);
+            continue;
         }
         if let Some(held) = &agent.held {
             for task in tasks.iter_mut().filter(|task| is_continued(task, agent)) {
@@ -31,6 +36,20 @@ pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) 
             task.next = format!("{} tries again {}: its last session failed", agent.id, retry.again());
         }
     }
+}
+
+/// Whether no session of this agent works on its task now.
+fn waits_for_session(task: &TaskView, agent: &AgentView) -> bool {
+    let has_session = agent.is_in_session() && Some(&task.id) == agent.task.as_ref();
+    task.phase == TaskPhase::Working && task.owner == Some(agent.id) && !has_session
+}
+
+fn continue_after_resume(task: &mut TaskView) {
+    task.after_resume = true;
+    task.next = match (task.owner, &task.continued_after) {
+        (Some(owner), None) => format!("{owner} continues with it{AFTER_RESUME}"),
+        _ => format!("{}{AFTER_RESUME}", task.next),
+    };
 }
 
 /// Whether this agent's next session takes the next step of the task.

@@ -82,6 +82,9 @@ pub struct TaskView {
     /// Whether an agent takes it only after `liza resume`.
     #[serde(skip)]
     pub after_resume: bool,
+    /// What its coder works on before it continues with this task.
+    #[serde(skip)]
+    pub continued_after: Option<TaskId>,
     /// Why it is blocked or was rejected.
     pub reason: Option<String>,
     /// What its coder has asked, while it is blocked.
@@ -162,6 +165,7 @@ fn task_view(
         lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
         stopped: outlook.stopped,
         after_resume: outlook.after_resume,
+        continued_after: None,
         reason: outlook.reason,
         questions: match body.status() {
             Ok(TaskStatus::Blocked { block, .. }) => block.questions.clone(),
@@ -388,8 +392,7 @@ impl TaskSituation<'_> {
     }
 
     fn is_paused(&self) -> bool {
-        let files = self.seen.stop_files;
-        files.abort.is_none() && (files.pause.is_some() || files.checkpoint.is_some())
+        self.seen.stop_files.is_paused()
     }
 
     fn open_phase(&self) -> TaskPhase {

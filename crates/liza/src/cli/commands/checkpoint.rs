@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use liza_core::model::State;
 use liza_core::protocol::{Checkpoint, CheckpointCause};
 use serde_json::json;
 
@@ -19,7 +20,7 @@ use crate::cli::ui::output::Reply;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza checkpoint
-  liza resume --decision continue")]
+  liza resume")]
 pub(crate) struct Args {
     /// The project; default the one in the current folder.
     #[arg(value_name = "PROJECT_ROOT")]
@@ -36,7 +37,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let (digest, summary) = (digest(&state), summary::write(&project, &state, now()));
     let mut lines = vec![match done.reply.changed {
         false => "already at a checkpoint; the summary is updated".to_owned(),
-        true => "checkpoint: no new work starts, running sessions end".to_owned(),
+        true => began(&state),
     }];
     lines.extend(digest.iter().map(|line| format!("  {line}")));
     match &summary {
@@ -49,4 +50,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     reply.result["summary"] = json!(summary.ok());
     reply.result["digest"] = json!(digest);
     Ok(reply)
+}
+
+/// What a checkpoint means for what runs.
+fn began(state: &State) -> String {
+    let grace = state.board.config.ready().map(|config| format!(" (up to {})", config.stop_grace));
+    let grace = grace.unwrap_or_default();
+    format!("checkpoint: no new work starts; running sessions may end their work{grace}")
 }

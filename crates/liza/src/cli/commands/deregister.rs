@@ -26,5 +26,5 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let (agent, if_generation) = (args.agent, args.if_generation.map(Generation));
-    context.run(Deregister { agent, if_generation }, |_| format!("{agent} is deregistered"))
+    context.run(Deregister::of(agent, if_generation), |_| format!("{agent} is deregistered"))
 }

@@ -173,7 +173,7 @@ fn end_agents(context: &Context, project: &Project) -> Result<Vec<AgentId>, Comm
             // Another machine may have got the name while the session here ends.
             let here = agents.get(&agent).filter(|entry| runs_here(project.folder(), entry));
             let Some(entry) = here else { continue };
-            match context.execute(project, Deregister { agent, if_generation: entry.generation }) {
+            match context.execute(project, Deregister::of(agent, entry.generation)) {
                 // Its supervisor is ending, or has just started.
                 Err(error) if ["not_registered", "stale_generation"].contains(&&*error.code) => {}
                 done => drop(done?),

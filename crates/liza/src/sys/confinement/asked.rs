@@ -142,10 +142,18 @@ mod tests {
     /// Covers: IS-16
     #[test]
     fn a_session_owns_what_descends_from_its_program_or_carries_its_mark() {
+        use std::io::{Read as _, Write as _};
         use std::process::{Command, Stdio};
         let start = |mark: u32| {
-            let mark = format!("{mark}-session");
-            Command::new("cat").stdin(Stdio::piped()).env("LIZA_PROCESS_TREE", mark).spawn().unwrap()
+            let mut cat = Command::new("cat");
+            cat.stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .env("LIZA_PROCESS_TREE", format!("{mark}-session"));
+            let mut started = cat.spawn().unwrap();
+            // Before it runs, its environment cannot be read.
+            started.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+            started.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+            started
         };
         let (own, parent) = (std::process::id(), std::os::unix::process::parent_id());
         let (mut child, mut stranger) = (start(own), start(1));

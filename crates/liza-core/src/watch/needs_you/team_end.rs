@@ -1,0 +1,20 @@
+//! That a team without a usable agent program ends by itself.
+
+use crate::model::{State, Timestamp};
+use crate::watch::alarms::{AlarmKind, Observations};
+use crate::watch::held::sessions_before_end;
+
+use super::{NeedKind, NeedsYou};
+
+/// Says of each program that waits for the human when the team ends without it.
+pub(super) fn announce_end(needs: &mut [NeedsYou], state: &State, seen: &Observations, now: Timestamp) {
+    let sentence = match sessions_before_end(state, seen, now) {
+        0 => return,
+        1 => ". The team ends by itself after the running session".to_owned(),
+        n => format!(". The team ends by itself after the {n} running sessions"),
+    };
+    needs
+        .iter_mut()
+        .filter(|need| need.kind == NeedKind::Alarm(AlarmKind::ClientHeld))
+        .for_each(|need| need.text.push_str(&sentence));
+}
