@@ -73,19 +73,22 @@ impl AgentStatus {
 }
 
 /// A session that has begun and whose end is not recorded yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenSession {
     /// When it began.
     pub began: Timestamp,
     /// When it last recorded a result, whatever it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Timestamp>,
+    /// What a planner's session is about: the keys of the triggers that woke it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
 }
 
 impl OpenSession {
     /// One that begins now.
     pub(crate) fn begin(now: Timestamp) -> Self {
-        Self { began: now, result: None }
+        Self { began: now, result: None, about: Vec::new() }
     }
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::model::{AgentId, AgentStatus, Board, OpenSession, Refusal, Role, Section, TaskId, Timestamp};
 use crate::rules::session_budget::SessionBudget;
+use crate::rules::triggers::Trigger;
 
 use super::budget::charge_session;
 use super::operation::{LoadScope, Rule};
@@ -12,12 +13,27 @@ use super::permission::{Rights, SUPERVISION};
 use super::tx::Tx;
 
 /// Sets an agent's status, as far as its role has that status.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SetStatus {
     /// Which agent.
     pub agent: AgentId,
     /// What it is doing.
     pub status: AgentStatus,
+    /// What a planner's session is about: the keys of its triggers.
+    pub about: Vec<String>,
+}
+
+impl SetStatus {
+    /// The status alone.
+    pub fn new(agent: AgentId, status: AgentStatus) -> Self {
+        Self { agent, status, about: Vec::new() }
+    }
+
+    /// A planner begins a session that these triggers have woken.
+    pub fn planning(agent: AgentId, triggers: &[Trigger]) -> Self {
+        let about = triggers.iter().map(|trigger| trigger.key.clone()).collect();
+        Self { agent, status: AgentStatus::Planning, about }
+    }
 }
 
 /// The agent's new status.
@@ -47,7 +63,7 @@ impl Rule for SetStatus {
     }
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<StatusSet, Refusal> {
-        let Self { agent, status } = *self;
+        let (agent, status) = (self.agent, self.status);
         check_acts_for(tx, agent)?;
         let mut entry = tx.agent(agent)?;
         let role = agent.role();
@@ -68,7 +84,7 @@ impl Rule for SetStatus {
             charge_session(tx, &SessionBudget::Planner)?;
             // A new session, of which nothing has been measured yet.
             entry.context_percent = None;
-            entry.session = Some(OpenSession::begin(tx.now));
+            entry.session = Some(OpenSession { about: self.about.clone(), ..OpenSession::begin(tx.now) });
         }
         entry.status = status;
         entry.heartbeat = Some(tx.now);

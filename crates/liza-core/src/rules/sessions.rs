@@ -4,7 +4,7 @@ use crate::model::{
     AgentId, AgentRecord, AgentStatus, Board, EventName, HistoryEvent, OpenSession, State, Status, TaskBody,
     TaskId, TaskSummary, Timestamp,
 };
-use crate::rules::triggers::{Trigger, unseen_triggers};
+use crate::rules::triggers::{Trigger, TriggerKind, unseen_triggers};
 
 /// Whether an agent holds its task or review, but the session that began with its last claim has ended: its supervisor
 /// waits before the next one. An entry of an older version has no session; its history says when a coder's ended.
@@ -46,14 +46,18 @@ pub fn ending_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> Opt
     }
     let name = agent.to_string();
     let ended = entry.last_session.as_ref().map(|last| last.ended);
+    let ended = ended.max(entry.session.as_ref().map(|session| session.began));
     let result = |summary: &TaskSummary| {
         let record = board.body(&summary.id).ok()?.record();
         let last = record.events().rev().find(|event| event.agent.as_deref() == Some(name.as_str()))?;
         let is_new = ended.is_none_or(|ended| last.time >= ended);
         (is_new && is_result(last)).then(|| (summary.id.clone(), last.time))
     };
-    let is_open = |summary: &&TaskSummary| !summary.status.is_some_and(Status::is_terminal);
-    board.summaries().filter(is_open).filter_map(result).max_by_key(|(_, since)| *since)
+    // Its task may have been merged meanwhile. An entry without a session is of an older version, or has none: looking through
+    // what has ended would take long.
+    let is_looked_at =
+        |summary: &&TaskSummary| entry.session.is_some() || !summary.status.is_some_and(Status::is_terminal);
+    board.summaries().filter(is_looked_at).filter_map(result).max_by_key(|(_, since)| *since)
 }
 
 /// Whether nothing is left to do for the session that recorded it.
@@ -65,7 +69,7 @@ fn is_result(event: &HistoryEvent) -> bool {
 /// Since when a planner's session has nothing left to decide, if it has not ended yet: it has recorded a result, and what
 /// woke it is settled; or its last result says how the work relates to the goal, which is its last step.
 pub fn decided_since(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<Timestamp> {
-    let session = entry.session.filter(|_| entry.status == AgentStatus::Planning)?;
+    let session = entry.session.as_ref().filter(|_| entry.status == AgentStatus::Planning)?;
     let decided = session.result?;
     let mut pending = unseen_triggers(state, now);
     pending.retain(|trigger| !is_newer(state, trigger, session));
@@ -76,13 +80,15 @@ pub fn decided_since(state: &State, entry: &AgentRecord, now: Timestamp) -> Opti
     (is_settled || leaves_rest()).then_some(decided)
 }
 
-/// What a planner's running session is about: what was there when it began.
+/// What a planner's running session still has to decide, of what was there when it began; all of that, if it has decided it.
 pub(crate) fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> Vec<Trigger> {
     let mut triggers = unseen_triggers(state, now);
-    if let Some(session) = entry.session {
-        triggers.retain(|trigger| !is_newer(state, trigger, session));
+    let Some(session) = &entry.session else { return triggers };
+    triggers.retain(|trigger| !is_newer(state, trigger, session));
+    match triggers.is_empty() {
+        true => session.about.iter().filter_map(|key| Trigger::of_key(key)).collect(),
+        false => triggers,
     }
-    triggers
 }
 
 /// What a planner looks at next by itself: nothing that its running session has decided about or left.
@@ -90,16 +96,37 @@ pub(crate) fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
     let mut pending = unseen_triggers(state, now);
     let planners = state.board.agents.ready().into_iter().flatten().map(|(_, entry)| entry);
     let decided = planners.filter(|entry| entry.holds(now) && decided_since(state, entry, now).is_some());
-    for session in decided.filter_map(|entry| entry.session) {
+    for session in decided.filter_map(|entry| entry.session.as_ref()) {
         pending.retain(|trigger| is_newer(state, trigger, session));
     }
     pending
 }
 
-/// Whether it is about a task that was blocked after the session began: the next one looks at it.
-fn is_newer(state: &State, trigger: &Trigger, session: OpenSession) -> bool {
+/// Whether it came up after the session began: the next one looks at it.
+pub(crate) fn is_newer(state: &State, trigger: &Trigger, session: &OpenSession) -> bool {
+    let is_same_matter =
+        |key: &String| Trigger::of_key(key).is_some_and(|known| known.matter() == trigger.matter());
+    let knows =
+        |is_same: &dyn Fn(&String) -> bool| session.about.is_empty() || session.about.iter().any(is_same);
+    match trigger.kind {
+        // Blocked again, it is another question. What a person writes about it meanwhile is not.
+        TriggerKind::BlockedTasks | TriggerKind::HypothesisExhausted => {
+            !knows(&is_same_matter) || is_blocked_since(state, trigger, session.began)
+        }
+        // The same matter, whatever becomes known about it meanwhile.
+        TriggerKind::InitialPlanning | TriggerKind::SprintCompleted => !knows(&is_same_matter),
+        TriggerKind::HumanDecision
+        | TriggerKind::QuestionAnswered
+        | TriggerKind::IntegrationFailed
+        | TriggerKind::ImmediateDiscovery
+        | TriggerKind::DeadDependency
+        | TriggerKind::NewDraft => !knows(&|key| *key == trigger.key),
+    }
+}
+
+fn is_blocked_since(state: &State, trigger: &Trigger, began: Timestamp) -> bool {
     let Ok(task) = trigger.subject.parse::<TaskId>() else { return false };
     let Ok(body) = state.board.body(&task) else { return false };
     let blocked = body.record().events().rev().find(|event| event.is(EventName::Blocked));
-    blocked.is_some_and(|event| event.time > session.began)
+    blocked.is_some_and(|event| event.time > began)
 }

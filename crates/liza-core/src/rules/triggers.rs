@@ -16,7 +16,9 @@ const FIX_GRACE: Seconds = Seconds(60);
 const CHANGES_PLAN: [&str; 3] = ["replan", "adjust specs", "pivot"];
 
 /// Why the planner is woken, in the order in which it should look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display, strum::VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display, strum::EnumString, strum::VariantArray,
+)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum TriggerKind {
     /// The human has decided at a checkpoint that the plan has to change.
@@ -106,6 +108,14 @@ impl Trigger {
     /// What it is about, whatever changes about it.
     pub(crate) fn matter(&self) -> String {
         format!("{}:{}", self.kind, self.subject)
+    }
+
+    /// The kind and the subject of a trigger that had this key.
+    pub(crate) fn of_key(key: &str) -> Option<Self> {
+        let (kind, rest) = key.split_once(':')?;
+        let (subject, _) = rest.split_once(':')?;
+        let kind = kind.parse().ok()?;
+        Some(Self { kind, subject: subject.to_owned(), detail: String::new(), key: key.to_owned() })
     }
 
     fn new(kind: TriggerKind, subject: impl fmt::Display, stamp: impl fmt::Display, detail: String) -> Self {

@@ -261,7 +261,7 @@ impl Action {
                 Some(("day", _)) => "Raise the budget of today".to_owned(),
                 Some(("sprint", _)) => "Raise the budget of the sprint".to_owned(),
                 Some(_) => "Raise the budget of each task".to_owned(),
-                None => format!("liza {}", words.join(" ")),
+                None => suggested_title(words),
             },
         }
     }
@@ -284,7 +284,9 @@ impl Action {
             Action::Abort => {
                 Some("All agents stop for good. Nothing is deleted, but the goal cannot be resumed.")
             }
-            Action::Checkpoint => Some("Running sessions end, and no new work starts until you resume."),
+            Action::Checkpoint => {
+                Some("Running sessions may end their work; no new work starts until you resume.")
+            }
             Action::Approve(..) => {
                 Some("The commit is merged to the integration branch without another review.")
             }
@@ -333,8 +335,9 @@ impl Action {
                     (None, Some("config")) => "Value",
                     (None, _) => "Text",
                 };
-                let open = words.iter().filter(|word| *word == "...");
-                open.map(|_| ActionField::required(label)).collect()
+                let before = [""].into_iter().chain(words.iter().map(String::as_str));
+                let open = before.zip(words).filter(|(_, word)| *word == "...");
+                open.map(|(option, _)| ActionField::required(option_label(option).unwrap_or(label))).collect()
             }
         }
     }
@@ -389,6 +392,25 @@ impl Action {
                 words.iter().map(word).chain(is_agent.then(|| "--detach".to_owned())).collect()
             }
         }
+    }
+}
+
+/// What a command does that a person is shown, in words where they are clearer.
+fn suggested_title(words: &[String]) -> String {
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["plan", "--approve", ..] => "Approve the plan".to_owned(),
+        ["edit-task", task, "--done", ..] => format!("Complete {task}"),
+        _ => format!("liza {}", words.join(" ")),
+    }
+}
+
+/// What the text of an option is.
+fn option_label(option: &str) -> Option<&'static str> {
+    match option {
+        "--done" => Some("Done when"),
+        "--scope" => Some("Scope"),
+        "--reason" => Some("Reason"),
+        _ => None,
     }
 }
 

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and this one reads the docs"
 )]
 
+mod at_work;
 mod diagram;
 mod fixture;
 mod matrix;

@@ -264,7 +264,7 @@ fn other_commands(actor: &Actor) -> Vec<Command> {
         }),
         Command::from(Heartbeat { agents: vec![(own, None)], length: None }),
         Command::from(Deregister::any(own)),
-        Command::from(SetStatus { agent: own, status: AgentStatus::Handoff }),
+        Command::from(SetStatus::new(own, AgentStatus::Handoff)),
         Command::from(ClearStaleReviewClaims),
         Command::from(Recover { repaired: vec![text()] }),
         Command::from(LogAnomaly { kind: AnomalyType::SpecAmbiguity, task: None, details: Fields::new() }),

@@ -5,8 +5,8 @@
 //! limited. Whatever is then still open is explained to the person.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, Loaded, Role,
-    Seconds, StopFileTimes, StopFiles, TaskId, Usage, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, Loaded, Revision,
+    Role, Seconds, StopFileTimes, StopFiles, TaskId, Timestamp, Usage, Value,
 };
 use liza_core::protocol::{
     AbandonTask, Align, Command, CompleteGoal, Deregister, EditTask, Finalize, Heartbeat, LogAnomaly,
@@ -64,22 +64,32 @@ fn decide(world: &World, who: AgentId) -> Step {
 }
 
 /// One session: its agent has started it.
-struct Session {
+pub(crate) struct Session {
     who: AgentId,
-    task: Option<TaskId>,
-    triggers: Vec<Trigger>,
+    pub(crate) task: Option<TaskId>,
+    pub(crate) triggers: Vec<Trigger>,
     mood: u8,
+    began_at: Revision,
+    pub(crate) started: Timestamp,
 }
 
 impl Session {
-    /// Does something, or nothing, and ends; its supervisor records it.
-    fn run(self, world: &mut World) {
-        let began_at = world.state.board.revision;
-        let started = world.now;
+    fn start(
+        world: &mut World,
+        (who, mood): (AgentId, u8),
+        task: Option<TaskId>,
+        triggers: Vec<Trigger>,
+    ) -> Self {
+        let (began_at, started) = (world.state.board.revision, world.now);
+        let program = UseClient { agent: who, client: PROGRAM.to_owned() };
+        let _ = world.run(world.supervisor(who), Command::from(program));
+        Self { who, task, triggers, mood, began_at, started }
+    }
+
+    /// Ends; its supervisor records it.
+    pub(crate) fn end(self, world: &mut World) {
+        let (began_at, started) = (self.began_at, self.started);
         let supervisor = world.supervisor(self.who);
-        let program = UseClient { agent: self.who, client: PROGRAM.to_owned() };
-        let _ = world.run(supervisor, Command::from(program));
-        self.act(world);
         let mut ended = EndedSession {
             agent: self.who,
             task: self.task.clone(),
@@ -117,12 +127,13 @@ impl Session {
             let _ = world.run(supervisor, command);
         }
         if self.who.role() == Role::Planner {
-            let waits = SetStatus { agent: self.who, status: AgentStatus::Waiting };
+            let waits = SetStatus::new(self.who, AgentStatus::Waiting);
             let _ = world.run(supervisor, Command::from(waits));
         }
     }
 
-    fn act(&self, world: &mut World) {
+    /// Does something, or nothing.
+    pub(crate) fn act(&self, world: &mut World) {
         let by = world.session(self.who);
         match (self.who.role(), &self.task, self.mood % 8) {
             (_, None, GOOD) => self.decide(world),
@@ -191,40 +202,63 @@ impl Session {
     }
 }
 
-/// One step of an agent; whether it did anything.
+/// What an agent did when it was asked what it does next.
+pub(crate) enum Move {
+    /// Nothing.
+    Nothing,
+    /// Something that needs no session, or it waits for its program.
+    Done,
+    /// It has started a session.
+    Started(Session),
+}
+
+/// One step of an agent, with the whole session if it starts one; whether it did anything.
 fn step(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> bool {
+    match begin(world, who, moods) {
+        Move::Nothing => false,
+        Move::Done => true,
+        Move::Started(session) => {
+            session.act(world);
+            session.end(world);
+            true
+        }
+    }
+}
+
+/// Lets an agent take its next step, or begin it.
+pub(crate) fn begin(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> Move {
+    let done = |is_done: bool| if is_done { Move::Done } else { Move::Nothing };
     let (task, triggers) = match decide(world, who) {
-        Step::Merge(task) => return world.merge(&task, who, !moods.next().is_multiple_of(3)).is_ok(),
+        Step::Merge(task) => return done(world.merge(&task, who, !moods.next().is_multiple_of(3)).is_ok()),
         Step::Code(tasks) => (tasks.into_iter().find(|task| world.claim(task, who).is_ok()), Vec::new()),
         Step::Review(tasks) => {
             (tasks.into_iter().find(|task| world.claim_review(task, who).is_ok()), Vec::new())
         }
         Step::Plan(triggers) => {
-            let plans = SetStatus { agent: who, status: AgentStatus::Planning };
+            let plans = SetStatus::planning(who, &triggers);
             if world.run(world.supervisor(who), Command::from(plans)).is_err() {
-                return false;
+                return Move::Nothing;
             }
             (None, triggers)
         }
         Step::Stop(_) => {
             let _ = world.run(Actor::Human, Command::from(Deregister::any(who)));
-            return false;
+            return Move::Nothing;
         }
         // It tries again by itself.
-        Step::Wait { why: WaitReason::ClientHeld { hold, .. }, .. } => return hold.until.is_some(),
-        Step::Hold(_) | Step::Wait { .. } => return false,
+        Step::Wait { why: WaitReason::ClientHeld { hold, .. }, .. } => return done(hold.until.is_some()),
+        Step::Hold(_) | Step::Wait { .. } => return Move::Nothing,
     };
     if task.is_none() && triggers.is_empty() {
-        return false;
+        return Move::Nothing;
     }
-    Session { who, task, triggers, mood: moods.next() }.run(world);
-    true
+    Move::Started(Session::start(world, (who, moods.next()), task, triggers))
 }
 
 /// Starts an agent that is not running.
 pub(crate) fn start(world: &mut World, who: AgentId) {
     let _ = world.register(who);
-    let begins = SetStatus { agent: who, status: AgentStatus::Idle };
+    let begins = SetStatus::new(who, AgentStatus::Idle);
     let _ = world.run(world.supervisor(who), Command::from(begins));
 }
 
@@ -324,7 +358,7 @@ pub(crate) struct Team {
     reviewers: u32,
     planners: u32,
     few_sessions: bool,
-    moods: Vec<u8>,
+    pub(crate) moods: Vec<u8>,
 }
 
 pub(crate) fn teams() -> impl Strategy<Value = Team> {
@@ -348,8 +382,25 @@ impl Team {
             .collect()
     }
 
+    /// The same with at least one agent of each role.
+    pub(crate) fn whole(&self) -> Self {
+        let at_least_one = |number: u32| number.max(1);
+        Self {
+            coders: at_least_one(self.coders),
+            reviewers: at_least_one(self.reviewers),
+            planners: at_least_one(self.planners),
+            ..self.clone()
+        }
+    }
+
     /// Lets it work until nobody moves; whether that came about.
     pub(crate) fn rest(&self, world: &mut World) -> bool {
+        self.join(world);
+        settle(world, &self.agents(), &mut Moods::new(&self.moods))
+    }
+
+    /// Starts its agents.
+    pub(crate) fn join(&self, world: &mut World) {
         if let Loaded::Ready(config) = &mut world.state.board.config
             && self.few_sessions
         {
@@ -358,7 +409,6 @@ impl Team {
         // What earlier agents held has ended.
         world.now = world.now + Seconds::hours(1);
         self.agents().into_iter().for_each(|who| start(world, who));
-        settle(world, &self.agents(), &mut Moods::new(&self.moods))
     }
 }
 

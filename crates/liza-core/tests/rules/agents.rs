@@ -16,7 +16,7 @@ fn register(agent: AgentId) -> Command {
 }
 
 fn set(agent: AgentId, status: AgentStatus) -> Command {
-    Command::from(SetStatus { agent, status })
+    Command::from(SetStatus::new(agent, status))
 }
 
 /// Covers: AG-01

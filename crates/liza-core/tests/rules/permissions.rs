@@ -95,7 +95,7 @@ fn supervision() -> Vec<Command> {
             generation: None,
         }),
         Command::from(Deregister::any(agent)),
-        Command::from(SetStatus { agent, status: AgentStatus::Idle }),
+        Command::from(SetStatus::new(agent, AgentStatus::Idle)),
         reserve("t", coder, base()),
         Command::from(ClaimTask { task: task("t"), coder }),
         Command::from(CancelReservation { task: task("t"), coder }),

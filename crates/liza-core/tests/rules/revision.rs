@@ -82,10 +82,7 @@ fn heartbeats_reservations_and_metrics_write_no_log() {
         (other_loop, Command::from(CancelReservation { task: task("u"), coder: coder(2) })),
         (Actor::Human, Command::from(UpdateSprintMetrics)),
         (world.supervisor(planner()), Command::from(MarkTriggersSeen { keys: vec!["k".into()] })),
-        (
-            world.supervisor(planner()),
-            Command::from(SetStatus { agent: planner(), status: AgentStatus::Idle }),
-        ),
+        (world.supervisor(planner()), Command::from(SetStatus::new(planner(), AgentStatus::Idle))),
         (
             coder_loop,
             Command::from(RecordUsage {

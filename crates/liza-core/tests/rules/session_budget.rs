@@ -200,8 +200,7 @@ impl Adversaries {
 
     fn plan(&mut self, agent: AgentId, triggers: &[Trigger]) -> bool {
         if !self.may_use_client(agent)
-            || !self
-                .try_as_supervisor(agent, Command::from(SetStatus { agent, status: AgentStatus::Planning }))
+            || !self.try_as_supervisor(agent, Command::from(SetStatus::new(agent, AgentStatus::Planning)))
         {
             return true;
         }
@@ -218,7 +217,7 @@ impl Adversaries {
         }
         let (all, end) = (planner_triggers(&self.world.state, self.world.now), self.end());
         self.judge(agent, None, began_at, all, end, false);
-        self.try_as_supervisor(agent, Command::from(SetStatus { agent, status: AgentStatus::Waiting }));
+        self.try_as_supervisor(agent, Command::from(SetStatus::new(agent, AgentStatus::Waiting)));
         true
     }
 

@@ -56,7 +56,7 @@ fn end_session(world: &mut World, agent: AgentId, end: End) {
 }
 
 fn set_status(world: &mut World, agent: AgentId, status: AgentStatus) {
-    world.must(world.supervisor(agent), Command::from(SetStatus { agent, status }));
+    world.must(world.supervisor(agent), Command::from(SetStatus::new(agent, status)));
 }
 
 fn shown(world: &World, agent: AgentId) -> AgentView {

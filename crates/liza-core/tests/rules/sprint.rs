@@ -104,7 +104,7 @@ fn a_draft_keeps_the_sprint_open_even_as_a_stretch_task() {
 #[test]
 fn a_planning_session_keeps_the_sprint_open() {
     let mut world = World::with_task(Status::Merged);
-    let set = |status| Command::SetStatus(SetStatus { agent: planner(), status });
+    let set = |status| Command::SetStatus(SetStatus::new(planner(), status));
     world.must(world.supervisor(planner()), set(AgentStatus::Planning));
     not_complete(&mut world);
     let mut gone = world.clone();

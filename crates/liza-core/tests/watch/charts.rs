@@ -153,3 +153,15 @@ fn of_what_needs_the_human_only_what_loses_nothing_runs_without_a_question() {
     assert!(Action::suggested("liza config --trust").needs_terminal());
     assert!(!Action::suggested("liza config budget.day.tokens \"...\"").needs_terminal());
 }
+
+/// Covers: UI-01, UI-02
+#[test]
+fn what_is_typed_for_a_suggested_command_has_a_name() {
+    let labels = |command: &str| -> Vec<&str> {
+        Action::suggested(command).fields().iter().map(|field| field.label).collect()
+    };
+    assert_eq!(labels("liza edit-task t --done \"...\" --scope \"...\""), ["Done when", "Scope"]);
+    assert_eq!(labels("liza abandon-task t --reason \"...\""), ["Reason"]);
+    assert_eq!(labels("liza plan --approve"), [""; 0]);
+    assert_eq!(Action::suggested("liza plan --approve").title(), "Approve the plan");
+}

@@ -1,8 +1,8 @@
 //! What waits for the human, as every screen lists it.
 
 use liza_core::model::{
-    Anomaly, Discovery, GoalStatus, HumanNote, Loaded, Seconds, Severity, State, Status, StopFileTimes,
-    Urgency, Value,
+    AgentStatus, Anomaly, Discovery, EventName, GoalStatus, HistoryEvent, HumanNote, Loaded, Seconds,
+    Severity, State, Status, StopFileTimes, Urgency, Value,
 };
 use liza_core::watch::alarms::{AlarmKind, AlarmLevel, Observations, VisionGap};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
@@ -86,8 +86,11 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
     let template =
         "specs/vision.md is still the template: fill it in, or the planner plans from the goal alone";
     let expected = [(template.to_owned(), "${EDITOR:-vi} specs/vision.md".to_owned())];
-    assert_eq!(needs(&state, VisionGap::Template), expected);
+    assert_eq!(needs(&state, VisionGap::Template), [], "the plan is made");
     assert_eq!(needs(&state, VisionGap::Missing), [], "tasks can do without one");
+    let mut unplanned = state.clone();
+    unplanned.board.tasks.clear();
+    assert_eq!(needs(&unplanned, VisionGap::Template), expected);
     let missing = "specs/vision.md does not exist: the planner plans from the goal alone";
     let expected = [(missing.to_owned(), "liza init --template".to_owned())];
     state.board.put(task("t"), record("t", Status::Draft));
@@ -224,4 +227,37 @@ fn a_team_without_a_goal_needs_the_human_to_state_it() {
     let [need] = of_kind(&shown, NeedKind::Goal).try_into().unwrap();
     assert_eq!((need.text.as_str(), need.command.as_str()), ("no goal is stated", "liza goal new \"...\""));
     assert_eq!(next_steps(&shown), [], "it is listed once");
+}
+
+/// Covers: UI-03
+#[test]
+fn a_proposed_plan_that_the_planner_works_on_may_change() {
+    let mut state = state_with(Status::Draft);
+    let mut proposed = state.board.body(&task("t")).unwrap().record().clone();
+    let created = HistoryEvent::new(now(), EventName::Created, "human");
+    let history = proposed.history.get_or_insert_default();
+    *history = vec![created, HistoryEvent::new(now(), EventName::Proposed, agent("planner-1"))];
+    state.board.put(task("t"), proposed);
+    let texts = |state: &State| {
+        let needs = shown(state).needs_you;
+        assert!(!needs.iter().any(|need| need.kind == NeedKind::Draft), "it is part of the plan: {needs:#?}");
+        let plan = needs.into_iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::PlanProposed));
+        plan.unwrap().text
+    };
+    let waits = "the plan waits for your approval: 1 task, t";
+    assert_eq!(texts(&state), waits);
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!() };
+    agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    let changes = "; the planner is at work and may change it, so wait for it, or approve it as it is";
+    assert_eq!(texts(&state), format!("{waits}{changes}"));
+}
+
+/// Covers: UI-03
+#[test]
+fn after_an_abort_nothing_asks_to_resume() {
+    let state = state_with(Status::Unclaimed);
+    let stop_files = StopFileTimes { pause: Some(now()), checkpoint: Some(now()), abort: Some(now()) };
+    let shown = view(&state, &Observations { stop_files, ..seen() }, now());
+    let commands: Vec<&str> = shown.needs_you.iter().map(|need| need.command.as_str()).collect();
+    assert_eq!(commands, ["liza goal new \"...\""]);
 }

@@ -212,7 +212,8 @@ fn a_draft_that_the_planner_has_left_waits_for_the_human() {
     let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
     agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
     assert_eq!(needs(&state), [], "a session runs that may be about it");
-    let session = OpenSession { began: now() - Seconds(99), result: Some(now() - Seconds(9)) };
+    let session =
+        OpenSession { began: now() - Seconds(99), result: Some(now() - Seconds(9)), about: Vec::new() };
     let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
     agents.get_mut(&agent("planner-1")).unwrap().session = Some(session);
     let aligned =

@@ -414,7 +414,7 @@ fn an_agent_whose_task_was_removed_manually_becomes_idle() {
         "it still holds the task"
     );
     state.board.put(task("t"), record("t", Status::Blocked));
-    let free = Command::from(SetStatus { agent: agent("coder-1"), status: AgentStatus::Idle });
+    let free = Command::from(SetStatus::new(agent("coder-1"), AgentStatus::Idle));
     assert_eq!(after_session(&state, &coder, SessionEnd::Stopped).record, vec![free]);
 }
 

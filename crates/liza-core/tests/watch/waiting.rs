@@ -220,9 +220,10 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
     assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::Blocked), "it is listed once");
     assert_eq!(shown.tasks[0].next, "the planner looks at it now; you can answer it yourself");
     let mut ending = state.clone();
-    let session = OpenSession { began: now() - Seconds(99), result: Some(now() - Seconds(9)) };
+    let session =
+        OpenSession { began: now() - Seconds(99), result: Some(now() - Seconds(9)), about: Vec::new() };
     change_agent(&mut ending, "planner-1", |entry| {
-        (entry.status, entry.session) = (AgentStatus::Planning, Some(session));
+        (entry.status, entry.session) = (AgentStatus::Planning, Some(session.clone()));
     });
     let mut record: TaskRecord = ending.board.body(&task("t")).unwrap().record().clone();
     record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Blocked, "coder-1"));
@@ -231,7 +232,7 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
     assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");
     // The same while the session is still about something else.
     let session = OpenSession { result: None, ..session };
-    change_agent(&mut ending, "planner-1", |entry| entry.session = Some(session));
+    change_agent(&mut ending, "planner-1", |entry| entry.session = Some(session.clone()));
     let shown = view(&ending, &seen(), now());
     assert_eq!(doing(&shown, "planner-1"), "PLANNING");
     assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");

@@ -207,7 +207,7 @@ fn a_stale_registration_is_fenced(kind: Kind) {
     let error = submit(
         &store,
         stale,
-        Command::from(SetStatus { agent: agent("coder-1"), status: liza_core::model::AgentStatus::Idle }),
+        Command::from(SetStatus::new(agent("coder-1"), liza_core::model::AgentStatus::Idle)),
     )
     .unwrap_err();
     let StoreError::Refused(refusal) = error else { panic!("{error:?}") };

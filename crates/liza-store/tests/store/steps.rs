@@ -103,6 +103,6 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
             (Actor::Human, Command::from(LogAnomaly { kind: AnomalyType::SpecGap, task: Some(id), details }))
         }
         _ if step.text.is_multiple_of(2) => (Actor::Human, Command::from(UpdateSprintMetrics)),
-        _ => (Actor::Human, Command::from(SetStatus { agent: coder, status: AgentStatus::Handoff })),
+        _ => (Actor::Human, Command::from(SetStatus::new(coder, AgentStatus::Handoff))),
     }
 }

@@ -18,8 +18,15 @@ const COLUMN_MAX: usize = 40;
 const LOG_LINES: usize = 12;
 
 /// The IDs of the columns, in the order of the phases.
-const COLUMNS: [&str; 6] =
-    ["column-stuck", "column-working", "column-reviewing", "column-ready", "column-waiting", "column-draft"];
+const COLUMNS: [&str; PHASES.len()] = [
+    "column-stuck",
+    "column-working",
+    "column-stopped",
+    "column-reviewing",
+    "column-ready",
+    "column-waiting",
+    "column-draft",
+];
 
 /// The live regions.
 pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {

@@ -64,7 +64,7 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
                 }
                 @if let Some(warning) = action.warning() { p.warning { (warning) } }
                 div.row {
-                    button.primary { (capitalized(label)) }
+                    button.primary { (button(&action, label)) }
                     p.command { code { (need.command) } }
                 }
             }
@@ -72,22 +72,21 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
     }
 }
 
+/// The words on the button: what the command does, or its verb.
+fn button(action: &Action, verb: &str) -> String {
+    let title = action.title();
+    if title.starts_with("liza ") { capitalized(verb) } else { title }
+}
+
 /// What the text of a command is.
 fn need_label(page: &PageContext<'_>, action: &Action, field: &ActionField, verb: &str) -> String {
     let budgets = page.snapshot.view().map(|view| view.budgets.as_slice()).unwrap_or_default();
     match verb {
-        "config" => action.label(field, budgets),
-        verb => answer_label(verb).to_owned(),
-    }
-}
-
-fn answer_label(verb: &str) -> &'static str {
-    match verb {
-        "answer" => "Your answer",
-        "note" => "Your note",
-        "goal" => "The next goal",
-        "resolve" => "How you fixed it",
-        _ => "Text",
+        "answer" => "Your answer".to_owned(),
+        "note" => "Your note".to_owned(),
+        "goal" => "The next goal".to_owned(),
+        "resolve" => "How you fixed it".to_owned(),
+        _ => action.label(field, budgets),
     }
 }
 

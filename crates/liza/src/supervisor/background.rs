@@ -124,7 +124,7 @@ impl JobRunner {
             BackgroundJob::Plan(triggers) => self.plan(triggers),
             BackgroundJob::Judge(run) => self.judge(*run),
             BackgroundJob::Show(status) => {
-                self.execute(&SetStatus { agent, status })?;
+                self.execute(&SetStatus::new(agent, status))?;
                 Ok(JobOutcome::StatusShown)
             }
             BackgroundJob::Leave(because) => Ok(JobOutcome::Left(self.leave(because).err())),
@@ -147,7 +147,7 @@ impl JobRunner {
             notes.extend(report.repaired.iter().map(|finding| format!("repaired {finding}")));
             notes.extend(report.left.iter().map(|finding| format!("could not repair {finding}")));
         }
-        self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Idle })?;
+        self.execute(&SetStatus::new(self.identity.agent, AgentStatus::Idle))?;
         Ok(JobOutcome::Ready(notes))
     }
 
@@ -235,7 +235,7 @@ impl JobRunner {
         }
         // Before the session is charged: a set-up that fails counts against no one.
         let copy = integration_copy(&self.project, &*self.project.state()?)?;
-        self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Planning })?;
+        self.execute(&SetStatus::planning(self.identity.agent, &triggers))?;
         let state = self.project.state()?;
         self.start_session(&state, &Job::Plan { triggers }, copy)
     }

@@ -186,7 +186,7 @@ impl JobRunner {
             let details = Fields::from_iter([("deviation".to_owned(), Value::from(what))]);
             self.execute(&LogAnomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
         }
-        self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Waiting })?;
+        self.execute(&SetStatus::new(self.identity.agent, AgentStatus::Waiting))?;
         Ok(alert.map(|text| (MessageLevel::Alert, text.to_owned())))
     }
 

@@ -146,11 +146,13 @@ fn looked_at(state: &State, triggers: &[Trigger]) -> Option<String> {
         return None;
     }
     let status = |trigger: &Trigger| state.board.status(&trigger.subject.parse().ok()?);
+    // Who ended the block: since then others may have taken the task.
     let by_human = |trigger: &Trigger| {
         let task: Option<TaskId> = trigger.subject.parse().ok();
         let body = task.and_then(|task| state.board.body(&task).ok());
-        let last = body.and_then(|body| body.record().events().last());
-        last.is_some_and(|event| event.agent.as_deref() == Some("human"))
+        let events = body.into_iter().flat_map(|body| body.record().events().rev());
+        let since: Vec<&HistoryEvent> = events.take_while(|event| !event.is(EventName::Blocked)).collect();
+        since.last().is_some_and(|event| event.agent.as_deref() == Some("human"))
     };
     let named = |trigger: &Trigger| {
         let task = &trigger.subject;
@@ -230,6 +232,20 @@ mod tests {
         );
         let initial = Trigger { kind: TriggerKind::InitialPlanning, ..about("goal-1") };
         assert_eq!(looked_at(&state, &[initial, about("csv")]), None);
+        // What the human has answered is not the planner's, whoever has taken the task since.
+        let answered = |by: &str| {
+            let event = |name: &str, by: &str| {
+                format!(r#"{{"time": "2026-01-17T14:00:00Z", "event": "{name}", "agent": "{by}"}}"#)
+            };
+            let events = [event("blocked", "coder-1"), event("unblocked", by), event("claimed", "coder-2")];
+            let history = serde_json::from_str(&format!("[{}]", events.join(","))).unwrap();
+            let status = Some(Status::Claimed);
+            TaskRecord { status, history, ..TaskRecord::default() }
+        };
+        state.board.put(id("page"), answered("human"));
+        assert_eq!(looked_at(&state, &[about("page")]), None);
+        state.board.put(id("page"), answered("planner-1"));
+        assert_eq!(looked_at(&state, &[about("page")]).as_deref(), Some("lets page continue"));
     }
 
     /// Covers: UI-03

@@ -149,7 +149,8 @@ pub(super) fn start(
         keeps: keeps.map(|task| (task, resumed.is_some())),
     };
     confine(project, state, identity, &own, &mut order)?;
-    let checkout = matches!(job, Job::Plan { .. }).then(|| checkout_state(project, state)).flatten();
+    let is_watched = matches!(job, Job::Plan { .. }) && can_write_to(project.root(), &order);
+    let checkout = is_watched.then(|| checkout_state(project, state)).flatten();
     let triggers = planner_triggers(state, now());
     let head = match job {
         Job::Code { task, .. } => project.repo()?.worktree_head(task).ok().flatten(),
@@ -403,6 +404,15 @@ fn add_git_identity(
             environment.push((variable.to_owned(), value.to_owned()));
         }
     }
+}
+
+/// Whether a session could change the project's own checkout: what a confined one cannot have changed, the person has.
+fn can_write_to(root: &Path, order: &SessionOrder) -> bool {
+    let Some(confinement) = order.confinement.as_ref().filter(|_| protects_files()) else { return true };
+    let own = [root.join(".worktrees"), root.join(".liza")];
+    let is_own = |folder: &&PathBuf| own.iter().any(|own| folder.starts_with(own));
+    let mut others = confinement.plan.grants.write.iter().filter(|folder| !is_own(folder));
+    others.any(|folder| root.starts_with(folder) || folder.starts_with(root))
 }
 
 /// A fingerprint of the project's own checkout, to compare later; `None` if git cannot report it.

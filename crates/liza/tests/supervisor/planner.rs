@@ -64,6 +64,20 @@ fn a_planner_that_changes_the_project_raises_an_alarm_and_nothing_is_undone() {
     assert_eq!(bench.state().journal.anomalies.len(), 1);
 }
 
+/// Covers: AG-11, UI-03
+#[test]
+fn what_the_person_changes_during_a_confined_planning_session_is_not_the_planners() {
+    let script =
+        r#"until [ -e ../../mine.txt ]; do sleep 0.02; done; "$LIZA" add-task --id t1 --desc d --draft"#;
+    let bench = Bench::new("sandbox: auto", &[("p", script)]);
+    let mut planner = bench.agent(&["planner", "--cli", "p", "--once"]);
+    wait_for("it plans", || (!bench.prompts().is_empty()).then_some(()));
+    bench.project.write("mine.txt", "a person works here too\n");
+    assert_eq!(planner.wait(), 0, "{}", planner.output());
+    assert!(!planner.output().contains("own checkout changed"), "{}", planner.output());
+    assert_eq!(bench.state().journal.anomalies.len(), 0);
+}
+
 /// Covers: AG-05
 #[test]
 fn a_planner_that_crashes_repeatedly_is_no_longer_started() {

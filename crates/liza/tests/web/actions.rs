@@ -7,6 +7,7 @@ use std::thread;
 
 use liza_core::model::{AgentId, Seconds};
 
+use crate::boards::rich_project;
 use crate::fixture::Web;
 use crate::support::TestProject;
 use crate::support::process::wait_for;
@@ -30,6 +31,26 @@ fn two_people_get_the_refusals_that_two_commands_would() {
     assert!(second.body.contains("READY_FOR_REVIEW") || second.body.contains("revision"), "{second:?}");
     assert_eq!(project.record("t1").review_cycles_total, Some(1));
     assert!(project.log().contains("agent: human"), "{}", project.log());
+}
+
+/// Covers: UI-02
+#[test]
+fn the_board_has_every_open_task() {
+    let project = rich_project();
+    let mut web = Web::start(&project);
+    let board = web.visitor().page("");
+    let status = project.liza(&["status", "--json"]).result();
+    let ended = ["MERGED", "ABANDONED", "SUPERSEDED"];
+    let tasks = status["tasks"].as_array().unwrap();
+    let open: Vec<&str> = tasks
+        .iter()
+        .filter(|task| !ended.contains(&task["status"].as_str().unwrap()))
+        .map(|task| task["id"].as_str().unwrap())
+        .collect();
+    assert!(open.len() > 4, "{open:?}");
+    let missing: Vec<&&str> =
+        open.iter().filter(|task| !board.contains(&format!("id=\"task-{task}\""))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// Covers: UI-02

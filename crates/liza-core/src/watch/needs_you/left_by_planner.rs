@@ -7,7 +7,7 @@ use crate::rules::questions::open_questions;
 use crate::rules::sessions::{decided_since, undecided};
 use crate::rules::sprint::is_planning;
 use crate::rules::triggers::{
-    Trigger, TriggerKind, drafts_of_human, is_complete, lacks_plan, planner_triggers,
+    Trigger, TriggerKind, drafts_of_human, is_complete, lacks_plan, planner_triggers, proposed_tasks,
 };
 use crate::watch::alarms::AlarmLevel;
 use crate::watch::supervise::planner_needs_human;
@@ -22,7 +22,9 @@ pub(super) fn left_by_planner(state: &State, now: Timestamp) -> Vec<NeedsYou> {
         return Vec::new();
     }
     let left = seen_and_left(state, now);
-    let own = drafts_of_human(state).filter(|_| !lacks_plan(state)).map(|task| draft(state, task));
+    let is_proposed = |task: &TaskId| proposed_tasks(state).any(|(proposed, _)| proposed == task);
+    let own = drafts_of_human(state).filter(|task| !lacks_plan(state) && !is_proposed(task));
+    let own = own.map(|task| draft(state, task));
     let mut needs: Vec<NeedsYou> =
         own.chain(left.iter().filter_map(|trigger| need(state, trigger))).collect();
     if !needs.is_empty() {
@@ -45,7 +47,7 @@ fn seen_and_left(state: &State, now: Timestamp) -> Vec<Trigger> {
 }
 
 /// Whether a planner's session is running that may still decide something.
-fn is_deciding(state: &State, now: Timestamp) -> bool {
+pub(super) fn is_deciding(state: &State, now: Timestamp) -> bool {
     let agents = state.board.agents.ready().into_iter().flatten().map(|(_, entry)| entry);
     let mut planning = agents.filter(|entry| entry.status == AgentStatus::Planning && entry.holds(now));
     planning.any(|entry| decided_since(state, entry, now).is_none())

@@ -3,6 +3,7 @@
 //! One list for every screen: what stops the team, what is broken, alarms that agents cannot handle, what agents have asked,
 //! discoveries and anomalies. Decides nothing.
 
+mod broken;
 mod left_by_planner;
 mod planner;
 mod stops;
@@ -22,15 +23,14 @@ use crate::rules::clients::{continue_command, first_command, waits_for_human};
 use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
-use crate::text::count;
 use crate::watch::alarms::{
-    Alarm, AlarmKind, AlarmLevel, AlarmSubject, MissingLogin, Observations, TeamFileChange, VisionGap,
-    budget_subject,
+    Alarm, AlarmKind, AlarmLevel, AlarmSubject, MissingLogin, Observations, TeamFileChange, budget_subject,
 };
 use crate::watch::alarms::{failing, setup};
 use crate::watch::task_words::{anomaly_name, facts};
 
-use left_by_planner::left_by_planner;
+use broken::{broken_records, invalid};
+use left_by_planner::{is_deciding, left_by_planner};
 pub use planner::PlannerLooks;
 use planner::PlannerState;
 use stops::{running_sessions, since, stops};
@@ -160,6 +160,11 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
         needs.retain(|need| !is_about_work(need));
     }
     announce_end(&mut needs, state, seen, now);
+    if is_deciding(state, now) {
+        let is_plan = |need: &&mut NeedsYou| need.kind == NeedKind::Alarm(AlarmKind::PlanProposed);
+        let changes = "; the planner is at work and may change it, so wait for it, or approve it as it is";
+        needs.iter_mut().filter(is_plan).for_each(|need| need.text.push_str(changes));
+    }
     let running = seen.stop_files.checkpoint.map(|since| running_sessions(state, seen, since, now));
     budgets_first(needs, &running.unwrap_or_default())
 }
@@ -190,30 +195,6 @@ fn budgets_first(mut needs: Vec<NeedsYou>, running: &str) -> Vec<NeedsYou> {
         needs.sort_by_key(|need| need.kind != NeedKind::Stopped(StopFile::Abort) && !is_used_up(need));
     }
     needs
-}
-
-/// All violations as one entry: `validate` lists them.
-fn invalid(alarms: &[Alarm]) -> Option<NeedsYou> {
-    let mut found = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::InvalidState);
-    let first = found.next()?;
-    let text = match found.count() {
-        0 => first.text.clone(),
-        more => format!("{}, the first: {}", count(more + 1, "violation"), first.text),
-    };
-    Some(NeedsYou::new(NeedKind::Alarm(AlarmKind::InvalidState), AlarmLevel::Critical, text, "liza validate"))
-}
-
-/// Open tasks that no command can work with.
-fn broken_records(state: &State) -> impl Iterator<Item = NeedsYou> {
-    state.bodies().filter_map(|(id, body)| {
-        let missing = body.status().err()?;
-        if body.record().status.is_some_and(Status::is_terminal) {
-            return None;
-        }
-        let text = format!("the record of {id} is broken: {}", missing.join("; "));
-        let command = format!("liza edit {id}");
-        Some(NeedsYou::new(NeedKind::BrokenRecord, AlarmLevel::Critical, text, command).about(Some(id)))
-    })
 }
 
 /// The alarms with the command that answers each; agents handle those without one.
@@ -329,10 +310,8 @@ fn vision(state: &State, seen: &Observations) -> Option<NeedsYou> {
     let gap = seen.vision_gap?;
     let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
     let spec = goal.spec_ref.as_deref().filter(|_| !goal.description.trim().is_empty())?;
-    let matters = match gap {
-        VisionGap::Missing => state.board.summaries().all(|summary| summary.is(Status::Draft)),
-        VisionGap::Template => true,
-    };
+    // Once there is a plan, it no longer depends on it.
+    let matters = state.board.summaries().all(|summary| summary.is(Status::Draft));
     let file = spec.split('#').next().unwrap_or(spec);
     let (text, command) = (gap.problem(file), gap.command(file));
     matters.then(|| NeedsYou::new(NeedKind::Vision, AlarmLevel::Warning, text, command))

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serializer;
 
 use crate::model::{AgentId, AgentRecord, Role, State, StopFileTimes, Timestamp};
-use crate::rules::sessions::{decided_since, of_session, undecided};
+use crate::rules::sessions::{decided_since, is_newer, undecided};
+use crate::rules::triggers::Trigger;
 use crate::watch::alarms::{AlarmSubject, Observations};
 use crate::watch::held::held_program;
 use crate::watch::supervise::planner_needs_human;
@@ -75,16 +76,19 @@ impl PlannerState {
             () if planners.iter().all(is_held) => PlannerLooks::AfterHold,
             () => PlannerLooks::Now,
         };
-        let pending: BTreeSet<String> = match !planners.is_empty() && !planner_needs_human(state, now) {
-            true => undecided(state, now).into_iter().map(|trigger| trigger.subject).collect(),
-            false => BTreeSet::new(),
+        let pending = match !planners.is_empty() && !planner_needs_human(state, now) {
+            true => undecided(state, now),
+            false => Vec::new(),
         };
         let in_session = planners.iter().find(|(_, entry)| entry.status.is_in_session());
-        let current: Option<BTreeSet<String>> = in_session.map(|(_, entry)| {
-            of_session(state, entry, now).into_iter().map(|trigger| trigger.subject).collect()
-        });
-        let later = current.map(|current| pending.difference(&current).cloned().collect());
-        Self { pending, later: later.unwrap_or_default(), looks }
+        let session = in_session.and_then(|(_, entry)| entry.session.as_ref());
+        let is_later = |trigger: &Trigger| session.is_some_and(|session| is_newer(state, trigger, session));
+        let (later, now): (Vec<Trigger>, Vec<Trigger>) = pending.into_iter().partition(is_later);
+        let subjects = |triggers: Vec<Trigger>| -> BTreeSet<String> {
+            triggers.into_iter().map(|trigger| trigger.subject).collect()
+        };
+        let (later, now) = (subjects(later), subjects(now));
+        Self { pending: &now | &later, later: &later - &now, looks }
     }
 
     /// When it looks at this subject.

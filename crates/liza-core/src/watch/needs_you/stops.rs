@@ -32,7 +32,9 @@ pub(super) fn stops(state: &State, seen: &Observations, now: Timestamp) -> Vec<N
         };
         Some(NeedsYou::new(NeedKind::Stopped(file), AlarmLevel::Critical, text, command))
     };
-    [StopFile::Abort, StopFile::Checkpoint, StopFile::Pause].into_iter().filter_map(need).collect()
+    // After an abort there is nothing to resume.
+    let others = [StopFile::Checkpoint, StopFile::Pause].into_iter().filter_map(need);
+    need(StopFile::Abort).map_or_else(|| others.collect(), |abort| vec![abort])
 }
 
 /// What still runs for a while after the team was stopped.

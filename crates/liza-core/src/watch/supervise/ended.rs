@@ -152,7 +152,7 @@ fn release(state: &State, session: &EndedSession) -> Vec<Command> {
     let Some(task) = &session.task else { return Vec::new() };
     let named = state.board.held_by(agent) == Some(task);
     let held = state.board.summary(task).is_some_and(|summary| summary.is_held_by(agent));
-    let free = SetStatus { agent, status: AgentStatus::Idle };
+    let free = SetStatus::new(agent, AgentStatus::Idle);
     if named && !held { vec![free.into()] } else { Vec::new() }
 }
 

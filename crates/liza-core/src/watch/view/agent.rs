@@ -230,7 +230,7 @@ pub(super) fn agent_view(
         merges_next: None,
         looking_at: looking_at(state, entry, now).filter(|_| decides),
         lacks_goal: board.goal.ready().is_some_and(|goal| goal.description.trim().is_empty()),
-        judging: decides && is_judging(board, entry),
+        judging: decides && is_judging(state, entry, now),
         confinement: seen.confinement.get(&id).cloned(),
     }
 }
@@ -243,9 +243,13 @@ fn ending(state: &State, id: AgentId, entry: &AgentRecord, now: Timestamp) -> Op
 }
 
 /// Whether a planner's session is about a sprint that has ended.
-fn is_judging(board: &Board, entry: &AgentRecord) -> bool {
-    entry.status == AgentStatus::Planning
-        && board.sprint.ready().is_some_and(|sprint| sprint.status == SprintStatus::Completed)
+fn is_judging(state: &State, entry: &AgentRecord, now: Timestamp) -> bool {
+    let is_known = entry.session.as_ref().is_some_and(|session| !session.about.is_empty());
+    let judges = || match is_known {
+        true => planner_work(&of_session(state, entry, now)) == PlannerWork::Judging,
+        false => state.board.sprint.ready().is_some_and(|sprint| sprint.status == SprintStatus::Completed),
+    };
+    entry.status == AgentStatus::Planning && judges()
 }
 
 /// What a planner's session decides about, if it plans nothing.

@@ -1,0 +1,31 @@
+//! What is wrong with the blackboard itself.
+
+use crate::model::{State, Status};
+use crate::text::count;
+use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel};
+
+use super::{NeedKind, NeedsYou};
+
+/// All violations as one entry: `validate` lists them.
+pub(super) fn invalid(alarms: &[Alarm]) -> Option<NeedsYou> {
+    let mut found = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::InvalidState);
+    let first = found.next()?;
+    let text = match found.count() {
+        0 => first.text.clone(),
+        more => format!("{}, the first: {}", count(more + 1, "violation"), first.text),
+    };
+    Some(NeedsYou::new(NeedKind::Alarm(AlarmKind::InvalidState), AlarmLevel::Critical, text, "liza validate"))
+}
+
+/// Open tasks that no command can work with.
+pub(super) fn broken_records(state: &State) -> impl Iterator<Item = NeedsYou> {
+    state.bodies().filter_map(|(id, body)| {
+        let missing = body.status().err()?;
+        if body.record().status.is_some_and(Status::is_terminal) {
+            return None;
+        }
+        let text = format!("the record of {id} is broken: {}", missing.join("; "));
+        let command = format!("liza edit {id}");
+        Some(NeedsYou::new(NeedKind::BrokenRecord, AlarmLevel::Critical, text, command).about(Some(id)))
+    })
+}

@@ -1,0 +1,262 @@
+//! A team at work, seen at every moment: what the screens say of agents, tasks and questions is what happens.
+//!
+//! As in `quiet_team`, but sessions take time and run beside each other: between any two steps a person looks.
+
+use std::collections::BTreeMap;
+
+use liza_core::model::{Actor, AgentId, EventName, HistoryEvent, Role, Seconds, StopFileTimes, TaskId};
+use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, WriteNote};
+use liza_core::rules::triggers::{PlannerWork, Trigger, TriggerKind, planner_work};
+use liza_core::watch::needs_you::{NeedKind, PlannerLooks};
+use liza_core::watch::stop_files::reconcile;
+use liza_core::watch::view::{TaskPhase, View};
+use liza_core::watch::words::{agent_doing, task_facts};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use crate::quiet_team::{GOOD, Moods, Move, Session, Team, begin, shown, teams};
+use crate::random::{run_sequence, steps};
+use crate::world::World;
+
+/// How long it takes from one step to the next.
+const STEP: Seconds = Seconds(7);
+
+/// How many commands lead to a board of which a good team reaches the goal while a person looks.
+const FEW_STEPS: usize = 12;
+
+/// From this number on, not an agent takes the next step, but a person.
+const INTERRUPTS: u8 = 236;
+
+/// A session that runs, and whether it has done what it does.
+struct Running {
+    session: Session,
+    has_acted: bool,
+}
+
+/// A team at work.
+struct Work<'m> {
+    world: World,
+    team: Vec<AgentId>,
+    moods: Moods<'m>,
+    running: BTreeMap<AgentId, Running>,
+}
+
+impl Work<'_> {
+    /// The next step of an agent: to begin, to act, or to end.
+    fn step(&mut self, who: AgentId) {
+        self.world.now = self.world.now + STEP;
+        for agent in &self.team {
+            let beat = Command::from(Heartbeat { agents: vec![(*agent, None)], length: None });
+            let _ = self.world.run(self.world.supervisor(*agent), beat);
+        }
+        if let Some(command) = reconcile(&self.world.state, StopFileTimes::default(), self.world.now) {
+            let _ = self.world.run(Actor::Human, command);
+        }
+        match self.running.remove(&who) {
+            None => {
+                if let Move::Started(session) = begin(&mut self.world, who, &mut self.moods) {
+                    self.running.insert(who, Running { session, has_acted: false });
+                }
+            }
+            Some(Running { session, has_acted: false }) => {
+                session.act(&mut self.world);
+                self.running.insert(who, Running { session, has_acted: true });
+            }
+            Some(Running { session, has_acted: true }) => session.end(&mut self.world),
+        }
+    }
+
+    /// A person who adds to the work while it goes on.
+    fn interrupt(&mut self, number: u8) {
+        match number % 2 {
+            0 => {
+                let task: TaskId = format!("extra-{number}").parse().unwrap();
+                let (description, spec_ref) = ("one more thing".to_owned(), Some("specs/x.md".to_owned()));
+                let new = NewTask { description, spec_ref, draft: true, ..NewTask::default() };
+                let _ = self.world.run(Actor::Human, Command::from(AddTask { task, new }));
+            }
+            _ => {
+                let note = WriteNote { message: "Use metres".to_owned(), to: None };
+                let _ = self.world.run(Actor::Human, Command::from(note));
+            }
+        }
+    }
+
+    /// What the screens say that is not so.
+    fn untrue(&self, view: &View) -> Vec<String> {
+        let mut wrong = self.agents(view);
+        wrong.extend(self.tasks(view));
+        wrong.extend(self.questions(view));
+        wrong
+    }
+
+    /// Sessions run exactly where they are shown.
+    fn agents(&self, view: &View) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for agent in view.agents.iter().filter(|agent| agent.liveness.is_present()) {
+            let runs = self.running.get(&agent.id);
+            if agent.is_in_session() != runs.is_some() {
+                let about = runs.map(|running| (&running.session.task, running.has_acted));
+                wrong.push(format!("{}: {}; its session: {about:?}", agent.id, agent_doing(agent)));
+            }
+            let triggers = runs.map(|running| running.session.triggers.as_slice()).unwrap_or_default();
+            let is_deciding = runs.is_some_and(|running| !running.has_acted) && !triggers.is_empty();
+            let doing = agent_doing(agent);
+            // Others may have settled what it was to look at first.
+            let looks_at = |trigger: &Trigger| doing.starts_with(&format!("LOOKING at {}", trigger.subject));
+            let is_so = match planner_work(triggers) {
+                PlannerWork::Planning => doing.starts_with("PLANNING"),
+                PlannerWork::Judging => doing.starts_with("JUDGING"),
+                PlannerWork::LookingAt(_) => triggers.iter().any(|trigger| match trigger.kind {
+                    TriggerKind::NewDraft => doing.starts_with("PLANNING"),
+                    _ => looks_at(trigger),
+                }),
+            };
+            if is_deciding && !is_so {
+                wrong.push(format!("{}: {doing}, it was woken for {triggers:?}", agent.id));
+            }
+        }
+        wrong
+    }
+
+    /// A task with a session is shown with it, and one without does not look so.
+    fn tasks(&self, view: &View) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for task in &view.tasks {
+            let on = |who: &AgentId| {
+                let running = self.running.get(who).filter(|running| !running.has_acted);
+                running.is_some_and(|running| running.session.task.as_ref() == Some(&task.id))
+            };
+            let owner = self.running.keys().find(|who| on(who)).copied();
+            let waits = task.continued_after.is_some() || task.after_resume;
+            if owner.is_some() && (task.owner != owner || waits) {
+                wrong.push(format!("{owner:?} works on {}: {:?}", task.id, task_facts(task)));
+            }
+            let busy = |who: AgentId| self.running.get(&who).is_some_and(|running| !running.has_acted);
+            if task.phase == TaskPhase::Working && owner.is_none() && !waits && task.owner.is_some_and(busy) {
+                wrong.push(format!("{} works on something else: {:?}", task.id, task_facts(task)));
+            }
+        }
+        wrong
+    }
+
+    /// What the planner is said to have left, no session of it takes up.
+    fn taken_up(&self, before: &View) -> Vec<String> {
+        let left = before.needs_you.iter().filter(|need| {
+            matches!(need.kind, NeedKind::Draft | NeedKind::DeadDependency) && need.planner_looks.is_none()
+        });
+        let planner = self.running.iter().find(|(who, _)| who.role() == Role::Planner);
+        let new = planner.filter(|(_, running)| running.session.started == self.world.now);
+        let takes = |task: &TaskId| {
+            let mut triggers = new.iter().flat_map(|(_, running)| &running.session.triggers);
+            triggers.any(|trigger| trigger.subject == task.as_str())
+        };
+        left.filter(|need| need.task.as_ref().is_some_and(takes))
+            .map(|need| format!("the planner takes it up: {}", need.text))
+            .collect()
+    }
+
+    /// What the planner is said to look at now, it looks at; what it looks at next, not yet.
+    fn questions(&self, view: &View) -> Vec<String> {
+        let planner = self.running.iter().find(|(who, _)| who.role() == Role::Planner);
+        let blocked = |task: &TaskId| {
+            let record = self.world.state.board.body(task).ok()?.record();
+            record.last_event(EventName::Blocked).map(|event| event.time)
+        };
+        // What was blocked again since it began is not what it was woken for.
+        let is_asked = |task: &TaskId| {
+            planner.is_some_and(|(_, running)| {
+                let session = &running.session;
+                session.triggers.iter().any(|trigger| trigger.subject == task.as_str())
+                    && blocked(task).is_none_or(|time| time <= session.started)
+            })
+        };
+        let mut wrong = Vec::new();
+        for need in &view.needs_you {
+            let (Some(looks), Some(task)) = (need.planner_looks, &need.task) else { continue };
+            let is_true = match looks {
+                // Without a session it begins one at once.
+                PlannerLooks::Now => planner.is_none() || is_asked(task),
+                PlannerLooks::Next => planner.is_some() && !is_asked(task),
+                PlannerLooks::AfterResume | PlannerLooks::AfterHold => true,
+            };
+            if !is_true {
+                wrong.push(format!("the planner looks at {task} {}: {}", looks.words(), need.text));
+            }
+        }
+        wrong
+    }
+}
+
+/// The agent whose step is next, as each open task names it.
+fn promised(view: &View) -> BTreeMap<TaskId, (AgentId, String)> {
+    let open = view.tasks.iter().filter(|task| task.phase != TaskPhase::Ended);
+    let named = open.filter_map(|task| {
+        let who: AgentId = task.next.split(' ').next()?.parse().ok()?;
+        if task.next.contains(" is gone") {
+            return None;
+        }
+        Some((task.id.clone(), (who, task.next.clone())))
+    });
+    named.collect()
+}
+
+/// The last thing that an agent did to a task.
+fn last_event(world: &World, task: &TaskId) -> Option<HistoryEvent> {
+    let record = world.state.board.body(task).ok()?.record();
+    let by_agent = |event: &&HistoryEvent| {
+        !event.is(EventName::SessionEnded)
+            && event.agent.as_deref().is_some_and(|name| name.parse::<AgentId>().is_ok())
+    };
+    record.events().rev().find(by_agent).cloned()
+}
+
+/// Lets a team work, and says what was untrue at some moment.
+fn watch(world: World, team: &Team, moods: &[u8], order: &[u8], is_good: bool) -> Vec<String> {
+    let agents = team.agents();
+    let mut work = Work { world, team: agents.clone(), moods: Moods::new(moods), running: BTreeMap::new() };
+    for number in order.iter().filter(|_| !agents.is_empty()) {
+        let before = shown(&work.world);
+        let promises = promised(&before);
+        let seen: Vec<_> = promises.keys().map(|task| last_event(&work.world, task)).collect();
+        match number.checked_sub(INTERRUPTS) {
+            Some(what) => work.interrupt(what),
+            None => work.step(agents[usize::from(*number) % agents.len()]),
+        }
+        let view = shown(&work.world);
+        let mut wrong = work.untrue(&view);
+        wrong.extend(work.taken_up(&before));
+        for ((task, (who, text)), seen) in promises.iter().zip(seen).filter(|_| is_good) {
+            let event = last_event(&work.world, task);
+            let by = event.as_ref().and_then(|event| event.agent.clone());
+            if event != seen && by != Some(who.to_string()) {
+                wrong.push(format!("{task}: {text}, but it was {event:?}"));
+            }
+        }
+        if !wrong.is_empty() {
+            return wrong;
+        }
+    }
+    Vec::new()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, max_shrink_iters: 64, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
+
+    /// Covers: UI-01, UI-03
+    #[test]
+    fn what_the_screens_say_of_a_team_at_work_is_so(
+        steps in steps(),
+        team in teams(),
+        order in proptest::collection::vec(any::<u8>(), 1..240),
+        is_good in any::<bool>(),
+    ) {
+        // A team that reaches its goal, or any other one.
+        let few = steps.len().min(FEW_STEPS);
+        let mut world = run_sequence(if is_good { &steps[..few] } else { &steps });
+        let (team, moods) = if is_good { (team.whole(), vec![GOOD]) } else { (team.clone(), team.moods) };
+        team.join(&mut world);
+        let wrong = watch(world, &team, &moods, &order, is_good);
+        prop_assert_eq!(wrong, Vec::<String>::new());
+    }
+}
