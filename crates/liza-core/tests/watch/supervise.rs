@@ -185,6 +185,11 @@ fn retry_delays_grow_with_crashes_up_to_five_minutes() {
     state.board.put(task("t"), record);
     let next = after_session(&state, &session("coder-1", Some("t")), SessionEnd::OverTime);
     assert_eq!(next.pause, Seconds(20), "earlier crashes are on the task");
+    let mut record = state.board.body(&task("t")).unwrap().record().clone();
+    record.crashes = Some(4);
+    state.board.put(task("t"), record);
+    let last = after_session(&state, &session("coder-1", Some("t")), SessionEnd::OverTime);
+    assert_eq!(last.pause, Seconds(5), "the task is blocked, and goes on at once when it is answered");
 }
 
 /// Covers: AG-08, AC-01
@@ -401,6 +406,14 @@ fn a_review_is_lost_when_another_reviewer_has_it() {
     for status in [Status::Approved, Status::Rejected, Status::Merged, Status::Claimed] {
         assert!(owns(&state_with(status)), "{status}: its verdict is submitted");
     }
+    let verdict = |by: &str| {
+        changed(Status::Approved, |record| {
+            happened(record, EventName::Rejected, "code-reviewer-2");
+            happened(record, EventName::Approved, by);
+        })
+    };
+    assert!(owns(&verdict("code-reviewer-1")));
+    assert!(!owns(&verdict("human")), "a person decided instead");
 }
 
 /// Covers: SP-07

@@ -93,7 +93,7 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
     let record = if clean && session.has_commits { Vec::new() } else { count(session, exit) };
     let pause = match exit {
         UnproductiveExit::Idle if session.agent.role() != Role::Planner => BRIEF,
-        UnproductiveExit::Idle | UnproductiveExit::Crash => backoff(exits_so_far(state, session) + 1),
+        UnproductiveExit::Idle | UnproductiveExit::Crash => crash_pause(state, session),
     };
     AfterSession { record, pause, progress: false }
 }
@@ -154,6 +154,14 @@ fn release(state: &State, session: &EndedSession) -> Vec<Command> {
     let held = state.board.summary(task).is_some_and(|summary| summary.is_held_by(agent));
     let free = SetStatus::new(agent, AgentStatus::Idle);
     if named && !held { vec![free.into()] } else { Vec::new() }
+}
+
+/// The pause after another crash. The last one that a task may have blocks it: there is nothing to wait for before the answer.
+fn crash_pause(state: &State, session: &EndedSession) -> Seconds {
+    let crashes = exits_so_far(state, session) + 1;
+    let limit = state.board.config.ready().map(|config| config.max_crashes);
+    let is_last = session.task.is_some() && limit.is_some_and(|limit| crashes >= limit);
+    if is_last { FIRST_CRASH } else { backoff(crashes) }
 }
 
 fn exits_so_far(state: &State, session: &EndedSession) -> u32 {

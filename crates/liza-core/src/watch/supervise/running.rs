@@ -236,7 +236,7 @@ pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool 
         (Role::Planner, _) => true,
         (_, TaskStatus::Blocked { .. }) => blocked_by(body.record(), agent),
         (Role::CodeReviewer, TaskStatus::ReadyForReview { .. }) => body.record().reviewing_by == Some(agent),
-        (Role::CodeReviewer, _) => true,
+        (Role::CodeReviewer, _) => gave_verdict(body.record(), agent),
         (
             Role::Coder,
             TaskStatus::Unclaimed { .. }
@@ -254,6 +254,13 @@ pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool 
             | TaskStatus::IntegrationFailed { work, .. },
         ) => work.coder == agent,
     }
+}
+
+/// Whether the last verdict is the reviewer's own; also if there is none. The human may have decided instead.
+fn gave_verdict(record: &TaskRecord, reviewer: AgentId) -> bool {
+    let is_verdict = |event: &&HistoryEvent| event.is(EventName::Approved) || event.is(EventName::Rejected);
+    let verdict = record.events().rev().find(is_verdict);
+    verdict.is_none_or(|event| event.agent.as_deref() == Some(reviewer.to_string().as_str()))
 }
 
 /// Whether the agent itself, or the rules on its account, blocked the task. A human's override is someone else's, and

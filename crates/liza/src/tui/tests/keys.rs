@@ -227,7 +227,11 @@ fn an_answer_goes_to_the_task_that_asks_and_shows_its_question() {
 #[test]
 fn a_command_of_another_program_is_only_shown() {
     let unwritten = Observations { vision_gap: Some(VisionGap::Template), ..Observations::default() };
-    let mut model = model_of(BUSY, &unwritten, (80, 24));
+    // Nothing is planned yet.
+    let (goal, rest) = BUSY.split_once("\ntasks:").unwrap();
+    let (_, sprint) = rest.split_once("\nsprint:").unwrap();
+    let unplanned = format!("{goal}\ntasks: []\nagents: {{}}\nsprint:{sprint}");
+    let mut model = model_of(&unplanned, &unwritten, (80, 24));
     model.panel = Panel::NeedsYou;
     model.need = model.needs().iter().position(|need| need.kind == NeedKind::Vision).unwrap();
     assert_eq!(type_in(&mut model, "\n"), []);
