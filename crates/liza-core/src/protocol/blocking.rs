@@ -98,7 +98,11 @@ pub(super) fn at_exit_limit(
     reason: &str,
     last_words: Option<&str>,
 ) -> Result<TaskReply, Refusal> {
-    let said = last_words.map(|words| format!(" It ended with: {words}")).unwrap_or_default();
+    let sentence = |words: &str| match words.ends_with(['.', '!', '?', '…']) {
+        true => format!(" It ended with: {words}"),
+        false => format!(" It ended with: {words}."),
+    };
+    let said = last_words.map(sentence).unwrap_or_default();
     let question = format!(
         "What keeps {agent} from working on this task?{said} Its outputs are in .liza/agent-outputs/."
     );

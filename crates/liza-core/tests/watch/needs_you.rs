@@ -244,11 +244,11 @@ fn a_proposed_plan_that_the_planner_works_on_may_change() {
         let plan = needs.into_iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::PlanProposed));
         plan.unwrap().text
     };
-    let waits = "the plan waits for your approval: 1 task, t";
+    let waits = "the plan waits for your approval: 1 task, t. To change it: liza note \"...\"";
     assert_eq!(texts(&state), waits);
     let Loaded::Ready(agents) = &mut state.board.agents else { panic!() };
     agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
-    let changes = "; the planner is at work and may change it, so wait for it, or approve it as it is";
+    let changes = ". The planner is at work and may change it: wait for it, or approve it as it is";
     assert_eq!(texts(&state), format!("{waits}{changes}"));
 }
 

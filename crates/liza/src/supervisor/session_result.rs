@@ -193,8 +193,11 @@ fn task_result(task: &TaskId, record: &TaskRecord, agent: AgentId) -> (Option<Ti
         Some(EventName::Rejected) => format!("{task} REJECTED: {}", reason()),
         Some(EventName::Blocked) => format!("{task} BLOCKED: {}", reason()),
         Some(EventName::Handoff) => format!("{task} handed off to its next session"),
-        Some(_) | None if agent.role() == Role::CodeReviewer => format!("{task}: no verdict yet"),
-        Some(_) | None => format!("{task}: not submitted yet, its work is kept"),
+        // It says something about now, not about the time of that event.
+        Some(_) | None if agent.role() == Role::CodeReviewer => {
+            return (None, format!("{task}: no verdict yet"));
+        }
+        Some(_) | None => return (None, format!("{task}: not submitted yet, its work is kept")),
     };
     (Some(event.time), text)
 }

@@ -178,6 +178,21 @@ chmod +x scripts/integration-test.sh\n{CODER}");
     bench.until_nothing_runs();
 }
 
+/// Covers: AG-07, UI-01
+#[test]
+fn a_review_ends_when_the_person_gives_the_verdict() {
+    let bench = Bench::new("", &[("c", CODER), ("r", "touch \"$HOME/reviews\"; exec sleep 1000")]);
+    bench.project.add_task("t1");
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
+    let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
+    bench.until_file("reviews");
+    bench.project.liza(&["submit-verdict", "t1", "APPROVED", "read it myself"]).ok();
+    reviewer.wait_for_output("session ended");
+    wait_for("the merge", || (bench.status("t1") == Status::Merged).then_some(()));
+    reviewer.stop();
+    bench.until_nothing_runs();
+}
+
 /// Covers: AG-08
 #[test]
 fn a_session_that_has_submitted_and_does_not_end_is_stopped_after_its_grace_period() {

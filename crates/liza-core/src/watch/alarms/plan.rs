@@ -12,8 +12,8 @@ pub(super) fn alarm(state: &State) -> Option<Alarm> {
     let tasks: Vec<&TaskId> = proposed_tasks(state).map(|(id, _)| id).collect();
     let goal = state.board.goal.ready()?.id.as_str();
     let names: Vec<&str> = tasks.iter().map(|id| id.as_str()).collect();
-    let text =
-        format!("the plan waits for your approval: {}, {}", count(names.len(), "task"), names.join(", "));
+    let (number, all) = (count(names.len(), "task"), names.join(", "));
+    let text = format!("the plan waits for your approval: {number}, {all}. To change it: liza note \"...\"");
     (!names.is_empty()).then(|| Alarm::warning(AlarmKind::PlanProposed, goal, text))
 }
 

@@ -162,7 +162,7 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     announce_end(&mut needs, state, seen, now);
     if is_deciding(state, now) {
         let is_plan = |need: &&mut NeedsYou| need.kind == NeedKind::Alarm(AlarmKind::PlanProposed);
-        let changes = "; the planner is at work and may change it, so wait for it, or approve it as it is";
+        let changes = ". The planner is at work and may change it: wait for it, or approve it as it is";
         needs.iter_mut().filter(is_plan).for_each(|need| need.text.push_str(changes));
     }
     let running = seen.stop_files.checkpoint.map(|since| running_sessions(state, seen, since, now));

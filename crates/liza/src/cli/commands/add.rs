@@ -63,9 +63,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         draft,
         ..NewTask::default()
     };
+    let later = if project.stop_files().strongest().is_some() { ", after liza resume" } else { "" };
     context.run_in(&project, AddTask { task, new }, |reply| match reply.status {
-        Some(Status::Draft) => format!("{} added as a DRAFT; the planner completes it", reply.task),
-        _ => format!("{} added: UNCLAIMED, ready for a coder", reply.task),
+        Some(Status::Draft) => format!("{} added as a DRAFT; the planner completes it{later}", reply.task),
+        _ => format!("{} added: UNCLAIMED, ready for a coder{later}", reply.task),
     })
 }
 

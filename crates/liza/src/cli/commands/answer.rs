@@ -29,7 +29,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let task = meant_task(&project.store().snapshot()?.board, args.task)?;
     let command = Answer { task, text: args.text.read(context)? };
-    context.run_in(&project, command, said)
+    let is_stopped = project.stop_files().strongest().is_some();
+    context.run_in(&project, command, |answered| match (answered.unblocked, is_stopped) {
+        (true, true) => format!("{}, after liza resume", said(answered)),
+        _ => said(answered),
+    })
 }
 
 /// What becomes of the answer.
