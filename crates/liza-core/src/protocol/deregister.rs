@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::model::{AgentId, Generation, LogAction, Refusal, Role, Section};
-
 use crate::rules::clients::no_client_left;
 
 use super::operation::{LoadScope, Rule, Stage};

@@ -315,9 +315,9 @@ fn owner_of(mark: &str) -> Option<u32> {
     mark.split('-').next()?.parse().ok()
 }
 
-/// Keeps this process alive at a hangup. The system sends one to all of a process group that has lost its parent and has stopped
-/// members, and [`freeze`] stops members: whoever ends a family would end before it has killed them. A handler, since programs
-/// inherit what is ignored.
+/// Keeps this process alive at a hangup. The system sends one to all of a process group that has lost its parent and has
+/// stopped members, and [`freeze`] stops members: the process that ends a family would end before it has killed them. A
+/// handler, since programs inherit what is ignored.
 fn survive_hangup() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default());
 }
