@@ -1,5 +1,7 @@
 //! The help: every command is listed under a heading and shows how it is used.
 
+use std::collections::BTreeSet;
+
 use crate::support::TestProject;
 
 /// The verbs that the help lists.
@@ -97,6 +99,44 @@ fn pages() -> Vec<(std::path::PathBuf, String)> {
     let more = ["README.md", "CONTRIBUTING.md"].map(|name| root.join(name));
     let more = more.map(|page| (page.clone(), std::fs::read_to_string(page).unwrap()));
     files(root.join("docs"), "md").into_iter().chain(more).collect()
+}
+
+/// Covers: UI-13
+#[test]
+fn every_requirement_has_a_test_and_every_cited_one_is_defined() {
+    let page = std::fs::read_to_string(repository().join("docs/reference/requirements.md")).unwrap();
+    let ids: Vec<&str> = page.lines().filter_map(first_cell).filter(|cell| is_requirement(cell)).collect();
+    let defined: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), defined.len(), "a requirement is defined twice");
+    let sources = files(repository().join("crates"), "rs");
+    let cited: BTreeSet<&str> =
+        sources.iter().flat_map(|(_, text)| text.lines()).flat_map(citations).collect();
+    let untested: Vec<_> = defined.difference(&cited).collect();
+    assert!(untested.is_empty(), "no test cites {untested:?}");
+    let undefined: Vec<_> = cited.difference(&defined).collect();
+    assert!(undefined.is_empty(), "docs/reference/requirements.md does not define {undefined:?}");
+}
+
+/// The first cell of a row of a table.
+fn first_cell(line: &str) -> Option<&str> {
+    line.strip_prefix("| ")?.split_once(" |").map(|(cell, _)| cell)
+}
+
+/// The requirements that a doc comment cites.
+fn citations(line: &str) -> impl Iterator<Item = &str> {
+    let list = line.trim_start().strip_prefix("/// Covers:").unwrap_or_default();
+    list.split([' ', ',']).filter(|word| is_requirement(word))
+}
+
+/// Two capital letters, a hyphen, two digits.
+fn is_requirement(word: &str) -> bool {
+    let parts = word.split_once('-');
+    parts.is_some_and(|(area, number)| {
+        area.len() == 2
+            && area.chars().all(|c| c.is_ascii_uppercase())
+            && number.len() == 2
+            && number.chars().all(|c| c.is_ascii_digit())
+    })
 }
 
 /// Covers: UI-03, CM-05
