@@ -197,7 +197,8 @@ impl ClaudeEvents {
             | FaultKind::PermissionDenied => kind,
         };
         let mut fault = of_kind(kind, &said);
-        fault.reset = fault.reset.or(self.limit.filter(|_| kind == FaultKind::Quota));
+        // Its words have no seconds, and may be late.
+        fault.reset = self.limit.filter(|_| kind == FaultKind::Quota).or(fault.reset);
         Some(fault)
     }
 }
@@ -301,5 +302,20 @@ mod tests {
             r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1749924000}}"#;
         let limit = faults(EventFormat::Claude, &format!("{told}\n{}", retry(429, 3_600_000)));
         assert_eq!(limit[0].reset, Some(LimitReset::At(Timestamp::from_unix(1_749_924_000))));
+    }
+
+    /// Covers: AX-27
+    #[test]
+    fn the_exact_end_of_a_limit_comes_before_the_words_for_it() {
+        let limit = |status: &str| {
+            let info = format!(r#""rate_limit_info":{{"status":"{status}","resetsAt":1749924000}}"#);
+            let failed =
+                r#"{"type":"result","is_error":true,"result":"5-hour limit reached · resets 3:15pm"}"#;
+            let output = format!("{INIT}\n{{\"type\":\"rate_limit_event\",{info}}}\n{failed}");
+            faults(EventFormat::Claude, &output).remove(0)
+        };
+        let exact = Some(LimitReset::At(Timestamp::from_unix(1_749_924_000)));
+        assert_eq!((limit("rejected").kind, limit("rejected").reset), (FaultKind::Quota, exact));
+        assert!(limit("allowed").reset.is_some_and(|reset| Some(reset) != exact), "the words remain");
     }
 }

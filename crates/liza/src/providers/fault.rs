@@ -41,6 +41,7 @@ const WORDS: [(FaultKind, &[&str]); 4] = [
             "resource exhausted",
             "too many requests",
             "hit your limit",
+            "limit reached",
             "billing",
         ],
     ),
@@ -104,7 +105,7 @@ pub(super) fn fault(status: Option<u64>, message: &str) -> ClientFault {
 
 /// An error whose kind is known.
 pub(super) fn of_kind(kind: FaultKind, message: &str) -> ClientFault {
-    let reset = (kind == FaultKind::Quota).then(|| limit_reset(message)).flatten();
+    let reset = (kind == FaultKind::Quota).then(|| limit_reset(message, &jiff::Zoned::now())).flatten();
     let message = message.split('|').next().unwrap_or_default();
     ClientFault { kind, message: one_line(message, MESSAGE_MAX), reset }
 }
@@ -140,7 +141,7 @@ fn named_status(text: &str) -> Option<u64> {
 
 /// When a limit ends, as messages say it: `…|1749924000`, "try again in 2 hours 5 minutes", "reset after 1h2m3s",
 /// "try again at 5:24 AM".
-fn limit_reset(message: &str) -> Option<LimitReset> {
+fn limit_reset(message: &str, now: &jiff::Zoned) -> Option<LimitReset> {
     let epoch = || message.rsplit_once('|')?.1.trim().parse().ok().map(reset_at);
     let text = message.to_lowercase();
     let phrases = ["try again in ", "reset after ", "resets in ", "reset in ", "retry in ", "retry after "];
@@ -148,8 +149,7 @@ fn limit_reset(message: &str) -> Option<LimitReset> {
         let rest = phrases.iter().find_map(|phrase| text.split_once(phrase))?.1;
         duration(rest).map(LimitReset::In)
     };
-    let clock = || clock_time(message, &jiff::Zoned::now()).map(LimitReset::At);
-    epoch().or_else(wait).or_else(clock)
+    epoch().or_else(wait).or_else(|| clock_time(message, now))
 }
 
 /// A time in seconds or milliseconds since 1970.
