@@ -1,7 +1,25 @@
-//! Times as people read them: in the zone of their machine, or in UTC on request. Files and JSON stay UTC.
+//! The clock of this machine, and times as people read them: in the zone of their machine, or in UTC on request. Files and
+//! JSON stay UTC.
+
+use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
 use liza_core::model::Timestamp;
+
+/// The clock of this machine. A clock that is set beyond the years that a time can have is held to their end.
+pub(crate) fn wall_clock() -> jiff::Timestamp {
+    held_to_years(SystemTime::now())
+}
+
+fn held_to_years(time: SystemTime) -> jiff::Timestamp {
+    let end = if time < SystemTime::UNIX_EPOCH { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+    jiff::Timestamp::try_from(time).unwrap_or(end)
+}
+
+/// The clock of this machine in the zone of the human.
+pub(crate) fn local_clock() -> jiff::Zoned {
+    wall_clock().to_zoned(TimeZone::system())
+}
 
 /// The zone in which a person reads times.
 #[derive(Debug, Clone)]
@@ -64,6 +82,15 @@ impl LocalTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Covers: AX-13
+    #[test]
+    fn a_clock_beyond_all_years_is_held_to_their_end() {
+        let year = std::time::Duration::from_secs(366 * 24 * 3600);
+        assert_eq!(held_to_years(SystemTime::UNIX_EPOCH + year * 8_100), jiff::Timestamp::MAX);
+        assert_eq!(held_to_years(SystemTime::UNIX_EPOCH - year * 20_000), jiff::Timestamp::MIN);
+        assert_eq!(held_to_years(SystemTime::UNIX_EPOCH), jiff::Timestamp::UNIX_EPOCH);
+    }
 
     fn tokyo() -> LocalTime {
         LocalTime { zone: TimeZone::fixed(jiff::tz::offset(9)) }

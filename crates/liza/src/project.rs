@@ -13,6 +13,7 @@ use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
 
 use crate::confine::RoomRules;
 use crate::git::{Git, GitError, Repo};
+use crate::local_time::{local_clock, wall_clock};
 
 /// What git should ignore in a project.
 pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
@@ -192,12 +193,12 @@ fn is_below_worktrees(folder: &Path) -> bool {
 
 /// The current time of the project, in whole seconds. With a database it is the database's, known after the first read.
 pub fn now() -> Timestamp {
-    Timestamp::from_unix(jiff::Timestamp::now().as_second().saturating_add(clock_difference()))
+    Timestamp::from_unix(wall_clock().as_second().saturating_add(clock_difference()))
 }
 
 /// The next midnight where the human is.
 pub(crate) fn day_ends() -> Timestamp {
-    let here = jiff::Zoned::now();
+    let here = local_clock();
     let midnight = here.tomorrow().and_then(|tomorrow| tomorrow.start_of_day());
     Timestamp::from_unix(midnight.unwrap_or(here).timestamp().as_second())
 }

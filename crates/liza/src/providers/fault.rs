@@ -4,6 +4,8 @@
 use liza_core::model::{ClientFault, FaultKind, LimitReset, Seconds, Timestamp};
 use liza_core::text::one_line;
 
+use crate::local_time::local_clock;
+
 use super::clock_time::clock_time;
 
 /// The maximum length of a message.
@@ -105,7 +107,7 @@ pub(super) fn fault(status: Option<u64>, message: &str) -> ClientFault {
 
 /// An error whose kind is known.
 pub(super) fn of_kind(kind: FaultKind, message: &str) -> ClientFault {
-    let reset = (kind == FaultKind::Quota).then(|| limit_reset(message, &jiff::Zoned::now())).flatten();
+    let reset = (kind == FaultKind::Quota).then(|| limit_reset(message, &local_clock())).flatten();
     let message = message.split('|').next().unwrap_or_default();
     ClientFault { kind, message: one_line(message, MESSAGE_MAX), reset }
 }

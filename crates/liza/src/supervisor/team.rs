@@ -20,6 +20,7 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::channel::SessionCommands;
 use crate::engine::mark_stopping;
 use crate::lifecycle::found_merges;
+use crate::local_time::wall_clock;
 use crate::project::{Project, now};
 use crate::sys::process::ignores_hangup;
 
@@ -474,7 +475,7 @@ fn at_most(poll: Option<Seconds>, wait: Duration) -> Duration {
 
 /// The instant at which a blackboard time is reached.
 pub(super) fn instant_of(time: Timestamp) -> Instant {
-    let left = time.unix().saturating_mul(1000).saturating_sub(jiff::Timestamp::now().as_millisecond());
+    let left = time.unix().saturating_mul(1000).saturating_sub(wall_clock().as_millisecond());
     Instant::now() + Duration::from_millis(u64::try_from(left).unwrap_or(0).saturating_add(1))
 }
 
