@@ -26,7 +26,7 @@ const INHERITED: [&str; 11] = [
 
 /// Variables of every git command: no prompts, English messages, no index written only to speed up the next command, commits
 /// as they are instead of as replacements and grafts show them, and no transport that runs a program.
-pub(super) const FIXED: [(&str, &str); 12] = [
+pub(super) const FIXED: [(&str, &str); 13] = [
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     // A file that cannot exist: for an empty one, git prints advice.
     ("GIT_GRAFT_FILE", "/dev/null/none"),
@@ -39,6 +39,8 @@ pub(super) const FIXED: [(&str, &str); 12] = [
     ("GIT_MERGE_AUTOEDIT", "no"),
     ("GIT_ASKPASS", "true"),
     ("SSH_ASKPASS", "true"),
+    // Otherwise ssh asks on the terminal that it finds, which may show a screen, and waits there.
+    ("SSH_ASKPASS_REQUIRE", "force"),
     ("LC_ALL", "C"),
 ];
 

@@ -254,9 +254,7 @@ impl WorkRemote<'_> {
     }
 
     fn command(&self, action: &str) -> GitCommand {
-        let command = self.repo.command(format!("{action} ({})", self.name));
-        // Without a terminal to ask in, ssh would wait for an answer on the one that it finds.
-        command.limit(self.limit).env("SSH_ASKPASS_REQUIRE", "force")
+        self.repo.command(format!("{action} ({})", self.name)).limit(self.limit)
     }
 
     fn answered(&self, command: &GitCommand) -> Result<GitOutput, GitError> {

@@ -26,6 +26,20 @@ fn inherited_variables_cannot_mislead_git() {
     assert_eq!(repo.head().unwrap().commit, test.sha("HEAD"));
 }
 
+/// A screen may be shown on the terminal of the process.
+///
+/// Covers: AX-18
+#[test]
+fn no_git_command_asks_anything_on_the_terminal() {
+    let test = TestRepo::new();
+    let program = test.home.path().join("git");
+    script(&program, "exec env");
+    let seen = test.program().with_program(program).command("looking", &test.root).read_text().unwrap();
+    for line in ["GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "SSH_ASKPASS=true", "SSH_ASKPASS_REQUIRE=force"] {
+        assert!(seen.lines().any(|seen| seen == line), "{line}: {seen}");
+    }
+}
+
 #[test]
 fn a_failure_names_the_action_and_the_message_of_git() {
     let test = TestRepo::new();

@@ -190,3 +190,34 @@ fn needs_tmux_what_is_removed_is_wrapped_at_words() {
     let screen = tmux.wait_for("ended");
     assert!(screen.contains("\n  Liza's lines in\n  .git/info/exclude\n"), "{screen}");
 }
+
+/// Covers: AX-18
+#[test]
+fn needs_tmux_the_diff_of_a_task_is_on_the_screen_and_no_pager_starts() {
+    let project = TestProject::new();
+    project.add_task("first");
+    project.register("coder-1");
+    project.liza(&["claim-task", "first", "coder-1"]).ok();
+    let tree = project.tree("first");
+    fs::write(tree.join("work.txt"), "first line\nsecond line\n").unwrap();
+    project.git_at(&tree, &["add", "."]);
+    project.git_at(&tree, &["commit", "-qm", "work"]);
+    let pager = "PAGER='touch ../paged; less' GIT_PAGER='touch ../paged; less'";
+    let tmux = Tmux::start(&project, (80, 24), &format!("LESS=-R {pager} {}", tui()));
+    tmux.wait_for("TASKS");
+    tmux.press(&["Enter"]);
+    tmux.wait_for("HISTORY");
+    tmux.press(&["2"]);
+    let page = tmux.wait_for("+second line");
+    assert!(page.contains("+first line") && page.contains("first"), "{page}");
+    assert!(!project.home().join("paged").exists(), "no pager starts below a screen");
+    assert_eq!(tmux.pane("#{alternate_on}"), "1", "the screen is still shown");
+    // Keys are the screen's.
+    tmux.press(&["1"]);
+    tmux.wait_for("HISTORY");
+    tmux.press(&["Escape"]);
+    tmux.wait_for("TASKS");
+    tmux.press(&["q"]);
+    tmux.wait_for("ended with 0");
+    is_restored(&tmux);
+}

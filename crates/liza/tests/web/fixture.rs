@@ -29,11 +29,26 @@ impl Web {
 
     /// The same, with this program.
     pub(crate) fn start_program(mut program: Command) -> Self {
-        program.args(["web", "--utc"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        program.args(["web", "--utc"]);
+        Self::spawn(program)
+    }
+
+    /// The same in a terminal, with these variables.
+    pub(crate) fn start_at_terminal(project: &TestProject, variables: &[(&str, &str)]) -> Self {
+        let mut terminal = project.command("script");
+        terminal.args(["-qec", &format!("'{}' web --utc", env!("CARGO_BIN_EXE_liza")), "/dev/null"]);
+        terminal.env("TERM", "xterm").envs(variables.iter().copied());
+        Self::spawn(terminal)
+    }
+
+    fn spawn(mut program: Command) -> Self {
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = program.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
-        thread::spawn(move || output.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok()));
+        // A terminal has notes and what is typed, too.
+        let mut addresses = output.lines().map_while(Result::ok).filter(|line| line.starts_with("http"));
+        thread::spawn(move || addresses.all(|line| sender.send(line).is_ok()));
         let first = lines.recv_timeout(LONG).unwrap();
         let input = child.stdin.take().unwrap();
         Self { child, input, lines, first }

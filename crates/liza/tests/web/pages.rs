@@ -331,3 +331,35 @@ fn needs_chromium_the_page_reports_the_end_of_the_server() {
     assert_eq!(web.end(), 0);
     browser.wait_for("document.querySelector('#connection.lost')");
 }
+
+/// What a person has set for their own pager.
+const PAGER: [(&str, &str); 3] =
+    [("LESS", "-R"), ("PAGER", "touch ../paged; less"), ("GIT_PAGER", "touch ../paged; less")];
+
+/// Covers: AX-18
+#[test]
+fn needs_script_the_changes_of_a_task_are_on_their_page_whatever_terminal_the_server_has() {
+    let project = TestProject::new();
+    project.register("coder-1");
+    submitted(&project, "t1");
+    let mut web = Web::start_at_terminal(&project, &PAGER);
+    let page = web.visitor().page("task/t1/diff");
+    assert!(page.contains("+first line") && page.contains("+second line"), "{page}");
+    assert!(!project.home().join("paged").exists(), "no pager starts for a page");
+}
+
+/// Covers: AX-18
+#[test]
+fn needs_chromium_the_changes_of_a_task_are_seen_in_a_browser() {
+    let project = TestProject::new();
+    project.register("coder-1");
+    submitted(&project, "t1");
+    let mut web = Web::start_at_terminal(&project, &PAGER);
+    let mut browser = Browser::start(&project);
+    browser.open(&web.new_address());
+    let base = browser.eval("location.href").as_str().unwrap().to_owned();
+    browser.open(&format!("{base}task/t1/diff"));
+    browser.wait_for_text("+second line");
+    assert!(browser.text().contains("+first line"), "the patch is visible");
+    browser.check_quiet(web.port());
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use liza_core::model::TaskId;
 use liza_store::private;
@@ -191,13 +191,7 @@ impl Copy {
     fn open_editor(&self, context: &Context) -> Result<(), CommandError> {
         let environment = &context.environment;
         let editor = environment.text("VISUAL").or_else(|| environment.text("EDITOR")).unwrap_or("vi");
-        // Run by the shell, since these variables may contain options; the path is passed as an argument.
-        let ended = Command::new("sh")
-            .args(["-c", &format!("{editor} \"$1\""), "sh"])
-            .arg(&self.path)
-            .current_dir(&context.directory)
-            .status();
-        let message = match ended {
+        let message = match self.run_editor(editor, context) {
             Ok(status) if status.success() => return Ok(()),
             Ok(status) if status.code() == Some(127) => {
                 self.remove();
@@ -210,5 +204,19 @@ impl Copy {
         };
         self.remove();
         Err(CommandError::refused("editor_failed", message))
+    }
+
+    /// Runs the editor with the caller's own streams: below a screen or a page there are none.
+    fn run_editor(&self, editor: &str, context: &Context) -> io::Result<ExitStatus> {
+        let console = &context.screen.console;
+        // Run by the shell, since the variables may contain options; the path is passed as an argument.
+        Command::new("sh")
+            .args(["-c", &format!("{editor} \"$1\""), "sh"])
+            .arg(&self.path)
+            .current_dir(&context.directory)
+            .stdin(console.for_child(Stream::Input)?)
+            .stdout(console.for_child(Stream::Output)?)
+            .stderr(console.for_child(Stream::Error)?)
+            .status()
     }
 }

@@ -1,12 +1,13 @@
-//! The streams of a command that a supervisor executes for a session: everything is kept until the command has ended, so
-//! that no lock is held while a session reads slowly.
+//! The streams of a command that a supervisor executes for a session, or a screen for its person: everything is kept until
+//! the command has ended, so that no lock is held while a session reads slowly. They lead to no terminal, whatever they
+//! say about the width and the colours of the one that shows the text later.
 
 use std::io;
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
 use crate::channel::{TerminalFacts, WrittenTo};
-use crate::cli::ui::console::{Console, Stream};
+use crate::cli::ui::console::{Console, OwnTerminal, Stream};
 
 /// The streams of one command.
 pub(in crate::cli) struct BufferConsole {
@@ -82,6 +83,10 @@ impl Console for BufferConsole {
     }
 
     fn for_child(&self, _: Stream) -> io::Result<Stdio> {
-        Err(io::Error::other("a command of a session starts no program here"))
+        Err(io::Error::other("a command of a session, a screen or a page starts no program here"))
+    }
+
+    fn own_terminal(&self) -> Option<OwnTerminal> {
+        None
     }
 }

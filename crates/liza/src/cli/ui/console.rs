@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::AsFd as _;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
 use anstream::{AutoStream, ColorChoice};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -48,6 +48,23 @@ pub(crate) trait Console: Send + Sync {
     /// # Errors
     /// When it cannot be passed on.
     fn for_child(&self, stream: Stream) -> io::Result<Stdio>;
+    /// The terminal that a pager may take over. A console that keeps what is written has none: a screen, a page in the
+    /// browser and a session get the text.
+    fn own_terminal(&self) -> Option<OwnTerminal>;
+}
+
+/// The right to let a program draw on this process's terminal and read its keys. Only [`ProcessConsole`] gives it.
+#[derive(Debug)]
+pub(crate) struct OwnTerminal(());
+
+impl OwnTerminal {
+    /// Starts a program that draws on the terminal what it is sent.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(crate) fn start(&self, command: &mut Command) -> io::Result<Child> {
+        command.stdin(Stdio::piped()).stdout(Stdio::inherit()).stderr(Stdio::inherit()).spawn()
+    }
 }
 
 /// The process's own streams.
@@ -135,5 +152,9 @@ impl Console for ProcessConsole {
             Stream::Error => io::stderr().as_fd().try_clone_to_owned(),
         };
         Ok(descriptor?.into())
+    }
+
+    fn own_terminal(&self) -> Option<OwnTerminal> {
+        io::stdout().is_terminal().then_some(OwnTerminal(()))
     }
 }

@@ -1,26 +1,26 @@
-//! A long page in the person's pager, as git shows a diff.
+//! A long page in the person's pager, as git shows a diff, on the terminal of a person's command line and nowhere else.
 //!
 //! Only the person's own settings count: what a repository's configuration names could come from an agent.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::SIGINT;
 
-use super::console::Stream;
+use super::console::{OwnTerminal, Stream};
 use crate::cli::context::{Context, Environment};
 
 /// Shows the text in the pager; false if it has to be written as usual.
 pub(crate) fn show(context: &Context, text: &str) -> bool {
     let screen = &context.screen;
-    let is_plain = screen.json || screen.quiet || !screen.console.is_terminal(Stream::Output);
-    if is_plain || context.environment.text("TERM") == Some("dumb") {
+    let Some(terminal) = screen.console.own_terminal() else { return false };
+    if screen.json || screen.quiet || context.environment.text("TERM") == Some("dumb") {
         return false;
     }
     match pager(&context.environment, own_setting) {
-        Some(pager) => run(&pager, context, &screen.printable(Stream::Output, text)),
+        Some(pager) => run(&terminal, &pager, context, &screen.printable(Stream::Output, text)),
         None => false,
     }
 }
@@ -52,17 +52,17 @@ fn own_setting(name: &str) -> Option<String> {
     read("--global").or_else(|| read("--system"))
 }
 
-fn run(pager: &str, context: &Context, text: &str) -> bool {
+fn run(terminal: &OwnTerminal, pager: &str, context: &Context, text: &str) -> bool {
     // Ctrl-C is for the pager: it must not outlive this program in the same terminal.
     let stays = signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
     let mut command = Command::new("sh");
-    command.args(["-c", pager]).current_dir(&context.directory).stdin(Stdio::piped());
+    command.args(["-c", pager]).current_dir(&context.directory);
     for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
         if context.environment.raw(name).is_none() {
             command.env(name, value);
         }
     }
-    let Ok(mut child) = command.spawn() else { return false };
+    let Ok(mut child) = terminal.start(&mut command) else { return false };
     if let Some(mut input) = child.stdin.take() {
         // A person may leave before the end.
         let _ = input.write_all(text.as_bytes()).and_then(|()| input.write_all(b"\n"));
