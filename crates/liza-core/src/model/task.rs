@@ -12,6 +12,17 @@ use crate::model::record::{Fault, Status, TaskRecord};
 use crate::model::refusal::Refusal;
 use crate::model::time::Timestamp;
 
+/// The author of a submitted commit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommitAuthor {
+    /// The commit.
+    pub commit: Sha,
+    /// The name in it.
+    pub name: String,
+    /// The agent that it names, as its author or in a line `Liza-Agent`.
+    pub agent: Option<AgentId>,
+}
+
 /// Who works where, starting from which commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {

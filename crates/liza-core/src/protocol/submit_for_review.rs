@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentStatus, Assignment, EventName, HistoryEvent, Refusal, Section, Sha, Task, TaskId, TaskStatus,
+    AgentId, AgentStatus, Assignment, CommitAuthor, EventName, HistoryEvent, Refusal, Section, Sha, Task,
+    TaskId, TaskStatus,
 };
 
 use super::operation::{LoadScope, Rule};
@@ -22,6 +23,8 @@ pub struct SubmitForReview {
     pub commit: Sha,
     /// The state of the worktree; `None` if there is no worktree.
     pub facts: Option<WorktreeFacts>,
+    /// The authors of the work's commits, the oldest first.
+    pub authors: Vec<CommitAuthor>,
 }
 
 /// A submission.
@@ -52,16 +55,52 @@ impl Rule for SubmitForReview {
         check(&task, &work, &self.commit, facts)?;
         check_not_rejected(&task, &facts.head)?;
         check_not_failed(&task, &facts.head)?;
+        check_authors(&task, coder, &self.authors)?;
         let commit = facts.head.clone();
-        task.push_event(tx.event(EventName::ReadyForReview).with("commit", commit.as_str()));
+        let people = people_among(&self.authors);
+        let event = tx.event(EventName::ReadyForReview).with("commit", commit.as_str());
+        task.push_event(event.with_some("authors", (!people.is_empty()).then(|| people.clone())));
         task.record.clear_exit_counts();
         task.record.review_dropped_by = None;
         task.record.reservation = None;
-        let detail = format!("iteration {}, commit {}", task.record.iteration.unwrap_or(1), commit.short());
+        let by = if people.is_empty() {
+            String::new()
+        } else {
+            format!(", with commits by {}", people.join(", "))
+        };
+        let detail =
+            format!("iteration {}, commit {}{by}", task.record.iteration.unwrap_or(1), commit.short());
         task.status = TaskStatus::ReadyForReview { work, commit: commit.clone(), review: None };
         tx.free_agents([coder], id, AgentStatus::Waiting)?;
         Ok(Submitted { task: tx.save(task, EventName::ReadyForReview, &detail), commit })
     }
+}
+
+/// Refuses work of an agent that never had the task. The coders that had it before may have left commits.
+fn check_authors(task: &Task, coder: AgentId, authors: &[CommitAuthor]) -> Result<(), Refusal> {
+    let had_it = |agent: AgentId| {
+        let name = agent.to_string();
+        agent == coder
+            || task.record.events().any(|event| event.is_claim() && event.agent.as_deref() == Some(&name))
+    };
+    let other = |author: &CommitAuthor| author.agent.filter(|agent| !had_it(*agent));
+    match authors.iter().find_map(|author| Some((author, other(author)?))) {
+        Some((author, agent)) => {
+            Err(Refusal::ForeignAuthor { task: task.id.clone(), commit: author.commit.clone(), agent })
+        }
+        None => Ok(()),
+    }
+}
+
+/// The names of the authors that are no agents, each once.
+fn people_among(authors: &[CommitAuthor]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for author in authors.iter().filter(|author| author.agent.is_none()) {
+        if !names.contains(&author.name) {
+            names.push(author.name.clone());
+        }
+    }
+    names
 }
 
 /// A reviewer's rejection of exactly this commit is not answered by submitting it again.

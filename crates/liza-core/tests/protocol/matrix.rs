@@ -63,7 +63,12 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             task: t(),
             intent: Intent { intent: reason(), validation: reason(), ..Intent::default() },
         }),
-        Command::from(SubmitForReview { task: t(), commit: sha(WORK), facts: Some(clean_at(sha(WORK))) }),
+        Command::from(SubmitForReview {
+            task: t(),
+            commit: sha(WORK),
+            facts: Some(clean_at(sha(WORK))),
+            authors: vec![],
+        }),
         Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(WORK)), setup_failure: None }),
         Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(HEAD)), setup_failure: None }),
         Command::from(ClaimReview {

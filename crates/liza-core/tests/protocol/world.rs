@@ -233,7 +233,7 @@ impl World {
         let commit = facts.head.clone();
         self.run(
             self.session(coder),
-            Command::from(SubmitForReview { task: id.clone(), commit, facts: Some(facts) }),
+            Command::from(SubmitForReview { task: id.clone(), commit, facts: Some(facts), authors: vec![] }),
         )
     }
 

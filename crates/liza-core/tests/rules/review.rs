@@ -1,6 +1,6 @@
 //! Submitting, reviewing and judging exactly one commit.
 
-use liza_core::model::{Actor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
+use liza_core::model::{Actor, CommitAuthor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
 use liza_core::protocol::{
     ClaimReview, ClaimTask, Command, Deregister, HandoffNotes, Intent, NewTask, PreCheck, ReleaseReview,
     SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
@@ -11,7 +11,7 @@ use crate::steps::*;
 use crate::support::*;
 
 fn submit_facts(commit: Sha, facts: WorktreeFacts) -> Command {
-    Command::from(SubmitForReview { task: task("t"), commit, facts: Some(facts) })
+    Command::from(SubmitForReview { task: task("t"), commit, facts: Some(facts), authors: vec![] })
 }
 
 fn judge(verdict: Verdict, facts: WorktreeFacts) -> Command {
@@ -63,6 +63,23 @@ fn the_submitted_commit_is_the_head_of_the_task_branch() {
 fn the_base_itself_is_nothing_to_review() {
     let mut world = World::with_task(Status::Claimed);
     world.refused_with("nothing_to_review", world.agent(coder(1)), submit("t", base()));
+}
+
+/// Covers: AX-06, IS-10
+#[test]
+fn work_of_people_and_of_earlier_coders_is_submitted_and_work_of_another_agent_is_not() {
+    let author = |name: &str, agent| CommitAuthor { commit: sha('c'), name: name.to_owned(), agent };
+    let submit = |authors: Vec<CommitAuthor>| {
+        let facts = Some(clean(sha('a')));
+        Command::from(SubmitForReview { task: task("t"), commit: sha('a'), facts, authors })
+    };
+    let mut world = World::with_task(Status::Claimed);
+    let other = submit(vec![author("Ada", None), author("coder-2 for Ada", Some(coder(2)))]);
+    let refusal = world.refused_with("foreign_author", world.agent(coder(1)), other);
+    assert!(refusal.to_string().contains("coder-2"), "{refusal}");
+    let own = author("coder-1 for Ada", Some(coder(1)));
+    world.must(world.agent(coder(1)), submit(vec![author("Ada", None), own, author("Ada", None)]));
+    assert_eq!(world.last_event("t").list("authors"), ["Ada"], "each once");
 }
 
 /// Covers: RV-01

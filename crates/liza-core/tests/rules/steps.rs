@@ -175,7 +175,12 @@ pub fn reserve(id: &str, coder: AgentId, head: Sha) -> Command {
 }
 
 pub fn submit(id: &str, commit: Sha) -> Command {
-    Command::from(SubmitForReview { task: task(id), commit: commit.clone(), facts: Some(clean(commit)) })
+    Command::from(SubmitForReview {
+        task: task(id),
+        commit: commit.clone(),
+        facts: Some(clean(commit)),
+        authors: vec![],
+    })
 }
 
 pub fn claim_review(id: &str, reviewer: AgentId, head: Option<Sha>) -> Command {

@@ -63,7 +63,12 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
             (Actor::Operator(coder), Command::from(PreCheck { task: id, intent }))
         }
         10 => {
-            let submit = Command::from(SubmitForReview { task: id, commit: commit("b"), facts: facts() });
+            let submit = Command::from(SubmitForReview {
+                task: id,
+                commit: commit("b"),
+                facts: facts(),
+                authors: vec![],
+            });
             (Actor::Operator(coder), submit)
         }
         11 => {

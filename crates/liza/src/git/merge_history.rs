@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use liza_core::model::{AgentId, Sha, TaskId};
+use liza_core::model::{AgentId, CommitAuthor, Sha, TaskId};
 use liza_core::rules::found_merges::{BranchMerge, BranchSteps};
 
 use super::error::GitError;
@@ -71,34 +71,30 @@ impl Repo {
 }
 
 impl Repo {
-    /// The oldest commit that none of these branches has and that names no agent, neither as its author nor in a line
-    /// `Liza-Agent`; with its author.
+    /// The authors of the commits that none of these branches has, the oldest first. An agent is named as the author or in
+    /// a line `Liza-Agent`.
     ///
     /// # Errors
     ///
     /// When the commit does not exist.
-    pub(crate) fn commit_without_agent(
-        &self,
-        branches: &[Branch],
-        commit: &Sha,
-    ) -> Result<Option<(Sha, String)>, GitError> {
+    pub(crate) fn authors(&self, branches: &[Branch], commit: &Sha) -> Result<Vec<CommitAuthor>, GitError> {
         let format = "--format=%H %(trailers:key=Liza-Agent,valueonly,unfold,separator=%x2C)%x09%an";
         let command = self.command("reading authors").args(["log", "--reverse", format, commit.as_str()]);
         let known = branches.iter().map(Branch::full);
         let text = command.arg("--not").args(known).arg("--").read_text()?;
-        let mut found = text.lines().filter_map(|line| {
-            let (head, author) = line.split_once('\t')?;
+        let author = |line: &str| {
+            let (head, name) = line.split_once('\t')?;
             let (commit, agents) = head.split_once(' ')?;
-            Some((sha(commit.as_bytes())?, agents, author))
-        });
-        let foreign = found.find(|(_, agents, author)| !names_agent(agents) && !names_agent(author));
-        Ok(foreign.map(|(commit, _, author)| (commit, author.to_owned())))
+            let agent = named_agent(agents).or_else(|| named_agent(name));
+            Some(CommitAuthor { commit: sha(commit.as_bytes())?, name: name.to_owned(), agent })
+        };
+        Ok(text.lines().filter_map(author).collect())
     }
 }
 
-/// Whether a word of a text is the ID of an agent.
-fn names_agent(text: &str) -> bool {
-    text.split(|c: char| c.is_whitespace() || c == ',').any(|word| word.parse::<AgentId>().is_ok())
+/// The first word of a text that is the ID of an agent.
+fn named_agent(text: &str) -> Option<AgentId> {
+    text.split(|c: char| c.is_whitespace() || c == ',').find_map(|word| word.parse().ok())
 }
 
 fn parse(entry: &str) -> Option<BranchStep> {

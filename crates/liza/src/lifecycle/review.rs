@@ -5,7 +5,9 @@
 
 use std::path::Path;
 
-use liza_core::model::{AgentCommits, AgentId, ClientSettings, Refusal, Sha, TaskId, TaskStatus};
+use liza_core::model::{
+    AgentCommits, AgentId, ClientSettings, CommitAuthor, Refusal, Sha, TaskId, TaskStatus,
+};
 use liza_core::protocol::{
     ClaimReview, RefundSession, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted,
     TaskReply, Verdict, WorktreeFacts,
@@ -40,17 +42,17 @@ pub fn submit_for_review(
     let taken = take_work(engine.project(), &engine.read(&[task])?, task)?;
     let Some(_) = taken else {
         // The rules say what is missing.
-        return engine.execute(SubmitForReview { task: task.clone(), commit: commit.clone(), facts: None });
+        let (task, commit) = (task.clone(), commit.clone());
+        return engine.execute(SubmitForReview { task, commit, facts: None, authors: Vec::new() });
     };
     let commit = engine.repo()?.resolve(commit)?;
     refuse_reserved_path(engine, task, &commit)?;
     refuse_unpublished_submodule(engine, task, &commit)?;
     if submitter == Submitter::Session {
-        refuse_foreign_author(engine, task, &commit)?;
         refuse_client_settings(engine, task, &commit)?;
     }
-    let facts = worktree_facts(engine, task)?;
-    let command = SubmitForReview { task: task.clone(), commit: commit.clone(), facts };
+    let (facts, authors) = (worktree_facts(engine, task)?, authors(engine, task, &commit)?);
+    let command = SubmitForReview { task: task.clone(), commit: commit.clone(), facts, authors };
     let board = engine.read(&[task])?;
     if let Some(exchange) = Exchange::with(engine.project(), &board)? {
         // What the rules refuse is not sent.
@@ -87,21 +89,17 @@ fn refuse_unpublished_submodule(engine: &Engine<'_>, task: &TaskId, commit: &Sha
     }
 }
 
-/// Refuses work of a session that could be taken for a person's.
-fn refuse_foreign_author(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
+/// The authors of the commits that the work adds to the integration branch and the main branch.
+fn authors(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<Vec<CommitAuthor>, EngineError> {
     let board = engine.read(&[task])?;
     if board.config()?.agent_commits == AgentCommits::Person {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let repo = engine.repo()?;
     let mut known = vec![integration_branch(&board)?];
-    // What a person has committed there is theirs.
     let main = board.config()?.main_branch.as_deref().and_then(|name| name.parse::<Branch>().ok());
     known.extend(main.filter(|main| repo.tip(main).is_ok_and(|tip| tip.is_some())));
-    match repo.commit_without_agent(&known, commit)? {
-        Some((commit, author)) => Err(Refusal::ForeignAuthor { task: task.clone(), commit, author }.into()),
-        None => Ok(()),
-    }
+    Ok(repo.authors(&known, commit)?)
 }
 
 /// Refuses work that says what agent programs do when they start: the reviewer's would obey the code under review. A link out of

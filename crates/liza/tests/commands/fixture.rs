@@ -46,7 +46,8 @@ pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
         has_base: true,
     };
     let actor = Actor::Agent(coder.parse().unwrap(), Generation(generation));
-    let command = SubmitForReview { task: task.parse().unwrap(), commit: head, facts: Some(facts) };
+    let command =
+        SubmitForReview { task: task.parse().unwrap(), commit: head, facts: Some(facts), authors: vec![] };
     project.execute_at(actor, now(), command);
 }
 

@@ -47,24 +47,24 @@ fn nobody_in_a_session_is_the_human_or_another_agent() {
     wait_for("the work is submitted", || (bench.status("t1") == Status::ReadyForReview).then_some(()));
 }
 
-/// Covers: IS-10
+/// Covers: AX-06, IS-10
 #[test]
-fn a_sessions_commit_that_could_be_a_persons_is_refused() {
-    let forge = r#"
-echo "work" > "$1.txt"; git add .; GIT_AUTHOR_NAME=Ada git commit -qm "as Ada"
+fn a_session_can_submit_a_persons_commit_but_not_another_agents() {
+    let coder = r#"
+echo "work" > "$1.txt"; git add .; GIT_AUTHOR_NAME="coder-7 for Ada" git commit -qm "as another agent"
 "$LIZA" pre-check "$1" --intent "do it" --validation "cat $1.txt"
-"$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)" 2> "$TMPDIR/said" && exit 1
-git commit -q --amend --reset-author -F "$TMPDIR/said"
+"$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)" > "$HOME/refused" 2>&1 && exit 1
+git reset -q --soft HEAD^; GIT_AUTHOR_NAME=Ada git commit -qm "as Ada"
+echo "more" >> "$1.txt"; git commit -qam "as itself"
 "$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)"
 exit 42"#;
-    let bench = Bench::new("", &[("c", forge)]);
+    let bench = Bench::new("", &[("c", coder)]);
     bench.project.add_task("t1");
-    let mut program = bench.project.program();
-    program.args(["agent", "coder", "--cli", "c", "--once"]).env("LIZA", env!("CARGO_BIN_EXE_liza"));
-    // The person's own shell says who they are.
-    program.env("GIT_AUTHOR_NAME", "Ada");
-    bench.project.run(&mut program).ok();
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
     assert_eq!(bench.project.status("t1"), "READY_FOR_REVIEW");
-    let commit = bench.project.git(&["log", "-1", "--format=%an: %B", "task/t1"]);
-    assert!(commit.starts_with("coder-1 for ") && commit.contains("has \"Ada\" as its author"), "{commit}");
+    let refused = fs::read_to_string(bench.project.home().join("refused")).unwrap();
+    assert!(refused.contains("is the work of coder-7") && !refused.contains("author"), "{refused}");
+    let authors = bench.project.git(&["log", "-2", "--format=%an", "task/t1"]);
+    assert!(authors.starts_with("coder-1 for ") && authors.ends_with("\nAda"), "{authors}");
+    assert!(bench.project.log().contains("with commits by Ada"), "{}", bench.project.log());
 }

@@ -173,8 +173,8 @@ impl Refusal {
             Refusal::UnpublishedSubmodule { path, .. } => {
                 format!("use a published commit in {path}, or block the task: a person has to publish it")
             }
-            Refusal::ForeignAuthor { commit, .. } => format!(
-                "git rebase --rebase-merges --exec \"git commit --amend --no-edit --reset-author\" {}^; to keep the author of a person's work: the same with --trailer Liza-Agent=ID instead of --reset-author",
+            Refusal::ForeignAuthor { task, commit, .. } => format!(
+                "leave {} out of the work; if {task} needs it: liza mark-blocked {task} --reason \"...\" --question \"...\"",
                 commit.short()
             ),
             Refusal::ClientSettingsChanged { task, .. } => format!(

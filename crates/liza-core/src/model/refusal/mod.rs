@@ -219,9 +219,9 @@ pub enum Refusal {
     /// A submodule is at a commit that exists only in the task's worktree.
     #[error("{path} of {task} is at {commit}, which is on no remote of that submodule and would be lost")]
     UnpublishedSubmodule { task: TaskId, path: String, commit: Sha },
-    /// A session's commit does not say that an agent made it.
-    #[error("{commit} of {task} has {author:?} as its author and names no agent")]
-    ForeignAuthor { task: TaskId, commit: Sha, author: String },
+    /// A commit names an agent that never had the task.
+    #[error("{commit} of {task} is the work of {agent}, which never had {task}")]
+    ForeignAuthor { task: TaskId, commit: Sha, agent: AgentId },
     /// Tracked files changed during the review.
     #[error("tracked files of {task} changed during the review: {}", short_list(paths))]
     ReviewTouched { task: TaskId, paths: Vec<String> },
