@@ -113,6 +113,7 @@ impl Git {
             stdin: Vec::new(),
             input: None,
             limit: LIMIT,
+            output_max: None,
             runs_no_program: false,
             runs_no_filter: false,
             accepted: None,
@@ -140,6 +141,8 @@ pub struct GitCommand {
     /// A file in its place.
     input: Option<Arc<File>>,
     limit: Duration,
+    /// How much of its output is read; the rest is dropped.
+    output_max: Option<usize>,
     /// Whether the caller knows that it runs no program of the configuration.
     runs_no_program: bool,
     /// Whether it must not run filters.
@@ -195,6 +198,12 @@ impl GitCommand {
     /// Sets the time limit, after which git and its children are killed.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// Reads at most this many bytes of its output and drops the rest; otherwise more than the largest is an error.
+    pub(super) fn at_most(mut self, bytes: usize) -> Self {
+        self.output_max = Some(bytes);
         self
     }
 
@@ -393,7 +402,7 @@ impl GitCommand {
     fn run_once(&self, limits: &Limits) -> Result<GitOutput, GitError> {
         let mut child = self.spawn(limits)?;
         let deadline = Instant::now() + self.limit;
-        let pipes = Pipes::new(&mut child, &self.stdin).transfer(&mut child, deadline);
+        let pipes = Pipes::new(&mut child, &self.stdin, self.output_max).transfer(&mut child, deadline);
         let ended = match pipes {
             Ok(pipes) => process::wait_until(&mut child, deadline).map(|status| status.map(|s| (s, pipes))),
             Err(error) => Err(error),

@@ -60,20 +60,26 @@ impl Repo {
         &self,
         parents: &MergeParents<'_>,
     ) -> Result<(IsolatedRepo<'_>, MergeTrees), GitError> {
-        let folder = self.common_dir().join(temporary_name(ISOLATED));
-        let isolated = IsolatedRepo { repo: self, folder };
+        let isolated = self.isolated_folder();
         let trees = isolated.create(parents)?;
         Ok((isolated, trees))
+    }
+
+    /// Creates an isolated git folder without any attributes or programs, to compare commits in the format of this one.
+    pub(crate) fn isolated_from_settings(&self, commit: &Sha) -> Result<IsolatedRepo<'_>, GitError> {
+        let isolated = self.isolated_folder();
+        isolated.create_folder(commit, "")?;
+        Ok(isolated)
+    }
+
+    fn isolated_folder(&self) -> IsolatedRepo<'_> {
+        IsolatedRepo { repo: self, folder: self.common_dir().join(temporary_name(ISOLATED)) }
     }
 }
 
 impl IsolatedRepo<'_> {
     fn create(&self, parents: &MergeParents<'_>) -> Result<MergeTrees, GitError> {
-        let drivers = self.accepted_drivers();
-        let config = format!("{}{}{drivers}", format_settings(parents.into), self.partial_clone()?);
-        self.write("HEAD", b"ref: refs/heads/none\n")?;
-        self.write("refs/none", b"")?;
-        self.write("config", config.as_bytes())?;
+        self.create_folder(parents.into, &self.accepted_drivers())?;
         let commits = [parents.into, parents.commit].into_iter().chain(parents.bases);
         let trees: Vec<String> = commits.map(|commit| format!("{commit}^{{tree}}")).collect();
         let file = format!("{}:.gitattributes", parents.into);
@@ -96,6 +102,14 @@ impl IsolatedRepo<'_> {
             Ok([into, commit]) => Ok(MergeTrees { into, commit, bases }),
             Err(_) => Err(missing(parents.into.as_str())),
         }
+    }
+
+    /// Makes a git folder with these settings and those without which its objects cannot be read.
+    fn create_folder(&self, commit: &Sha, settings: &str) -> Result<(), GitError> {
+        let config = format!("{}{}{settings}", format_settings(commit), self.partial_clone()?);
+        self.write("HEAD", b"ref: refs/heads/none\n")?;
+        self.write("refs/none", b"")?;
+        self.write("config", config.as_bytes())
     }
 
     fn write(&self, name: &str, content: &[u8]) -> Result<(), GitError> {

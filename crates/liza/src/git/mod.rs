@@ -5,6 +5,7 @@
 
 mod accepted_programs;
 mod agent_repo;
+mod change;
 mod checkout;
 mod clean_up;
 mod command;
@@ -55,6 +56,7 @@ mod work_remote;
 mod worktree;
 mod worktree_list;
 
+pub use change::MergeChange;
 pub use checkout::RepairedCheckout;
 pub use command::{Git, GitCommand};
 pub use error::GitError;
@@ -64,6 +66,8 @@ pub(crate) use kept_merges::merged_ref;
 pub use liza_core::model::WorktreeMode;
 pub use merge::{MergeError, MergeMessage, MergePreview, PendingMerge};
 pub(crate) use merge_history::BranchStep;
+pub(crate) use patch::PATCH_MAX;
+pub use patch::Patch;
 pub(crate) use push::Remote;
 pub use refs::{Branch, BranchError};
 pub(crate) use repo::path as path_of;

@@ -37,14 +37,16 @@ trait OutputPipe: Read + AsFd {}
 impl<T: Read + AsFd> OutputPipe for T {}
 
 impl<'a> Pipes<'a> {
-    /// Takes the pipes of `child`, which will read `input`.
-    pub(super) fn new(child: &mut Child, input: &'a [u8]) -> Self {
-        let reader = |source, cap| CappedReader { source, bytes: Vec::new(), cap, strict: cap == STDOUT_CAP };
+    /// Takes the pipes of `child`, which will read `input`, and of whose output only so many bytes may be wanted.
+    pub(super) fn new(child: &mut Child, input: &'a [u8], wanted: Option<usize>) -> Self {
+        let reader = |source, cap, strict| CappedReader { source, bytes: Vec::new(), cap, strict };
+        let out = child.stdout.take().map(|out| Box::new(out) as Box<dyn OutputPipe>);
+        let error = child.stderr.take().map(|error| Box::new(error) as Box<dyn OutputPipe>);
         Self {
             stdin: child.stdin.take(),
             unsent: input,
-            stdout: reader(child.stdout.take().map(|out| Box::new(out) as Box<dyn OutputPipe>), STDOUT_CAP),
-            stderr: reader(child.stderr.take().map(|out| Box::new(out) as Box<dyn OutputPipe>), STDERR_CAP),
+            stdout: reader(out, wanted.unwrap_or(STDOUT_CAP), wanted.is_none()),
+            stderr: reader(error, STDERR_CAP, false),
         }
     }
 

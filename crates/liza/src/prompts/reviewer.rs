@@ -146,10 +146,11 @@ fn steps(config: &Config, brief: &Brief, task: &TaskId, record: &TaskRecord, wor
     };
     vec![
         format!(
-            "Verify HEAD; if this does not print {commit}, submit no verdict and end your turn:\ngit -C {tree} rev-parse HEAD"
+            "Verify HEAD; if this prints another commit, submit no verdict and end your turn:\ngit -C {tree} rev-parse HEAD"
         ),
         format!(
-            "Read all commit messages (the coder answers objections there) and the whole change:\ngit -C {tree} log {range}\ngit -C {tree} diff --no-ext-diff {range}"
+            "Read what its merge would do, then all commits (their messages answer objections):\n{liza} diff \
+             {task}\ngit -C {tree} log {range}\ngit -C {tree} diff --no-ext-diff {range}"
         ),
         "Compare it with the current SPEC, DESCRIPTION, DONE WHEN, SCOPE, the human notes and the checkpoint.".to_owned(),
         "For code: tests must exist and cover DONE WHEN. Check that they would fail without the change. No such \
@@ -160,7 +161,7 @@ fn steps(config: &Config, brief: &Brief, task: &TaskId, record: &TaskRecord, wor
              \"...\"\nChange nothing: a changed tracked file voids the verdict."
         ),
         format!(
-            "Log anomalies in the work when you see them (types: see the contract), for example:\n{liza} anomaly \
+            "Log anomalies of the work (types: see the contract), for example:\n{liza} anomaly \
              workaround --task {task} --detail root_cause=\"...\"\nProblems outside the task do not count against it \
              (severity critical, high, medium or low):\n{liza} discover --task {task} --severity medium --desc \"...\""
         ),

@@ -175,7 +175,7 @@ fn permitted_commands(role: Role) -> &'static [&'static str] {
             "discover",
         ],
         Role::CodeReviewer => {
-            &["status", "check", "show", "get", "submit-verdict", "handoff", "anomaly", "discover"]
+            &["status", "check", "diff", "show", "get", "submit-verdict", "handoff", "anomaly", "discover"]
         }
     }
 }

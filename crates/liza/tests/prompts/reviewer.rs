@@ -95,6 +95,16 @@ fn the_reviewer_reads_whole_commit_messages_and_approves_with_evidence() {
     assert!(text.contains(check), "{text}");
 }
 
+/// Covers: JU-06
+#[test]
+fn the_reviewer_reads_first_what_the_merge_would_do() {
+    let state = state_with([under_review(claimed(), 'b')]);
+    let text = prompt_of(&state, &brief("code-reviewer-1"), &review());
+    let merge = text.find("\n/usr/local/bin/liza diff retry-orders\n").unwrap();
+    let range = text.find(&format!(" diff --no-ext-diff {}..{}", sha('a'), sha('b'))).unwrap();
+    assert!(merge < range, "{text}");
+}
+
 /// Gemini refuses commands with backticks or `$(…)` and runs git with an empty `diff.external`, which breaks `git diff`.
 ///
 /// Covers: SE-14
@@ -113,7 +123,8 @@ fn the_commands_of_every_prompt_work_with_every_client() {
         assert!(!commands.is_empty(), "{prompt}");
         for command in commands {
             assert!(!command.contains("$(") && !command.contains('`'), "{command}");
-            assert!(!command.contains(" diff ") || command.contains("--no-ext-diff"), "{command}");
+            let by_git = command.starts_with("git ") && command.contains(" diff ");
+            assert!(!by_git || command.contains("--no-ext-diff"), "{command}");
         }
     }
 }

@@ -1,6 +1,9 @@
 //! `liza diff`: what a task, or the whole goal, changes.
 
+use std::path::PathBuf;
+
 use liza_core::model::{Board, EventName, Sha, State, Status, TaskId, TaskRecord};
+use liza_core::text::{is_unprintable, shell_word};
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -10,18 +13,23 @@ use crate::cli::ui::layout::{BOLD, CYAN, GREEN, RED, clean, paint};
 use crate::cli::ui::output::Reply;
 use crate::cli::ui::pager;
 use crate::engine::integration_branch;
-use crate::git::{Branch, BranchError, Repo};
+use crate::git::{Branch, BranchError, MergeChange, PATCH_MAX, Patch, Repo};
 use crate::lifecycle::{fetch_merged, fetch_sent, fetch_submitted, take_work};
 use crate::project::Project;
 
+/// How many files of a large patch are named.
+const FILES_MAX: usize = 200;
+
 /// Show what a task, or the whole goal, changes.
 ///
-/// The goal is compared with your main branch. Of a task that is being worked on, only what is committed is shown.
+/// Submitted work is shown as its merge would change the integration branch now. Of a task that is being worked on, what is
+/// committed in its worktree is shown. The goal is compared with your main branch.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza diff
   liza diff --stat
   liza diff retry-orders
+  liza diff retry-orders -- src/orders.rs
   liza diff --no-pager")]
 pub(crate) struct Args {
     /// The task: its ID, or the beginning of it.
@@ -32,6 +40,26 @@ pub(crate) struct Args {
     /// Do not use a pager, which a terminal gets as from git diff.
     #[arg(long)]
     no_pager: bool,
+    /// Only these files and folders, as the project's root sees them.
+    #[arg(last = true, value_name = "PATH")]
+    paths: Vec<String>,
+}
+
+/// What is compared.
+struct Compared {
+    from: Sha,
+    /// A commit, or the files that a merge would make.
+    to: Sha,
+    /// The commit that brings it, if a task does.
+    commit: Option<Sha>,
+    /// The person reads this first.
+    notes: Vec<String>,
+}
+
+impl Compared {
+    fn commits(from: Sha, to: Sha) -> Self {
+        Self { from, commit: Some(to.clone()), to, notes: Vec::new() }
+    }
 }
 
 /// Runs it.
@@ -40,27 +68,50 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let repo = project.repo()?;
     let state = project.store().snapshot()?;
     let task = args.task.map(|task| meant_task(&state.board, task)).transpose()?;
-    let (from, to) = match &task {
+    let compared = match &task {
         Some(task) => of_task(&project, repo, &state, task)?,
         None => of_goal(&project, repo, &state.board)?,
     };
-    let mut patch = repo.patch(&from, &to)?;
-    if args.stat {
-        // It comes first.
-        patch.truncate(patch.find("\n\ndiff --git ").unwrap_or(patch.len()));
-    }
-    let text = match patch.is_empty() {
-        true => "no changes".to_owned(),
-        false => patch.lines().map(painted).collect::<Vec<_>>().join("\n"),
+    let Compared { from, to, commit, notes } = compared;
+    let patch = repo.patch(&from, &to, &args.paths)?;
+    let shown = match (&patch.text, args.stat) {
+        _ if patch.stat.is_empty() => "no changes".to_owned(),
+        (_, true) => painted(&patch.stat),
+        (Some(text), false) => painted(&format!("{}\n\n{text}", patch.stat)),
+        (None, false) => too_large(&patch, task.as_ref()),
     };
-    if !args.no_pager && !patch.is_empty() && pager::show(context, &text) {
+    let notes_text: String = notes.iter().map(|note| format!("{}\n\n", paint(RED, &clean(note)))).collect();
+    let text = format!("{notes_text}{shown}");
+    if !args.no_pager && !patch.stat.is_empty() && pager::show(context, &text) {
         return Ok(Reply::already_written());
     }
-    Ok(Reply::new(text, json!({"task": task, "from": from, "to": to, "patch": patch})))
+    let whole = patch.text.as_ref().map(|text| match args.stat || text.is_empty() {
+        true => patch.stat.clone(),
+        false => format!("{}\n\n{text}", patch.stat),
+    });
+    let result = json!({
+        "task": task, "from": from, "to": commit.unwrap_or(to), "patch": whole, "stat": patch.stat,
+        "files": patch.files, "notes": notes,
+    });
+    Ok(Reply::new(text, result))
 }
 
-/// What a merge of the task changed, or what its commits change since they left the integration branch.
-fn of_task(project: &Project, repo: &Repo, state: &State, task: &TaskId) -> Result<(Sha, Sha), CommandError> {
+/// The files of a patch that is too large to be shown at once, and the command for each.
+fn too_large(patch: &Patch, task: Option<&TaskId>) -> String {
+    let task = task.map(|task| format!("{task} ")).unwrap_or_default();
+    let command = |path: &PathBuf| format!("  liza diff {task}-- {}", shell_word(&path.to_string_lossy()));
+    let mut lines = vec![painted(&patch.stat), String::new()];
+    lines.push(format!("The patch is larger than {} MiB. Each file:", PATCH_MAX >> 20));
+    lines.extend(patch.files.iter().take(FILES_MAX).map(command).map(|line| visible(&line)));
+    if let Some(more @ 1..) = patch.files.len().checked_sub(FILES_MAX) {
+        lines.push(format!("and {more} more, folder by folder: liza diff {task}-- FOLDER"));
+    }
+    lines.join("\n")
+}
+
+/// What a merge of the task changed, what a merge of its submitted commit would change now, or what its commits change since
+/// they left the integration branch.
+fn of_task(project: &Project, repo: &Repo, state: &State, task: &TaskId) -> Result<Compared, CommandError> {
     let record = state.board.body(task)?.record();
     let nothing = || {
         let message = format!("{task} has no commits yet");
@@ -71,9 +122,10 @@ fn of_task(project: &Project, repo: &Repo, state: &State, task: &TaskId) -> Resu
         && let Some(before) = head_before_merge(record)
     {
         fetch_merged(project, &[&before, merge])?;
-        return Ok((before, merge.clone()));
+        return Ok(Compared::commits(before, merge.clone()));
     }
-    let head = match &record.review_commit {
+    let submitted = record.review_commit.as_ref().filter(|_| is_submitted(record));
+    let head = match submitted {
         Some(commit) => {
             fetch_submitted(project, task, commit)?;
             commit.clone()
@@ -81,12 +133,61 @@ fn of_task(project: &Project, repo: &Repo, state: &State, task: &TaskId) -> Resu
         // Its commits are in the worktree's own repository until they are taken, or on another machine.
         None => match take_work(project, &state.board, task)? {
             Some(head) => head,
-            None => fetch_sent(project, task)?.ok_or_else(nothing)?,
+            None => match fetch_sent(project, task)? {
+                Some(sent) => sent,
+                None => record.review_commit.clone().ok_or_else(nothing)?,
+            },
         },
     };
     let base = record.base_commit.clone().ok_or_else(nothing)?;
     fetch_merged(project, &[&base])?;
-    Ok((repo.merge_base(&base, &head)?.unwrap_or(base), head))
+    let of_commits = || {
+        Ok::<_, CommandError>(Compared::commits(
+            repo.merge_base(&base, &head)?.unwrap_or(base.clone()),
+            head.clone(),
+        ))
+    };
+    if submitted.is_none() {
+        return of_commits();
+    }
+    let integration = integration_head(project, repo, &state.board)?;
+    match repo.merge_change(&integration, &head)? {
+        MergeChange::Clean { tree } => {
+            Ok(Compared { from: integration, to: tree, commit: Some(head), notes: Vec::new() })
+        }
+        MergeChange::Undefined { conflicts } => {
+            let files: Vec<_> = conflicts.iter().map(|file| file.to_string_lossy()).collect();
+            let why = match files.as_slice() {
+                [] => "they have no common history".to_owned(),
+                files => format!("conflicts in {}", files.join(", ")),
+            };
+            let note = format!(
+                "{} does not merge cleanly into the integration branch at {}: {why}. This is what its own commits change.",
+                head.short(),
+                integration.short()
+            );
+            Ok(Compared { notes: vec![note], ..of_commits()? })
+        }
+    }
+}
+
+/// Whether the task's commit waits for a verdict or for its merge, or was sent back.
+fn is_submitted(record: &TaskRecord) -> bool {
+    match record.status {
+        Some(Status::ReadyForReview | Status::Approved | Status::Rejected | Status::IntegrationFailed) => {
+            true
+        }
+        Some(
+            Status::Draft
+            | Status::Unclaimed
+            | Status::Claimed
+            | Status::Blocked
+            | Status::Merged
+            | Status::Superseded
+            | Status::Abandoned,
+        )
+        | None => false,
+    }
 }
 
 /// The head of the integration branch before the task was merged.
@@ -96,42 +197,66 @@ fn head_before_merge(record: &TaskRecord) -> Option<Sha> {
 }
 
 /// What the integration branch has and the main branch has not.
-fn of_goal(project: &Project, repo: &Repo, board: &Board) -> Result<(Sha, Sha), CommandError> {
-    let integration = integration_branch(board)?;
-    let missing = |branch: &Branch| {
-        let message = format!("there is no branch {branch}");
-        CommandError::refused("no_branch", message).hint("liza doctor shows which branches Liza uses")
-    };
-    let recorded = board.goal.ready().and_then(|goal| goal.integration_head.clone());
-    let to = match recorded.filter(|_| board.config().is_ok_and(|config| config.remote.is_some())) {
-        // The branch here may be behind that of the remote.
-        Some(recorded) => {
-            fetch_merged(project, &[&recorded])?;
-            recorded
-        }
-        None => repo.tip(&integration)?.ok_or_else(|| missing(&integration))?,
-    };
+fn of_goal(project: &Project, repo: &Repo, board: &Board) -> Result<Compared, CommandError> {
+    let to = integration_head(project, repo, board)?;
     let from = match &board.config()?.main_branch {
         Some(name) => {
             let main: Branch = name
                 .parse()
                 .map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))?;
-            repo.tip(&main)?.ok_or_else(|| missing(&main))?
+            repo.tip(&main)?.ok_or_else(|| no_branch(&main))?
         }
         None => repo.head()?.commit,
     };
-    Ok((repo.merge_base(&from, &to)?.unwrap_or(from), to))
+    Ok(Compared::commits(repo.merge_base(&from, &to)?.unwrap_or(from), to))
 }
 
-/// A line of a patch, in the colours that git uses.
-fn painted(line: &str) -> String {
+/// The head of the integration branch, wherever it was merged.
+fn integration_head(project: &Project, repo: &Repo, board: &Board) -> Result<Sha, CommandError> {
+    let integration = integration_branch(board)?;
+    let recorded = board.goal.ready().and_then(|goal| goal.integration_head.clone());
+    match recorded.filter(|_| board.config().is_ok_and(|config| config.remote.is_some())) {
+        // The branch here may be behind that of the remote.
+        Some(recorded) => {
+            fetch_merged(project, &[&recorded])?;
+            Ok(recorded)
+        }
+        None => repo.tip(&integration)?.ok_or_else(|| no_branch(&integration)),
+    }
+}
+
+fn no_branch(branch: &Branch) -> CommandError {
+    let message = format!("there is no branch {branch}");
+    CommandError::refused("no_branch", message).hint("liza doctor shows which branches Liza uses")
+}
+
+/// The lines of a patch, in the colours that git uses.
+fn painted(patch: &str) -> String {
+    patch.split('\n').map(painted_line).collect::<Vec<_>>().join("\n")
+}
+
+fn painted_line(line: &str) -> String {
     let style = match line.as_bytes() {
         [b'@', b'@', ..] => CYAN,
         [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => BOLD,
         [b'+', ..] => GREEN,
         [b'-', ..] => RED,
         _ if line.starts_with("diff ") => BOLD,
-        _ => return clean(line),
+        _ => return visible(line),
     };
-    paint(style, &clean(line))
+    paint(style, &visible(line))
+}
+
+/// The line with what a terminal would obey or hide as its code: a sequence could hide what is between it and its end, and a
+/// carriage return could make one line look like two.
+fn visible(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    for c in line.chars() {
+        match c {
+            '\t' => shown.push(c),
+            c if is_unprintable(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
 }
