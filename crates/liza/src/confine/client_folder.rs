@@ -1,9 +1,8 @@
 //! A private folder for the agent program of a session: its settings and its login as copies, so that a session can change
 //! neither for others.
 //!
-//! Made and removed outside of the session. A login that the program refreshed is written back.
+//! Made and removed outside of the session. What becomes of the copies of the login is in `login_copies`.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,16 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::secrets::Masker;
 use crate::sys::remove_tree::{fresh_folder, remove_tree};
-use crate::sys::untrusted::UntrustedFolder;
 
 use super::conversations::KeptConversations;
-use super::login::{Refreshed, refreshed, replace};
-
-/// The largest file that is copied.
-const COPY_MAX: u64 = 4 << 20;
-
-/// How many fields a message names.
-const NAMES_MAX: usize = 5;
+use super::login_copies::{LoginCopies, small_file};
 
 /// A folder of a session's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +31,7 @@ pub(crate) struct ClientFolder {
 struct FileCopy {
     from: PathBuf,
     to: PathBuf,
-    /// Whether it is written back when the program has refreshed it.
+    /// Whether it is a login, which is written back when the program has refreshed it.
     is_login: bool,
 }
 
@@ -163,6 +155,18 @@ impl ClientFolder {
         (folder, variables)
     }
 
+    /// The program's name for itself, and the person's login for it, if it has one in a file.
+    pub(crate) fn login_of(
+        program: &Path,
+        home: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<PathBuf>,
+    ) -> Option<(&'static str, PathBuf)> {
+        let name = program.file_stem()?.to_str()?;
+        let client = CLIENTS.iter().find(|client| client.program == name)?;
+        let folder = client.variable.and_then(variable).or_else(|| Some(home?.join(client.folder)))?;
+        Some((client.program, folder.join(client.logins.first()?)))
+    }
+
     /// Keeps the conversations of the session in `place`; with `restore`, the session gets those that are there.
     pub(crate) fn keep_conversations(&mut self, program: &Path, place: PathBuf, restore: bool) {
         let name = program.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
@@ -185,113 +189,41 @@ impl ClientFolder {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub(crate) fn create(&self) -> io::Result<()> {
+    pub(crate) fn create(&self) -> io::Result<LoginCopies> {
         fresh_folder(&self.path)?;
+        let mut logins = LoginCopies::new(&self.path);
         for copy in &self.copies {
             let to = self.path.join(&copy.to);
             // Also without a file: codex refuses to start if its folder does not exist.
             to.parent().map_or(Ok(()), private::create_folder)?;
             let Some(content) = small_file(&copy.from) else { continue };
             io::Write::write_all(&mut private::create_new(&to)?, &content)?;
+            if copy.is_login {
+                logins.add(&copy.from, &copy.to, content);
+            }
         }
-        self.kept.as_ref().map_or(Ok(()), |kept| kept.restore(&self.path))
+        self.kept.as_ref().map_or(Ok(()), |kept| kept.restore(&self.path))?;
+        Ok(logins)
     }
 
-    /// Writes a refreshed login back, keeps the conversations, masked, and removes the folder. Returns what was not written
-    /// back.
-    #[must_use]
-    pub(crate) fn finish(&self, masker: &Masker) -> Vec<RefusedLogin> {
-        // Another session may have refreshed the login too; the later one is as good.
-        let logins = self.copies.iter().filter(|copy| copy.is_login);
-        let refused = logins.filter_map(|copy| self.write_back(copy)).collect();
+    /// Keeps the conversations, masked, and removes the folder.
+    pub(crate) fn remove(&self, masker: &Masker) {
         if let Some(kept) = &self.kept {
             // Without them, the next session begins a new conversation.
             let _ = kept.keep(&self.path, masker);
         }
         // The next session gets a new one in any case.
         let _ = remove_tree(&self.path);
-        refused
     }
-
-    /// Writes the refreshed part of a login back; returns what was not.
-    fn write_back(&self, copy: &FileCopy) -> Option<RefusedLogin> {
-        let folder = UntrustedFolder::open(&self.path);
-        let new = folder.and_then(|folder| folder.read(&copy.to, COPY_MAX));
-        let (Some(old), Ok(new)) = (small_file(&copy.from), new) else { return None };
-        if new == old {
-            return None;
-        }
-        let part = match refreshed(&old, &new) {
-            Refreshed::Login { login, kept } => {
-                if let Some(login) = login {
-                    // The session has ended: it cannot see whether this worked.
-                    let _ = replace(&copy.from, &old, &login);
-                }
-                RefusedPart::Fields(kept)
-            }
-            Refreshed::OtherAccount => RefusedPart::OtherAccount,
-            Refreshed::OtherForm => RefusedPart::OtherForm,
-        };
-        let is_refused = part != RefusedPart::Fields(Vec::new());
-        is_refused.then(|| RefusedLogin { file: copy.from.clone(), part })
-    }
-}
-
-/// What a session left in the place of a login, and was not written back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RefusedLogin {
-    /// The person's login.
-    file: PathBuf,
-    part: RefusedPart,
-}
-
-/// Which part of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum RefusedPart {
-    /// All: it is a login of another account.
-    OtherAccount,
-    /// All: it is no login.
-    OtherForm,
-    /// Fields that programs do not refresh.
-    Fields(Vec<String>),
-}
-
-impl RefusedLogin {
-    /// What a person should know.
-    pub(crate) fn message(&self) -> String {
-        let file = self.file.display();
-        match &self.part {
-            RefusedPart::OtherAccount => {
-                format!("left a login of another account in place of its copy; yours is kept: {file}")
-            }
-            RefusedPart::OtherForm => {
-                format!("left something else in place of its copy of a login; yours is kept: {file}")
-            }
-            RefusedPart::Fields(names) => {
-                let shown: Vec<String> = names.iter().take(NAMES_MAX).map(|name| short(name)).collect();
-                let more = if names.len() > NAMES_MAX { ", …" } else { "" };
-                let shown = shown.join(", ");
-                format!("changed {shown}{more} in its copy of a login; yours keeps its values: {file}")
-            }
-        }
-    }
-}
-
-/// A name that a session may have chosen.
-fn short(name: &str) -> String {
-    let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
-    name.chars().filter(plain).take(40).collect()
-}
-
-fn small_file(path: &Path) -> Option<Vec<u8>> {
-    fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= COPY_MAX)?;
-    fs::read(path).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::Value;
 
+    use super::super::login_copies::RefusedLogin;
     use super::*;
 
     fn write(path: &Path, text: &str) {
@@ -301,6 +233,13 @@ mod tests {
 
     fn folder(home: &Path, program: &str) -> (ClientFolder, Vec<(String, String)>) {
         ClientFolder::plan(home.join("private"), Path::new(program), Some(home), &|_| None)
+    }
+
+    /// A session that has ended; what is reported about its logins.
+    fn finish(private: &ClientFolder, logins: &mut LoginCopies) -> String {
+        let refused = logins.finish(std::time::Duration::ZERO);
+        private.remove(&Masker::default());
+        refused.iter().map(RefusedLogin::message).collect()
     }
 
     const LOGIN: &str = r#"{"oauth": {"token": "a", "expires": 1, "scopes": ["x"]}}"#;
@@ -315,7 +254,7 @@ mod tests {
         write(&home.join(".claude.json"), r#"{"trust": true}"#);
         write(&home.join(".claude/projects/long.jsonl"), "history");
         let (private, variables) = folder(home, "/opt/bin/claude");
-        private.create().unwrap();
+        let mut logins = private.create().unwrap();
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let at = PathBuf::from(value("CLAUDE_CONFIG_DIR").unwrap());
         assert_eq!(fs::read_to_string(at.join(".credentials.json")).unwrap(), LOGIN);
@@ -323,7 +262,7 @@ mod tests {
         assert!(at.join("settings.json").exists() && !at.join("projects").exists());
         assert!(value("XDG_CONFIG_HOME").is_some() && value("XDG_DATA_HOME").is_none());
         write(&at.join("settings.json"), r#"{"hooks": "planted"}"#);
-        assert!(private.finish(&Masker::default()).is_empty());
+        assert_eq!(finish(&private, &mut logins), "");
         assert_eq!(fs::read_to_string(home.join(".claude/settings.json")).unwrap(), "{}");
         assert!(!at.exists());
     }
@@ -349,16 +288,41 @@ mod tests {
             let home = home.path();
             write(&home.join(".codex/auth.json"), LOGIN);
             let (private, variables) = folder(home, "codex");
-            private.create().unwrap();
+            let mut logins = private.create().unwrap();
             let at = &variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1;
             write(&Path::new(at).join("auth.json"), changed);
-            let refused = private.finish(&Masker::default());
-            let message = refused.iter().map(RefusedLogin::message).collect::<String>();
+            let message = finish(&private, &mut logins);
             assert!(message.contains(reported) && message.is_empty() == reported.is_empty(), "{message}");
             let now = fs::read_to_string(home.join(".codex/auth.json")).unwrap();
             let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
             assert_eq!(value(&now), value(expected), "{changed}");
         }
+    }
+
+    fn codex_session(home: &Path, name: &str) -> (ClientFolder, PathBuf) {
+        let (private, _) = ClientFolder::plan(home.join(name), Path::new("codex"), Some(home), &|_| None);
+        let at = private.path.join(".codex/auth.json");
+        (private, at)
+    }
+
+    /// Covers: AX-26
+    #[test]
+    fn a_used_login_never_replaces_a_refreshed_one() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let person = home.join(".codex/auth.json");
+        let login = |token: &str| format!(r#"{{"tokens":{{"refresh_token":"{token}"}}}}"#);
+        write(&person, &login("first"));
+        let ((one, own), (other, others), (third, _)) =
+            (codex_session(home, "1"), codex_session(home, "2"), codex_session(home, "3"));
+        let mut logins = [&one, &other, &third].map(|session| session.create().unwrap());
+        write(&own, &login("second"));
+        write(&others, &login("third"));
+        // The second session is too late, and the third one has not refreshed its copy.
+        let reported = [&one, &other, &third].into_iter().zip(&mut logins);
+        reported.for_each(|(session, logins)| assert_eq!(finish(session, logins), ""));
+        assert!(fs::read_to_string(&person).unwrap().contains("second"));
+        assert_eq!(logins.map(|logins| logins.is_outdated()), [false, true, true]);
     }
 
     /// Covers: IS-15
@@ -369,12 +333,12 @@ mod tests {
         write(&home.join(".codex/auth.json"), LOGIN);
         write(&home.join("other.json"), r#"{"oauth": {"token": "c", "expires": 2, "scopes": ["x"]}}"#);
         let (private, variables) = folder(home, "codex");
-        private.create().unwrap();
+        let mut logins = private.create().unwrap();
         let at =
             Path::new(&variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1).join("auth.json");
         fs::remove_file(&at).unwrap();
         std::os::unix::fs::symlink(home.join("other.json"), &at).unwrap();
-        assert!(private.finish(&Masker::default()).is_empty());
+        assert_eq!(finish(&private, &mut logins), "");
         assert_eq!(fs::read_to_string(home.join(".codex/auth.json")).unwrap(), LOGIN);
     }
 
@@ -406,17 +370,17 @@ mod tests {
         let log = home.join("private/.claude/projects/p/1.jsonl");
         let first = session(true);
         write(&log, "said");
-        assert!(first.finish(&Masker::default()).is_empty());
+        first.remove(&Masker::default());
         assert!(!first.path.exists() && place.join("p/1.jsonl").exists());
         let resumed = session(true);
         assert_eq!(fs::read_to_string(&log).unwrap(), "said");
-        assert!(resumed.finish(&Masker::default()).is_empty());
+        resumed.remove(&Masker::default());
         let fresh = session(false);
         assert!(!log.exists(), "a new conversation");
         fs::create_dir_all(home.join("mine/projects")).unwrap();
         let _ = fs::remove_dir_all(home.join("private/.claude"));
         std::os::unix::fs::symlink(home.join("mine"), home.join("private/.claude")).unwrap();
-        assert!(fresh.finish(&Masker::default()).is_empty());
+        fresh.remove(&Masker::default());
         assert!(home.join("mine/projects").exists() && !place.exists());
         let (mut other, _) = folder(home, "goose");
         other.keep_conversations(Path::new("goose"), place, true);

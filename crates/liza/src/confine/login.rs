@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_store::private;
+use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
 /// What the login before the first one that was written back is called, behind its own name.
@@ -64,20 +65,37 @@ pub(super) fn refreshed(old: &[u8], new: &[u8]) -> Refreshed {
     Refreshed::Login { login, kept }
 }
 
-/// Replaces a login. The one from before the first replacement is kept beside it.
+/// Replaces a login, unless it is no longer the `old` one; returns whether it was. The login from before the first replacement
+/// is kept beside it. A link to it stays a link.
 ///
 /// # Errors
 ///
-/// When one of them cannot be written.
-pub(super) fn replace(path: &Path, old: &[u8], new: &[u8]) -> io::Result<()> {
-    match private::create_new(&beside(path, KEPT)) {
+/// When one of them cannot be read or written.
+pub(super) fn replace_unchanged(path: &Path, old: &[u8], new: &[u8]) -> io::Result<bool> {
+    let path = fs::canonicalize(path)?;
+    let folder = fs::File::open(path.parent().unwrap_or(&path))?;
+    // One session at a time. Programs of the person do not know this lock: what remains is the time between the look and the
+    // rename. A file system without locks does without.
+    let _ = flock(&folder, FlockOperation::LockExclusive);
+    let mode = fs::metadata(&path)?.permissions();
+    match private::create_new(&beside(&path, KEPT)) {
         Ok(mut file) => io::Write::write_all(&mut file, old)?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
-    let temporary = beside(path, &format!(".liza-{}", std::process::id()));
-    private::create_new(&temporary).and_then(|mut file| io::Write::write_all(&mut file, new))?;
-    fs::rename(&temporary, path)
+    let temporary = beside(&path, &format!(".liza-{}", std::process::id()));
+    // A process that was killed may have left it.
+    let _ = fs::remove_file(&temporary);
+    let mut file = private::create_new(&temporary)?;
+    io::Write::write_all(&mut file, new)
+        .and_then(|()| file.set_permissions(mode))
+        .and_then(|()| file.sync_all())?;
+    if fs::read(&path)? != old {
+        fs::remove_file(&temporary)?;
+        return Ok(false);
+    }
+    fs::rename(&temporary, &path)?;
+    Ok(true)
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -157,7 +175,7 @@ fn owner(token: &str) -> Option<Value> {
 }
 
 /// The bytes of a base64 text in the alphabet for addresses, without padding.
-fn unpacked(text: &str) -> Option<Vec<u8>> {
+pub(super) fn unpacked(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
     for letter in text.bytes() {
         let digit = match letter {
@@ -312,7 +330,8 @@ mod tests {
         let path = folder.path().join("auth.json");
         for (old, new) in [("first", "second"), ("second", "third")] {
             fs::write(&path, old).unwrap();
-            replace(&path, old.as_bytes(), new.as_bytes()).unwrap();
+            assert!(replace_unchanged(&path, old.as_bytes(), new.as_bytes()).unwrap());
+            assert!(!replace_unchanged(&path, old.as_bytes(), b"late").unwrap());
         }
         let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
         assert_eq!([read("auth.json"), read("auth.json.before-liza")], ["third", "first"]);

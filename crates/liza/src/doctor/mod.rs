@@ -7,13 +7,14 @@ mod result;
 mod start;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use liza_core::model::{Config, Role, Sha, State, Status, TaskId};
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
 use liza_store::{ProjectDisk, StoreError};
 
+use crate::confine::{ClientFolder, can_read_expiry};
 use crate::database_health::{DatabaseFinding, Verdict, database_findings};
 use crate::engine::{EngineError, Exchange, integration_branch};
 use crate::git::{FolderState, Git, RemoteProbe, Repo};
@@ -429,7 +430,10 @@ fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&State>) -> 
         let held = state.and_then(|state| start::held(state, name, now()));
         match (client.login, held) {
             (Ok(_), Some((why, command))) => warning(name, format!("{version}; {why}"), command),
-            (Ok(place), None) => good(name, format!("{version}; login: {place}; {rights}")),
+            (Ok(place), None) => {
+                let shared = shared_login(places, name, &place);
+                good(name, format!("{version}; login: {place}{shared}; {rights}"))
+            }
             (Err(login), _) if used.iter().any(|used| used == name) => {
                 warning(name, format!("{version}; no login found; {rights}"), login)
             }
@@ -437,6 +441,19 @@ fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&State>) -> 
         }
     };
     installed_clients(places).into_iter().map(check).collect()
+}
+
+/// What a person should know about a login of which Liza cannot read when it is refreshed.
+fn shared_login(places: &LoginPlaces<'_>, program: &str, place: &str) -> &'static str {
+    let variable = |name: &str| (places.variable)(name).map(PathBuf::from);
+    let file = ClientFolder::login_of(Path::new(program), places.home, &variable);
+    let is_file = file.is_some_and(|(_, file)| file.display().to_string() == place);
+    match is_file && !can_read_expiry(program) {
+        true => {
+            " (its end is not known to Liza: a session whose login another one has refreshed starts again)"
+        }
+        false => "",
+    }
 }
 
 fn names_of(config: &Config, role: Role, default: Option<&str>) -> Vec<String> {

@@ -65,6 +65,8 @@ const WORDS: [(FaultKind, &[&str]); 4] = [
             "please run /login",
             "login required",
             "log in",
+            "sign in again",
+            "refresh token",
             "oauth token",
             "token expired",
             "permission_error",

@@ -151,6 +151,11 @@ impl Provider {
         places.advice(&self.template)
     }
 
+    /// Whether a variable has a key for it, which is used instead of a login in a file.
+    pub(crate) fn has_key(&self, places: &LoginPlaces<'_>) -> bool {
+        places.has_key(&self.template)
+    }
+
     /// Whether it can resume a conversation.
     pub(crate) fn can_resume(&self) -> bool {
         !self.template.resume_args.is_empty()

@@ -8,16 +8,16 @@ use std::io::{self, BufRead, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use liza_core::model::Network;
+use liza_core::model::{FaultKind, Network};
 use liza_store::private;
 
 use crate::confine::{
-    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database, is_removed,
+    Level, LoginCopies, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database, is_removed,
     wrapped_stage_command,
 };
 use crate::engine::{EngineError, FileLock};
@@ -38,6 +38,12 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long to wait until an earlier session of the same agent, whose supervisor is gone, has been killed.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How often a refreshed login is looked for: the others of the team wait for it.
+const LOGIN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long another session may take until the login that it refreshes is the person's.
+const REFRESH_TIME: Duration = Duration::from_secs(3);
 
 /// Variables that would point a session's git at another repository.
 const REPOSITORY_VARIABLES: [&str; 7] = [
@@ -67,24 +73,24 @@ pub fn serve() -> u8 {
         Ok(0) | Err(_) => return 1,
         Ok(_) => serde_json::from_str::<SessionOrder>(&line),
     };
+    let logins = SharedLogins::default();
     let run = order.map_err(io::Error::other).and_then(|order| {
-        let run = run(&order);
+        let run = run(&order, &logins);
         let _ = remove_tree(&order.scratch);
+        finish_logins(&logins, &run);
         let masker = Masker::of_process_and(order.environment.clone());
-        let refused = order.confinement.iter().flat_map(|confinement| confinement.client.finish(&masker));
-        refused.for_each(|login| send_report(&HelperReport::RefusedLogin(login)));
+        order.confinement.iter().for_each(|confinement| confinement.client.remove(&masker));
         run
     });
+    let login_changed = lock(&logins).is_outdated();
     let (report, code) = match run {
         Ok((exit, output)) => {
-            let (code, signal) = match exit {
-                ProgramExit::Code(code) => (Some(code), None),
-                ProgramExit::Signal(signal) => (None, Some(signal)),
-            };
+            let (code, signal) = (exit_code(exit), exit_signal(exit));
             let encoded = code.unwrap_or_else(|| 128 + signal.unwrap_or_default());
             let dropped = output.as_ref().map_or(0, |output| output.dropped);
             let outcome = output.map(|output| output.outcome(code)).unwrap_or_default();
-            (HelperReport::Ended { code, signal, dropped, outcome }, u8::try_from(encoded).unwrap_or(1))
+            let report = HelperReport::Ended { code, signal, dropped, outcome, login_changed };
+            (report, u8::try_from(encoded).unwrap_or(1))
         }
         Err(error) => (HelperReport::Failed { message: error.to_string() }, 1),
     };
@@ -92,7 +98,53 @@ pub fn serve() -> u8 {
     code
 }
 
-fn run(order: &SessionOrder) -> io::Result<(ProgramExit, Option<OutputRead>)> {
+fn exit_code(exit: ProgramExit) -> Option<i32> {
+    match exit {
+        ProgramExit::Code(code) => Some(code),
+        ProgramExit::Signal(_) => None,
+    }
+}
+
+fn exit_signal(exit: ProgramExit) -> Option<i32> {
+    match exit {
+        ProgramExit::Code(_) => None,
+        ProgramExit::Signal(signal) => Some(signal),
+    }
+}
+
+/// The copies of the login, which are looked at while the session runs.
+type SharedLogins = Arc<Mutex<LoginCopies>>;
+
+fn lock(logins: &SharedLogins) -> MutexGuard<'_, LoginCopies> {
+    logins.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the logins up to date until the session has ended.
+fn watch_logins(logins: &SharedLogins) {
+    let logins = Arc::clone(logins);
+    thread::spawn(move || {
+        loop {
+            thread::sleep(LOGIN_INTERVAL);
+            let mut logins = lock(&logins);
+            if logins.is_finished() {
+                return;
+            }
+            logins.update();
+        }
+    });
+}
+
+/// Writes refreshed logins back, and reports what was not taken. If the login was refused, another session may be refreshing it.
+fn finish_logins(logins: &SharedLogins, run: &io::Result<(ProgramExit, Option<OutputRead>)>) {
+    let outcome =
+        run.as_ref().ok().and_then(|(exit, output)| Some(output.as_ref()?.outcome(exit_code(*exit))));
+    let fault = outcome.and_then(|outcome| outcome.fault);
+    let is_refused = fault.is_some_and(|fault| fault.kind == FaultKind::Auth);
+    let refused = lock(logins).finish(if is_refused { REFRESH_TIME } else { Duration::ZERO });
+    refused.into_iter().for_each(|login| send_report(&HelperReport::RefusedLogin(login)));
+}
+
+fn run(order: &SessionOrder, logins: &SharedLogins) -> io::Result<(ProgramExit, Option<OutputRead>)> {
     let _lock = wait_for_earlier_session(order)?;
     if order.output.is_some() {
         // Sixty sessions that compile must not starve their supervisor.
@@ -102,7 +154,8 @@ fn run(order: &SessionOrder) -> io::Result<(ProgramExit, Option<OutputRead>)> {
         // Ctrl-C in the terminal is meant for the program. If it cannot be ignored here, it ends the session.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
     }
-    let Started { family, client, output, level } = start(order)?;
+    let Started { family, client, output, level } = start(order, logins)?;
+    watch_logins(logins);
     let network = network(order);
     send_report(&HelperReport::Started { pid: client, level, network });
     let (sender, events) = channel();
@@ -160,14 +213,14 @@ struct Started {
 }
 
 /// Starts the agent with its input, its output and its environment.
-fn start(order: &SessionOrder) -> io::Result<Started> {
+fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
     let (mut command, stage) = command(order)?;
     set_environment(&mut command, order);
     let mut output = open_output(&mut command, order)?;
     // The stage waits for its order, so it starts while the folders are made; a runner in front of it needs them.
     let is_early = order.confinement.as_ref().is_some_and(|confinement| confinement.wrapper.is_empty());
     if !is_early {
-        create_folders(order)?;
+        create_folders(order, logins)?;
     }
     let program = if stage.is_some() { Path::new("liza confine") } else { &order.program };
     let family = ProcessFamily::spawn(&mut command, order.output.is_some())
@@ -175,7 +228,7 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
     // It holds a write end of the pipe; the output ends when all of them are closed.
     drop(command);
     if is_early {
-        create_folders(order)?;
+        create_folders(order, logins)?;
     }
     let (level, client) = match stage {
         None => (Level::Off, None),
@@ -200,12 +253,12 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
 }
 
 /// Makes the folders of the session.
-fn create_folders(order: &SessionOrder) -> io::Result<()> {
+fn create_folders(order: &SessionOrder, logins: &SharedLogins) -> io::Result<()> {
     // A session before may have left anything in its place.
     fresh_folder(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
     let Some(confinement) = &order.confinement else { return Ok(()) };
     let client = &confinement.client;
-    client.create().map_err(|error| failed("create", &client.path, &error))?;
+    *lock(logins) = client.create().map_err(|error| failed("create", &client.path, &error))?;
     let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
     private::create_new(&confinement.plan_file()).and_then(|mut file| file.write_all(&plan))?;
     // Where code under test had its caches in 0.1.

@@ -119,6 +119,8 @@ pub(super) enum HelperReport {
         dropped: u64,
         /// How the program itself says that it ended.
         outcome: ClientOutcome,
+        /// Whether the person, or another session, has changed the login since it began.
+        login_changed: bool,
     },
     /// It could not be started.
     Failed {

@@ -27,7 +27,7 @@ use super::last_words::last_words;
 use super::member::UsageToRecord;
 use super::message::MessageLevel;
 use super::registration::retry_locked;
-use super::session_result::{EndedRun, end_text, lacking, session_result};
+use super::session_result::{EndedRun, session_result};
 use super::start_session::checkout_state;
 
 impl JobRunner {
@@ -104,9 +104,10 @@ impl JobRunner {
         state: &State,
         run: &mut EndedRun,
     ) -> Result<Vec<(MessageLevel, String)>, SupervisorError> {
+        let progress = has_result(state, &run.session);
+        let (end, has_new_login) = (run.end_text(progress), run.has_new_login && !progress);
         let session = &mut run.session;
-        let progress = has_result(state, session);
-        let by_itself = !matches!(run.end, SessionEnd::Stopped) && !session.halted;
+        let by_itself = !matches!(run.end, SessionEnd::Stopped) && !session.halted && !has_new_login;
         let fault = run.outcome.fault.clone().filter(|_| !progress);
         let is_auth = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Auth);
         let resumes = state.board.config()?.resume_conversation && session.agent.role() == Role::Coder;
@@ -115,7 +116,7 @@ impl JobRunner {
             task: session.task.clone(),
             client: run.client.clone(),
             started: run.started,
-            end: end_text(run.end, run.exit) + lacking(session, progress, run.end),
+            end,
             said: run.outcome.said.clone(),
             advice: run.login.clone().filter(|_| is_auth),
             fault,
@@ -124,7 +125,7 @@ impl JobRunner {
             usage: run.usage.used.usage.clone(),
             conversation: run.outcome.conversation.clone().filter(|_| resumes),
         })?;
-        session.is_clients_fault = recorded.is_clients_fault;
+        session.is_clients_fault = recorded.is_clients_fault || has_new_login;
         Ok(vec![match recorded.new_hold {
             Some(hold) => {
                 let text = format!("{} is held for the team: {}", run.client, describe_hold(&hold, now()));

@@ -12,6 +12,7 @@ use crate::providers::usage::SessionUsage;
 
 use super::error::SupervisorError;
 use super::failing::Failing;
+use super::login_turns::LoginTurns;
 use super::registration::Identity;
 use super::session::Session;
 
@@ -148,6 +149,10 @@ pub(super) struct Member {
     pub(super) failures: u32,
     /// Crashes in a row, of a code reviewer.
     pub(super) crashes: u32,
+    /// Sessions in a row that started again because the login has changed while they ran.
+    pub(super) login_restarts: u32,
+    /// Its place among the sessions that may refresh a login.
+    pub(super) login_turn: LoginTurns,
     /// Whether the blackboard shows a planner as WAITING.
     pub(super) shown_waiting: bool,
     /// The result of its session that was reported while the session was running.
@@ -178,6 +183,8 @@ impl Member {
             lost_claims: 0,
             failures: 0,
             crashes: 0,
+            login_restarts: 0,
+            login_turn: LoginTurns::default(),
             shown_waiting: false,
             reported: None,
             last_message: String::new(),

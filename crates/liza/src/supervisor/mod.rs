@@ -12,6 +12,7 @@ pub mod helper;
 mod helper_protocol;
 mod judge_session;
 mod last_words;
+mod login_turns;
 mod manual_changes;
 mod member;
 mod message;

@@ -18,6 +18,7 @@ use crate::project::now;
 use super::background::BackgroundJob;
 use super::error::{Consequence, SupervisorError};
 use super::event::{FailedClaim, JobOutcome, MemberIndex, SessionVerdict};
+use super::login_turns::LoginTurns;
 use super::member::{EndReason, Member, MemberState, RunningSession, Snapshot};
 use super::message::MessageLevel;
 use super::registration::{Identity, random_pause};
@@ -88,6 +89,9 @@ impl Team<'_> {
         if starts && !self.may_start_session(index) {
             self.debug(index, "its lease must be renewed before a session starts");
             return self.wake_at(index, Instant::now() + RENEW_RETRY);
+        }
+        if starts && !self.may_use_login(index) {
+            return;
         }
         match step {
             Step::Stop(reason) => {
@@ -187,6 +191,7 @@ impl Team<'_> {
         if let Some(member) = self.members.get_mut(index) {
             member.wake = Some(until);
             member.no_work_in = Some(seen);
+            member.login_turn = LoginTurns::default();
         }
     }
 
@@ -275,7 +280,7 @@ impl Team<'_> {
         let Some(member) = self.members.get_mut(index) else { return };
         member.shown_waiting = member.post.role == Role::Planner;
         if next.progress {
-            member.crashes = 0;
+            (member.crashes, member.login_restarts) = (0, 0);
         }
         if member.post.once {
             return self.leave(index, EndReason::Once);
@@ -343,6 +348,7 @@ impl Team<'_> {
     fn idle_until(&mut self, index: MemberIndex, time: Instant) {
         if let Some(member) = self.members.get_mut(index) {
             member.state = MemberState::Idle;
+            member.login_turn = LoginTurns::default();
             member.not_before = time;
             member.wake = Some(time);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{ClientFault, Network, Role, Timestamp};
+use liza_core::model::{ClientFault, FaultKind, Network, Role, Timestamp};
 use liza_core::watch::supervise::{
     EXIT_RESTART, EndedSession, SessionEnd, SessionFacts, SessionPhase, Shutdown, StopCause, is_done,
     still_owns, still_registered, stops_session,
@@ -17,6 +17,7 @@ use crate::providers::usage::SessionUsage;
 use super::background::{self, BackgroundJob};
 use super::event::MemberIndex;
 use super::helper_protocol::{HelperCommand, HelperReport};
+use super::login_turns::LoginTurns;
 use super::member::{MemberState, RunningSession};
 use super::message::MessageLevel;
 use super::session_result::{EndedRun, early_result};
@@ -24,6 +25,9 @@ use super::team::{Team, instant_of};
 
 /// The exit code that shells use for a program that cannot be started.
 const NOT_STARTED: i32 = 127;
+
+/// How often in a row a session starts again with a login that has changed while it ran.
+const MAX_LOGIN_RESTARTS: u32 = 3;
 
 /// How long a client that reports such an error has to end by itself.
 const FAULT_GRACE: Duration = Duration::from_secs(2);
@@ -102,16 +106,19 @@ impl Team<'_> {
                 return self.alert(index, text);
             }
             HelperReport::RefusedLogin(login) => return self.alert(index, login.message()),
-            HelperReport::Ended { code: Some(code), outcome, .. } => (SessionEnd::Code(code), outcome),
-            HelperReport::Ended { signal, outcome, .. } => (SessionEnd::Signal(signal.unwrap_or(9)), outcome),
+            HelperReport::Ended { code, signal, outcome, login_changed, .. } => {
+                let signal = || SessionEnd::Signal(signal.unwrap_or(9));
+                (code.map_or_else(signal, SessionEnd::Code), outcome, login_changed)
+            }
             HelperReport::Failed { message } => {
                 self.alert(index, message.clone());
                 let outcome = ClientOutcome { said: Some(message), ..ClientOutcome::default() };
-                (SessionEnd::Code(NOT_STARTED), outcome)
+                (SessionEnd::Code(NOT_STARTED), outcome, false)
             }
         };
-        let (exit, mut outcome) = end;
-        let Some(member) = self.members.get(index) else { return };
+        let (exit, mut outcome, login_changed) = end;
+        let Some(member) = self.members.get_mut(index) else { return };
+        member.login_turn = LoginTurns::default();
         let MemberState::InSession(running) = &member.state else { return };
         outcome.fault = outcome.fault.or_else(|| running.fault.clone().map(|(fault, _)| fault));
         let end = match running.phase.stop_cause() {
@@ -127,7 +134,10 @@ impl Team<'_> {
             ) => SessionEnd::Stopped,
             None => exit,
         };
-        self.session_ended(index, end, exit, outcome);
+        let has_new_login = login_changed && member.login_restarts < MAX_LOGIN_RESTARTS;
+        let refused = outcome.fault.take_if(|fault| fault.kind == FaultKind::Auth && has_new_login);
+        member.login_restarts += u32::from(refused.is_some());
+        self.session_ended(index, end, (exit, refused.is_some()), outcome);
     }
 
     /// Records how well a session is confined, for `status`.
@@ -169,7 +179,7 @@ impl Team<'_> {
         &mut self,
         index: MemberIndex,
         end: SessionEnd,
-        exit: SessionEnd,
+        (exit, has_new_login): (SessionEnd, bool),
         outcome: ClientOutcome,
     ) {
         // Looked at now: the session may have ended because of one that was created a moment ago.
@@ -202,6 +212,7 @@ impl Team<'_> {
             started: running.started,
             unsubmitted: None,
             exit,
+            has_new_login,
             outcome,
         };
         member.crashes = if is_crash(end) { member.crashes + 1 } else { 0 };

@@ -149,6 +149,7 @@ impl HelperProcess {
             signal: Some(9),
             dropped: 0,
             outcome: ClientOutcome::default(),
+            login_changed: false,
         };
         for line in BufReader::new(reports).lines() {
             let Ok(line) = line else { break };

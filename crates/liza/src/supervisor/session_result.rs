@@ -46,12 +46,14 @@ pub(super) struct EndedRun {
     pub(super) unsubmitted: Option<Sha>,
     /// How its process ended, by itself or by a signal.
     pub(super) exit: SessionEnd,
+    /// Whether its login was refused, and the person has another one now.
+    pub(super) has_new_login: bool,
     /// How the client itself says that it ended.
     pub(super) outcome: ClientOutcome,
 }
 
 /// How a session ended, for a line that begins with its client: `exited 1`.
-pub(super) fn end_text(end: SessionEnd, exit: SessionEnd) -> String {
+fn end_text(end: SessionEnd, exit: SessionEnd) -> String {
     match (end, exit) {
         (SessionEnd::OverTime, _) => "was stopped because it ran too long".to_owned(),
         (SessionEnd::Stopped, _) => "was stopped".to_owned(),
@@ -61,8 +63,22 @@ pub(super) fn end_text(end: SessionEnd, exit: SessionEnd) -> String {
     }
 }
 
+/// The session continues with another login, which is not its task's fault.
+const NEW_LOGIN: &str = " and starts again with your present login";
+
+impl EndedRun {
+    /// How it ended, and what it lacks, for a line that begins with its client.
+    pub(super) fn end_text(&self, progress: bool) -> String {
+        let more = match self.has_new_login && !progress {
+            true => NEW_LOGIN,
+            false => lacking(&self.session, progress, self.end),
+        };
+        end_text(self.end, self.exit) + more
+    }
+}
+
 /// What a planner's session that ended by itself should have left.
-pub(super) fn lacking(session: &EndedSession, progress: bool, end: SessionEnd) -> &'static str {
+fn lacking(session: &EndedSession, progress: bool, end: SessionEnd) -> &'static str {
     let is_planner = session.task.is_none() && session.agent.role() == Role::Planner;
     if progress || !is_planner || session.triggers.is_empty() || end != SessionEnd::Code(0) {
         return "";

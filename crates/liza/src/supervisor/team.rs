@@ -28,6 +28,7 @@ use super::background::{self, BackgroundJob};
 use super::channels::Channels;
 use super::error::SupervisorError;
 use super::event::{Event, MemberIndex};
+use super::login_turns::LoginTurns;
 use super::manual_changes::ManualChanges;
 use super::member::{AgentEnd, EndReason, Member, MemberState, Post};
 use super::message::{MessageLevel, TeamMessage};
@@ -420,6 +421,7 @@ impl Team<'_> {
         let because = if no_client { LeaveReason::NoClient } else { LeaveReason::Ended };
         if let Some(member) = self.members.get_mut(index) {
             member.state = MemberState::Leaving(reason);
+            member.login_turn = LoginTurns::default();
         }
         self.start_job(index, BackgroundJob::Leave(because));
     }

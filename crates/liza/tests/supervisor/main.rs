@@ -19,6 +19,7 @@ mod interactive;
 mod kill;
 mod liveness;
 mod locked;
+mod login;
 mod manual_edit;
 mod misbehaviour;
 mod network;

@@ -153,6 +153,13 @@ fn it_reports_the_version_the_login_and_the_rights_of_each_client() {
     fs::write(project.home().join(".codex/auth.json"), "{}").unwrap();
     let found = check(&doctor(&[]), "codex")["found"].as_str().unwrap().to_owned();
     assert!(found.starts_with("0.166.0; login: ") && found.contains(".codex/auth.json"), "{found}");
+    assert!(!found.contains("its end is not known"), "{found}");
+    // Covers: AX-26
+    script(&project.home().join("agents/opencode"), "echo 1.18.33");
+    fs::create_dir_all(project.home().join(".local/share/opencode")).unwrap();
+    fs::write(project.home().join(".local/share/opencode/auth.json"), "{}").unwrap();
+    let found = check(&doctor(&[]), "opencode")["found"].as_str().unwrap().to_owned();
+    assert!(found.contains("its end is not known to Liza"), "{found}");
     let found = check(&doctor(&[("ANTHROPIC_API_KEY", "x")]), "claude")["found"].as_str().unwrap().to_owned();
     assert!(found.contains("login: ANTHROPIC_API_KEY"), "{found}");
     project.liza(&["lock", "write", "--yaml", "config.roles", "{coder: goose}"]).ok();
