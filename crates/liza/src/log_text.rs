@@ -110,6 +110,7 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
         }
         "integration_failed" => say(Bad, format!("{task} cannot be merged: {detail}")),
         "merge_held" => say(Bad, format!("{task} waits to be merged: {detail}")),
+        "gate_accepted" => say(Strong, format!("accepts that {task} changes what judges it, {detail}")),
         "blocked" => say(Attention, format!("marks {task} as blocked: {detail}")),
         "unblocked" => say(Plain, format!("unblocks {task}")).with(detail),
         "rescoped" => say(Strong, format!("replaces {task}: {detail}")),

@@ -14,8 +14,9 @@ use crate::model::change::{Appended, Change};
 use crate::model::config::Config;
 use crate::model::direct_edit::DirectEdit;
 use crate::model::goal::{Alignment, Goal};
-use crate::model::ids::{AgentId, FileVersion, Revision, Sha, TaskId};
+use crate::model::ids::{AgentId, FileVersion, Revision, TaskId};
 use crate::model::lease::lease_is_live;
+use crate::model::merge_hold::MergeHold;
 use crate::model::notes::{Anomaly, Discovery, Handoff, HumanNote, SpecChange};
 use crate::model::record::{Fault, Reservation, Status, TaskRecord};
 use crate::model::refusal::Refusal;
@@ -48,8 +49,8 @@ pub struct TaskSummary {
     pub review_lease_expires: Option<Timestamp>,
     /// Who approved it.
     pub approved_by: Option<AgentId>,
-    /// The integration head on which the integration test failed with and without it.
-    pub merge_held_at: Option<Sha>,
+    /// Why its merge waits.
+    pub merge_held: Option<MergeHold>,
     /// The coders who failed at it.
     pub failed_by: Vec<AgentId>,
     /// Code reviewers who no longer take its review.
@@ -85,7 +86,7 @@ impl TaskSummary {
             reviewing_by: record.reviewing_by,
             review_lease_expires: record.review_lease_expires,
             approved_by: record.approved_by,
-            merge_held_at: record.merge_held_at.clone(),
+            merge_held: record.merge_held.clone(),
             failed_by: record.failed_by.clone().unwrap_or_default(),
             review_dropped_by: record.review_dropped_by.clone().unwrap_or_default(),
             previous_coder: record.previous_coder,

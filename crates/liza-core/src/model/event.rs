@@ -55,8 +55,10 @@ pub enum EventName {
     Merged,
     /// The merge failed.
     IntegrationFailed,
-    /// The merge waits: the integration test fails without this task too.
+    /// The merge waits for the human.
     MergeHeld,
+    /// The human accepted that it changes what judges it.
+    GateAccepted,
     /// Needs a decision.
     Blocked,
     /// Released from BLOCKED.

@@ -47,9 +47,17 @@ pub struct Goal {
     /// The result of the integration test on a head of the integration branch, without the change of any task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_test: Option<HeadTest>,
+    /// How often the protected files of the integration branch may have changed: a merge that waits for the human's word on
+    /// the gate is tried again after that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gate_version: u32,
     /// What the human last took of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<TakenResult>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The result of a goal as the human took it.
@@ -101,6 +109,7 @@ impl Goal {
             usage: None,
             integration_head: None,
             head_test: None,
+            gate_version: 0,
             taken: None,
         }
     }

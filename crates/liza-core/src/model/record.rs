@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::model::event::{EventName, HistoryEvent};
 use crate::model::ids::{AgentId, Generation, Revision, Sha, TaskId, Worktree};
 use crate::model::lease::lease_is_live;
+use crate::model::merge_hold::{GateChange, MergeHold};
 use crate::model::time::{Seconds, Timestamp};
 
 /// The eleven states of a task, in the order of its life.
@@ -221,8 +222,10 @@ record! {
         review_lease_expires: Timestamp,
         /// Who approved it.
         approved_by: AgentId,
-        /// The integration head on which the integration test failed with and without this task: its merge waits.
-        merge_held_at: Sha,
+        /// Why its merge waits.
+        merge_held: MergeHold,
+        /// Its change of protected files, and the human's word on it.
+        gate_change: GateChange,
         /// The commit on the integration branch.
         merge_commit: Sha,
         /// The specification that it implements: a path, with or without an anchor.
@@ -303,7 +306,7 @@ impl TaskRecord {
         self.blocked_reason = None;
         self.blocked_questions = None;
         self.attempted = None;
-        self.merge_held_at = None;
+        self.merge_held = None;
     }
 }
 

@@ -8,6 +8,7 @@ use crate::model::config_bounds::task_out_of_range;
 use crate::model::event::HistoryEvent;
 use crate::model::ids::{AgentId, Sha, TaskId, Worktree};
 use crate::model::lease::lease_is_live;
+use crate::model::merge_hold::MergeHold;
 use crate::model::record::{Fault, Status, TaskRecord};
 use crate::model::refusal::Refusal;
 use crate::model::time::Timestamp;
@@ -148,8 +149,8 @@ pub enum TaskStatus {
         commit: Sha,
         /// Who approved it.
         by: Option<AgentId>,
-        /// The integration head on which the integration test failed with and without this task.
-        held_at: Option<Sha>,
+        /// Why its merge waits; `None` if it does not.
+        held: Option<MergeHold>,
     },
     /// The merge failed.
     IntegrationFailed {
@@ -333,10 +334,10 @@ fn write_status(status: TaskStatus, record: &mut TaskRecord) {
             record.review_commit = Some(commit);
             record.rejection_reason = Some(reason);
         }
-        TaskStatus::Approved { commit, by, held_at, .. } => {
+        TaskStatus::Approved { commit, by, held, .. } => {
             record.review_commit = Some(commit);
             record.approved_by = by;
-            record.merge_held_at = held_at;
+            record.merge_held = held;
         }
         TaskStatus::IntegrationFailed { commit, .. } => record.review_commit = Some(commit),
         TaskStatus::Blocked { block, .. } => {
@@ -476,8 +477,8 @@ fn read_status(record: &TaskRecord, missing: &mut Vec<MissingField>) -> Option<T
         }
         Status::Approved => {
             let (work, commit) = (needs.assignment(), needs.commit());
-            let (by, held_at) = (record.approved_by, record.merge_held_at.clone());
-            TaskStatus::Approved { work: work?, commit: commit?, by, held_at }
+            let (by, held) = (record.approved_by, record.merge_held.clone());
+            TaskStatus::Approved { work: work?, commit: commit?, by, held }
         }
         Status::IntegrationFailed => {
             let (work, commit) = (needs.assignment(), needs.commit());

@@ -51,6 +51,10 @@ impl Rule for AcceptIntegration {
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<IntegrationAccepted, Refusal> {
         let goal = tx.goal()?;
+        if goal.integration_head.as_ref() != Some(&self.head) {
+            // The human has accepted the protected files of the branch with it.
+            goal.gate_version = goal.gate_version.wrapping_add(1);
+        }
         goal.integration_head = Some(self.head.clone());
         goal.head_test = None;
         tx.log(LogAction::IntegrationUpdated, None, &self.detail);

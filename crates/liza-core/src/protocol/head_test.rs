@@ -5,7 +5,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    EventName, HeadTest, HistoryEvent, LogAction, Refusal, Section, Sha, TaskId, TaskStatus, TestFailure,
+    EventName, GateChange, HeadTest, HistoryEvent, LogAction, MergeHold, Refusal, Section, Sha, TaskId,
+    TaskStatus, TestFailure,
 };
 
 use super::operation::{LoadScope, Rule};
@@ -23,15 +24,32 @@ pub struct RecordHeadTest {
     pub failure: Option<TestFailure>,
 }
 
-/// Lets a merge wait, since the test fails without the task too. The task stays APPROVED.
+/// Lets a merge wait for the human. The task stays APPROVED.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HoldMerge {
     /// Which task.
     pub task: TaskId,
     /// The approved commit that was tried.
     pub commit: Sha,
-    /// The head on which the test fails.
-    pub head: Sha,
+    /// Why.
+    pub cause: HoldCause,
+}
+
+/// Why a merge waits for the human.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HoldCause {
+    /// The test fails without the task too.
+    HeadFails {
+        /// The head on which it fails.
+        head: Sha,
+    },
+    /// The task changes protected files.
+    Gate {
+        /// The number of the gate that the merge was judged by.
+        version: u32,
+        /// The change.
+        change: GateChange,
+    },
 }
 
 /// A recorded result.
@@ -79,20 +97,57 @@ impl Rule for HoldMerge {
         let mut task = tx.task(&self.task)?;
         let (work, commit, by) = approved(tx, &task)?;
         check_commit(&task, &commit, &self.commit)?;
-        let held_at = Some(self.head.clone());
-        let known =
-            matches!(&task.status, TaskStatus::Approved { held_at: before, .. } if *before == held_at);
-        if known {
+        let held = Some(self.cause.hold());
+        let is_held = matches!(&task.status, TaskStatus::Approved { held: before, .. } if *before == held);
+        if is_held && self.cause.is_asked(task.record.gate_change.as_ref()) {
             return Ok(TaskReply::from(&task));
         }
-        let failure = tx.board.goal()?.failing_head().map(|(_, failure)| failure.clone());
-        let what = failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.what));
-        let reason = format!("the integration test fails without this change too{what}");
+        let (reason, output) = self.cause.reason(tx)?;
         let event = HistoryEvent::new(tx.now, EventName::MergeHeld, merger(tx, by));
         let event = event.with("commit", commit.as_str()).with("reason", reason.as_str());
-        task.push_event(event.with_some("output", failure.map(|failure| failure.output)));
-        task.status = TaskStatus::Approved { work, commit, by, held_at };
+        task.push_event(event.with_some("output", output));
+        task.status = TaskStatus::Approved { work, commit, by, held };
+        if let HoldCause::Gate { change, .. } = &self.cause {
+            task.record.gate_change = Some(change.clone());
+        }
         tx.log_as(merger(tx, by), LogAction::Task(EventName::MergeHeld), Some(&task.id), &reason);
         Ok(tx.put(task))
+    }
+}
+
+impl HoldCause {
+    fn hold(&self) -> MergeHold {
+        match self {
+            HoldCause::HeadFails { head } => MergeHold::HeadFails(head.clone()),
+            HoldCause::Gate { version, .. } => MergeHold::Gate(*version),
+        }
+    }
+
+    /// Whether the recorded change is the one of this cause, so that the human is asked already.
+    fn is_asked(&self, recorded: Option<&GateChange>) -> bool {
+        match self {
+            HoldCause::HeadFails { .. } => true,
+            HoldCause::Gate { change, .. } => recorded == Some(change),
+        }
+    }
+
+    /// The reason in one line, and the file with the output of a failed test.
+    fn reason(&self, tx: &Tx<'_>) -> Result<(String, Option<String>), Refusal> {
+        let (reason, failure) = match self {
+            HoldCause::HeadFails { .. } => {
+                let failure = tx.board.goal()?.failing_head().map(|(_, failure)| failure.clone());
+                ("the integration test fails without this change too".to_owned(), failure)
+            }
+            HoldCause::Gate { change, .. } => {
+                let files = change.files.join(", ");
+                let fails = match change.old_failure {
+                    Some(_) => "; under the gate of the integration branch",
+                    None => "",
+                };
+                (format!("it changes what judges it ({files}){fails}"), change.old_failure.clone())
+            }
+        };
+        let what = failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.what));
+        Ok((format!("{reason}{what}"), failure.map(|failure| failure.output)))
     }
 }

@@ -10,6 +10,7 @@
 
 mod abandon_task;
 mod abort;
+mod accept_gate;
 mod accept_integration;
 mod add_task;
 mod admission;
@@ -77,6 +78,7 @@ mod wt_merge;
 
 pub use abandon_task::AbandonTask;
 pub use abort::Abort;
+pub use accept_gate::AcceptGate;
 pub use accept_integration::{AcceptIntegration, AdoptIntegration, IntegrationAccepted};
 pub use add_task::{AddTask, NewTask};
 pub use align::{Align, Aligned};
@@ -102,7 +104,7 @@ pub use finish::{Finish, Finished};
 pub use follow_stop_file::FollowStopFile;
 pub use goal::{AbortGoal, CompleteGoal, GoalReply, NewGoal};
 pub use handoff::{HandoffNotes, HandoffWritten, TakeHandoff, WriteHandoff, goal_key};
-pub use head_test::{HeadTested, HoldMerge, RecordHeadTest};
+pub use head_test::{HeadTested, HoldCause, HoldMerge, RecordHeadTest};
 pub use heartbeat::{Heartbeat, Renewed};
 pub use mark_blocked::MarkBlocked;
 pub use mark_triggers_seen::MarkTriggersSeen;
@@ -207,6 +209,7 @@ commands! {
     AbandonTask,
     Abort,
     AbortGoal,
+    AcceptGate,
     AcceptIntegration,
     AddTask,
     AdoptIntegration,

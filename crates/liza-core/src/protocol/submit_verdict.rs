@@ -1,8 +1,8 @@
 //! submit-verdict: the binding verdict on exactly one commit.
 
 use crate::model::{
-    Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, PRIOR_FEEDBACK, Refusal,
-    Role, Section, Sha, Task, TaskId, TaskStatus,
+    Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, MergeHold, PRIOR_FEEDBACK,
+    Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
 };
 use crate::text::one_line;
 
@@ -81,7 +81,9 @@ impl SubmitVerdict {
     fn by_human(&self, tx: &mut Tx<'_>, mut task: Task) -> Result<TaskReply, Refusal> {
         let (work, commit) = match &task.status {
             TaskStatus::ReadyForReview { work, commit, .. } => (work.clone(), commit.clone()),
-            TaskStatus::Approved { work, commit, .. } if find_approval(&task).is_none() => {
+            TaskStatus::Approved { work, commit, held, .. }
+                if find_approval(&task).is_none() || self.answers_gate(held.as_ref()) =>
+            {
                 (work.clone(), commit.clone())
             }
             TaskStatus::Draft
@@ -114,6 +116,13 @@ impl SubmitVerdict {
     }
 }
 
+impl SubmitVerdict {
+    /// Whether it is the human's no to a change of the gate.
+    fn answers_gate(&self, held: Option<&MergeHold>) -> bool {
+        matches!((held, &self.verdict), (Some(MergeHold::Gate(_)), Verdict::Rejected(_)))
+    }
+}
+
 fn approve(
     tx: &mut Tx<'_>,
     task: &mut Task,
@@ -129,7 +138,7 @@ fn approve(
     tx.log(LogAction::Task(EventName::Approved), Some(&task.id), &detail);
     // Its coder no longer waits for a verdict.
     tx.stop_waiting(work.coder)?;
-    task.status = TaskStatus::Approved { work, commit, by, held_at: None };
+    task.status = TaskStatus::Approved { work, commit, by, held: None };
     Ok(())
 }
 

@@ -7,8 +7,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::model::{
-    Actor, AgentId, Assignment, Effect, EventName, HeadTest, HistoryEvent, LogAction, Refusal, Role, Section,
-    Sha, Task, TaskId, TaskStatus,
+    Actor, AgentId, Assignment, Effect, EventName, GateChange, HeadTest, HistoryEvent, LogAction, Refusal,
+    Role, Section, Sha, Task, TaskId, TaskStatus,
 };
 use crate::rules::claimable::{check_merger, check_not_held};
 use crate::text::count;
@@ -133,6 +133,12 @@ pub struct Mergeable {
     /// The result of the integration test on that head, if it was run.
     #[serde(skip)]
     pub head_test: Option<HeadTest>,
+    /// The number of the gate that the merge is judged by.
+    #[serde(skip)]
+    pub gate_version: u32,
+    /// The change of protected files that was asked about, with the human's word on it.
+    #[serde(skip)]
+    pub gate_change: Option<GateChange>,
 }
 
 /// A recorded merge.
@@ -176,7 +182,7 @@ impl Rule for BeginMerge {
             check_not_held(tx.board, summary)?;
         }
         let reply = TaskReply::from(&task);
-        let description = task.record.description;
+        let (description, gate_change) = (task.record.description, task.record.gate_change);
         let goal = tx.board.goal()?;
         Ok(Mergeable {
             task: reply,
@@ -186,6 +192,8 @@ impl Rule for BeginMerge {
             approved_by,
             integration_head: goal.integration_head.clone(),
             head_test: goal.head_test.clone(),
+            gate_version: goal.gate_version,
+            gate_change,
         })
     }
 }
@@ -206,6 +214,10 @@ impl Rule for RecordMerge {
         let (work, commit, by) = approved(tx, &task)?;
         check_commit(&task, &commit, &self.commit)?;
         self.move_head(tx)?;
+        if task.record.gate_change.as_ref().is_some_and(|change| change.commit.names_same_commit(&commit)) {
+            let goal = tx.goal()?;
+            goal.gate_version = goal.gate_version.wrapping_add(1);
+        }
         let mut event = HistoryEvent::new(tx.now, EventName::Merged, merger(tx, by));
         if let Some(old_head) = &self.old_head {
             event = event.with("merged_into", old_head.as_str());

@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 
 use crate::model::{
-    AgentId, AgentRecord, Board, Refusal, Role, Status, TaskId, TaskSummary, TestFailure, Timestamp,
-    lease_holds, ways_out,
+    AgentId, AgentRecord, Board, MergeHold, Refusal, Role, Status, TaskId, TaskSummary, TestFailure,
+    Timestamp, lease_holds, ways_out,
 };
 
 /// How a claim comes about.
@@ -284,16 +284,35 @@ pub fn check_merger(
     }
 }
 
-/// Why the merge of this task waits for the human: the integration test fails on the branch with and without it.
-pub fn held_merge<'b>(board: &'b Board, summary: &TaskSummary) -> Option<&'b TestFailure> {
-    let (test, failure) = board.goal.ready()?.failing_head()?;
-    (summary.is(Status::Approved) && summary.merge_held_at.as_ref() == Some(&test.head)).then_some(failure)
+/// Why the merge of a task waits for the human.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldMerge<'b> {
+    /// The integration test fails on the branch with and without it.
+    HeadFails(&'b TestFailure),
+    /// It changes what judges it, and the human has not accepted that.
+    Gate,
+}
+
+/// Why the merge of this task waits for the human; `None` if it does not, or no longer.
+pub fn held_merge<'b>(board: &'b Board, summary: &TaskSummary) -> Option<HeldMerge<'b>> {
+    let goal = board.goal.ready()?;
+    let hold = summary.merge_held.as_ref().filter(|_| summary.is(Status::Approved))?;
+    match hold {
+        MergeHold::HeadFails(head) => {
+            let (test, failure) = goal.failing_head()?;
+            (test.head == *head).then_some(HeldMerge::HeadFails(failure))
+        }
+        MergeHold::Gate(version) => (*version == goal.gate_version).then_some(HeldMerge::Gate),
+    }
 }
 
 /// Refuses a merge that waits for the human.
 pub(crate) fn check_not_held(board: &Board, summary: &TaskSummary) -> Result<(), Refusal> {
     match held_merge(board, summary) {
-        Some(failure) => Err(Refusal::MergeHeld { task: summary.id.clone(), what: failure.what.clone() }),
+        Some(HeldMerge::HeadFails(failure)) => {
+            Err(Refusal::MergeHeld { task: summary.id.clone(), what: failure.what.clone() })
+        }
+        Some(HeldMerge::Gate) => Err(Refusal::GateChanged { task: summary.id.clone() }),
         None => Ok(()),
     }
 }

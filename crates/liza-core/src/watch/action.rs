@@ -303,6 +303,7 @@ impl Action {
                 let verb = words.first().map(String::as_str).unwrap_or_default();
                 match verb {
                     "dismiss" | "accept-integration" | "resolve" => Some("This cannot be undone."),
+                    "accept-gate" => Some("The change of what judges the work is merged with the task."),
                     "agent" => Some(IN_BACKGROUND),
                     "plan" => Some("Coders begin with all proposed tasks. To read them first: liza plan"),
                     // Only what reads, resumes or carries a text of the person's; a goal is asked for only if none is open.

@@ -13,6 +13,7 @@ pub fn event_name(event: &str) -> String {
         "claimed_for_integration_fix" => "merge fix begun",
         "integration_failed" => "merge failed",
         "merge_held" => "merge waits",
+        "gate_accepted" => "gate accepted",
         "superseded" => "replaced",
         other => return plain(other),
     };

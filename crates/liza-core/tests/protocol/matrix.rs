@@ -8,15 +8,15 @@ use liza_core::model::{
     Status, StopFile, Urgency, Usage,
 };
 use liza_core::protocol::{
-    AbandonTask, Abort, AbortGoal, AddTask, Align, Archive, BeginMerge, CancelReservation, Checkpoint,
-    CheckpointCause, ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal,
-    CompleteSprint, ConvertDiscovery, CountExit, CreateWorktree, Decided, DeleteWorktree, Deregister,
-    Discover, DropReservation, EditTask, Finalize, FollowStopFile, HandoffNotes, Heartbeat, HoldMerge,
-    Intent, LogAnomaly, MarkBlocked, MarkTriggersSeen, MergeFailure, NewGoal, NewSprint, NewTask, Operation,
-    Pause, PreCheck, RecordAnalysis, RecordMerge, RecordMergeFailure, RecordSpecChange, RecordUsage, Recover,
-    Register, ReleaseClaim, ReleaseReview, ReserveTask, Resolve, Resume, SetDeadline, SetStatus,
-    SubmitForReview, SubmitVerdict, SupersedeTask, TakeHandoff, TaskEdit, UnblockTask, UnproductiveExit,
-    UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro, apply,
+    AbandonTask, Abort, AbortGoal, AcceptGate, AddTask, Align, Archive, BeginMerge, CancelReservation,
+    Checkpoint, CheckpointCause, ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command,
+    CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CreateWorktree, Decided, DeleteWorktree,
+    Deregister, Discover, DropReservation, EditTask, Finalize, FollowStopFile, HandoffNotes, Heartbeat,
+    HoldCause, HoldMerge, Intent, LogAnomaly, MarkBlocked, MarkTriggersSeen, MergeFailure, NewGoal,
+    NewSprint, NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordMerge, RecordMergeFailure,
+    RecordSpecChange, RecordUsage, Recover, Register, ReleaseClaim, ReleaseReview, ReserveTask, Resolve,
+    Resume, SetDeadline, SetStatus, SubmitForReview, SubmitVerdict, SupersedeTask, TakeHandoff, TaskEdit,
+    UnblockTask, UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro, apply,
 };
 use liza_core::rules::invariants::introduced;
 
@@ -101,7 +101,12 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             commit: sha(WORK),
             failure: MergeFailure::Conflict { files: vec!["a.rs".to_owned()] },
         }),
-        Command::from(HoldMerge { task: t(), commit: sha(WORK), head: sha(HEAD) }),
+        Command::from(HoldMerge {
+            task: t(),
+            commit: sha(WORK),
+            cause: HoldCause::HeadFails { head: sha(HEAD) },
+        }),
+        Command::from(AcceptGate { task: t(), old_fails: false }),
         Command::from(MarkBlocked {
             task: t(),
             reason: reason(),

@@ -19,6 +19,7 @@ mod agents;
 mod breaker;
 mod claim;
 mod clients;
+mod gate;
 mod invariants;
 mod lease;
 mod limits;

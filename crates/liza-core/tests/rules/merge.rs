@@ -1,6 +1,6 @@
 //! What may be merged, by which agent, and what is recorded.
 
-use liza_core::model::{Actor, Effect, Loaded, Sha, Status};
+use liza_core::model::{Actor, Effect, Loaded, MergeHold, Sha, Status};
 use liza_core::protocol::{
     AcceptIntegration, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked, MergeFailure,
     RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
@@ -201,7 +201,10 @@ fn to_merge(world: &World) -> usize {
 fn a_test_that_fails_without_the_task_is_a_question_to_the_human_and_not_the_tasks_fault() {
     let mut world = held();
     let record = world.record("t").clone();
-    assert_eq!((record.status, record.merge_held_at), (Some(Status::Approved), Some(head())));
+    assert_eq!(
+        (record.status, record.merge_held),
+        (Some(Status::Approved), Some(MergeHold::HeadFails(head())))
+    );
     assert_eq!((record.iteration, record.failed_by), (Some(1), None));
     assert_eq!(world.last_event("t").event, "merge_held");
     assert_eq!(to_merge(&world), 0, "it is not tried again and again");
@@ -256,7 +259,7 @@ fn a_held_merge_continues_when_the_branch_moves_or_the_human_says_so() {
         assert_eq!(to_merge(&world), 1);
         assert!(alarms(&world.state, &Observations::default(), world.now).is_empty());
         world.merge("t");
-        assert_eq!((world.record("t").merge_held_at.clone(), world.goal().head_test.clone()), (None, None));
+        assert_eq!((world.record("t").merge_held.clone(), world.goal().head_test.clone()), (None, None));
     }
 }
 

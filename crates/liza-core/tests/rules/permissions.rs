@@ -5,9 +5,9 @@ use liza_core::model::{
     Revision, Severity, Status, StopFile, Timestamp, Urgency, Usage,
 };
 use liza_core::protocol::{
-    Abort, AbortGoal, AcceptIntegration, AddTask, AdoptIntegration, Align, Answer, Archive, BeginMerge,
-    CancelReservation, Checkpoint, CheckpointCause, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command,
-    CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CountPlannerExit, CreateWorktree,
+    Abort, AbortGoal, AcceptGate, AcceptIntegration, AddTask, AdoptIntegration, Align, Answer, Archive,
+    BeginMerge, CancelReservation, Checkpoint, CheckpointCause, ClaimRole, ClaimTask, ClearStaleReviewClaims,
+    Command, CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CountPlannerExit, CreateWorktree,
     DeleteWorktree, Deregister, Discover, DismissDiscovery, DismissEdit, DropReservation, Finalize, Finish,
     FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint,
     NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSession, RecordSpecChange, RecordUsage,
@@ -174,6 +174,7 @@ fn human() -> Vec<Command> {
         Command::from(Answer { task: task("t"), text: "x".into() }),
         Command::from(DismissDiscovery { discovery: DiscoveryId(1) }),
         Command::from(DismissEdit { edit: DirectEditId(Revision(1)) }),
+        Command::from(AcceptGate { task: task("t"), old_fails: false }),
         Command::from(AcceptIntegration { head: base(), detail: "x".into(), merged: Vec::new() }),
         Command::from(Finish { head: base(), detail: "x".into() }),
     ]
@@ -251,6 +252,7 @@ fn number(command: &Command) -> usize {
         Command::Checkpoint(Checkpoint { cause: CheckpointCause::Budget }) => 66,
         Command::RecordHeadTest(_) => 67,
         Command::HoldMerge(_) => 68,
+        Command::AcceptGate(_) => 69,
     }
 }
 
@@ -259,7 +261,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..69).collect::<Vec<_>>());
+    assert_eq!(seen, (0..70).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {

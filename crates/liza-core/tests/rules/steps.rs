@@ -3,9 +3,9 @@
 use liza_core::model::{Actor, AgentId, Sha, Status, TestFailure, WorktreeMode};
 use liza_core::protocol::{
     AbandonTask, AddTask, ClaimReview, ClaimRole, ClaimTask, Command, CountExit, EditTask, Heartbeat,
-    HoldMerge, MarkBlocked, MergeFailure, NewTask, RecordHeadTest, RecordMerge, RecordMergeFailure, Register,
-    ReleaseClaim, Reply, ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask,
-    UnproductiveExit, Verdict,
+    HoldCause, HoldMerge, MarkBlocked, MergeFailure, NewTask, RecordHeadTest, RecordMerge,
+    RecordMergeFailure, Register, ReleaseClaim, Reply, ReserveTask, SubmitForReview, SubmitVerdict,
+    SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict,
 };
 
 use crate::support::*;
@@ -227,7 +227,7 @@ pub fn head_test(failure: Option<&str>) -> Command {
 }
 
 pub fn hold(id: &str, commit: Sha) -> Command {
-    Command::from(HoldMerge { task: task(id), commit, head: head() })
+    Command::from(HoldMerge { task: task(id), commit, cause: HoldCause::HeadFails { head: head() } })
 }
 
 pub fn block(id: &str) -> Command {

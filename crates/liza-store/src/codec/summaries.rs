@@ -174,7 +174,7 @@ impl ScannedTask {
             "reviewing_by" => summary.reviewing_by = parsed(value)?,
             "review_lease_expires" => summary.review_lease_expires = time(value)?,
             "approved_by" => summary.approved_by = parsed(value)?,
-            "merge_held_at" => summary.merge_held_at = parsed(value)?,
+            "merge_held" => summary.merge_held = parsed(value)?,
             "failed_by" => summary.failed_by = words(value)?,
             "review_dropped_by" => summary.review_dropped_by = words(value)?,
             "previous_coder" => summary.previous_coder = parsed(value)?,

@@ -33,7 +33,7 @@ const SUMMARY_KEYS: [&str; 18] = [
     "reviewing_by",
     "review_lease_expires",
     "approved_by",
-    "merge_held_at",
+    "merge_held",
     "failed_by",
     "review_dropped_by",
     "previous_coder",

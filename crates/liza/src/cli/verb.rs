@@ -52,6 +52,7 @@ macro_rules! verbs {
 verbs! {
     AbandonTask = abandon_task,
     Abort = abort,
+    AcceptGate = accept_gate,
     AcceptIntegration = accept_integration,
     Add = add,
     AddTask = add_task,

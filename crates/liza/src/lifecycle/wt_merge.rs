@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use liza_core::model::{Board, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus, TestFailure};
 use liza_core::protocol::{
-    AdoptIntegration, BeginMerge, HoldMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge,
+    AdoptIntegration, BeginMerge, HoldCause, HoldMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge,
     RecordMergeFailure,
 };
 
@@ -258,7 +258,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
 
     fn hold(&self, head: Sha, failure: TestFailure) -> Result<MergeOutcome, EngineError> {
         let (task, commit) = (self.task.clone(), self.commit.clone());
-        self.engine.execute(HoldMerge { task, commit, head })?;
+        self.engine.execute(HoldMerge { task, commit, cause: HoldCause::HeadFails { head } })?;
         Ok(MergeOutcome::Held(failure))
     }
 

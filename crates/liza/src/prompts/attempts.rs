@@ -93,6 +93,7 @@ fn describe(event: &HistoryEvent) -> Option<String> {
         | EventName::ReadyForReview
         | EventName::Merged
         | EventName::MergeHeld
+        | EventName::GateAccepted
         | EventName::Abandoned
         | EventName::SessionEnded
         | EventName::Released

@@ -98,6 +98,14 @@ impl Refusal {
             Refusal::MergeHeld { .. } => {
                 "correct the test on your branch, then: liza sync; or test again: liza resume".into()
             }
+            Refusal::GateChanged { task } => format!(
+                "liza show {task} says what changes; you accept it: liza accept-gate {task}; or send it back: liza \
+                 submit-verdict {task} REJECTED \"...\""
+            ),
+            Refusal::OldGateFails { task, .. } => format!(
+                "liza show {task} has its last lines; if the old gate is wrong: liza accept-gate {task} --old-fails"
+            ),
+            Refusal::NoGateChange { task } => format!("liza show {task}"),
             Refusal::NoApproval { task, .. } => {
                 format!("the human decides: liza submit-verdict {task} APPROVED, or REJECTED \"...\"")
             }

@@ -82,6 +82,15 @@ pub enum Refusal {
     /// The integration test fails without the task too.
     #[error("{task} waits for the human: the integration test fails even without its change ({what})")]
     MergeHeld { task: TaskId, what: String },
+    /// The merge changes protected files.
+    #[error("{task} waits for the human: it changes what judges it")]
+    GateChanged { task: TaskId },
+    /// The human's word on the gate does not say that the old gate may fail.
+    #[error("{task} fails under the gate of the integration branch ({what})")]
+    OldGateFails { task: TaskId, what: String },
+    /// There is no question about the gate.
+    #[error("{task} does not wait for your word on the gate")]
+    NoGateChange { task: TaskId },
     /// The status says APPROVED, but there is no approval of that commit by another agent or the human.
     #[error("{task} is APPROVED, but its history has no approval of {commit} by another agent or the human")]
     NoApproval { task: TaskId, commit: Sha },

@@ -72,7 +72,8 @@ impl AlarmKind {
             | AlarmKind::ClientHeld
             | AlarmKind::PlanProposed
             | AlarmKind::ForeignCommits
-            | AlarmKind::IntegrationTestBroken => false,
+            | AlarmKind::IntegrationTestBroken
+            | AlarmKind::GateChanged => false,
         }
     }
 }

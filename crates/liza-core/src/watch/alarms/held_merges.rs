@@ -1,10 +1,13 @@
-//! Merges that wait because the integration test fails without them too.
+//! Merges that wait for the human: the integration test fails without them too, or they change what judges them.
 
-use crate::model::{State, TestFailure};
-use crate::rules::claimable::held_merge;
+use crate::model::{EventName, State, TaskBody, TaskId, TestFailure};
+use crate::rules::claimable::{HeldMerge, held_merge};
 use crate::text::one_line;
 
 use super::{Alarm, AlarmKind};
+
+/// How many files of a change an alarm names.
+const SHOWN_FILES: usize = 5;
 
 /// How long the line that an alarm quotes may be.
 const QUOTED: usize = 120;
@@ -12,7 +15,8 @@ const QUOTED: usize = 120;
 /// The integration test is broken on the integration branch itself.
 pub(super) fn alarm(state: &State) -> Option<Alarm> {
     let (test, failure) = state.board.goal.ready()?.failing_head()?;
-    let held = state.board.summaries().filter(|summary| held_merge(&state.board, summary).is_some());
+    let is_held = |hold| matches!(hold, Some(HeldMerge::HeadFails(_)));
+    let held = state.board.summaries().filter(|summary| is_held(held_merge(&state.board, summary)));
     let names: Vec<&str> = held.map(|summary| summary.id.as_str()).collect();
     let text = format!(
         "the {} without the change of any task; waiting: {}. Correct the test on your branch, then: liza sync; or \
@@ -24,6 +28,35 @@ pub(super) fn alarm(state: &State) -> Option<Alarm> {
     );
     let alarm = Alarm::critical(AlarmKind::IntegrationTestBroken, test.head.as_str(), text);
     (!names.is_empty()).then(|| alarm.since(test.time))
+}
+
+/// A task changes protected files; its merge waits for the human's word.
+pub(super) fn gate_changed(state: &State, id: &TaskId, body: &TaskBody) -> Option<Alarm> {
+    let hold = held_merge(&state.board, state.board.summary(id)?)?;
+    let change = body.record().gate_change.as_ref().filter(|_| hold == HeldMerge::Gate)?;
+    let since = body.record().last_event(EventName::MergeHeld).map(|event| event.time);
+    let under_old = match &change.old_failure {
+        None => String::new(),
+        Some(failure) => format!(
+            ". Under the gate of the integration branch the {}; output: {}{}",
+            failure.what,
+            failure.output,
+            quoted(failure)
+        ),
+    };
+    let text = format!(
+        "{id} changes what judges it: {}. Look: liza diff {id}; send it back: liza submit-verdict {id} REJECTED \
+         \"...\"{under_old}",
+        shown(&change.files)
+    );
+    Some(Alarm::critical(AlarmKind::GateChanged, id, text).since(since))
+}
+
+/// The first files of a change, and how many more there are.
+fn shown(files: &[String]) -> String {
+    let (first, rest) = files.split_at(files.len().min(SHOWN_FILES));
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    format!("{}{more}", first.join(", "))
 }
 
 /// The first line that names an error, else the last one: many programs end with advice.

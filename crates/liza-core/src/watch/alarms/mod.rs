@@ -99,6 +99,7 @@ pub enum AlarmKind {
     WorkFails,
     TeamFileChanged,
     IntegrationTestBroken,
+    GateChanged,
     RemoteProblem,
 }
 
@@ -145,6 +146,7 @@ impl AlarmKind {
             | AlarmKind::WorkFails
             | AlarmKind::TeamFileChanged
             | AlarmKind::IntegrationTestBroken
+            | AlarmKind::GateChanged
             | AlarmKind::RemoteProblem => None,
         }
     }
@@ -279,6 +281,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     }
     for (id, body) in state.bodies() {
         task::alarms(state, id, body, now, &mut found);
+        found.extend(held_merges::gate_changed(state, id, body));
     }
     for discovery in state.board.discovered.ready().into_iter().flatten().filter(|d| d.is_pressing()) {
         let text = format!("{} — {} (Planner should wake)", discovery.id, discovery.description);

@@ -408,6 +408,13 @@ fn answer_command(subject: &AlarmSubject) -> String {
     }
 }
 
+/// The command that accepts a task's change of the gate.
+pub(in crate::watch) fn accept_gate(state: &State, task: &TaskId) -> String {
+    let change = state.board.body(task).ok().and_then(|body| body.record().gate_change.clone());
+    let fails = change.is_some_and(|change| change.old_failure.is_some());
+    format!("liza accept-gate {task}{}", if fails { " --old-fails" } else { "" })
+}
+
 /// The command that answers an alarm; `None` if agents handle it.
 fn command(
     state: &State,
@@ -436,6 +443,7 @@ fn command(
         }),
         AlarmKind::PlanProposed => Some("liza plan --approve".to_owned()),
         AlarmKind::IntegrationTestBroken => Some("liza resume".to_owned()),
+        AlarmKind::GateChanged => alarm.subject.task().map(|task| accept_gate(state, task)),
         AlarmKind::GitProgramsChanged => Some("liza config --trust".to_owned()),
         AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),
         AlarmKind::CheckpointAbandoned

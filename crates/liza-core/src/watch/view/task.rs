@@ -6,9 +6,10 @@ use crate::model::{
     AgentId, Config, DEFAULT_PRIORITY, EventName, GoalStatus, MAX_FAILED_CODERS, Revision, Role, State,
     Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
 };
-use crate::rules::claimable::{held_merge, is_present};
+use crate::rules::claimable::{HeldMerge, held_merge, is_present};
 use crate::watch::alarms::Observations;
 use crate::watch::held::held_roles;
+use crate::watch::needs_you::accept_gate;
 use crate::watch::supervise::planner_needs_human;
 use crate::watch::task_words::without_dead;
 
@@ -194,6 +195,9 @@ fn is_aborted(state: &State) -> bool {
 /// Why an approved task is not merged.
 const HELD: &str = "the integration test fails without it too";
 
+/// Why a merge waits that changes protected files.
+const HELD_BY_GATE: &str = "it changes what judges it";
+
 /// Why an approved task is not merged while the team is stopped.
 const PAUSED: &str = "its merge waits for liza resume";
 
@@ -232,13 +236,15 @@ fn human_command(
         }
         TaskStatus::Claimed { .. } => start(Role::Coder),
         TaskStatus::ReadyForReview { .. } => start(Role::CodeReviewer).or_else(|| Some(diff())),
-        TaskStatus::Approved { .. } if situation.is_held() || situation.is_paused() => {
-            Some("liza resume".to_owned())
-        }
-        TaskStatus::Approved { .. } => {
-            let merges = (!situation.has(Role::CodeReviewer)).then(|| format!("liza wt-merge {id}"));
-            merges.or_else(|| Some(diff()))
-        }
+        TaskStatus::Approved { .. } => match situation.held() {
+            Some(HeldMerge::Gate) => Some(accept_gate(situation.state, id)),
+            Some(HeldMerge::HeadFails(_)) => Some("liza resume".to_owned()),
+            None if situation.is_paused() => Some("liza resume".to_owned()),
+            None => {
+                let merges = (!situation.has(Role::CodeReviewer)).then(|| format!("liza wt-merge {id}"));
+                merges.or_else(|| Some(diff()))
+            }
+        },
         TaskStatus::Blocked { .. } => Some(format!("liza answer {id} \"...\"")),
         TaskStatus::Merged { .. } => Some(diff()),
         TaskStatus::Superseded { by, .. } => by.first().map(|by| format!("liza show {by}")),
@@ -324,10 +330,8 @@ impl TaskSituation<'_> {
                     Outlook { stopped, ..outlook.by(Role::CodeReviewer).owner(owner, lease) }
                 }
             },
-            TaskStatus::Approved { by, .. } if self.is_held() => {
-                let next = "waits for you: correct the integration test, then test again";
-                let outlook = Outlook::new(TaskPhase::Reviewing, next, Some("liza resume".to_owned()));
-                outlook.owner(*by, None).reason(Some(&HELD.to_owned()))
+            TaskStatus::Approved { by, held: Some(_), .. } if self.held().is_some() => {
+                self.waiting_merge().owner(*by, None)
             }
             TaskStatus::Approved { by, .. } if self.is_paused() => {
                 let outlook = Outlook::new(TaskPhase::Reviewing, PAUSED, Some("liza resume".to_owned()));
@@ -386,9 +390,24 @@ impl TaskSituation<'_> {
         }
     }
 
-    fn is_held(&self) -> bool {
+    fn held(&self) -> Option<HeldMerge<'_>> {
         let board = &self.state.board;
-        board.summary(self.id).is_some_and(|summary| held_merge(board, summary).is_some())
+        held_merge(board, board.summary(self.id)?)
+    }
+
+    /// What follows for a merge that waits for the human.
+    fn waiting_merge(&self) -> Outlook {
+        let (next, command, reason) = match self.held() {
+            Some(HeldMerge::Gate) => {
+                let next = "waits for you: it changes what judges it";
+                (next, accept_gate(self.state, self.id), HELD_BY_GATE)
+            }
+            Some(HeldMerge::HeadFails(_)) | None => {
+                let next = "waits for you: correct the integration test, then test again";
+                (next, "liza resume".to_owned(), HELD)
+            }
+        };
+        Outlook::new(TaskPhase::Reviewing, next, Some(command)).reason(Some(&reason.to_owned()))
     }
 
     fn is_paused(&self) -> bool {

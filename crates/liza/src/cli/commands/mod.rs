@@ -6,6 +6,7 @@
 
 pub(crate) mod abandon_task;
 pub(crate) mod abort;
+pub(crate) mod accept_gate;
 pub(crate) mod accept_integration;
 pub(crate) mod add;
 pub(crate) mod add_task;

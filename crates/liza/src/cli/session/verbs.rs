@@ -72,6 +72,7 @@ fn listed(verb: VerbName) -> RunsIn {
         VerbName::MarkBlocked | VerbName::PreCheck | VerbName::SubmitForReview => RunsIn::Supervisor(CODER),
         VerbName::SubmitVerdict => RunsIn::Supervisor(CODE_REVIEWER),
         VerbName::Abort
+        | VerbName::AcceptGate
         | VerbName::AcceptIntegration
         | VerbName::Add
         | VerbName::Agent

@@ -42,6 +42,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "resolve",
             "spec-change",
             "accept-integration",
+            "accept-gate",
         ],
     ),
     (
