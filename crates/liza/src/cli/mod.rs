@@ -5,6 +5,7 @@ mod commands;
 mod context;
 mod contract_links;
 mod end_text;
+mod interrupted_moves;
 mod live_screen;
 mod own_files;
 mod session;

@@ -1,7 +1,7 @@
-//! Checkouts of the integration branch in which people work: updates them when the branch moves, and after a crash.
+//! Checkouts in which people work: updates them when their branch moves, and after a crash.
 //!
-//! Never replaces or removes a file that git does not track, and never touches a person's unfinished git operation. A note in
-//! the checkout's git folder says that an update has begun: without it, a checkout that differs is the person's own doing.
+//! Never replaces or removes a file that git does not track, and never touches a person's unfinished git operation. Repairs
+//! nothing without an `UpdateNote`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,9 +17,7 @@ use super::refs::Branch;
 use super::repo::{Repo, path};
 use super::scratch_index::ScratchIndex;
 use super::tree_changes::{TreeEntry, parse_raw};
-
-/// The file in a checkout's git folder that says from where to where it is being updated.
-const NOTE: &str = "liza-update";
+use super::update_note::UpdateNote;
 
 /// The action that errors name.
 const UPDATING: &str = "updating a checkout of the branch";
@@ -33,13 +31,38 @@ pub(crate) enum DryRun {
     No,
 }
 
-/// A checkout whose update a crash had interrupted.
+/// Why a checkout cannot be updated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepairedCheckout {
+pub(crate) struct UpdateRefusal {
+    /// The reason, in git's own words where git gives it.
+    pub(crate) message: String,
+    /// Whether no file can have been changed.
+    pub(crate) is_untouched: bool,
+}
+
+/// A checkout whose update was interrupted, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterruptedUpdate {
     /// Its folder.
     pub path: PathBuf,
-    /// Files that were neither as before nor as after the merge; they were not touched.
-    pub kept: Vec<PathBuf>,
+    /// The branch that moved, without `refs/heads/`.
+    pub branch: String,
+    /// What came of it.
+    pub outcome: UpdateOutcome,
+}
+
+/// What came of an interrupted update.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpdateOutcome {
+    /// The files are those of the branch.
+    Completed {
+        /// Files that were neither as before nor as after the move; they were not touched.
+        kept: Vec<PathBuf>,
+    },
+    /// The branch is at another commit, or another branch is checked out: the person has gone on from there.
+    Void,
+    /// The person has begun this git command and not ended it; the repair waits for its end.
+    Waits(&'static str),
 }
 
 /// What to do with the paths of an interrupted update.
@@ -69,12 +92,10 @@ impl Repo {
         old: &Sha,
         new: &Sha,
         dry_run: DryRun,
-    ) -> Result<Option<String>, GitError> {
+    ) -> Result<Option<UpdateRefusal>, GitError> {
         if let Some(file) = self.untracked_in_the_way(folder, old, new)? {
-            return Ok(Some(format!(
-                "git does not track {}, and the merge would replace it",
-                file.display()
-            )));
+            let message = format!("git does not track {}, and the merge would replace it", file.display());
+            return Ok(Some(UpdateRefusal { message, is_untouched: true }));
         }
         let mode: &[&str] = match dry_run {
             DryRun::Yes => {
@@ -87,10 +108,12 @@ impl Repo {
         let command = self.command_in(UPDATING, folder).args(["read-tree", "-m", "-u"]).args(mode);
         let command = command.args([old.as_str(), new.as_str()]).limit(TREE_LIMIT);
         let output = command.run()?;
-        Ok((output.status != Some(0)).then(|| match &output.advice {
+        let message = || match &output.advice {
             Some(advice) => format!("{}; {advice}", output.message()),
             None => output.message(),
-        }))
+        };
+        let is_untouched = matches!(dry_run, DryRun::Yes);
+        Ok((output.status != Some(0)).then(|| UpdateRefusal { message: message(), is_untouched }))
     }
 
     fn refresh(&self, folder: &Path) -> Result<(), GitError> {
@@ -113,14 +136,14 @@ impl Repo {
     }
 
     /// Notes that a checkout is being updated, so that a crash can be distinguished from what a person did.
-    pub(crate) fn begin_update(&self, folder: &Path, old: &Sha, new: &Sha) -> Result<(), GitError> {
-        let note = self.git_dir_of(folder)?.join(NOTE);
-        fs::write(&note, format!("{old} {new}\n")).map_err(|error| GitError::io(UPDATING, &note, error))
+    pub(crate) fn begin_update(&self, folder: &Path, note: &UpdateNote) -> Result<(), GitError> {
+        let git_dir = self.git_dir_of(folder)?;
+        note.write(&git_dir).map_err(|error| GitError::io(UPDATING, &UpdateNote::place(&git_dir), error))
     }
 
     /// Removes the note of [`Repo::begin_update`].
     pub(crate) fn end_update(&self, folder: &Path) -> Result<(), GitError> {
-        let note = self.git_dir_of(folder)?.join(NOTE);
+        let note = UpdateNote::place(&self.git_dir_of(folder)?);
         match fs::remove_file(&note) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(GitError::io(UPDATING, &note, error))
@@ -150,42 +173,75 @@ impl Repo {
         }))
     }
 
-    /// Finishes updates of checkouts that a crash interrupted, path by path; returns those checkouts. The caller makes sure
-    /// that no merge is in progress.
+    /// Whether a checkout has a note about an update, which runs or was interrupted; found out without starting git.
+    pub(crate) fn has_update_note(&self) -> bool {
+        let linked = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten();
+        let own = [self.git_dir().to_owned(), self.common_dir().to_owned()];
+        own.into_iter()
+            .chain(linked.map(|entry| entry.path()))
+            .any(|git_dir| UpdateNote::place(&git_dir).exists())
+    }
+
+    /// Brings every checkout whose update was interrupted to where its branch is. The caller makes sure that no branch is
+    /// being moved.
     ///
     /// # Errors
     ///
     /// When git fails.
-    pub fn repair_checkouts(&self, branch: &Branch) -> Result<Vec<RepairedCheckout>, GitError> {
-        self.repair_checkouts_in(branch, &self.checkouts_of(branch)?)
+    pub fn repair_checkouts(&self) -> Result<Vec<InterruptedUpdate>, GitError> {
+        let mut found = Vec::new();
+        if !self.has_update_note() {
+            return Ok(found);
+        }
+        for entry in self.worktrees()?.into_iter().filter(|entry| entry.path.is_dir()) {
+            found.extend(self.repair_checkout(&entry.path, entry.branch.as_deref())?);
+        }
+        Ok(found)
     }
 
-    /// The same for these checkouts of the branch.
-    pub(crate) fn repair_checkouts_in(
+    /// The same for one checkout, of the branch with this full name; `None` if its update has not begun, or has ended.
+    pub(crate) fn repair_checkout(
         &self,
-        branch: &Branch,
-        checkouts: &[PathBuf],
-    ) -> Result<Vec<RepairedCheckout>, GitError> {
-        let tip = if checkouts.is_empty() { None } else { self.tip(branch)? };
-        let mut repaired = Vec::new();
-        for folder in checkouts {
-            let git_dir = self.git_dir_of(folder)?;
-            let Some((old, new)) = read_note(&git_dir) else { continue };
-            // An unfinished operation of a person: the repair waits until it is finished.
-            if unfinished_operation(&git_dir).is_some() {
-                continue;
-            }
-            if tip.as_ref() == Some(&new) {
-                let kept = self.finish_update(folder, &old, &new)?;
-                repaired.push(RepairedCheckout { path: folder.clone(), kept });
-            }
-            self.end_update(folder)?;
+        folder: &Path,
+        checked_out: Option<&str>,
+    ) -> Result<Option<InterruptedUpdate>, GitError> {
+        let git_dir = self.git_dir_of(folder)?;
+        let Some(note) = UpdateNote::read(&git_dir) else { return Ok(None) };
+        let name = note.branch.as_deref().or(checked_out).unwrap_or_default();
+        let branch = name.trim_start_matches("refs/heads/").to_owned();
+        let ended = |outcome| {
+            Ok(Some(InterruptedUpdate { path: folder.to_owned(), branch: branch.clone(), outcome }))
+        };
+        if let Some(operation) = unfinished_operation(&git_dir) {
+            return ended(UpdateOutcome::Waits(operation));
         }
-        Ok(repaired)
+        let known = branch.parse::<Branch>().ok().filter(|_| checked_out == Some(name));
+        let tip = known.as_ref().map(|branch| self.tip(branch)).transpose()?.flatten();
+        let kept = match tip.filter(|tip| *tip == note.to || *tip == note.from) {
+            None => {
+                self.end_update(folder)?;
+                return ended(UpdateOutcome::Void);
+            }
+            Some(tip) if tip == note.to => self.finish_update(folder, &note.from, &note.to)?,
+            Some(_) if note.is_back => self.finish_update(folder, &note.to, &note.from)?,
+            // The branch did not move, so neither did the files.
+            Some(_) => {
+                self.end_update(folder)?;
+                return Ok(None);
+            }
+        };
+        self.end_update(folder)?;
+        ended(UpdateOutcome::Completed { kept })
     }
 
     /// Brings the paths that differ between two commits to the new one, except those that are neither; returns these.
-    fn finish_update(&self, folder: &Path, old: &Sha, new: &Sha) -> Result<Vec<PathBuf>, GitError> {
+    pub(crate) fn finish_update(
+        &self,
+        folder: &Path,
+        old: &Sha,
+        new: &Sha,
+    ) -> Result<Vec<PathBuf>, GitError> {
+        self.clear_stale_locks(Some(folder), &[])?;
         let changes = self.tree_changes(old, new)?;
         let staged = self.command_in(UPDATING, folder).args(["diff-index", "--cached", "--raw", "-z"]);
         let staged = staged.args(["--no-renames", "--no-abbrev", old.as_str(), "--"]).limit(TREE_LIMIT);
@@ -299,12 +355,6 @@ fn files_below(folder: &Path, below: &Path) -> Vec<PathBuf> {
         if is_folder { files_below(folder, &name) } else { vec![name] }
     });
     files.collect()
-}
-
-fn read_note(git_dir: &Path) -> Option<(Sha, Sha)> {
-    let text = fs::read_to_string(git_dir.join(NOTE)).ok()?;
-    let (old, new) = text.trim_end().split_once(' ')?;
-    Some((old.parse().ok()?, new.parse().ok()?))
 }
 
 /// The git command that was started in a checkout and is not finished, such as `rebase`.

@@ -1,24 +1,22 @@
-//! Merges without a checkout: computed in the object store, made visible by one compare-and-swap of the branch.
+//! Merges without a checkout: computed in the object store; `move_branch` makes them visible.
 //!
-//! Checkouts of the branch are updated with it, or the branch does not move. Recovery from a crash relies on what git
-//! itself records (ancestry, and a trailer in merge commits): a fast-forward is merged when the branch contains it.
+//! Recovery from a crash relies on what git itself records (ancestry, and a trailer in merge commits): a fast-forward is
+//! merged when the branch contains it.
 
 use std::path::PathBuf;
 
 use liza_core::model::{Sha, TaskId};
 
-use super::checkout::DryRun;
 use super::command::TREE_LIMIT;
 use super::error::GitError;
 use super::isolated::MergeParents;
-use super::kept_merges::merged_ref;
 use super::output::GitOutput;
 use super::refs::Branch;
 use super::repo::{Repo, path, sha};
 use super::tree_changes::TreeChanges;
 
 /// The prefix of our reflog messages.
-const REFLOG_PREFIX: &str = "liza: merge ";
+pub(super) const REFLOG_PREFIX: &str = "liza: merge ";
 
 /// How a merge would go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -270,117 +268,6 @@ impl Repo {
         })
     }
 
-    /// Makes a computed merge visible: moves the branch, unless it has moved since, and updates every checkout of it.
-    /// Uncommitted changes that the merge does not touch stay.
-    ///
-    /// # Errors
-    ///
-    /// When the branch has moved, a checkout cannot be updated, or git fails. The branch and its checkouts agree even
-    /// then, unless the error says that the move could not be undone.
-    pub fn move_branch(
-        &self,
-        branch: &Branch,
-        merge: &PendingMerge,
-        task: &TaskId,
-    ) -> Result<(), MergeError> {
-        let PendingMerge { old, new, .. } = merge;
-        // Git writes the references in this order: the merge is kept before the branch moves.
-        let lines = format!("update {} {new}\nupdate {} {new} {old}\n", merged_ref(task), branch.full());
-        self.move_and_update(branch, merge, &format!("{REFLOG_PREFIX}{task}"), lines)
-    }
-
-    /// Moves a branch forward to where it is elsewhere, and updates every checkout of it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Repo::move_branch`].
-    pub(crate) fn forward_branch(&self, branch: &Branch, old: &Sha, new: &Sha) -> Result<(), MergeError> {
-        let merge = PendingMerge { old: old.clone(), new: new.clone(), fast_forward: true };
-        let line = format!("update {} {new} {old}\n", branch.full());
-        self.move_and_update(branch, &merge, "liza: follow the remote", line)
-    }
-
-    /// The checkouts of a branch, which can all be updated; a rebase of the branch or a file in the way is an error.
-    ///
-    /// # Errors
-    ///
-    /// [`MergeError::CheckoutRefused`].
-    pub(crate) fn movable_checkouts(
-        &self,
-        branch: &Branch,
-        merge: &PendingMerge,
-    ) -> Result<Vec<PathBuf>, MergeError> {
-        if let Some(path) = self.rebase_of(branch)? {
-            let message = format!(
-                "a rebase of {branch} is in progress; end it with `git rebase --continue` or `--abort`"
-            );
-            return Err(MergeError::CheckoutRefused { path, message });
-        }
-        let checkouts = self.checkouts_of(branch)?;
-        self.repair_checkouts_in(branch, &checkouts)?;
-        for path in &checkouts {
-            if let Some(message) = self.update_checkout(path, &merge.old, &merge.new, DryRun::Yes)? {
-                return Err(MergeError::CheckoutRefused { path: path.clone(), message });
-            }
-        }
-        Ok(checkouts)
-    }
-
-    /// Moves references by these lines for `update-ref`, and every checkout of the branch with it.
-    fn move_and_update(
-        &self,
-        branch: &Branch,
-        merge: &PendingMerge,
-        reason: &str,
-        lines: String,
-    ) -> Result<(), MergeError> {
-        let checkouts = self.movable_checkouts(branch, merge)?;
-        for path in &checkouts {
-            self.begin_update(path, &merge.old, &merge.new)?;
-        }
-        let result = self.move_with(branch, merge, (reason, lines), &checkouts);
-        // After a failure of git, the state of the checkouts is unknown: the note leads to their repair.
-        if !matches!(result, Err(MergeError::Git(_))) {
-            checkouts.iter().try_for_each(|path| self.end_update(path))?;
-        }
-        result
-    }
-
-    fn move_with(
-        &self,
-        branch: &Branch,
-        merge: &PendingMerge,
-        (reason, lines): (&str, String),
-        checkouts: &[PathBuf],
-    ) -> Result<(), MergeError> {
-        let command = self.command(format!("moving branch {branch}"));
-        let command = command.args(["update-ref", "--create-reflog", "-m", reason, "--stdin"]);
-        if let Err(error) = command.stdin(lines).check() {
-            let has_moved = self.tip(branch)?.as_ref() != Some(&merge.old);
-            return Err(if has_moved { MergeError::BranchMoved } else { error.into() });
-        }
-        for (done, path) in checkouts.iter().enumerate() {
-            if let Some(message) = self.update_checkout(path, &merge.old, &merge.new, DryRun::No)? {
-                self.move_back(branch, merge, &checkouts[..done])?;
-                return Err(MergeError::CheckoutRefused { path: path.clone(), message });
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves the branch back to where it was before a merge; false if it has moved since.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
-    pub(crate) fn undo_merge(&self, branch: &Branch, merge: &PendingMerge) -> Result<bool, GitError> {
-        if self.tip(branch)?.as_ref() != Some(&merge.new) {
-            return Ok(false);
-        }
-        let checkouts = self.checkouts_of(branch)?;
-        self.move_back(branch, merge, &checkouts).map(|()| true)
-    }
-
     /// The commit of the branch before the merge of a task, from its reflog; `None` if it is not there.
     ///
     /// # Errors
@@ -394,18 +281,6 @@ impl Repo {
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
         let found = lines.find(|(_, reason)| *reason == wanted);
         Ok(found.and_then(|_| lines.next()).and_then(|(commit, _)| sha(commit.as_bytes())))
-    }
-
-    /// Moves the branch and the checkouts that were `updated` back.
-    fn move_back(&self, branch: &Branch, merge: &PendingMerge, updated: &[PathBuf]) -> Result<(), GitError> {
-        updated.iter().try_for_each(|path| self.begin_update(path, &merge.new, &merge.old))?;
-        self.update_ref(&branch.full(), merge.old.as_str(), merge.new.as_str(), "liza: merge taken back")?;
-        for path in updated {
-            if self.update_checkout(path, &merge.new, &merge.old, DryRun::No)?.is_none() {
-                self.end_update(path)?;
-            }
-        }
-        Ok(())
     }
 
     /// The commit by which `commit` was merged: our merge commit, or itself after a fast-forward; `None` if it is not

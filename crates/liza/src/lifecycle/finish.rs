@@ -10,6 +10,7 @@ use liza_core::protocol::Finish;
 use crate::engine::{Engine, EngineError, Exchange, FileLock, integration_branch};
 use crate::git::{Branch, MergeError, Remote};
 
+use super::move_intent::{MoveIntent, MovingCommand};
 use super::sync::{check_recorded, current_head};
 
 /// How long to wait for a merge in progress.
@@ -93,11 +94,19 @@ pub(crate) fn merge_into_main(
         Err(error) => return Ok(FinishOutcome::Failed(error)),
     };
     let name: TaskId = NAME.parse().map_err(|_| Refusal::Missing { what: "a name" })?;
+    let Finish { head, detail } = finish.clone();
+    let command = MovingCommand::Finish { goal: result.goal.clone(), head, detail };
+    MoveIntent::new(main, &merge, command).begin(engine.project())?;
     if let Err(error) = repo.move_branch(main, &merge, &name) {
+        // After a failure of git, the branch may have moved: the next command finds out.
+        if !matches!(error, MergeError::Git(_)) {
+            MoveIntent::end(engine.project())?;
+        }
         return Ok(FinishOutcome::Failed(error));
     }
     let commits = repo.count_commits(&merge.old, &merge.new).unwrap_or_default();
     engine.execute(finish)?;
+    MoveIntent::end(engine.project())?;
     Ok(FinishOutcome::Merged { head: merge.new, commits })
 }
 

@@ -22,6 +22,7 @@ use crate::project::now;
 use crate::sys::family::{kill_orphans, wait_for_orphaned_git};
 
 use super::lost_merge::{lost_merges, merged_commits};
+use super::move_intent::settle_moves;
 use super::recover_remote::{follow_remote, repair_remote};
 use super::recovery_report::{FindingKind, RecoveryReport};
 use super::take_work::{generation_of, take_new_commits};
@@ -62,6 +63,7 @@ impl Recovery<'_, '_> {
             let (subject, found) = (self.short(&path), "left behind by a dead process");
             self.report.repaired(FindingKind::Leftover, subject, found, "deleted");
         }
+        self.settle_moves();
         let exchange = Exchange::of(self.engine.project())?;
         match &exchange {
             Some(exchange) => {
@@ -69,7 +71,6 @@ impl Recovery<'_, '_> {
             }
             None => self.restore_branch(&integration)?,
         }
-        self.repair_checkouts(&integration)?;
         self.drop_reservations()?;
         self.deregister_dead()?;
         self.record_merges()?;
@@ -154,20 +155,18 @@ impl Recovery<'_, '_> {
         Ok(())
     }
 
-    /// Finishes updates of checkouts that a crash interrupted, unless a merge is in progress.
-    fn repair_checkouts(&mut self, integration: &Branch) -> Result<(), EngineError> {
-        let lock = FileLock::of_merges(self.engine.project().folder());
-        let Some(_lock) = FileLock::try_at(&lock)? else { return Ok(()) };
-        for checkout in self.engine.repo()?.repair_checkouts(integration)? {
-            let (path, found) = (checkout.path.display(), format!("behind {integration}"));
-            self.report.repaired(FindingKind::Checkout, &path, found, "updated");
-            if !checkout.kept.is_empty() {
-                let files: Vec<_> = checkout.kept.iter().map(|file| file.to_string_lossy()).collect();
-                let found = format!("differs from both the old and the new version in {}", files.join(", "));
-                self.report.left(FindingKind::Checkout, &path, found, "kept as it is; look at git diff");
+    /// Completes or takes back interrupted moves of branches, unless one is in progress.
+    fn settle_moves(&mut self) {
+        match settle_moves(self.engine.project()) {
+            Ok(settled) => {
+                self.report.repaired.extend(settled.repaired);
+                self.report.left.extend(settled.left);
+            }
+            Err(error) => {
+                let found = "a move of a branch was interrupted";
+                self.report.left(FindingKind::Checkout, "checkouts", found, error);
             }
         }
-        Ok(())
     }
 
     /// Makes sure that each merged commit is kept by a reference of ours, and reports those that left the branch.

@@ -10,6 +10,7 @@ use liza_core::protocol::AcceptIntegration;
 use crate::engine::{Engine, EngineError, Exchange, FileLock, Published, integration_branch};
 use crate::git::{Branch, MergeError, PendingMerge};
 
+use super::move_intent::{MoveIntent, MovingCommand};
 use super::shared_merge::record_found_merges;
 
 /// How long to wait for a merge in progress.
@@ -58,17 +59,26 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
             Err(MergeError::AlreadyMerged { .. }) => return Ok(SyncOutcome::UpToDate { head: old }),
             Err(error) => return Ok(SyncOutcome::Failed(error)),
         };
+        let detail = format!("{from} was merged into {integration}");
+        MoveIntent::new(&integration, &merge, MovingCommand::Sync { detail }).begin(engine.project())?;
         match make_visible(engine, exchange.as_ref(), &integration, &merge) {
             Ok(Published::Done) => break merge,
             // Each time, a merge of a task came first; it is recorded before the next round.
             Ok(Published::Moved) => {}
             Err(NotVisible::Engine(error)) => return Err(error),
-            Err(NotVisible::Git(error)) => return Ok(SyncOutcome::Failed(error)),
+            Err(NotVisible::Git(error)) => {
+                // After a failure of git, the branch may have moved: the next command finds out.
+                if !matches!(error, MergeError::Git(_)) {
+                    MoveIntent::end(engine.project())?;
+                }
+                return Ok(SyncOutcome::Failed(error));
+            }
         }
     };
     let commits = repo.count_commits(&merge.old, &merge.new)?;
     let (head, detail) = (merge.new, format!("{from} was merged into {integration}"));
     engine.execute(AcceptIntegration { head: head.clone(), detail, merged: Vec::new() })?;
+    MoveIntent::end(engine.project())?;
     Ok(SyncOutcome::Synced { head, commits })
 }
 

@@ -245,7 +245,7 @@ fn a_merge_into_a_branch_that_a_person_has_checked_out() {
             prepared.is_ok_and(|merge| repo.move_branch(&integration(), &merge, &task("task-1")).is_ok())
         },
         |test| {
-            test.repo.repair_checkouts(&integration()).unwrap();
+            test.repo.repair_checkouts().unwrap();
             let commit = commit_of(test);
             if test.repo.find_merge(&integration(), &task("task-1"), &commit).unwrap().is_none() {
                 let merge = test.pending_merge("task-1", &commit);

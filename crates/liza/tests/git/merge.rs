@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use liza::git::{GitError, MergeError, MergeMessage, MergePreview, RepairedCheckout, Repo};
+use liza::git::{GitError, InterruptedUpdate, MergeError, MergeMessage, MergePreview, Repo, UpdateOutcome};
 use liza_core::model::Sha;
 
 use crate::support::{TestRepo, integration, read, script, task, write};
@@ -212,7 +212,7 @@ fn a_checkout_left_outdated_by_a_crash_is_updated() {
     let test = TestRepo::new();
     test.git(&["checkout", "-q", "integration"]);
     let commit = work(&test, "a", "theirs\n");
-    let repair = || test.repo.repair_checkouts(&integration()).unwrap();
+    let repair = || test.repo.repair_checkouts().unwrap();
     assert!(repair().is_empty());
     let merge = test.pending_merge("task-1", &commit);
     let (new, old) = (merge.new.as_str(), merge.old.as_str());
@@ -226,7 +226,9 @@ fn a_checkout_left_outdated_by_a_crash_is_updated() {
     test.git(&["update-ref", "-m", "liza: merge task-1", "refs/heads/integration", new, old]);
     fs::write(test.root.join(".git/liza-update"), format!("{old} {new}\n")).unwrap();
     write(&test.root.join("b"), "a person's\n");
-    assert_eq!(repair(), [RepairedCheckout { path: test.root.clone(), kept: Vec::new() }]);
+    let (path, branch) = (test.root.clone(), "integration".to_owned());
+    let outcome = UpdateOutcome::Completed { kept: Vec::new() };
+    assert_eq!(repair(), [InterruptedUpdate { path, branch, outcome }]);
     assert_eq!(test.git(&["status", "--porcelain"]), "M b");
     assert_eq!(read(&test.root.join("a")), "theirs\n");
     assert!(repair().is_empty());

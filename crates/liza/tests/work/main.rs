@@ -14,6 +14,7 @@ mod fixture;
 mod git_programs;
 mod guide;
 mod integration_head;
+mod interrupted;
 mod keeping;
 mod merge;
 mod race;

@@ -21,7 +21,7 @@ fn shared_without_team() -> TestProject {
     project
 }
 
-fn add_bare(project: &TestProject) {
+pub(crate) fn add_bare(project: &TestProject) {
     let bare = bare(project);
     project.git(&["init", "-q", "--bare", bare.to_str().unwrap()]);
     project.git(&["remote", "add", "origin", bare.to_str().unwrap()]);

@@ -5,6 +5,7 @@ use liza_core::text::count;
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::own_files::not_committed;
 use crate::cli::ui::confirm::{ask, at_terminal};
 use crate::cli::ui::error::CommandError;
@@ -52,6 +53,7 @@ enum Way {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("finish")?;
     let project = context.project()?;
+    settle_interrupted(context, &project)?;
     let engine = context.engine(&project)?;
     let result = goal_result(&engine)?;
     let main = main_branch(&project, &result)?;

@@ -29,6 +29,7 @@ use super::config::use_team_file;
 use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
 use crate::cli::end_text::{next_steps, what_waits, why_it_ended};
+use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::live_screen;
 use crate::cli::spec_path;
 use crate::cli::team_notes::{is_named, team_notes};
@@ -148,6 +149,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(CommandError::refused("not_permitted", message));
     }
     let project = context.project()?.retrying_for_long();
+    // Before a goal that has ended ends the command: its result may be on the way to the main branch.
+    if let Err(error) = settle_interrupted(context, &project) {
+        context.screen.note(&format!("an interrupted move of a branch cannot be completed: {error}"));
+    }
     if let Some(over) = ended_goal(&project.store().snapshot()?) {
         return Ok(over);
     }

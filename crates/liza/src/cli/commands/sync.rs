@@ -3,6 +3,7 @@
 use liza_core::text::count;
 
 use crate::cli::context::Context;
+use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
@@ -27,6 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("sync")?;
     let project = context.project()?;
+    settle_interrupted(context, &project)?;
     let from = source(&project, args.branch)?;
     let engine = context.engine(&project)?;
     let (head, commits) = match context.reported(&engine, sync(&engine, &from))? {

@@ -119,6 +119,7 @@ impl Exchange<'_> {
     /// # Errors
     /// When each of the two has commits of its own, or the remote refuses it.
     pub(crate) fn publish_branch(&self) -> Result<Sha, EngineError> {
+        let _lock = FileLock::at(&FileLock::of_branch(self.project.folder()), LOCK_TIMEOUT)?;
         let repo = self.project.repo()?;
         let head = self.noted(ProblemKind::Unreachable, Ok(self.remote.fetch_branch(&self.integration)?))?;
         let local = repo.tip(&self.integration)?;

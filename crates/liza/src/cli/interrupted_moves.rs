@@ -1,0 +1,18 @@
+//! Completes a `finish` or `sync` that was interrupted, before a command that moves a branch or starts a team, and says so.
+
+use crate::cli::context::Context;
+use crate::engine::EngineError;
+use crate::lifecycle::settle_moves;
+use crate::project::Project;
+
+/// Completes or takes back what was interrupted; a note says what was done.
+///
+/// # Errors
+/// When git or the blackboard fails.
+pub(crate) fn settle_interrupted(context: &Context, project: &Project) -> Result<(), EngineError> {
+    let report = settle_moves(project)?;
+    let repaired = report.repaired.iter().map(|finding| format!("repaired {finding}"));
+    let left = report.left.iter().map(|finding| format!("could not repair {finding}"));
+    repaired.chain(left).for_each(|line| context.screen.note(&line));
+    Ok(())
+}
