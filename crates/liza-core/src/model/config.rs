@@ -54,6 +54,8 @@ pub struct Config {
     pub sandbox_writable: Vec<String>,
     /// Further sockets, or folders with sockets, that sessions can connect to.
     pub sandbox_sockets: Vec<String>,
+    /// Variables of the person's environment that sessions, and the code that they test, get in addition.
+    pub pass_env: Vec<String>,
     /// The newest version of Landlock to use; for trying out what an older kernel gives.
     pub sandbox_max_abi: Option<u32>,
     /// Further hosts that sessions with `network: model-only` can reach: `HOST` or `HOST:PORT`.
@@ -155,6 +157,7 @@ impl Default for Config {
             sandbox_readable: Vec::new(),
             sandbox_writable: Vec::new(),
             sandbox_sockets: Vec::new(),
+            pass_env: Vec::new(),
             sandbox_max_abi: None,
             model_hosts: Vec::new(),
             network_ports: Vec::new(),

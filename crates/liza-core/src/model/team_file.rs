@@ -11,7 +11,7 @@ use crate::model::value::{Fields, Value};
 pub const TEAM_FILE: &str = "liza.yaml";
 
 /// What is never taken from the file: where merges and work go, and everything that would open a session's confinement.
-pub const NEVER_SHARED: [&str; 15] = [
+pub const NEVER_SHARED: [&str; 16] = [
     "team_file",
     "integration_branch",
     "main_branch",
@@ -23,6 +23,7 @@ pub const NEVER_SHARED: [&str; 15] = [
     "sandbox_readable",
     "sandbox_writable",
     "sandbox_sockets",
+    "pass_env",
     "sandbox_max_abi",
     "exec_wrapper",
     "model_hosts",

@@ -21,6 +21,7 @@ use crate::sys::untrusted::{UntrustedFolder, take_rights};
 
 use super::caches::cache_variables;
 use super::check_keeper::Caller;
+use super::environment::{EnvironmentUse, passed_environment};
 use super::git_settings::remove_inert_git;
 use super::nested_repositories::remove_nested_repositories;
 use super::plan::Plan;
@@ -219,6 +220,10 @@ fn start_confined(
         io::Error::new(io::ErrorKind::NotFound, format!("{} is not a program on the PATH", text(name)))
     })?;
     let (mut command, socket) = stage_command(liza)?;
+    // The session has the key of its agent program in a variable.
+    command.env_clear();
+    command.envs(passed_environment(std::env::vars_os(), EnvironmentUse::CodeUnderTest, &plan.pass_env));
+    command.env("XDG_CONFIG_HOME", scratch);
     if let Some(caches) = &plan.check_caches {
         command.envs(cache_variables(caches));
     }

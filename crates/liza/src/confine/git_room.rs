@@ -29,6 +29,8 @@ pub(crate) struct RoomRules {
     pub(crate) readable: Vec<PathBuf>,
     /// What it, and its filters, can write in addition.
     pub(crate) writable: Vec<PathBuf>,
+    /// The variables that it gets in addition.
+    pub(crate) pass_env: Vec<String>,
     /// The newest version of Landlock to use.
     pub(crate) max_abi: Option<u32>,
 }
@@ -42,6 +44,7 @@ impl RoomRules {
             off: config.sandbox == Sandbox::Off || config.sandbox_max_abi == Some(0),
             readable: expanded(&config.sandbox_readable),
             writable: expanded(&config.sandbox_writable),
+            pass_env: config.pass_env.clone(),
             max_abi: config.sandbox_max_abi,
         }
     }
@@ -139,7 +142,10 @@ mod tests {
         let rules = RoomRules::from_config(&config, Some(Path::new("/home/me")));
         let readable = vec!["/home/me/tools".into(), "/data".into()];
         let writable = vec!["/home/me/cache".into()];
-        assert_eq!(rules, RoomRules { off: true, readable, writable, max_abi: Some(4) });
+        assert_eq!(
+            rules,
+            RoomRules { off: true, readable, writable, pass_env: Vec::new(), max_abi: Some(4) }
+        );
         let without = Config { sandbox_max_abi: Some(0), ..Config::default() };
         assert!(RoomRules::from_config(&without, None).off);
         assert_eq!(RoomRules::from_config(&Config::default(), None), RoomRules::default());

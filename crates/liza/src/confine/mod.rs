@@ -3,6 +3,7 @@
 //!
 //! A plan is data and is made outside; the operating system's side is `sys::confinement`. Decides nothing about tasks.
 
+mod allowed_variables;
 mod caches;
 mod check;
 mod check_keeper;
@@ -10,6 +11,7 @@ mod client_folder;
 mod conversations;
 mod credentials;
 mod descriptor;
+mod environment;
 mod filter_keeper;
 mod git_room;
 mod git_settings;
@@ -34,6 +36,7 @@ pub(crate) use check::{CheckEnd, PLAN_VARIABLE, run_check};
 pub(crate) use check_keeper::{Caller, detach, run_kept};
 pub(crate) use client_folder::ClientFolder;
 pub(crate) use conversations::conversations_of;
+pub(crate) use environment::{EnvironmentUse, Variable, is_of_database, passed_environment};
 pub(crate) use filter_keeper::{KeptFilters, kept_filter, serve_filter};
 pub(crate) use git_room::{GitSurroundings, RoomRules, git_grants};
 pub(crate) use git_settings::inert_git_variables;
@@ -49,5 +52,4 @@ pub(crate) use repository_guard::{GuardExtent, RepositoryGuard};
 pub(crate) use settings_guard::SettingsGuard;
 pub(crate) use stage::{StageInput, StageOrder, serve};
 pub(crate) use start::{StageSocket, probe, too_low, wrapped_stage_command};
-pub(crate) use system_folders::{is_of_database, is_removed};
 pub(crate) use wrapper::wrapper_words;

@@ -66,6 +66,8 @@ pub(crate) struct Plan {
     pub(crate) check_caches: Option<PathBuf>,
     /// The session's own checkout.
     pub(crate) checkout: Option<PathBuf>,
+    /// Variables of the person's environment that it gets in addition (`config.pass_env`).
+    pub(crate) pass_env: Vec<String>,
     /// Services that it must not be able to reach: a name and a socket.
     pub(crate) not_reached: Vec<(String, PathBuf)>,
     /// A server that it must not be able to reach.
@@ -109,6 +111,7 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         private: Vec::new(),
         check_caches: None,
         checkout: around.checkout.map(Path::to_owned),
+        pass_env: around.config.pass_env.clone(),
         not_connected: None,
         grants: Grants {
             read,

@@ -2,7 +2,7 @@
 //!
 //! What it prints is masked and stored in a file. Leaves no process behind.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -16,10 +16,10 @@ use crate::secrets::{MaskStream, Masker};
 use crate::sys::family::ScopedFamily;
 
 use super::caches::cache_variables;
+use super::environment::{EnvironmentUse, Variable, is_of_database, passed_environment};
 use super::plan::Plan;
 use super::program_keeper::{KeeperSocket, keeper_command};
 use super::stage::{StageInput, StageOrder};
-use super::system_folders::{is_of_database, is_removed};
 
 /// How long the end of the output may take once the program has ended.
 const OUTPUT_LIMIT: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub(crate) struct ProgramRun<'a> {
     pub(crate) arguments: Vec<String>,
     /// Its working folder.
     pub(crate) directory: &'a Path,
-    /// Its whole environment.
+    /// The environment that it gets a part of, or all of if it is not confined.
     pub(crate) environment: &'a [(OsString, OsString)],
     /// The file for its output.
     pub(crate) output: &'a Path,
@@ -81,10 +81,7 @@ impl ProgramRun<'_> {
     pub(crate) fn run(self) -> io::Result<RunEnd> {
         let mut log = OutputLog::create(self.output, self.masker())?;
         let (mut command, order) = self.command()?;
-        let hidden = |name: &OsStr| is_of_database(name) || (self.stage.is_some() && is_removed(name));
-        let environment = self.environment.iter().filter(|(name, _)| !hidden(name));
-        command.current_dir(self.directory).env_clear();
-        command.envs(environment.map(|(name, value)| (name, value)));
+        command.current_dir(self.directory).env_clear().envs(self.inherited());
         command.envs(self.stage.iter().flat_map(RunStage::environment));
         let (stdout, stderr) = log.writers()?;
         command.stdout(stdout).stderr(stderr);
@@ -105,6 +102,15 @@ impl ProgramRun<'_> {
         let ended = family.finish_or(deadline, || drop(keeper))?;
         log.finish();
         Ok(ended.map_or(RunEnd::TimedOut, RunEnd::Exited))
+    }
+
+    /// What it gets of the environment.
+    fn inherited(&self) -> Vec<Variable> {
+        let all = self.environment.iter().cloned();
+        match &self.stage {
+            Some(stage) => passed_environment(all, EnvironmentUse::CodeUnderTest, &stage.plan.pass_env),
+            None => all.filter(|(name, _)| !is_of_database(name)).collect(),
+        }
     }
 
     /// The command, or the one that starts the stage with its order.

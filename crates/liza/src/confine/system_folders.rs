@@ -1,6 +1,4 @@
-//! The folders of the operating system that every program needs, and the variables that lead out of a session.
-
-use std::ffi::OsStr;
+//! The folders of the operating system that every program needs, and the sockets of its services.
 
 /// Readable, with everything below.
 pub(super) const READABLE: &[&str] = &[
@@ -61,40 +59,3 @@ pub(super) const USER_SERVICES: &[&str] = &["/var/lib/sss/pipes/nss", "/run/syst
 
 /// Sockets that answer questions about hosts. With a name, data can leave the machine.
 pub(super) const HOST_SERVICES: &[&str] = &["/run/nscd/socket", "/run/systemd/resolve/io.systemd.Resolve"];
-
-/// Variables that lead to services of the person; a session does not get them. A `*` at the end stands for the rest.
-const REMOVED_VARIABLES: &[&str] = &[
-    "TMUX",
-    "TMUX_PANE",
-    "STY",
-    "DBUS_*",
-    "SSH_AUTH_SOCK",
-    "SSH_AGENT_PID",
-    "SSH_ASKPASS",
-    "GIT_ASKPASS",
-    "GPG_AGENT_INFO",
-    "DOCKER_HOST",
-    "CONTAINER_HOST",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "XDG_RUNTIME_DIR",
-    "VSCODE_IPC_HOOK*",
-];
-
-/// Variables that lead to the password of the team's database; no program that Liza starts gets them, confined or not.
-const DATABASE_VARIABLES: &[&str] = &[liza_store::STORE_URL_ENV, "PGPASSFILE", "PGPASSWORD", "PGSERVICEFILE"];
-
-/// Whether a variable leads to the password of the database.
-pub(crate) fn is_of_database(name: &OsStr) -> bool {
-    DATABASE_VARIABLES.iter().any(|variable| name == *variable)
-}
-
-/// Whether a variable leads to a service outside.
-pub(crate) fn is_removed(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    REMOVED_VARIABLES.iter().any(|removed| match removed.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == *removed,
-    })
-}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{Config, Network, Role, State};
 
-use crate::confine::Level;
+use crate::confine::{EnvironmentUse, Level, passed_environment};
 use crate::git::Repo;
 use crate::project::Project;
 use crate::providers::role_network;
@@ -15,6 +15,7 @@ use crate::session_network::strictest_network;
 use crate::session_plan::{home, level_here, plan_here, refusal};
 use crate::sys::confinement::protects_files;
 
+use super::environment::{environment, login_variables};
 use super::result::{Check, Health, broken, good, warning};
 
 /// How well sessions are confined here; nothing if the settings cannot be read, which another check reports.
@@ -29,7 +30,8 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
     let level = level_check(project, config, liza, network);
     let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
     let push = push_check(project, config, liza);
-    [level].into_iter().chain(git_check(project)).chain(network).chain(push).collect()
+    let environment = environment(project, config);
+    [level].into_iter().chain(git_check(project)).chain(environment).chain(network).chain(push).collect()
 }
 
 /// Whether git can do its work on agents' files where it is confined; nothing if it can.
@@ -65,11 +67,7 @@ fn push_check(project: &Project, config: &Config, liza: &Path) -> Option<Check> 
         agent: agent.filter(reaches),
         keys: private_keys(home.as_deref()).into_iter().filter(|key| reads(key)).collect(),
         logins: below(&HTTPS_LOGINS),
-        tokens: TOKEN_VARIABLES
-            .iter()
-            .filter(|name| std::env::var_os(name).is_some())
-            .map(ToString::to_string)
-            .collect(),
+        tokens: tokens(config, plan.is_some()),
         reads_addresses: reads(&config_file),
         writable: plan.as_ref().map(|plan| plan.grants.write.as_slice()),
     };
@@ -79,12 +77,22 @@ fn push_check(project: &Project, config: &Config, liza: &Path) -> Option<Check> 
     })
 }
 
+/// The variables with tokens that sessions get.
+fn tokens(config: &Config, is_confined: bool) -> Vec<String> {
+    let tokens = std::env::vars_os().filter(|(name, _)| TOKEN_VARIABLES.iter().any(|token| name == *token));
+    let login = login_variables(config);
+    let passed = match is_confined {
+        true => passed_environment(tokens, EnvironmentUse::AgentProgram(&login), &config.pass_env),
+        false => tokens.collect(),
+    };
+    passed.into_iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+}
+
 /// How to keep from sessions what they could push with.
 fn push_fix(is_confined: bool) -> &'static str {
     match (is_confined, protects_files()) {
         (true, _) => {
-            "take it out of sandbox_readable, sandbox_writable or sandbox_sockets (to see them: liza config), or unset \
-             the variable"
+            "take it out of sandbox_readable, sandbox_writable, sandbox_sockets or pass_env (to see them: liza config)"
         }
         (false, true) => "liza config sandbox auto",
         (false, false) => "start the team as a user without such a login",

@@ -3,6 +3,7 @@
 //! Checking changes nothing; [`fix`] creates what can be created without asking.
 
 mod confinement;
+mod environment;
 mod result;
 mod start;
 

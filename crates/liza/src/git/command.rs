@@ -22,7 +22,7 @@ use super::pipes::Pipes;
 use super::programs::{Overrides, may_run_programs, split_origins};
 use super::room::Room;
 use super::version::GitVersion;
-use crate::confine::{KeptFilters, is_of_database, is_removed};
+use crate::confine::{EnvironmentUse, KeptFilters, Variable, passed_environment};
 use crate::sys::confinement;
 use crate::sys::family::GIT_OWNER;
 use crate::sys::process;
@@ -437,11 +437,14 @@ impl GitCommand {
     }
 
     /// The variables that git inherits; in a room none that lead to a service or a password.
-    fn inherited(&self, limits: &Limits) -> impl Iterator<Item = (&OsString, &OsString)> {
-        let is_confined = limits.grants.is_some();
-        let hidden = move |name: &OsStr| is_confined && (is_of_database(name) || is_removed(name));
-        let variables = self.git.environment.variables.iter().filter(move |(name, _)| !hidden(name));
-        variables.map(|(name, value)| (name, value))
+    fn inherited(&self, limits: &Limits) -> Vec<Variable> {
+        let all = self.git.environment.variables.iter().cloned();
+        match &self.place {
+            Place::Room(room) if limits.grants.is_some() => {
+                passed_environment(all, EnvironmentUse::Git, &room.rules.pass_env)
+            }
+            Place::Room(_) | Place::Yours | Place::Apart => all.collect(),
+        }
     }
 
     /// What the keepers of filters need: a folder for temporary files, in which nothing of git's is.

@@ -402,6 +402,22 @@ impl Repo {
         }
     }
 
+    /// Those of the words that tracked files contain, once for each place.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn words_in_files(&self, words: &[&str]) -> Result<Vec<String>, GitError> {
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        let command = self.command("searching the files").args(["grep", "-I", "-h", "-o", "-w", "-F"]);
+        let words = words.iter().flat_map(|word| ["-e", word]);
+        // Exits with 1 where there is none.
+        let output = command.args(words).run()?;
+        Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+    }
+
     /// The names of the remotes, each with the address to which it is pushed.
     ///
     /// # Errors

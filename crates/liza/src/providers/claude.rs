@@ -32,6 +32,14 @@ pub(super) fn template() -> CommandTemplate {
         events: EventFormat::Claude,
         model_hosts: words("api.anthropic.com console.anthropic.com platform.claude.com claude.ai"),
         address_variables: words("ANTHROPIC_BASE_URL"),
+        pass_env: words("ANTHROPIC_* CLAUDE_CODE_* DISABLE_* API_TIMEOUT_MS MAX_THINKING_TOKENS"),
+        pass_env_if: vec![
+            ("CLAUDE_CODE_USE_BEDROCK", words("AWS_*")),
+            (
+                "CLAUDE_CODE_USE_VERTEX",
+                words("GOOGLE_APPLICATION_CREDENTIALS GOOGLE_CLOUD_PROJECT CLOUD_ML_REGION VERTEX_REGION_*"),
+            ),
+        ],
         login: "claude /login".to_owned(),
         login_signs: vec![
             LoginSign::File(ClientFile::new("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")),

@@ -35,6 +35,7 @@ enum ProviderKey {
     InteractiveArgs,
     Prompt,
     Env,
+    PassEnv,
     Events,
     Install,
 }
@@ -194,6 +195,7 @@ fn set(
             let pairs = variables.iter().map(|(name, value)| (name.clone(), value.to_string()));
             template.environment.extend(pairs);
         }
+        ProviderKey::PassEnv => template.pass_env.extend(words(value, name, place)?),
         ProviderKey::Events => template.events = one_of::<EventFormat>(value, name, place)?,
         ProviderKey::Install => template.install = text(value, name, place)?,
     }

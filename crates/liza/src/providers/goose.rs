@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
-use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_MODELS, words};
+use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and};
 
 /// How a message begins with which it reports an error of the provider.
 const ERROR_TEXT: &str = "Ran into this error:";
@@ -23,6 +23,7 @@ pub(super) fn template() -> CommandTemplate {
         events: EventFormat::Goose,
         model_hosts: words(MANY_MODELS),
         address_variables: words("ANTHROPIC_HOST OPENAI_HOST GOOGLE_HOST OLLAMA_HOST OPENROUTER_HOST"),
+        pass_env: words_and(MANY_KEYS, "GOOSE_*"),
         login: "goose configure".to_owned(),
         login_signs: vec![
             LoginSign::Variable("GOOSE_PROVIDER"),

@@ -129,6 +129,20 @@ impl LoginPlaces<'_> {
         Some((key_variable(&content(&path)?)?, path))
     }
 
+    /// The variables that a program needs for its login.
+    pub(super) fn login_variables(&self, template: &CommandTemplate) -> Vec<String> {
+        let sign = |sign: &LoginSign| match sign {
+            LoginSign::Variable(name) => Some((*name).to_owned()),
+            LoginSign::CodexProvider(_) => self.chosen_key(sign).map(|(variable, _)| variable),
+            LoginSign::File(_) | LoginSign::Setting(..) => None,
+        };
+        let signs = template.login_signs.iter().filter_map(sign);
+        let switched = template.pass_env_if.iter().filter(|(switch, _)| self.is_set(switch));
+        let switched = switched.flat_map(|(_, names)| names.iter().cloned());
+        let named = template.pass_env.iter().chain(&template.address_variables).cloned();
+        named.chain(signs).chain(switched).collect()
+    }
+
     /// What the human can do if a program has no valid login.
     pub(super) fn advice(&self, template: &CommandTemplate) -> Option<String> {
         let key = template.login_signs.iter().find_map(|sign| self.chosen_key(sign));
@@ -267,6 +281,26 @@ mod tests {
         assert!(advice("claude").starts_with("Run claude"));
         write(".config/goose/config.yaml", "GOOSE_PROVIDER: openai\n");
         assert!(login("goose", &[]).is_some());
+    }
+
+    /// Covers: RO-02
+    #[test]
+    fn a_program_needs_its_own_keys_and_those_of_a_cloud_only_while_it_uses_that() {
+        let home = tempfile::tempdir().unwrap();
+        let needs = |name: &str, set: &[&str], wanted: &str| {
+            let variable = |name: &str| set.contains(&name).then(|| OsString::from("1"));
+            let places = LoginPlaces { home: Some(home.path()), variable: &variable };
+            let names = places.login_variables(&name.parse::<BuiltIn>().unwrap().template());
+            names.iter().any(|name| name == wanted)
+        };
+        assert!(needs("claude", &[], "ANTHROPIC_*") && needs("claude", &[], "ANTHROPIC_BASE_URL"));
+        assert!(!needs("claude", &[], "AWS_*") && !needs("claude", &[], "OPENAI_*"));
+        assert!(needs("claude", &["CLAUDE_CODE_USE_BEDROCK"], "AWS_*"));
+        assert!(!needs("codex", &[], "MY_KEY"));
+        fs::create_dir(home.path().join(".codex")).unwrap();
+        let settings = "model_provider = \"mine\"\n[model_providers.mine]\nenv_key = \"MY_KEY\"\n";
+        fs::write(home.path().join(".codex/config.toml"), settings).unwrap();
+        assert!(needs("codex", &[], "MY_KEY"));
     }
 
     /// Covers: SE-09

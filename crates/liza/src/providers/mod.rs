@@ -156,6 +156,16 @@ impl Provider {
         places.has_key(&self.template)
     }
 
+    /// The variables of the person's environment that its sessions need to reach its model. An entry of the settings that
+    /// starts a known program needs those of that program.
+    pub(crate) fn login_variables(&self, places: &LoginPlaces<'_>) -> Vec<String> {
+        let own = places.login_variables(&self.template);
+        let stem =
+            self.template.program.as_ref().and_then(|program| Path::new(program).file_stem()?.to_str());
+        let known = stem.and_then(|stem| stem.parse::<BuiltIn>().ok()).map(BuiltIn::template);
+        own.into_iter().chain(known.iter().flat_map(|known| places.login_variables(known))).collect()
+    }
+
     /// Whether it can resume a conversation.
     pub(crate) fn can_resume(&self) -> bool {
         !self.template.resume_args.is_empty()

@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, number, parse, text, tool_detail, type_of};
-use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, MANY_MODELS, words, words_and};
+use super::template::{
+    BEGIN, ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and,
+};
 
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {
@@ -18,6 +20,7 @@ pub(super) fn template() -> CommandTemplate {
         events: EventFormat::Opencode,
         model_hosts: words(&format!("{MANY_MODELS} models.dev")),
         address_variables: words("ANTHROPIC_BASE_URL OPENAI_BASE_URL"),
+        pass_env: words_and(MANY_KEYS, "OPENCODE_*"),
         login: "opencode auth login".to_owned(),
         login_signs: vec![
             LoginSign::File(ClientFile::new("XDG_DATA_HOME", ".local/share", "opencode/auth.json")),

@@ -9,6 +9,7 @@ use super::template::CommandTemplate;
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {
         args: vec!["rehearsal".to_owned()],
+        pass_env: vec![liza_rehearsal::PLAYBOOK_VARIABLE.to_owned()],
         events: EventFormat::Rehearsal,
         ..CommandTemplate::new("rehearsal", None, "")
     }

@@ -13,6 +13,10 @@ pub(super) const BEGIN: &str = "Read the file {prompt} and do what it says.";
 pub(super) const MANY_MODELS: &str = "api.anthropic.com api.openai.com generativelanguage.googleapis.com \
                                       api.mistral.ai openrouter.ai";
 
+/// The keys of models for programs that can use many.
+pub(super) const MANY_KEYS: &str = "ANTHROPIC_* OPENAI_* GEMINI_API_KEY GOOGLE_API_KEY MISTRAL_API_KEY \
+                                    OPENROUTER_API_KEY GROQ_API_KEY XAI_API_KEY DEEPSEEK_API_KEY OLLAMA_HOST";
+
 /// How the prompt reaches the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
@@ -99,6 +103,11 @@ pub(crate) struct CommandTemplate {
     pub(crate) model_hosts: Vec<String>,
     /// Variables with the address of a model.
     pub(crate) address_variables: Vec<String>,
+    /// Variables of the person's environment that it needs to reach its model, besides the signs of a login and the addresses.
+    /// One `*` in a name stands for any text.
+    pub(crate) pass_env: Vec<String>,
+    /// The same while the first variable is set.
+    pub(crate) pass_env_if: Vec<(&'static str, Vec<String>)>,
     /// The command that logs in.
     pub(crate) login: String,
     /// How a login is recognized, the most likely sign first.

@@ -23,6 +23,7 @@ pub(super) fn template() -> CommandTemplate {
         result_file: Some("export.json".to_owned()),
         model_hosts: words("api.mistral.ai"),
         address_variables: words("VIBE_API_BASE"),
+        pass_env: words("MISTRAL_* VIBE_*"),
         login: "vibe --setup".to_owned(),
         login_signs: vec![
             LoginSign::Setting(ClientFile::new("VIBE_HOME", ".vibe", ".env"), "MISTRAL_API_KEY"),

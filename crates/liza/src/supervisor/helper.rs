@@ -17,8 +17,8 @@ use liza_core::model::{FaultKind, Network};
 use liza_store::private;
 
 use crate::confine::{
-    Level, LoginCopies, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database, is_removed,
-    wrapped_stage_command,
+    EnvironmentUse, Level, LoginCopies, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database,
+    passed_environment, wrapped_stage_command,
 };
 use crate::engine::{EngineError, FileLock};
 use crate::identity::Speakers;
@@ -295,9 +295,9 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         return Ok((command, None));
     };
     let (mut command, socket) = wrapped_stage_command(&confinement.wrapper, &confinement.liza)?;
-    for (name, _) in std::env::vars_os().filter(|(name, _)| is_removed(name)) {
-        command.env_remove(name);
-    }
+    let used_for = EnvironmentUse::AgentProgram(&confinement.login_variables);
+    command.env_clear();
+    command.envs(passed_environment(std::env::vars_os(), used_for, &confinement.plan.pass_env));
     command.env(PLAN_VARIABLE, confinement.plan_file());
     let stage_order = StageOrder {
         plan: confinement.plan.clone(),

@@ -30,7 +30,7 @@ pub(super) struct SessionOrder {
     pub(super) arguments: Vec<String>,
     /// Its working directory.
     pub(super) directory: PathBuf,
-    /// Variables in addition to the supervisor's own.
+    /// Variables in addition to those that it gets of the supervisor's own.
     pub(super) environment: Vec<(String, String)>,
     /// What it reads on standard input; none in an interactive session, which has the terminal.
     pub(super) input: Option<PathBuf>,
@@ -61,6 +61,8 @@ pub(super) struct SessionConfinement {
     pub(super) client: ClientFolder,
     /// The folder with its caches, which remains.
     pub(super) caches: PathBuf,
+    /// Variables of the supervisor that its agent program needs for its login.
+    pub(super) login_variables: Vec<String>,
     /// The lowest level at which it starts.
     pub(super) minimum: Option<SandboxMin>,
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{AgentCommits, AgentId, Network, Role, Sandbox, Sha, State, TaskId};
+use liza_core::model::{AgentCommits, AgentId, Config, Network, Role, Sandbox, Sha, State, TaskId};
 use liza_core::rules::clients::conversation_to_resume;
 use liza_core::rules::triggers::planner_triggers;
 use liza_store::private;
@@ -14,7 +14,8 @@ use liza_store::private;
 use crate::channel::CHANNEL;
 use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::confine::{
-    ClientFolder, cache_variables, check_caches, conversations_of, inert_git_variables, wrapper_words,
+    ClientFolder, EnvironmentUse, Variable, cache_variables, check_caches, conversations_of,
+    inert_git_variables, passed_environment, wrapper_words,
 };
 use crate::contracts::Contract;
 use crate::engine::{EngineError, integration_branch};
@@ -132,8 +133,9 @@ pub(super) fn start(
         .map_err(SupervisorError::io("save the prompt"))?;
     let is_confined = state.board.config()?.sandbox != Sandbox::Off && protects_files();
     let resumed = conversation(state, identity, task.as_ref())?;
-    let mut order =
-        order(project, identity, (task.as_ref(), resumed.as_deref()), directory, &files, is_confined)?;
+    let inherited = inherited(state.board.config()?, identity);
+    let talk = (task.as_ref(), resumed.as_deref());
+    let mut order = order(project, identity, talk, directory, &files, (is_confined, &inherited))?;
     let helper = WaitingHelper::start(&identity.program, &order)?;
     let limit = Duration::from_secs(state.board.config()?.command_limit.0);
     let session = (identity.agent, identity.generation);
@@ -232,7 +234,7 @@ fn order(
     (task, conversation): (Option<&TaskId>, Option<&str>),
     directory: PathBuf,
     files: &SessionFiles,
-    is_confined: bool,
+    (is_confined, inherited): (bool, &[Variable]),
 ) -> Result<SessionOrder, SupervisorError> {
     let repo = project.repo()?;
     let is_own = directory != project.root();
@@ -259,7 +261,11 @@ fn order(
     }
     if identity.agent.role() != Role::Coder {
         // It looks at the work of others.
-        let inert = inert_git_variables(&|name| variable(&environment, name));
+        let inert = inert_git_variables(&|name| {
+            let from_person =
+                inherited.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            own_variable(&environment, name).or(from_person)
+        });
         environment.extend(inert);
     }
     // If a checkout loses its repository, git must not take the one around it, which is the person's.
@@ -290,10 +296,31 @@ fn order(
     })
 }
 
+/// A variable that Liza sets for the session.
+fn own_variable(environment: &[(String, String)], name: &str) -> Option<OsString> {
+    environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into())
+}
+
 /// A variable of the session, or else of this process.
 fn variable(environment: &[(String, String)], name: &str) -> Option<OsString> {
-    let own = environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
-    own.or_else(|| std::env::var_os(name))
+    own_variable(environment, name).or_else(|| std::env::var_os(name))
+}
+
+/// The variables of this process that its agent program needs for its login.
+fn login_variables(identity: &Identity) -> Vec<String> {
+    let (home, variable) = (home(), |name: &str| std::env::var_os(name));
+    identity.provider.login_variables(&LoginPlaces { home: home.as_deref(), variable: &variable })
+}
+
+/// What a session gets of the environment of this process.
+fn inherited(config: &Config, identity: &Identity) -> Vec<Variable> {
+    match config.sandbox {
+        Sandbox::Off => std::env::vars_os().collect(),
+        Sandbox::Auto | Sandbox::Require => {
+            let login = login_variables(identity);
+            passed_environment(std::env::vars_os(), EnvironmentUse::AgentProgram(&login), &config.pass_env)
+        }
+    }
 }
 
 /// Opens the way to its model for a session that reaches nothing else.
@@ -362,7 +389,9 @@ fn confine(
         let (liza, minimum) = (identity.program.clone(), minimum(config));
         let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
         order.environment.extend(variables);
-        order.confinement = Some(SessionConfinement { liza, wrapper, plan, client, caches, minimum });
+        let login_variables = login_variables(identity);
+        order.confinement =
+            Some(SessionConfinement { liza, wrapper, plan, client, caches, login_variables, minimum });
     }
     Ok(())
 }

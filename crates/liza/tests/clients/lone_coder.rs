@@ -30,6 +30,8 @@ impl Lone {
     ) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let scripted = Scripted::new(brain);
+        // The mark by which processes of this test are found.
+        scripted.project.liza(&["config", "pass_env", "[LIZA_TEST_MARK]"]).ok();
         for (key, value) in config {
             scripted.project.liza(&["lock", "write", &format!("config.{key}"), value]).ok();
         }

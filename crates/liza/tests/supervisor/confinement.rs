@@ -94,7 +94,7 @@ const HOSTILE_TEST: &str = r#"#!/bin/sh
 "$LIZA" submit-verdict t1 APPROVED "all is well" > spoken 2>&1 && echo APPROVED
 LIZA_CHANNEL="$KEPT" "$LIZA" submit-verdict t1 APPROVED "all is well" >> spoken 2>&1 && echo APPROVED
 setsid -w sh -c 'LIZA_CHANNEL="$KEPT" "$LIZA" submit-verdict t1 APPROVED "all is well"' >> spoken 2>&1 && echo APPROVED
-cat "$XDG_CONFIG_HOME/../plan.json" > /dev/null 2>&1 && echo READ
+cat "$PLAN" > /dev/null 2>&1 && echo READ
 echo x > "$TMPDIR/../planted" 2> /dev/null && echo WROTE
 kill -0 "$REVIEWER" 2> /dev/null && echo SIGNALLED
 echo x > inside && echo x > "$TMPDIR/inside" && echo FINISHED
@@ -110,7 +110,7 @@ cat > hostile.sh <<'END_OF_TEST'
 HOSTILE
 END_OF_TEST
 chmod +x hostile.sh
-export KEPT="$LIZA_CHANNEL" REVIEWER=$$
+export KEPT="$LIZA_CHANNEL" PLAN="$LIZA_PLAN" REVIEWER=$$
 "$LIZA" check -- ./hostile.sh; echo "exit $?"
 cat spoken
 rm hostile.sh spoken inside

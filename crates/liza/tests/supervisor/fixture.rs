@@ -43,6 +43,8 @@ impl Bench {
         let mark = format!("LIZA_TEST_MARK={}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         // The scripts leave marks in the home folder.
         project.set_config("sandbox", "off");
+        // What scripts need of the test, and what they export for commands below `liza check`.
+        project.set_config("pass_env", "[LIZA, LIZA_TEST_MARK, KEPT, PLAN, REVIEWER, HERE, CACHE]");
         for (key, value) in config.lines().filter_map(|line| line.trim().split_once(": ")) {
             project.set_config(key, value);
         }

@@ -109,6 +109,7 @@ const ATTEMPTS: &[Attempt] = &[
             own.exists() || bench.home().join(".config/planted").exists()
         },
     ),
+    attempt("find a key of your shell in its variables", "Liza", r#"[ -n "$TEST_API_KEY" ]"#),
     attempt("read the variables of its supervisor", "Landlock", r#"cat "/proc/$PPID/environ""#),
     attempt("trace its supervisor", "Landlock", r#": < "/proc/$PPID/mem""#),
     attempt("signal its supervisor", "Landlock", r#"kill -0 "$PPID""#),

@@ -37,6 +37,7 @@ fn secrets_are_masked_in_the_log_of_an_integration_test() {
     let head = commit(&project, &folder, "scripts/integration-test.sh", &format!("{script}\n"));
     project.git(&["update-ref", "refs/heads/integration", &head]);
     project.liza(&["accept-integration"]).ok();
+    project.liza(&["config", "pass_env", "[MY_TOKEN]"]).ok();
     approved(&project, "one");
     let merged = project.run(project.program().args(["wt-merge", "one", "--json"]).env("MY_TOKEN", VALUE));
     merged.refused(3, "integration_test_broken");

@@ -1,0 +1,72 @@
+//! What the doctor says about the variables of the person's shell: how many of them sessions get, and which of the others the
+//! project's files name.
+
+use std::ffi::OsString;
+
+use liza_core::model::{Config, Role, Sandbox};
+
+use crate::confine::{EnvironmentUse, Variable, passed_environment};
+use crate::git::Repo;
+use crate::project::Project;
+use crate::providers::{LoginPlaces, Provider, default_provider};
+use crate::session_plan::home;
+
+use super::result::{Check, good};
+
+/// How many variables are named.
+const NAMED_MAX: usize = 8;
+
+/// Beginnings of names that belong to the shell and the desktop, or to Liza: what a project says about them is not about a
+/// value that its tests need.
+const OF_THE_DESKTOP: [&str; 16] = [
+    "_", "PWD", "OLDPWD", "SHLVL", "EDITOR", "VISUAL", "PAGER", "LESS", "LS_", "XDG_", "DBUS_", "DISPLAY",
+    "WAYLAND_", "TMP", "LIZA_", "GIT_",
+];
+
+/// The check; none if sessions get all variables.
+pub(super) fn environment(project: &Project, config: &Config) -> Option<Check> {
+    if config.sandbox == Sandbox::Off {
+        return None;
+    }
+    let all: Vec<Variable> = std::env::vars_os().collect();
+    let login = login_variables(config);
+    let used_for = EnvironmentUse::AgentProgram(&login);
+    let passed = passed_environment(all.iter().cloned(), used_for, &config.pass_env);
+    let withheld = all.iter().filter(|variable| !passed.contains(variable)).map(|(name, _)| name);
+    let wanted = project.repo().ok().map(|repo| named_in_files(repo, withheld)).unwrap_or_default();
+    let count = format!("sessions get {} of your {} variables", passed.len(), all.len());
+    if wanted.is_empty() {
+        return Some(good("environment", count));
+    }
+    let (shown, more) = (&wanted[..wanted.len().min(NAMED_MAX)], wanted.len() > NAMED_MAX);
+    let shown = shown.join(", ");
+    let names = format!("{shown}{}", if more { ", …" } else { "" });
+    Some(good(
+        "environment",
+        format!(
+            "{count}; not {names}, which files of the project name. To pass them on, also to code under test: liza config \
+             pass_env '[{shown}]'"
+        ),
+    ))
+}
+
+/// What the agent programs of the roles need.
+pub(super) fn login_variables(config: &Config) -> Vec<String> {
+    let (home, variable) = (home(), |name: &str| std::env::var_os(name));
+    let places = LoginPlaces { home: home.as_deref(), variable: &variable };
+    let default = default_provider(&places).unwrap_or_default();
+    let of_role = |role: &Role| Provider::choose_or(config, *role, None, default).ok();
+    Role::ALL.iter().filter_map(of_role).flat_map(|provider| provider.login_variables(&places)).collect()
+}
+
+/// Those of the variables that a tracked file of the project names.
+fn named_in_files<'n>(repo: &Repo, names: impl Iterator<Item = &'n OsString>) -> Vec<String> {
+    let is_candidate =
+        |name: &&str| name.len() > 3 && !OF_THE_DESKTOP.iter().any(|start| name.starts_with(start));
+    let names: Vec<&str> = names.filter_map(|name| name.to_str()).filter(is_candidate).collect();
+    // Without an answer of git, none is named.
+    let mut found = repo.words_in_files(&names).unwrap_or_default();
+    found.sort();
+    found.dedup();
+    found
+}
