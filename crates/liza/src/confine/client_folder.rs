@@ -117,6 +117,9 @@ const DATA_FOLDERS: &[(&str, &str)] =
 const CONFIG_FOLDER: (&str, &str) = ("XDG_CONFIG_HOME", ".config");
 const GIT_FILES: &[&str] = &[".config/git/ignore", ".config/git/attributes"];
 
+/// Copied files that say nothing about how a program works: its state, keys.
+const OTHER_FILES: &[&str] = &[".claude.json", ".env", "installation_id"];
+
 impl ClientFolder {
     /// The folder for a session of `program`, and the variables that lead the program to it. `variable` gives the values
     /// that the person has set.
@@ -165,6 +168,21 @@ impl ClientFolder {
         let client = CLIENTS.iter().find(|client| client.program == name)?;
         let folder = client.variable.and_then(variable).or_else(|| Some(home?.join(client.folder)))?;
         Some((client.program, folder.join(client.logins.first()?)))
+    }
+
+    /// The person's settings and instructions for a program that its sessions get as copies.
+    pub(crate) fn settings_of(
+        program: &Path,
+        home: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let (folder, _) = Self::plan(PathBuf::new(), program, home, variable);
+        let steers = |copy: &FileCopy| {
+            let is_of_git = GIT_FILES.iter().any(|file| copy.to == Path::new(file));
+            !copy.is_login && !is_of_git && !OTHER_FILES.iter().any(|file| copy.to.ends_with(file))
+        };
+        let steering = folder.copies.into_iter().filter(steers).map(|copy| copy.from);
+        steering.filter(|path| path.is_file()).collect()
     }
 
     /// Keeps the conversations of the session in `place`; with `restore`, the session gets those that are there.

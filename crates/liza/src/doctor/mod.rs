@@ -427,7 +427,8 @@ fn programs(used: &[String]) -> Check {
 fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&State>) -> Vec<Check> {
     let check = |client: InstalledClient| {
         let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
-        let (name, rights) = (client.name, client.rights);
+        let name = client.name;
+        let rights = format!("{}{}", client.rights, reaching_settings(places, name));
         let held = state.and_then(|state| start::held(state, name, now()));
         match (client.login, held) {
             (Ok(_), Some((why, command))) => warning(name, format!("{version}; {why}"), command),
@@ -442,6 +443,17 @@ fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&State>) -> 
         }
     };
     installed_clients(places).into_iter().map(check).collect()
+}
+
+/// The settings and instructions of the person that reach the sessions of a program.
+fn reaching_settings(places: &LoginPlaces<'_>, program: &str) -> String {
+    let variable = |name: &str| (places.variable)(name).map(PathBuf::from);
+    let files = ClientFolder::settings_of(Path::new(program), places.home, &variable);
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    match files.as_slice() {
+        [] => String::new(),
+        files => format!("; yours that reach its sessions: {}", files.join(", ")),
+    }
 }
 
 /// What a person should know about a login of which Liza cannot read when it is refreshed.

@@ -24,11 +24,19 @@ pub(super) fn template() -> CommandTemplate {
         unconfined_args: words("--add-dir {liza}"),
         model_args: words("--model {model}"),
         resume_args: words("--resume {conversation}"),
-        writing_args: words("--permission-mode acceptEdits --allowedTools Bash,Read,Glob,Grep,Edit,Write"),
-        reading_args: words("--allowedTools Bash,Read,Glob,Grep --disallowedTools Edit,Write,NotebookEdit"),
+        writing_args: words(&format!(
+            "{} --permission-mode acceptEdits",
+            only("Bash,Read,Glob,Grep,Edit,Write")
+        )),
+        // Whatever mode the person works in: one that plans first takes the shell away.
+        reading_args: words(&format!("{} --permission-mode dontAsk", only("Bash,Read,Glob,Grep"))),
         // The options that follow take lists, so the text comes first.
         interactive_args: words_and("", BEGIN),
-        environment: vec![("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned())],
+        environment: vec![
+            ("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned()),
+            // Its search for tools is one more tool.
+            ("ENABLE_TOOL_SEARCH".to_owned(), "false".to_owned()),
+        ],
         events: EventFormat::Claude,
         model_hosts: words("api.anthropic.com console.anthropic.com platform.claude.com claude.ai"),
         address_variables: words("ANTHROPIC_BASE_URL"),
@@ -52,6 +60,11 @@ pub(super) fn template() -> CommandTemplate {
         rights: "runs any command; coders edit files, planners and code reviewers have no tool for that",
         ..CommandTemplate::new("claude", Some("claude"), "npm install -g @anthropic-ai/claude-code")
     }
+}
+
+/// The arguments for these tools and no others: each tool is described in every request, and the person's servers have more.
+fn only(tools: &str) -> String {
+    format!("--tools {tools} --allowedTools {tools} --strict-mcp-config")
 }
 
 /// Reads the events of Claude Code.
@@ -260,6 +273,26 @@ mod tests {
         assert_eq!((whole.usage.input, whole.usage.output, whole.usage.cost_usd), (220_010, 900, 0.42));
         assert_eq!(whole.context_percent, Some(10), "the window that the program reports");
         assert_eq!(faults(EventFormat::Claude, &format!("{output}\n{DONE}")), []);
+    }
+
+    /// Covers: AX-28
+    #[test]
+    fn each_role_has_its_tools_and_a_permission_mode() {
+        let template = template();
+        let after = |arguments: &[String], option: &str| {
+            let place = arguments.iter().position(|word| word == option).unwrap();
+            arguments[place + 1].clone()
+        };
+        for (arguments, tools, mode) in [
+            (&template.writing_args, "Bash,Read,Glob,Grep,Edit,Write", "acceptEdits"),
+            (&template.reading_args, "Bash,Read,Glob,Grep", "dontAsk"),
+        ] {
+            for option in ["--tools", "--allowedTools"] {
+                assert_eq!(after(arguments, option), tools);
+            }
+            assert_eq!(after(arguments, "--permission-mode"), mode);
+            assert!(arguments.iter().any(|word| word == "--strict-mcp-config"));
+        }
     }
 
     fn failure(fields: &str) -> liza_core::model::ClientFault {

@@ -13,6 +13,10 @@ use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, word
 /// The maximum length of a note.
 const NOTE_MAX: usize = 300;
 
+/// No agents of its own, no goals, no apps, no search in the web: a third of a first request, and nothing that a role needs.
+const FEWER_TOOLS: &str =
+    "-c features.multi_agent=false -c features.goals=false -c features.apps=false -c web_search=\"disabled\"";
+
 pub(super) fn template() -> CommandTemplate {
     // By default its sandbox makes .git read-only; without a writable index it cannot commit. The project's own .git stays
     // read-only. A code reviewer may write because it runs tests; a change to tracked files voids its verdict. Without
@@ -20,7 +24,7 @@ pub(super) fn template() -> CommandTemplate {
     // refuses every command.
     let sandbox = "-s workspace-write -c sandbox_workspace_write.network_access=true --add-dir {worktree_git} --add-dir {liza}";
     CommandTemplate {
-        args: words("exec --json"),
+        args: words(&format!("exec --json {FEWER_TOOLS}")),
         unconfined_args: words(sandbox),
         confined_args: words("--dangerously-bypass-approvals-and-sandbox"),
         model_args: words("-m {model}"),

@@ -14,11 +14,14 @@ const ERROR_TEXT: &str = "Ran into this error:";
 /// How a notification begins after which it exits with 0 without having done anything.
 const GIVES_UP: &str = "Unable to continue:";
 
+/// Shell and files; without this, it loads the extensions of the person and a dozen tools of its own.
+const TOOLS: &str = "--no-profile --with-builtin developer";
+
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {
-        args: words("run --no-session --output-format stream-json -i -"),
+        args: words(&format!("run --no-session {TOOLS} --output-format stream-json -i -")),
         model_args: words("--model {model}"),
-        interactive_args: words("run --interactive -i {prompt}"),
+        interactive_args: words(&format!("run --interactive {TOOLS} -i {{prompt}}")),
         environment: vec![("GOOSE_MODE".to_owned(), "auto".to_owned())],
         events: EventFormat::Goose,
         model_hosts: words(MANY_MODELS),

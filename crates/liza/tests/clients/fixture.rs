@@ -67,7 +67,7 @@ impl Scripted {
     }
 
     /// Writes a file in the home folder.
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.project.home().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();

@@ -65,7 +65,7 @@ pub(crate) fn reach_goal_with(
 }
 
 /// The same in a project that is prepared already.
-fn reach_goal_in(scripted: &Scripted, clients: &[Client], arguments: &[&str]) {
+pub(crate) fn reach_goal_in(scripted: &Scripted, clients: &[Client], arguments: &[&str]) {
     let mut liza = scripted.liza(clients);
     liza.args(["run", "--plain", "--coders", "1"]).args(arguments);
     let before = names_in(scripted.project.home());

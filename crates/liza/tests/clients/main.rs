@@ -12,3 +12,4 @@ mod model_server;
 mod protocols;
 #[path = "../support/mod.rs"]
 mod support;
+mod tools;

@@ -35,6 +35,10 @@ pub(crate) struct Conversation {
     pub(crate) tool_results: usize,
     /// The name of the tool that runs shell commands, and of its argument; without it, the request is not for the script.
     pub(crate) shell: Option<(String, String)>,
+    /// The names of all tools that it offers.
+    pub(crate) tools: Vec<String>,
+    /// The length of the request in bytes.
+    pub(crate) size: usize,
 }
 
 /// What decides.

@@ -52,6 +52,8 @@ impl Protocol {
             text,
             tool_results: messages.as_array().into_iter().flatten().map(is_result).sum(),
             shell: body["tools"].as_array().into_iter().flatten().flat_map(declared).find_map(shell_tool),
+            tools: body["tools"].as_array().into_iter().flatten().flat_map(declared).map(tool_name).collect(),
+            size: body.to_string().len(),
         }
     }
 
@@ -110,6 +112,12 @@ fn declared(entry: &Value) -> Vec<&Value> {
         Some(tools) => tools.iter().collect(),
         None => vec![entry],
     }
+}
+
+/// The name of a tool, or its kind if the provider runs it.
+fn tool_name(tool: &Value) -> String {
+    let names = [&tool["name"], &tool["function"]["name"], &tool["type"]];
+    names.iter().find_map(|name| name.as_str()).unwrap_or_default().to_owned()
 }
 
 /// The tool that runs shell commands, and its argument: names and shapes are the program's own.

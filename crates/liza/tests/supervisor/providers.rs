@@ -29,7 +29,7 @@ fn explain_shows_the_command_line_and_a_missing_program_is_exit_5_with_a_hint() 
         assert!(shown.contains(&format!("provider   {known}")), "{name}: {shown}");
     }
     let planner = bench.project.liza(&["agent", "planner", "--cli", "claude", "--explain"]).stdout;
-    assert!(planner.contains("--disallowedTools") && !planner.contains("project/.git\""), "{planner}");
+    assert!(planner.contains("Bash,Read,Glob,Grep\"") && !planner.contains("project/.git\""), "{planner}");
     // Without write access to the worktree's index, an agent in a sandbox cannot commit.
     let codex = bench.project.liza(&["agent", "coder", "t1", "--cli", "codex", "--explain"]).stdout;
     assert!(codex.contains(".worktrees/t1/.git\"") && !codex.contains("project/.git\""), "{codex}");
@@ -125,5 +125,5 @@ fn the_command_lines_know_the_quirks_of_their_programs() {
     // A person's session has the model and the permissions of its role.
     let interactive = explain(&["code-reviewer", "--interactive"]);
     assert!(has(&interactive, &["--model", "c"]), "{interactive}");
-    assert!(interactive["arguments"].to_string().contains("--disallowedTools"), "{interactive}");
+    assert!(has(&interactive, &["--tools", "Bash,Read,Glob,Grep"]), "{interactive}");
 }

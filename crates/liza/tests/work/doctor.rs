@@ -130,7 +130,7 @@ fn it_reports_what_git_lacks() {
     assert!(programs.as_str().unwrap().ends_with("; liza run uses claude"), "{programs}");
 }
 
-/// Covers: SE-09
+/// Covers: SE-09, AX-26, AX-28
 #[test]
 fn it_reports_the_version_the_login_and_the_rights_of_each_client() {
     let project = team();
@@ -154,7 +154,15 @@ fn it_reports_the_version_the_login_and_the_rights_of_each_client() {
     let found = check(&doctor(&[]), "codex")["found"].as_str().unwrap().to_owned();
     assert!(found.starts_with("0.166.0; login: ") && found.contains(".codex/auth.json"), "{found}");
     assert!(!found.contains("its end is not known"), "{found}");
-    // Covers: AX-26
+    // What steers its sessions is named: AX-28.
+    assert!(!found.contains("reach its sessions"), "{found}");
+    fs::write(project.home().join(".codex/AGENTS.md"), "Be brief.").unwrap();
+    let found = check(&doctor(&[]), "codex")["found"].as_str().unwrap().to_owned();
+    assert!(
+        found.contains("yours that reach its sessions: ") && found.ends_with(".codex/AGENTS.md"),
+        "{found}"
+    );
+    // So is a login of which Liza cannot read the end: AX-26.
     script(&project.home().join("agents/opencode"), "echo 1.18.33");
     fs::create_dir_all(project.home().join(".local/share/opencode")).unwrap();
     fs::write(project.home().join(".local/share/opencode/auth.json"), "{}").unwrap();
