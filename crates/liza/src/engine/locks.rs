@@ -1,4 +1,4 @@
-//! Locks between processes that work in git: one for each task's worktree, one for merges.
+//! Locks between processes that work in git: for each task one for its worktree and one for sending its work, one for merges.
 //!
 //! The operating system releases them when a process dies, so a reservation without a held lock belongs to a dead claim.
 //! Must not be taken while the blackboard's lock is held.
@@ -44,6 +44,11 @@ impl FileLock {
     /// The lock of a task's worktree.
     pub(crate) fn of_task(liza: &Path, task: &TaskId) -> PathBuf {
         Self::folder(liza).join(format!("{task}.lock"))
+    }
+
+    /// The lock of the process that sends a task's work to the remote. No task's lock has such a name.
+    pub(crate) fn of_sender(liza: &Path, task: &TaskId) -> PathBuf {
+        Self::folder(liza).join(format!("{task}.sending"))
     }
 
     /// The lock of merges.

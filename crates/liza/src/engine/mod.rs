@@ -27,7 +27,7 @@ use crate::report::summary;
 use crate::secrets::Masker;
 
 pub use error::EngineError;
-pub(crate) use exchange::{Exchange, Published, failed_since, remote_problem};
+pub(crate) use exchange::{Exchange, Published, TaskSender, failed_since, remote_problem};
 pub use liveness::{LivenessLock, LockAttempt};
 pub use locks::FileLock;
 pub use stop_files::ESCALATION;

@@ -3,6 +3,7 @@
 //! What comes from it is checked like what comes from a worktree: only named references, every object checked, no tags, no
 //! submodules. Programs come from the person's own configuration. Decides nothing about tasks.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use liza_core::model::Sha;
@@ -21,6 +22,9 @@ pub(crate) const SEEN: &str = "refs/liza/remote";
 /// How often a reference is read again because it moved between two commands.
 const READS: u32 = 3;
 
+/// How often references are pushed that other pushes keep moving.
+const PUSHES: u32 = 3;
+
 /// The remote through which machines exchange work.
 #[derive(Debug)]
 pub(crate) struct WorkRemote<'r> {
@@ -38,6 +42,42 @@ pub(crate) enum RefChange {
     Move { name: String, from: Option<Sha>, to: Sha },
     /// Deletes it, if it still is there.
     Delete { name: String, at: Sha },
+}
+
+impl RefChange {
+    fn name(&self) -> &str {
+        match self {
+            Self::Set { name, .. } | Self::Move { name, .. } | Self::Delete { name, .. } => name,
+        }
+    }
+
+    /// The commit at which the reference is wanted; `None` if it is not wanted at all.
+    fn wanted(&self) -> Option<&Sha> {
+        match self {
+            Self::Set { to, .. } | Self::Move { to, .. } => Some(to),
+            Self::Delete { .. } => None,
+        }
+    }
+
+    fn refspec(&self) -> String {
+        match self {
+            Self::Set { name, to } => format!("+{to}:{name}"),
+            Self::Move { name, to, .. } => format!("{to}:{name}"),
+            Self::Delete { name, .. } => format!(":{name}"),
+        }
+    }
+
+    /// The option that makes git expect the reference where it was seen.
+    fn lease(&self) -> Option<String> {
+        match self {
+            Self::Set { .. } => None,
+            Self::Move { name, from, .. } => {
+                let from = from.as_ref().map_or("", Sha::as_str);
+                Some(format!("--force-with-lease={name}:{from}"))
+            }
+            Self::Delete { name, at } => Some(format!("--force-with-lease={name}:{at}")),
+        }
+    }
 }
 
 /// The outcome of a push that the remote answered.
@@ -79,6 +119,9 @@ const MOVED: [&str; 7] = [
     "reference already exists",
 ];
 
+/// What the remote says where it could not take hold of a reference: another push has it, or has just moved it.
+const CONTENDED: &str = "cannot lock ref";
+
 impl Repo {
     /// The remote of that name, with a time limit for each command to it.
     pub(crate) fn work_remote(&self, name: &str, limit: Duration) -> WorkRemote<'_> {
@@ -90,6 +133,11 @@ impl WorkRemote<'_> {
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The time limit of each command to it.
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// The head of one of its branches, which this repository has afterwards; `None` if there is no such branch.
@@ -162,42 +210,71 @@ impl WorkRemote<'_> {
         })
     }
 
-    /// Changes references of the remote, all of them or none.
+    /// Changes references of the remote, all of them or none. What the remote has afterwards decides: another push of the same
+    /// commits may have been faster.
     ///
     /// # Errors
     ///
     /// When the remote cannot be reached or does not answer. It may have done it nevertheless.
     pub(crate) fn push(&self, changes: &[RefChange]) -> Result<PushOutcome, GitError> {
-        let (mut leases, mut refspecs) = (Vec::new(), Vec::new());
-        for change in changes {
-            match change {
-                RefChange::Set { name, to } => refspecs.push(format!("+{to}:{name}")),
-                RefChange::Move { name, from, to } => {
-                    let from = from.as_ref().map_or("", Sha::as_str);
-                    leases.push(format!("--force-with-lease={name}:{from}"));
-                    refspecs.push(format!("{to}:{name}"));
-                }
-                RefChange::Delete { name, at } => {
-                    leases.push(format!("--force-with-lease={name}:{at}"));
-                    refspecs.push(format!(":{name}"));
-                }
+        let expects_nothing = changes.iter().all(|change| matches!(change, RefChange::Set { .. }));
+        for _ in 1..PUSHES {
+            match self.push_once(changes)? {
+                PushAttempt::Ended(outcome) => return Ok(outcome),
+                // Another push came first; wherever the references are, they are wanted elsewhere.
+                PushAttempt::Rejected(rejection) if expects_nothing && rejection.is_contended() => {}
+                PushAttempt::Rejected(rejection) => return Ok(rejection.outcome()),
             }
         }
+        Ok(match self.push_once(changes)? {
+            PushAttempt::Ended(outcome) => outcome,
+            PushAttempt::Rejected(rejection) if expects_nothing => rejection.refused(),
+            PushAttempt::Rejected(rejection) => rejection.outcome(),
+        })
+    }
+
+    fn push_once(&self, changes: &[RefChange]) -> Result<PushAttempt, GitError> {
         let command = self
             .command("pushing")
             .args(["push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed"])
             .args(["--recurse-submodules=no"])
-            .args(leases)
+            .args(changes.iter().filter_map(RefChange::lease))
             .args(["--", &self.name])
-            .args(refspecs);
-        let output = command.run().map_err(|error| self.no_answer(error))?;
-        if output.status == Some(0) {
-            return Ok(PushOutcome::Done);
+            .args(changes.iter().map(RefChange::refspec));
+        let result = command.run();
+        if result.as_ref().is_ok_and(|output| output.status == Some(0)) {
+            return Ok(PushAttempt::Ended(PushOutcome::Done));
         }
-        match rejection(&output) {
-            Some(outcome) => Ok(outcome),
+        if let Some(outcome) = self.found_instead(changes) {
+            return Ok(PushAttempt::Ended(outcome));
+        }
+        let output = result.map_err(|error| self.no_answer(error))?;
+        match Rejection::of(&output) {
+            Some(rejection) => Ok(PushAttempt::Rejected(rejection)),
             None => Err(self.unreachable(&output.message())),
         }
+    }
+
+    /// What the references of the remote say about a push that failed: done if they are as wanted, moved if one is not where
+    /// it was expected. `None` if they do not say it, or cannot be read.
+    fn found_instead(&self, changes: &[RefChange]) -> Option<PushOutcome> {
+        let command = self.command("listing references").args(["ls-remote", "--refs", "--", &self.name]);
+        let output = self.answered(&command.args(changes.iter().map(RefChange::name))).ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let parse = |line: &str| {
+            let (commit, name) = line.split_once('\t')?;
+            Some((name.to_owned(), sha(commit.as_bytes())?))
+        };
+        let found: BTreeMap<String, Sha> = text.lines().filter_map(parse).collect();
+        if changes.iter().all(|change| found.get(change.name()) == change.wanted()) {
+            return Some(PushOutcome::Done);
+        }
+        let is_unexpected = |change: &RefChange| match change {
+            RefChange::Set { .. } => false,
+            RefChange::Move { name, from, .. } => found.get(name) != from.as_ref(),
+            RefChange::Delete { name, at } => found.get(name) != Some(at),
+        };
+        changes.iter().any(is_unexpected).then_some(PushOutcome::Moved)
     }
 
     /// Finds out whether references can be created and deleted, and whether a branch takes pushes. Nothing is left behind.
@@ -237,7 +314,7 @@ impl WorkRemote<'_> {
             RefChange::Set { name: format!("{}/liza-probe", branch.full()), to: probe },
         ];
         match self.push(&changes)? {
-            PushOutcome::Refused { message } if !message.contains("cannot lock ref") => Ok(Some(message)),
+            PushOutcome::Refused { message } if !message.contains(CONTENDED) => Ok(Some(message)),
             PushOutcome::Refused { .. } | PushOutcome::Moved | PushOutcome::Done => Ok(None),
         }
     }
@@ -276,32 +353,52 @@ impl WorkRemote<'_> {
     }
 }
 
-/// What a rejected push means; `None` if the remote did not report on the references.
-fn rejection(output: &GitOutput) -> Option<PushOutcome> {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let reason = |line: &str| {
-        let status = line.strip_prefix("!\t")?.split('\t').nth(1)?.to_owned();
-        let start = status.find('(')?;
-        Some(status.get(start + 1..)?.trim_end_matches(')').to_owned())
-    };
-    let reasons: Vec<String> = text.lines().filter_map(reason).collect();
-    let own: Vec<&String> = reasons.iter().filter(|reason| !is_one_of(reason, &FOLLOW_UPS)).collect();
-    if reasons.is_empty() {
-        return None;
+/// One attempt to push.
+enum PushAttempt {
+    Ended(PushOutcome),
+    /// The remote's references do not say why; only its words do.
+    Rejected(Rejection),
+}
+
+/// A push that the remote rejected, in its own words.
+struct Rejection {
+    message: String,
+    is_moved: bool,
+}
+
+impl Rejection {
+    /// `None` if the remote did not report on the references.
+    fn of(output: &GitOutput) -> Option<Self> {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let reason = |line: &str| {
+            let status = line.strip_prefix("!\t")?.split('\t').nth(1)?.to_owned();
+            let start = status.find('(')?;
+            Some(status.get(start + 1..)?.trim_end_matches(')').to_owned())
+        };
+        let reasons: Vec<String> = text.lines().filter_map(reason).collect();
+        let own: Vec<&String> = reasons.iter().filter(|reason| !is_one_of(reason, &FOLLOW_UPS)).collect();
+        let reason = own.first().copied().or(reasons.first())?;
+        let said = remote_words(&String::from_utf8_lossy(&output.stderr));
+        let is_moved = match own.is_empty() {
+            // The reason is in the remote's words only, as with a single reference in an atomic push.
+            true => is_one_of(&said, &MOVED),
+            false => own.iter().all(|reason| is_one_of(reason, &MOVED)),
+        };
+        let message = if said.is_empty() { reason.clone() } else { format!("{said} ({reason})") };
+        Some(Self { message: Masker::of_process().mask(&message).into_owned(), is_moved })
     }
-    let said = remote_words(&String::from_utf8_lossy(&output.stderr));
-    let is_moved = match own.is_empty() {
-        // The reason is in the remote's words only, as with a single reference in an atomic push.
-        true => is_one_of(&said, &MOVED),
-        false => own.iter().all(|reason| is_one_of(reason, &MOVED)),
-    };
-    if is_moved {
-        return Some(PushOutcome::Moved);
+
+    fn is_contended(&self) -> bool {
+        self.is_moved || self.message.contains(CONTENDED)
     }
-    let reason =
-        own.first().map(ToString::to_string).or_else(|| reasons.first().cloned()).unwrap_or_default();
-    let message = if said.is_empty() { reason } else { format!("{said} ({reason})") };
-    Some(PushOutcome::Refused { message: Masker::of_process().mask(&message).into_owned() })
+
+    fn outcome(self) -> PushOutcome {
+        if self.is_moved { PushOutcome::Moved } else { self.refused() }
+    }
+
+    fn refused(self) -> PushOutcome {
+        PushOutcome::Refused { message: self.message }
+    }
 }
 
 fn is_one_of(reason: &str, known: &[&str]) -> bool {

@@ -107,7 +107,12 @@ fn send_left_work(
     task: &TaskId,
     coder: AgentId,
 ) -> Result<(), EngineError> {
-    let (project, board) = (engine.project(), engine.read(&[task])?);
+    let project = engine.project();
+    if is_sent(project.root(), task, generation_of(&engine.read(&[task])?, task)) {
+        return Ok(());
+    }
+    let sender = exchange.sender(task)?;
+    let board = engine.read(&[task])?;
     let holds = board.summary(task).is_some_and(|task| task.is(Status::Claimed) && task.is_held_by(coder));
     let generation = generation_of(&board, task);
     if !holds || is_sent(project.root(), task, generation) {
@@ -115,7 +120,7 @@ fn send_left_work(
     }
     // A damaged worktree is repaired by the claim.
     match take_work(project, &board, task) {
-        Ok(Some(head)) => exchange.send_work(task, generation, &head),
+        Ok(Some(head)) => sender.send(generation, &head),
         Ok(None) | Err(_) => Ok(()),
     }
 }

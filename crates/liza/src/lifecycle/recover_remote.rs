@@ -67,7 +67,9 @@ pub(super) fn repair_remote(
         let found = "its submitted commit is not on the remote";
         let sent = match exchange.has_submission(task, &commit) {
             Ok(true) => continue,
-            Ok(false) => exchange.restore_work(task, generation_of(&board, task), &commit),
+            Ok(false) => {
+                exchange.sender(task).and_then(|sender| sender.restore(generation_of(&board, task), &commit))
+            }
             Err(error) => Err(error),
         };
         match sent {

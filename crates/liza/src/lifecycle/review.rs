@@ -54,11 +54,12 @@ pub fn submit_for_review(
     let (facts, authors) = (worktree_facts(engine, task)?, authors(engine, task, &commit)?);
     let command = SubmitForReview { task: task.clone(), commit: commit.clone(), facts, authors };
     let board = engine.read(&[task])?;
-    if let Some(exchange) = Exchange::with(engine.project(), &board)? {
-        // What the rules refuse is not sent.
-        engine.check(engine.project().stop_files(), command.clone())?;
-        exchange.send_work(task, generation_of(&board, task), &commit)?;
-    }
+    let Some(exchange) = Exchange::with(engine.project(), &board)? else { return engine.execute(command) };
+    // What the rules refuse is not sent.
+    engine.check(engine.project().stop_files(), command.clone())?;
+    // Until the blackboard has the submission, no heartbeat may put other work in its place.
+    let sender = exchange.sender(task)?;
+    sender.send(generation_of(&board, task), &commit)?;
     engine.execute(command)
 }
 

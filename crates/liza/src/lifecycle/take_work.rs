@@ -4,7 +4,7 @@ use std::fs;
 
 use liza_core::model::{Board, Generation, Sha, Status, TaskId};
 
-use crate::engine::{EngineError, Exchange, discard, read};
+use crate::engine::{EngineError, Exchange, TaskSender, discard, read};
 use crate::git::{is_sent, is_taken};
 use crate::project::Project;
 
@@ -27,16 +27,31 @@ pub fn take_and_send(
     generation: Generation,
 ) -> Result<Option<Sha>, EngineError> {
     let head = project.repo()?.take_work(task, generation)?;
+    let Some(exchange) = Exchange::of(project)? else { return Ok(head) };
+    if head.is_none() || is_sent(project.root(), task, generation) {
+        return Ok(head);
+    }
+    match exchange.sender(task) {
+        Ok(sender) => send_taken(project, task, generation, &sender),
+        Err(_) => Ok(head),
+    }
+}
+
+/// Sends what was committed until now. Both are read by the only sender: another one may have sent more, or submitted it.
+fn send_taken(
+    project: &Project,
+    task: &TaskId,
+    generation: Generation,
+    sender: &TaskSender<'_, '_>,
+) -> Result<Option<Sha>, EngineError> {
+    let head = project.repo()?.take_work(task, generation)?;
     let board = read(project, &[task])?;
     // A session that has lost its task must not put its work beside that of the next one, and one that has submitted it
     // must not take the submitted commit away from the other machines.
     let is_claimed = board.status(task) == Some(Status::Claimed);
     let is_current = is_claimed && generation_of(&board, task) == generation;
-    if let (Some(head), Some(exchange)) = (&head, Exchange::with(project, &board)?)
-        && is_current
-        && !is_sent(project.root(), task, generation)
-    {
-        let _ = exchange.send_work(task, generation, head);
+    if let Some(head) = head.as_ref().filter(|_| is_current && !is_sent(project.root(), task, generation)) {
+        let _ = sender.send(generation, head);
     }
     Ok(head)
 }
@@ -44,12 +59,18 @@ pub fn take_and_send(
 /// Takes what coders have committed since the last time, at a renewal of their claims. What cannot be taken now is taken by
 /// the submission, by the end of the session, or by a rescue.
 pub fn take_new_commits(project: &Project, claims: &[(TaskId, Generation)]) {
-    let has_remote = Exchange::of(project).is_ok_and(|exchange| exchange.is_some());
+    let exchange = Exchange::of(project).ok().flatten();
     for (task, generation) in claims {
         let root = project.root();
-        let is_done = is_taken(root, task, *generation) && (!has_remote || is_sent(root, task, *generation));
-        if !is_done {
-            let _ = take_and_send(project, task, *generation);
+        if !is_taken(root, task, *generation) {
+            let _ = project.repo().map(|repo| repo.take_work(task, *generation));
+        }
+        let Some(exchange) = exchange.as_ref().filter(|_| !is_sent(root, task, *generation)) else {
+            continue;
+        };
+        // A process that sends now, as a submission does, is not waited for: renewals come first.
+        if let Ok(Some(sender)) = exchange.free_sender(task) {
+            let _ = send_taken(project, task, *generation, &sender);
         }
     }
 }

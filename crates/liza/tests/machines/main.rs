@@ -13,5 +13,6 @@ mod machine;
 mod older_copy;
 mod one_clone;
 mod proxy;
+mod sending;
 mod sharing;
 mod work;

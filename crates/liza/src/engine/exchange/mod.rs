@@ -20,6 +20,7 @@ use super::error::EngineError;
 use problem::ProblemKind;
 pub(crate) use problem::{failed_since, remote_problem};
 pub(crate) use publish::Published;
+pub(crate) use task_work::TaskSender;
 
 /// The exchange of one project.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 
 use liza_core::model::{Generation, Sha, TaskId, WorktreeMode};
 
-use crate::engine::{EngineError, read};
+use crate::engine::{EngineError, FileLock, read};
 use crate::git::{GitError, PushOutcome, RefChange, Rescue, sent_ref, work_ref};
 
 use super::{Exchange, ProblemKind};
@@ -16,53 +16,78 @@ const TASKS: &str = "refs/liza/task";
 /// The folder of the references to saved work, on the remote.
 const RESCUES: &str = "refs/liza/rescue";
 
+/// How many commands to the remote another sender makes at most, each of which may take its whole time limit.
+const SENDER_COMMANDS: u32 = 6;
+
 fn remote_ref(task: &TaskId, generation: Generation) -> String {
     format!("{TASKS}/{task}/{generation}")
 }
 
-impl Exchange<'_> {
+/// The only one on this machine that sends the work of a task, for as long as it exists: a heartbeat that began before a
+/// submission must not end after it, with older work.
+#[derive(Debug)]
+pub(crate) struct TaskSender<'e, 'p> {
+    exchange: &'e Exchange<'p>,
+    task: &'e TaskId,
+    _lock: FileLock,
+}
+
+impl<'e, 'p> Exchange<'p> {
+    /// Waits until no other process here sends the work of a task.
+    ///
+    /// # Errors
+    /// When another one does not end, or the lock cannot be taken.
+    pub(crate) fn sender(&'e self, task: &'e TaskId) -> Result<TaskSender<'e, 'p>, EngineError> {
+        let path = FileLock::of_sender(self.project.folder(), task);
+        let lock = FileLock::at(&path, SENDER_COMMANDS * self.remote.limit())?;
+        Ok(TaskSender { exchange: self, task, _lock: lock })
+    }
+
+    /// The same, if no other process sends it now.
+    ///
+    /// # Errors
+    /// When the lock cannot be taken.
+    pub(crate) fn free_sender(&'e self, task: &'e TaskId) -> Result<Option<TaskSender<'e, 'p>>, EngineError> {
+        let lock = FileLock::try_at(&FileLock::of_sender(self.project.folder(), task))?;
+        Ok(lock.map(|lock| TaskSender { exchange: self, task, _lock: lock }))
+    }
+}
+
+impl TaskSender<'_, '_> {
     /// Sends what a session has committed.
     ///
     /// # Errors
     /// When the remote refuses it, or cannot be reached.
-    pub(crate) fn send_work(
-        &self,
-        task: &TaskId,
-        generation: Generation,
-        commit: &Sha,
-    ) -> Result<(), EngineError> {
-        let name = remote_ref(task, generation);
-        let pushed = self.push_all(&[RefChange::Set { name: name.clone(), to: commit.clone() }], &name);
-        self.noted(ProblemKind::Refused, pushed)?;
-        Ok(self.remote.see(&sent_ref(task, generation), commit)?)
+    pub(crate) fn send(&self, generation: Generation, commit: &Sha) -> Result<(), EngineError> {
+        let (exchange, name) = (self.exchange, remote_ref(self.task, generation));
+        let pushed = exchange.push_all(&[RefChange::Set { name: name.clone(), to: commit.clone() }], &name);
+        exchange.noted(ProblemKind::Refused, pushed)?;
+        Ok(exchange.remote.see(&sent_ref(self.task, generation), commit)?)
     }
 
     /// Sends submitted work that the remote lacks. Never replaces what another machine has sent: false if the reference
-    /// exists.
+    /// has other work.
     ///
     /// # Errors
-    /// As [`Exchange::send_work`].
-    pub(crate) fn restore_work(
-        &self,
-        task: &TaskId,
-        generation: Generation,
-        commit: &Sha,
-    ) -> Result<bool, EngineError> {
-        let name = remote_ref(task, generation);
+    /// As [`TaskSender::send`].
+    pub(crate) fn restore(&self, generation: Generation, commit: &Sha) -> Result<bool, EngineError> {
+        let (exchange, name) = (self.exchange, remote_ref(self.task, generation));
         let create = RefChange::Move { name: name.clone(), from: None, to: commit.clone() };
-        let pushed = self.remote.push(&[create]).map_err(EngineError::from);
+        let pushed = exchange.remote.push(&[create]).map_err(EngineError::from);
         let pushed = pushed.and_then(|outcome| match outcome {
             PushOutcome::Done => Ok(true),
             PushOutcome::Moved => Ok(false),
-            PushOutcome::Refused { message } => Err(self.refused(&name, message)),
+            PushOutcome::Refused { message } => Err(exchange.refused(&name, message)),
         });
-        let sent = self.noted(ProblemKind::Refused, pushed)?;
+        let sent = exchange.noted(ProblemKind::Refused, pushed)?;
         if sent {
-            self.remote.see(&sent_ref(task, generation), commit)?;
+            exchange.remote.see(&sent_ref(self.task, generation), commit)?;
         }
         Ok(sent)
     }
+}
 
+impl Exchange<'_> {
     /// Whether work of a task on the remote contains a commit.
     ///
     /// # Errors
@@ -83,7 +108,7 @@ impl Exchange<'_> {
     /// Sends work that was saved before something was removed.
     ///
     /// # Errors
-    /// As [`Exchange::send_work`].
+    /// As [`TaskSender::send`].
     pub(crate) fn send_rescue(&self, task: &TaskId, rescue: &Rescue) -> Result<(), EngineError> {
         let change = rescue_of(task, &rescue.commit);
         self.noted(ProblemKind::Refused, self.push_all(&[change], &format!("{RESCUES}/{task}")))
