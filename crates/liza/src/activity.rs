@@ -166,7 +166,13 @@ pub(crate) fn describe(event: &ClientEvent) -> Option<String> {
         ClientEvent::Tool(name, detail) => Some(format!("{name}: {detail}")),
         ClientEvent::Note(text) | ClientEvent::Warning(text) => Some(format!("({text})")),
         ClientEvent::Fault(fault) => Some(format!("error, {}: {}", fault.kind.describe(), fault.message)),
-        ClientEvent::Started(_) | ClientEvent::ToolEnded | ClientEvent::Used(_) | ClientEvent::Ended => None,
+        ClientEvent::BudgetReached => Some("(a budget is used up)".to_owned()),
+        ClientEvent::Started(_)
+        | ClientEvent::ToolEnded
+        | ClientEvent::Exchange(_)
+        | ClientEvent::Compacted
+        | ClientEvent::Used(_)
+        | ClientEvent::Ended => None,
     }
 }
 

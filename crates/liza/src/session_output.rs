@@ -94,11 +94,13 @@ fn render(event: &ClientEvent) -> Option<RenderedLine> {
     let text: Vec<String> = text.lines().map(clean).collect();
     let kind = match event {
         ClientEvent::Tool(..) => RenderedKind::Tool,
-        ClientEvent::Note(_) | ClientEvent::Warning(_) => RenderedKind::Note,
+        ClientEvent::Note(_) | ClientEvent::Warning(_) | ClientEvent::BudgetReached => RenderedKind::Note,
         ClientEvent::Fault(_) => RenderedKind::Fault,
         ClientEvent::Text(_)
         | ClientEvent::Started(_)
         | ClientEvent::ToolEnded
+        | ClientEvent::Exchange(_)
+        | ClientEvent::Compacted
         | ClientEvent::Used(_)
         | ClientEvent::Ended => RenderedKind::Text,
     };

@@ -152,6 +152,28 @@ pub fn used_up(board: &Board, now: Timestamp) -> Option<Spending> {
     spending(board, now).into_iter().find(Spending::is_used_up)
 }
 
+/// What a session on this task can use until one of the budgets is used up.
+pub fn left_for(board: &Board, task: Option<&TaskId>, now: Timestamp) -> SpendingLimit {
+    let applies = |spending: &Spending| match &spending.scope {
+        SpendingScope::Task(other) => Some(other) == task,
+        SpendingScope::Sprint | SpendingScope::Day(_) => true,
+    };
+    let mut left = SpendingLimit::default();
+    for spending in spending(board, now).iter().filter(|spending| applies(spending)) {
+        match spending.amount {
+            Amount::Dollars { used, limit } => {
+                let rest = (limit - used).max(0.0);
+                left.dollars = Some(left.dollars.map_or(rest, |other| other.min(rest)));
+            }
+            Amount::Tokens { used, limit } => {
+                let rest = limit.saturating_sub(used);
+                left.tokens = Some(left.tokens.map_or(rest, |other| other.min(rest)));
+            }
+        }
+    }
+    left
+}
+
 /// The tasks whose budgets count.
 pub(crate) fn tasks_with_budget(board: &Board) -> Vec<TaskId> {
     let has_budget = board.config.ready().is_some_and(|config| config.budget.task.is_some());

@@ -7,7 +7,7 @@ use liza_core::protocol::{
     AbandonTask, Checkpoint, CheckpointCause, Command, NewSprint, RecordUsage, Resume,
 };
 use liza_core::rules::found_merges::FoundMerges;
-use liza_core::rules::spending::{Amount, SpendingScope, spending, used_up};
+use liza_core::rules::spending::{Amount, SpendingScope, left_for, spending, used_up};
 use liza_core::watch::alarms::{AlarmLevel, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 use liza_core::watch::stop_files::reconcile;
@@ -167,6 +167,28 @@ fn tokens_from_the_cache_do_not_count_and_ended_tasks_have_no_budget() {
         ended.edit_record("t", |record| record.status = Some(status));
         assert_eq!(used_up(&ended.state.board, ended.now), None, "{status}");
     }
+}
+
+/// Covers: AX-29
+#[test]
+fn a_session_may_use_what_is_left_of_the_smallest_budget() {
+    let mut world = team();
+    let left = |world: &World, of: Option<&str>| {
+        let SpendingLimit { dollars, tokens } =
+            left_for(&world.state.board, of.map(task).as_ref(), world.now);
+        (dollars, tokens)
+    };
+    assert_eq!(left(&world, Some("t")), (None, None), "without a budget");
+    world.config().budget.task = dollars(5.0);
+    world.config().budget.sprint = Some(SpendingLimit { dollars: Some(20.0), tokens: Some(10_000) });
+    world.config().budget.day = tokens(2_000);
+    let day = midnight(&world);
+    spend(&mut world, 2.0, day);
+    assert_eq!(left(&world, Some("t")), (Some(3.0), Some(1_200)));
+    assert_eq!(left(&world, Some("u")), (Some(5.0), Some(1_200)), "another task has its own");
+    assert_eq!(left(&world, None), (Some(18.0), Some(1_200)), "a planner has none");
+    spend(&mut world, 4.0, day);
+    assert_eq!(left(&world, Some("t")), (Some(0.0), Some(400)), "never less than nothing");
 }
 
 /// Covers: SE-06, UI-03

@@ -7,6 +7,7 @@ use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::{fault, of_kind, reset_at};
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
+use super::tool_calls::OpenCalls;
 
 /// The context of a model whose size the program has not reported yet.
 const CONTEXT: u64 = 200_000;
@@ -24,6 +25,7 @@ pub(super) fn template() -> CommandTemplate {
         unconfined_args: words("--add-dir {liza}"),
         model_args: words("--model {model}"),
         resume_args: words("--resume {conversation}"),
+        budget_args: words("--max-budget-usd {dollars}"),
         writing_args: words(&format!(
             "{} --permission-mode acceptEdits",
             only("Bash,Read,Glob,Grep,Edit,Write")
@@ -78,6 +80,7 @@ pub(super) struct ClaudeEvents {
     large: bool,
     /// When the current limit ends, as the program said in an event of its own.
     limit: Option<LimitReset>,
+    calls: OpenCalls,
 }
 
 impl EventReader for ClaudeEvents {
@@ -88,8 +91,7 @@ impl EventReader for ClaudeEvents {
             "system" => self.system(&parse(line)?),
             "result" => self.result(&parse(line)?),
             "rate_limit_event" => self.limit_event(&parse(line)?),
-            // Results of tools.
-            "user" => Some(vec![ClientEvent::ToolEnded]),
+            "user" => Some(self.tool_results(&parse(line)?)),
             // Parts of messages.
             "stream_event" => Some(Vec::new()),
             _ => None,
@@ -105,7 +107,9 @@ impl ClaudeEvents {
                 Some(vec![ClientEvent::Started(text(event, "/session_id").unwrap_or_default())])
             }
             Some("api_retry") => Some(vec![self.retry(event)]),
-            Some("compact_boundary") => Some(vec![ClientEvent::Note("context compacted".to_owned())]),
+            Some("compact_boundary") => {
+                Some(vec![ClientEvent::Note("context compacted".to_owned()), ClientEvent::Compacted])
+            }
             Some(_) => Some(Vec::new()),
             None => None,
         }
@@ -134,6 +138,16 @@ impl ClaudeEvents {
         }
     }
 
+    fn tool_results(&mut self, event: &Value) -> Vec<ClientEvent> {
+        let mut events = vec![ClientEvent::ToolEnded];
+        for part in items(event, "/message/content") {
+            let id = text(part, "/tool_use_id");
+            let answer = [part.get("content"), part.get("is_error")];
+            events.extend(id.and_then(|id| self.calls.answer(Some(&id), &answer)));
+        }
+        events
+    }
+
     fn limit_event(&mut self, event: &Value) -> Option<Vec<ClientEvent>> {
         let refused = text(event, "/rate_limit_info/status").as_deref() == Some("rejected");
         let resets = event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_i64);
@@ -155,6 +169,7 @@ impl ClaudeEvents {
                 Some("text") => events.extend(text(part, "/text").map(ClientEvent::Text)),
                 Some("tool_use") => {
                     let name = text(part, "/name").unwrap_or_default();
+                    self.calls.call(text(part, "/id"), &name, part.get("input"));
                     events.push(ClientEvent::Tool(name, tool_detail(part.get("input"))));
                 }
                 _ => {}
@@ -190,7 +205,10 @@ impl ClaudeEvents {
         let context_percent = (self.context > 0).then(|| share(self.context, window));
         let mut events =
             vec![ClientEvent::Used(UsageReport { usage: total, is_total: true, context_percent })];
-        events.extend(self.failure(event).map(ClientEvent::Fault));
+        match text(event, "/subtype").as_deref() {
+            Some("error_max_budget_usd") => events.push(ClientEvent::BudgetReached),
+            Some(_) | None => events.extend(self.failure(event).map(ClientEvent::Fault)),
+        }
         events.push(ClientEvent::Ended);
         Some(events)
     }
@@ -246,7 +264,7 @@ mod tests {
     use liza_core::model::Timestamp;
 
     use super::*;
-    use crate::providers::stream::tests::{faults, read, used};
+    use crate::providers::stream::tests::{exchanges, faults, read, used};
 
     const INIT: &str = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"5b0c","model":"claude-sonnet-4-6","tools":["Bash"]}"#;
     const WORK: &str = r#"{"type":"assistant","message":{"id":"msg_1","role":"assistant","content":[{"type":"text","text":"I look first."},{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"git status","description":"x"}}],"usage":{"input_tokens":10,"cache_creation_input_tokens":20000,"cache_read_input_tokens":30000,"output_tokens":1}},"parent_tool_use_id":null,"session_id":"5b0c"}"#;
@@ -273,6 +291,34 @@ mod tests {
         assert_eq!((whole.usage.input, whole.usage.output, whole.usage.cost_usd), (220_010, 900, 0.42));
         assert_eq!(whole.context_percent, Some(10), "the window that the program reports");
         assert_eq!(faults(EventFormat::Claude, &format!("{output}\n{DONE}")), []);
+    }
+
+    /// Covers: AX-29
+    #[test]
+    fn equal_calls_with_equal_answers_have_equal_numbers() {
+        let exchange = |id: &str, command: &str, answer: &str| {
+            let call = format!(
+                r#"{{"type":"assistant","message":{{"id":"m{id}","content":[{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"{command}"}}}}]}}}}"#
+            );
+            let result = format!(
+                r#"{{"type":"user","message":{{"content":[{{"tool_use_id":"{id}","type":"tool_result","content":"{answer}","is_error":false}}]}},"uuid":"u{id}"}}"#
+            );
+            let found = exchanges(EventFormat::Claude, &format!("{call}\n{call}\n{result}"));
+            assert_eq!(found.len(), 1);
+            found[0]
+        };
+        let first = exchange("1", "git status", "clean");
+        assert_eq!(first, exchange("2", "git status", "clean"));
+        assert_ne!(first, exchange("3", "git log", "clean"));
+        assert_ne!(first, exchange("4", "git status", "dirty"));
+    }
+
+    /// Covers: AX-29
+    #[test]
+    fn its_own_limit_is_no_fault() {
+        let limit = r#"{"type":"result","subtype":"error_max_budget_usd","is_error":true,"terminal_reason":"budget_exhausted","errors":["Reached maximum budget ($0.3)"],"total_cost_usd":0.3075}"#;
+        assert_eq!(faults(EventFormat::Claude, limit), []);
+        assert!(read(EventFormat::Claude, limit).contains(&ClientEvent::BudgetReached));
     }
 
     /// Covers: AX-28

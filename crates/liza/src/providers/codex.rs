@@ -9,6 +9,7 @@ use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{items, number, parse, text, tool_detail, type_of};
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
+use super::tool_calls::{OpenCalls, exchange};
 
 /// The maximum length of a note.
 const NOTE_MAX: usize = 300;
@@ -79,7 +80,10 @@ fn quoted(value: &str) -> Option<String> {
 }
 
 /// Reads the events of Codex.
-pub(super) struct CodexEvents;
+#[derive(Default)]
+pub(super) struct CodexEvents {
+    calls: OpenCalls,
+}
 
 impl EventReader for CodexEvents {
     fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>> {
@@ -88,8 +92,8 @@ impl EventReader for CodexEvents {
             "thread.started" => {
                 Some(vec![ClientEvent::Started(text(&parse(line)?, "/thread_id").unwrap_or_default())])
             }
-            "item.started" => Some(started(&parse(line)?)),
-            "item.completed" => Some(completed(&parse(line)?)),
+            "item.started" => Some(self.started(&parse(line)?)),
+            "item.completed" => Some(self.completed(&parse(line)?)),
             "turn.completed" => {
                 let report = UsageReport {
                     usage: usage(&parse(line)?, "/usage"),
@@ -105,6 +109,26 @@ impl EventReader for CodexEvents {
             "turn.started" | "item.updated" => Some(Vec::new()),
             _ => None,
         }
+    }
+}
+
+impl CodexEvents {
+    fn started(&mut self, event: &Value) -> Vec<ClientEvent> {
+        let input = ["/item/command", "/item/arguments", "/item/query"];
+        let input = input.iter().find_map(|place| event.pointer(place));
+        if let Some(input) = input {
+            let name = text(event, "/item/tool").or_else(|| text(event, "/item/type")).unwrap_or_default();
+            self.calls.call(text(event, "/item/id"), &name, Some(input));
+        }
+        started(event)
+    }
+
+    fn completed(&mut self, event: &Value) -> Vec<ClientEvent> {
+        let answer = ["/item/aggregated_output", "/item/exit_code", "/item/result", "/item/error"];
+        let answer = answer.map(|place| event.pointer(place).filter(|part| !part.is_null()));
+        let id = text(event, "/item/id");
+        let answered = id.and_then(|id| self.calls.answer(Some(&id), &answer));
+        completed(event).into_iter().chain(answered).collect()
     }
 }
 
@@ -181,9 +205,13 @@ fn completed(event: &Value) -> Vec<ClientEvent> {
         Some("agent_message") => said().map(ClientEvent::Text).into_iter().collect(),
         Some("file_change") => {
             let paths = items(event, "/item/changes").iter().filter_map(|change| text(change, "/path"));
-            vec![ClientEvent::Tool("edit".to_owned(), paths.collect::<Vec<_>>().join(" "))]
+            let edit = ClientEvent::Tool("edit".to_owned(), paths.collect::<Vec<_>>().join(" "));
+            vec![edit, exchange("edit", event.pointer("/item/changes"), &[])]
         }
         Some("command_execution" | "mcp_tool_call" | "web_search") => vec![ClientEvent::ToolEnded],
+        Some("context_compaction") => {
+            vec![ClientEvent::Note("context compacted".to_owned()), ClientEvent::Compacted]
+        }
         // Warnings; an error that ends the session follows as an event of its own.
         Some("error") => text(event, "/item/message").map(ClientEvent::Warning).into_iter().collect(),
         _ => Vec::new(),
@@ -216,7 +244,7 @@ mod tests {
     use liza_core::model::{LimitReset, Seconds};
 
     use super::*;
-    use crate::providers::stream::tests::{faults, read, used};
+    use crate::providers::stream::tests::{exchanges, faults, read, used};
 
     const SESSION: &str = r#"{"type":"thread.started","thread_id":"0199-a"}
 {"type":"turn.started"}
@@ -262,6 +290,29 @@ mod tests {
         let usage = used(EventFormat::Codex, SESSION).usage;
         assert_eq!((usage.input, usage.cached, usage.output), (315, 24_448, 122));
         assert_eq!(faults(EventFormat::Codex, SESSION), []);
+    }
+
+    /// Covers: AX-29
+    #[test]
+    fn a_command_is_compared_with_its_output_and_its_exit_code() {
+        let run = |id: u32, command: &str, output: &str, code: u32| {
+            let item = |kind: &str, more: &str| {
+                format!(
+                    r#"{{"type":"{kind}","item":{{"id":"item_{id}","type":"command_execution","command":"{command}"{more}}}}}"#
+                )
+            };
+            let end = format!(r#","aggregated_output":"{output}","exit_code":{code},"status":"completed""#);
+            exchanges(
+                EventFormat::Codex,
+                &format!("{}\n{}", item("item.started", ""), item("item.completed", &end)),
+            )
+        };
+        let first = run(1, "make", "ok", 0);
+        assert_eq!((first.len(), &first), (1, &run(2, "make", "ok", 0)));
+        assert!(first[0].answer.is_some());
+        for other in [run(3, "make", "ok", 1), run(4, "make", "no", 0), run(5, "make all", "ok", 0)] {
+            assert_ne!(first, other);
+        }
     }
 
     /// Covers: SE-01

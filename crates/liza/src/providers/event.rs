@@ -55,6 +55,12 @@ pub(crate) enum ClientEvent {
     Tool(String, String),
     /// A tool has ended; the model has its result.
     ToolEnded,
+    /// A tool call and its answer, to be compared with others.
+    Exchange(ToolExchange),
+    /// The conversation was compacted.
+    Compacted,
+    /// The program has ended its session because it has cost what it may.
+    BudgetReached,
     /// Tokens, cost and context.
     Used(UsageReport),
     /// Something that a person may want to know, such as a retry; not an error yet.
@@ -65,6 +71,15 @@ pub(crate) enum ClientEvent {
     Fault(ClientFault),
     /// The program has reported its regular end.
     Ended,
+}
+
+/// A tool call and its answer as numbers: equal ones have equal numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ToolExchange {
+    /// The tool and its input.
+    pub(crate) call: u64,
+    /// The answer; `None` if the program does not say it.
+    pub(crate) answer: Option<u64>,
 }
 
 /// What a program reports about its usage.

@@ -7,6 +7,7 @@ use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{number, parse, text, tool_detail, type_of};
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
+use super::tool_calls::OpenCalls;
 
 pub(super) fn template() -> CommandTemplate {
     // Its own tools read nothing outside these folders, whatever its shell may read.
@@ -37,7 +38,10 @@ pub(super) fn template() -> CommandTemplate {
 }
 
 /// Reads the events of Gemini CLI.
-pub(super) struct GeminiEvents;
+#[derive(Default)]
+pub(super) struct GeminiEvents {
+    calls: OpenCalls,
+}
 
 impl EventReader for GeminiEvents {
     fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>> {
@@ -50,12 +54,17 @@ impl EventReader for GeminiEvents {
             "tool_use" => {
                 let event = parse(line)?;
                 let name = text(&event, "/tool_name").unwrap_or_default();
+                self.calls.call(text(&event, "/tool_id"), &name, event.get("parameters"));
                 Some(vec![ClientEvent::Tool(name, tool_detail(event.get("parameters")))])
             }
             // An error that ends the session is in the result.
             "error" => Some(text(&parse(line)?, "/message").map(ClientEvent::Note).into_iter().collect()),
             "result" => Some(result(&parse(line)?)),
-            "tool_result" => Some(Vec::new()),
+            "tool_result" => {
+                let event = parse(line)?;
+                let (id, answer) = (text(&event, "/tool_id"), [event.get("output"), event.get("error")]);
+                Some(self.calls.answer(id.as_deref(), &answer).into_iter().collect())
+            }
             _ => None,
         }
     }

@@ -7,9 +7,13 @@ use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
 use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and};
+use super::tool_calls::OpenCalls;
 
 /// How a message begins with which it reports an error of the provider.
 const ERROR_TEXT: &str = "Ran into this error:";
+
+/// Parts of the notifications that the conversation is compacted now.
+const COMPACTS: [&str; 2] = ["Compacting to continue", "auto-compaction"];
 
 /// How a notification begins after which it exits with 0 without having done anything.
 const GIVES_UP: &str = "Unable to continue:";
@@ -41,13 +45,16 @@ pub(super) fn template() -> CommandTemplate {
 }
 
 /// Reads the events of Goose.
-pub(super) struct GooseEvents;
+#[derive(Default)]
+pub(super) struct GooseEvents {
+    calls: OpenCalls,
+}
 
 impl EventReader for GooseEvents {
     fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>> {
         let kind = type_of(line)?;
         match kind.as_str() {
-            "message" => Some(message(&parse(line)?)),
+            "message" => Some(self.message(&parse(line)?)),
             "error" => {
                 let event = parse(line)?;
                 let said = text(&event, "/error").or_else(|| text(&event, "/message")).unwrap_or_default();
@@ -60,10 +67,37 @@ impl EventReader for GooseEvents {
     }
 }
 
-fn message(event: &Value) -> Vec<ClientEvent> {
-    let own = text(event, "/message/role").is_none_or(|role| role == "assistant");
-    let parts = items(event, "/message/content").iter().filter(|_| own);
-    parts.filter_map(part).collect()
+impl GooseEvents {
+    fn message(&mut self, event: &Value) -> Vec<ClientEvent> {
+        let own = text(event, "/message/role").is_none_or(|role| role == "assistant");
+        let mut events = Vec::new();
+        for one in items(event, "/message/content") {
+            events.extend(part(one).filter(|_| own));
+            events.extend(self.exchange(one));
+        }
+        events
+    }
+
+    /// A tool's answer, a call that waits for one, or the beginning of a compaction.
+    fn exchange(&mut self, part: &Value) -> Option<ClientEvent> {
+        match part.get("type")?.as_str()? {
+            "toolRequest" => {
+                let call = part.pointer("/toolCall/value")?;
+                let name = text(call, "/name").unwrap_or_default();
+                self.calls.call(text(part, "/id"), &name, call.get("arguments"));
+                None
+            }
+            "toolResponse" => {
+                let answer = ["/toolResult/status", "/toolResult/value/content", "/toolResult/error"];
+                self.calls.answer(Some(&text(part, "/id")?), &answer.map(|place| part.pointer(place)))
+            }
+            "systemNotification" => {
+                let said = text(part, "/msg")?;
+                COMPACTS.iter().any(|words| said.contains(words)).then_some(ClientEvent::Compacted)
+            }
+            _ => None,
+        }
+    }
 }
 
 fn part(part: &Value) -> Option<ClientEvent> {
@@ -106,7 +140,7 @@ mod tests {
     use liza_core::model::FaultKind;
 
     use super::*;
-    use crate::providers::stream::tests::{faults, outcome, read, used};
+    use crate::providers::stream::tests::{exchanges, faults, outcome, read, used};
 
     const SESSION: &str = r#"starting session | provider: openai model: m
 {"type":"message","message":{"id":"1","role":"assistant","content":[{"type":"text","text":"I look."},{"type":"toolRequest","id":"c1","toolCall":{"status":"success","value":{"name":"developer__shell","arguments":{"command":"ls"}}}}]}}
@@ -127,6 +161,23 @@ mod tests {
         assert_eq!((usage.input, usage.cached, usage.output, usage.cost_usd), (1000, 200, 300, 0.03));
         let sum = used(EventFormat::Goose, r#"{"type":"complete","total_tokens":700}"#).usage;
         assert_eq!((sum.input, sum.output), (700, 0));
+    }
+
+    /// Covers: AX-29
+    #[test]
+    fn calls_answers_and_compactions_are_seen() {
+        let one = |id: u32, output: &str| {
+            format!(
+                r#"{{"type":"message","message":{{"role":"assistant","content":[{{"type":"toolRequest","id":"call_{id}","toolCall":{{"status":"success","value":{{"name":"shell","arguments":{{"command":"echo hi"}}}}}}}}]}}}}
+{{"type":"message","message":{{"id":"msg_{id}","role":"user","content":[{{"type":"toolResponse","id":"call_{id}","toolResult":{{"status":"success","value":{{"content":[{{"type":"text","text":"{output}"}}],"isError":false}}}}}}]}}}}"#
+            )
+        };
+        let seen = exchanges(EventFormat::Goose, &[one(1, "hi"), one(2, "hi"), one(3, "ho")].join("\n"));
+        assert_eq!(seen.len(), 3);
+        assert!(seen[0] == seen[1] && seen[1] != seen[2] && seen[0].answer.is_some(), "{seen:?}");
+        let compacts = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"systemNotification","notificationType":"inlineMessage","msg":"Context limit reached. Compacting to continue conversation..."},{"type":"systemNotification","notificationType":"inlineMessage","msg":"Compaction complete"}]}}"#;
+        let events = read(EventFormat::Goose, compacts);
+        assert_eq!(events.iter().filter(|event| **event == ClientEvent::Compacted).count(), 1, "{events:?}");
     }
 
     /// Covers: SE-01

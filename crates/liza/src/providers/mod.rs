@@ -13,6 +13,7 @@ pub(crate) mod event;
 mod fault;
 mod gemini;
 mod goose;
+pub(crate) mod guard;
 mod installed;
 mod json_line;
 mod log_line;
@@ -21,6 +22,7 @@ mod rehearsal;
 pub(crate) mod rollout;
 pub(crate) mod stream;
 mod template;
+mod tool_calls;
 pub(crate) mod usage;
 mod vibe;
 
@@ -77,6 +79,8 @@ pub(crate) struct SessionDetails<'a> {
     pub(crate) scratch: &'a Path,
     /// The conversation that is resumed.
     pub(crate) conversation: Option<&'a str>,
+    /// What it may cost, if a budget in dollars applies.
+    pub(crate) dollars: Option<f64>,
     /// Whether a person takes part.
     pub(crate) interactive: bool,
     /// Whether Liza confines it.
@@ -269,7 +273,10 @@ impl Provider {
         };
         let is_resumed = session.conversation.is_some() && !session.interactive;
         let resume = if is_resumed { template.resume_args.as_slice() } else { &[] };
-        let arguments = first.iter().chain(protection).chain(model).chain(role).chain(resume).chain(last);
+        let is_limited = session.dollars.is_some() && !session.interactive;
+        let budget = if is_limited { template.budget_args.as_slice() } else { &[] };
+        let arguments = first.iter().chain(protection).chain(model).chain(role).chain(budget);
+        let arguments = arguments.chain(resume).chain(last);
         let arguments = arguments.map(fill).collect();
         let own = if with_model { template.model_environment.as_slice() } else { &[] };
         let environment = template.environment.iter().chain(own);
@@ -300,6 +307,7 @@ impl Provider {
             ("{task}", session.task.map(ToString::to_string).unwrap_or_default()),
             ("{conversation}", session.conversation.unwrap_or_default().to_owned()),
             ("{model}", self.model.clone().unwrap_or_default()),
+            ("{dollars}", session.dollars.map(|left| format!("{:.4}", left.max(0.0001))).unwrap_or_default()),
         ];
         values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }

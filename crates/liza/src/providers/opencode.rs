@@ -9,6 +9,7 @@ use super::json_line::{amount, number, parse, text, tool_detail, type_of};
 use super::template::{
     BEGIN, ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and,
 };
+use super::tool_calls::exchange;
 
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {
@@ -53,6 +54,11 @@ impl EventReader for OpencodeEvents {
             events.push(ClientEvent::Started(text(&own, "/sessionID").unwrap_or_default()));
         }
         events.extend(event(&kind, &own));
+        if kind == "tool_use" {
+            let name = text(&own, "/part/tool").unwrap_or_default();
+            let answer = ["/part/state/output", "/part/state/error"].map(|place| own.pointer(place));
+            events.push(exchange(&name, own.pointer("/part/state/input"), &answer));
+        }
         Some(events)
     }
 }

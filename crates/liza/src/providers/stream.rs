@@ -15,6 +15,7 @@ use super::event::{ClientEvent, EventFormat, EventReader};
 use super::fault::{fault, of_kind};
 use super::gemini::GeminiEvents;
 use super::goose::GooseEvents;
+use super::guard::{Allowance, GuardStop, SessionGuard};
 use super::json_line::cut;
 use super::log_line::is_log_line;
 use super::opencode::OpencodeEvents;
@@ -43,9 +44,9 @@ impl EventFormat {
             EventFormat::None => None,
             EventFormat::Rehearsal => Some(Box::new(RehearsalEvents)),
             EventFormat::Claude => Some(Box::<ClaudeEvents>::default()),
-            EventFormat::Codex => Some(Box::new(CodexEvents)),
-            EventFormat::Gemini => Some(Box::new(GeminiEvents)),
-            EventFormat::Goose => Some(Box::new(GooseEvents)),
+            EventFormat::Codex => Some(Box::<CodexEvents>::default()),
+            EventFormat::Gemini => Some(Box::<GeminiEvents>::default()),
+            EventFormat::Goose => Some(Box::<GooseEvents>::default()),
             EventFormat::Opencode => Some(Box::<OpencodeEvents>::default()),
             EventFormat::Vibe => Some(Box::<VibeEvents>::default()),
         }
@@ -112,6 +113,9 @@ pub(crate) struct EventStream {
     printed: Option<String>,
     fault: Option<ClientFault>,
     conversation: Option<String>,
+    /// What watches the session, if it runs, and why it must end.
+    guard: Option<SessionGuard>,
+    stop: Option<GuardStop>,
 }
 
 /// Whether this can be the name of a conversation: it becomes a word of a command line, and part of a file name.
@@ -135,7 +139,19 @@ impl EventStream {
             printed: None,
             fault: None,
             conversation: None,
+            guard: None,
+            stop: None,
         }
+    }
+
+    /// The stream of a session that runs, and must end when it has used this much.
+    pub(crate) fn guarded(format: EventFormat, allowance: Allowance) -> Self {
+        Self { guard: Some(SessionGuard::new(allowance)), ..Self::new(format) }
+    }
+
+    /// Why the session must end.
+    pub(crate) fn guard_stop(&self) -> Option<GuardStop> {
+        self.stop
     }
 
     /// The program's name for the conversation.
@@ -267,10 +283,15 @@ impl EventStream {
             ClientEvent::Started(name) if is_conversation(name) => self.conversation = Some(name.clone()),
             ClientEvent::Started(_)
             | ClientEvent::ToolEnded
+            | ClientEvent::Exchange(_)
+            | ClientEvent::Compacted
+            | ClientEvent::BudgetReached
             | ClientEvent::Note(_)
             | ClientEvent::Warning(_)
             | ClientEvent::Ended => {}
         }
+        let seen = self.guard.as_mut().and_then(|guard| guard.see(event, &self.used));
+        self.stop = self.stop.or(seen);
         each(event);
     }
 }
@@ -285,13 +306,26 @@ pub(super) mod tests {
     use liza_core::model::Usage;
 
     use super::*;
+    use crate::providers::event::ToolExchange;
 
-    /// All events of an output.
+    /// All events of an output, without those that are only compared.
     pub(in crate::providers) fn read(format: EventFormat, output: &str) -> Vec<ClientEvent> {
         let (mut stream, mut events) = (EventStream::new(format), Vec::new());
         stream.push(output.as_bytes(), &mut |event| events.push(event.clone()));
         stream.finish(&mut |event| events.push(event.clone()));
+        events.retain(|event| !matches!(event, ClientEvent::Exchange(_)));
         events
+    }
+
+    /// The tool calls of an output with their answers.
+    pub(in crate::providers) fn exchanges(format: EventFormat, output: &str) -> Vec<ToolExchange> {
+        let (mut stream, mut found) = (EventStream::new(format), Vec::new());
+        stream.push(format!("{output}\n").as_bytes(), &mut |event| {
+            if let ClientEvent::Exchange(exchange) = event {
+                found.push(*exchange);
+            }
+        });
+        found
     }
 
     fn whole(format: EventFormat, output: &[u8]) -> EventStream {

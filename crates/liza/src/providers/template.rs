@@ -84,6 +84,8 @@ pub(crate) struct CommandTemplate {
     pub(crate) confined_args: Vec<String>,
     /// Arguments added to resume the conversation `{conversation}`, before the last ones; empty if the program cannot.
     pub(crate) resume_args: Vec<String>,
+    /// Arguments added when a budget in dollars applies: the program ends its session at `{dollars}`.
+    pub(crate) budget_args: Vec<String>,
     /// The last arguments of every session.
     pub(crate) last_args: Vec<String>,
     /// The arguments of an interactive session, before those for confinement, the model and the role; empty if the program has

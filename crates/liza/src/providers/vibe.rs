@@ -7,6 +7,7 @@ use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail};
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, PromptDelivery, words, words_and};
+use super::tool_calls::OpenCalls;
 
 pub(super) fn template() -> CommandTemplate {
     let rights = "--trust --auto-approve";
@@ -38,6 +39,7 @@ pub(super) fn template() -> CommandTemplate {
 #[derive(Default)]
 pub(super) struct VibeEvents {
     started: bool,
+    calls: OpenCalls,
 }
 
 impl EventReader for VibeEvents {
@@ -58,10 +60,24 @@ impl EventReader for VibeEvents {
             events.extend(figures(&event));
         } else if event.get("role").is_some() {
             events.extend(message(&event));
+            events.extend(self.exchange(&event));
         } else if events.is_empty() {
             return None;
         }
         Some(events)
+    }
+}
+
+impl VibeEvents {
+    /// A tool's answer; remembers the calls that wait for one.
+    fn exchange(&mut self, event: &Value) -> Option<ClientEvent> {
+        for call in items(event, "/tool_calls") {
+            let name = text(call, "/function/name").unwrap_or_default();
+            self.calls.call(text(call, "/id"), &name, call.pointer("/function/arguments"));
+        }
+        let is_answer = text(event, "/role").as_deref() == Some("tool");
+        let id = text(event, "/tool_call_id");
+        is_answer.then(|| self.calls.answer(id.as_deref(), &[event.get("content")]))?
     }
 }
 

@@ -23,6 +23,7 @@ use crate::confine::{
 use crate::engine::{EngineError, FileLock};
 use crate::identity::Speakers;
 use crate::providers::rollout::RolloutReader;
+use crate::providers::stream::EventStream;
 use crate::secrets::Masker;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use crate::sys::remove_tree::{fresh_folder, remove_tree};
@@ -247,7 +248,8 @@ fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
         own.or_else(|| std::env::var_os(name))
     };
     let rollout = RolloutReader::new(order.events, &variable);
-    let output_reader = OutputReader::new(order.events, secrets, order.result_file.clone(), rollout);
+    let stream = EventStream::guarded(order.events, order.allowance.clone());
+    let output_reader = OutputReader::new(stream, secrets, order.result_file.clone(), rollout);
     let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
     Ok(Started { family, client, output: output.map(copy), level })
 }

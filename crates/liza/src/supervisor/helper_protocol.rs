@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::confine::{ClientFolder, Level, Plan, RefusedLogin};
 use crate::providers::event::EventFormat;
+use crate::providers::guard::{Allowance, GuardStop};
 use crate::providers::stream::ClientOutcome;
 use crate::providers::usage::SessionUsage;
 
 /// The session that the helper runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SessionOrder {
     /// The root of the project.
     pub(super) project: PathBuf,
@@ -42,6 +43,8 @@ pub(super) struct SessionOrder {
     pub(super) lock: PathBuf,
     /// The format of the events in its output.
     pub(super) events: EventFormat,
+    /// What it may use before a budget is used up.
+    pub(super) allowance: Allowance,
     /// The file in which the program leaves its last event.
     pub(super) result_file: Option<PathBuf>,
     /// How it is confined; none if the settings switch that off.
@@ -102,6 +105,8 @@ pub(super) enum HelperReport {
     },
     /// What it has used so far.
     Used(SessionUsage),
+    /// It must end for this reason.
+    Guarded(GuardStop),
     /// Its program reports an error, from which it may still recover.
     Faulted(ClientFault),
     /// Its output exceeds the limit; the rest is only counted.

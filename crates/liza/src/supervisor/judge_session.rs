@@ -108,6 +108,8 @@ impl JobRunner {
         let (end, has_new_login) = (run.end_text(progress), run.has_new_login && !progress);
         let session = &mut run.session;
         let by_itself = !matches!(run.end, SessionEnd::Stopped) && !session.halted && !has_new_login;
+        // What the model did is no sign that its program fails.
+        let by_itself = by_itself && run.guard.is_none();
         let fault = run.outcome.fault.clone().filter(|_| !progress);
         let is_auth = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Auth);
         let resumes = state.board.config()?.resume_conversation && session.agent.role() == Role::Coder;
@@ -164,7 +166,8 @@ impl JobRunner {
 
     /// Adds what git and the session's output show.
     fn observe(&self, run: &mut EndedRun) {
-        run.session.last_words = run.output.as_deref().and_then(last_words);
+        let guard = run.guard.map(|guard| guard.reason());
+        run.session.last_words = guard.or_else(|| run.output.as_deref().and_then(last_words));
         if let (Some(task), Some(before)) = (&run.session.task, &run.head) {
             let head = self.project.repo().ok().and_then(|repo| repo.worktree_head(task).ok().flatten());
             run.unsubmitted = head.filter(|head| head != before);

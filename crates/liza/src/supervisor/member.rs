@@ -8,6 +8,7 @@ use liza_core::watch::supervise::{SessionPhase, StopReason};
 
 use crate::engine::LivenessLock;
 use crate::providers::Provider;
+use crate::providers::guard::GuardStop;
 use crate::providers::usage::SessionUsage;
 
 use super::error::SupervisorError;
@@ -72,6 +73,8 @@ pub(super) struct RunningSession {
     pub(super) used: SessionUsage,
     /// The error for which it is stopped, and when.
     pub(super) fault: Option<(ClientFault, Instant)>,
+    /// The guard that stops it.
+    pub(super) guard: Option<GuardStop>,
     /// The part of it that is on the blackboard; locked while it is being written.
     recorded: Arc<Mutex<SessionUsage>>,
 }
@@ -79,7 +82,7 @@ pub(super) struct RunningSession {
 impl RunningSession {
     pub(super) fn new(session: Session, started: Timestamp, lease_expires: Timestamp) -> Self {
         let (phase, used, recorded) = Default::default();
-        Self { session, started, phase, lease_expires, used, fault: None, recorded }
+        Self { session, started, phase, lease_expires, used, fault: None, guard: None, recorded }
     }
 
     /// The usage that remains to be recorded.

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use liza_core::model::ClientFault;
 
-use crate::providers::event::EventFormat;
 use crate::providers::rollout::RolloutReader;
 use crate::providers::stream::{ClientOutcome, EventStream};
 use crate::providers::usage::SessionUsage;
@@ -40,6 +39,8 @@ pub(super) struct OutputReader {
     rollout: Option<RolloutReader>,
     used: SessionUsage,
     fault: Option<ClientFault>,
+    /// Whether it was reported that the session must end.
+    is_stopped: bool,
     next: Instant,
     next_rollout: Instant,
 }
@@ -68,13 +69,24 @@ fn masked(masker: &Masker, fault: &ClientFault) -> ClientFault {
 
 impl OutputReader {
     pub(super) fn new(
-        format: EventFormat,
+        stream: EventStream,
         masker: Masker,
         result_file: Option<PathBuf>,
         rollout: Option<RolloutReader>,
     ) -> Self {
-        let (stream, used, now) = (EventStream::new(format), SessionUsage::default(), Instant::now());
-        Self { stream, masker, result_file, rollout, used, fault: None, next: now, next_rollout: now }
+        let (used, now) = (SessionUsage::default(), Instant::now());
+        let is_stopped = false;
+        Self {
+            stream,
+            masker,
+            result_file,
+            rollout,
+            used,
+            fault: None,
+            is_stopped,
+            next: now,
+            next_rollout: now,
+        }
     }
 
     /// Copies the output to a file, up to the limit.
@@ -130,6 +142,7 @@ impl OutputReader {
             self.report_usage();
         }
         self.report_fault();
+        self.report_stop();
     }
 
     fn finish(&mut self) {
@@ -140,6 +153,7 @@ impl OutputReader {
             self.stream.push(b"\n", &mut |_| {});
         }
         self.report_usage();
+        self.report_stop();
     }
 
     /// Reads what the program keeps beside its output.
@@ -157,6 +171,15 @@ impl OutputReader {
             send_report(&HelperReport::Used(measured.clone()));
             self.used = measured.clone();
             self.next = Instant::now() + USAGE_INTERVAL;
+        }
+    }
+
+    /// Reports at once that the session must end, after what it has used.
+    fn report_stop(&mut self) {
+        if let Some(stop) = self.stream.guard_stop().filter(|_| !self.is_stopped) {
+            self.is_stopped = true;
+            self.report_usage();
+            send_report(&HelperReport::Guarded(stop));
         }
     }
 

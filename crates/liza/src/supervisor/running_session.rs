@@ -11,6 +11,7 @@ use liza_core::watch::supervise::{
 
 use crate::confine::{Level, record_level};
 use crate::project::now;
+use crate::providers::guard::GuardStop;
 use crate::providers::stream::ClientOutcome;
 use crate::providers::usage::SessionUsage;
 
@@ -55,7 +56,8 @@ impl Team<'_> {
             is_done: !interactive && is_done(&state, identity.agent, task),
             stop_files,
             shutdown,
-            client_failed: running.fault.as_ref().is_some_and(|(_, time)| Instant::now() >= *time),
+            client_failed: running.guard.is_some()
+                || running.fault.as_ref().is_some_and(|(_, time)| Instant::now() >= *time),
         };
         let before = running.phase;
         let step = before.advance(&facts, &self.config, now);
@@ -101,6 +103,7 @@ impl Team<'_> {
             }
             HelperReport::Used(usage) => return self.session_used(index, usage),
             HelperReport::Faulted(fault) => return self.client_faulted(index, fault),
+            HelperReport::Guarded(stop) => return self.session_guarded(index, stop),
             HelperReport::OutputTruncated { kept } => {
                 let text = format!("too much output; only the first {} MiB are kept", kept >> 20);
                 return self.alert(index, text);
@@ -122,6 +125,11 @@ impl Team<'_> {
         let MemberState::InSession(running) = &member.state else { return };
         outcome.fault = outcome.fault.or_else(|| running.fault.clone().map(|(fault, _)| fault));
         let end = match running.phase.stop_cause() {
+            // A budget is no one's fault; its program may have ended by itself.
+            Some(StopCause::ClientFault) | None if running.guard == Some(GuardStop::Budget) => {
+                SessionEnd::Stopped
+            }
+            Some(StopCause::ClientFault) if running.guard.is_some() => SessionEnd::OverTime,
             Some(StopCause::OverTime) => SessionEnd::OverTime,
             Some(
                 StopCause::Abort
@@ -160,6 +168,14 @@ impl Team<'_> {
             let percent = running.used.context_percent.unwrap_or_default();
             self.alert(index, format!("{percent} % of its context is used; it should hand off"));
         }
+    }
+
+    /// Stops a session that a guard has to end.
+    fn session_guarded(&mut self, index: MemberIndex, stop: GuardStop) {
+        let Some(member) = self.members.get_mut(index) else { return };
+        let MemberState::InSession(running) = &mut member.state else { return };
+        running.guard = Some(stop);
+        member.wake = Some(Instant::now());
     }
 
     /// Stops a session whose client cannot work now, although it may go on trying.
@@ -212,6 +228,7 @@ impl Team<'_> {
             started: running.started,
             unsubmitted: None,
             exit,
+            guard: running.guard,
             has_new_login,
             outcome,
         };
@@ -226,7 +243,9 @@ fn apply(running: &mut RunningSession, before: SessionPhase) -> Option<String> {
     match (before, running.phase) {
         (SessionPhase::Working | SessionPhase::Ending { .. }, SessionPhase::Terminating { cause, .. }) => {
             running.session.send(HelperCommand::Terminate);
-            Some(format!("stopping the session: {}", cause_text(cause)))
+            let guard = running.guard.filter(|_| cause == StopCause::ClientFault).map(GuardStop::reason);
+            let why = guard.unwrap_or_else(|| cause_text(cause).to_owned());
+            Some(format!("stopping the session: {why}"))
         }
         (SessionPhase::Killed { .. }, _) => None,
         (_, SessionPhase::Killed { .. }) => {

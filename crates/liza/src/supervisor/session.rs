@@ -161,6 +161,7 @@ impl HelperProcess {
                 HelperReport::Ended { .. } | HelperReport::Failed { .. } => last = received,
                 HelperReport::Started { .. }
                 | HelperReport::Used(_)
+                | HelperReport::Guarded(_)
                 | HelperReport::Faulted(_)
                 | HelperReport::OutputTruncated { .. }
                 | HelperReport::RefusedLogin(_) => report(received),

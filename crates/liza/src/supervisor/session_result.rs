@@ -11,6 +11,7 @@ use liza_core::rules::triggers::{Trigger, TriggerKind, lacks_plan};
 use liza_core::text::{count, one_line};
 use liza_core::watch::supervise::{EndedSession, SessionEnd};
 
+use crate::providers::guard::GuardStop;
 use crate::providers::stream::ClientOutcome;
 
 use super::file_modes::FileModes;
@@ -46,6 +47,8 @@ pub(super) struct EndedRun {
     pub(super) unsubmitted: Option<Sha>,
     /// How its process ended, by itself or by a signal.
     pub(super) exit: SessionEnd,
+    /// The guard that stopped it.
+    pub(super) guard: Option<GuardStop>,
     /// Whether its login was refused, and the person has another one now.
     pub(super) has_new_login: bool,
     /// How the client itself says that it ended.
@@ -69,6 +72,9 @@ const NEW_LOGIN: &str = " and starts again with your present login";
 impl EndedRun {
     /// How it ended, and what it lacks, for a line that begins with its client.
     pub(super) fn end_text(&self, progress: bool) -> String {
+        if let Some(guard) = self.guard {
+            return format!("was stopped: {}", guard.reason());
+        }
         let more = match self.has_new_login && !progress {
             true => NEW_LOGIN,
             false => lacking(&self.session, progress, self.end),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use liza_core::model::{AgentCommits, AgentId, Config, Network, Role, Sandbox, Sha, State, TaskId};
 use liza_core::rules::clients::conversation_to_resume;
+use liza_core::rules::spending::left_for;
 use liza_core::rules::triggers::planner_triggers;
 use liza_store::private;
 
@@ -23,6 +24,7 @@ use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use crate::model_proxy::{ModelProxy, proxy_variables};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
+use crate::providers::guard::Allowance;
 use crate::providers::{LoginPlaces, SessionDetails, is_instruction, role_network};
 use crate::secrets::Masker;
 use crate::session_files::{OUTPUTS, PROMPTS};
@@ -134,8 +136,12 @@ pub(super) fn start(
     let is_confined = state.board.config()?.sandbox != Sandbox::Off && protects_files();
     let resumed = conversation(state, identity, task.as_ref())?;
     let inherited = inherited(state.board.config()?, identity);
-    let talk = (task.as_ref(), resumed.as_deref());
-    let mut order = order(project, identity, talk, directory, &files, (is_confined, &inherited))?;
+    let allowance = Allowance {
+        left: left_for(&state.board, task.as_ref(), now()),
+        price: identity.provider.price(state.board.config()?),
+    };
+    let work = (task.as_ref(), resumed.as_deref(), allowance);
+    let mut order = order(project, identity, work, directory, &files, (is_confined, &inherited))?;
     let helper = WaitingHelper::start(&identity.program, &order)?;
     let limit = Duration::from_secs(state.board.config()?.command_limit.0);
     let session = (identity.agent, identity.generation);
@@ -231,7 +237,7 @@ fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorErro
 fn order(
     project: &Project,
     identity: &Identity,
-    (task, conversation): (Option<&TaskId>, Option<&str>),
+    (task, conversation, allowance): (Option<&TaskId>, Option<&str>, Allowance),
     directory: PathBuf,
     files: &SessionFiles,
     (is_confined, inherited): (bool, &[Variable]),
@@ -250,6 +256,7 @@ fn order(
         prompt: &files.prompt,
         scratch: &scratch,
         conversation,
+        dollars: allowance.left.dollars,
         interactive: identity.interactive,
         confined: is_confined,
     })?;
@@ -291,6 +298,7 @@ fn order(
         scratch,
         lock: project.folder().join("agent-locks").join(format!("{}.session", identity.agent)),
         events: identity.provider.events(),
+        allowance,
         result_file: line.result_file,
         confinement: None,
     })

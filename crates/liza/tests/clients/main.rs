@@ -7,6 +7,7 @@
 mod faults;
 mod fixture;
 mod goal;
+mod guards;
 mod lone_coder;
 mod model_server;
 mod protocols;

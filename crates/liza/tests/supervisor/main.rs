@@ -14,6 +14,7 @@ mod confinement;
 mod environment;
 mod fixture;
 mod flow;
+mod guards;
 mod hostile;
 mod identity;
 mod interactive;

@@ -340,6 +340,7 @@ fn explain(
         prompt: &prompt,
         scratch: &project.folder().join("tmp").join(agent.to_string()),
         conversation: None,
+        dollars: None,
         interactive: post.interactive,
         confined: config.sandbox != Sandbox::Off && protects_files(),
     })?;
