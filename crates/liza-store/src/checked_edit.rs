@@ -118,12 +118,12 @@ fn new_violations(
     after: &State,
     now: Timestamp,
 ) -> Vec<Violation> {
-    let violations = invariants::validate(after, disk, now);
+    let violations = invariants::validate_edit(after, disk, now);
     // A file that could not be read before cannot be made worse.
     let Some(before) = before.filter(|_| !violations.is_empty()) else {
         return if before.is_none() { Vec::new() } else { violations };
     };
-    added(invariants::validate(before, disk, now), violations)
+    added(invariants::validate_edit(before, disk, now), violations)
 }
 
 /// The keys that are probably misspelled and were not there before.

@@ -126,6 +126,13 @@ pub struct ClientRecord {
     pub failures: Option<AlikeFailures>,
 }
 
+impl ClientRecord {
+    /// Whether no session of it starts now.
+    pub fn is_held(&self, now: Timestamp) -> bool {
+        self.hold.as_ref().is_some_and(|hold| hold.until.is_none_or(|until| until > now))
+    }
+}
+
 /// The last session of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {

@@ -1,8 +1,9 @@
 //! mark-blocked: a task cannot continue without a decision.
 
 use crate::model::{
-    Actor, Block, HUMAN_OVERRIDE, OVERRIDE_QUESTION, Refusal, Section, Status, TaskId, TaskStatus,
+    Actor, Block, HUMAN_OVERRIDE, OVERRIDE_QUESTION, Refusal, Section, Status, Task, TaskId, TaskStatus,
 };
+use crate::rules::approvals::incomplete_approval;
 
 use super::blocking::block;
 use super::gates::missing_gates;
@@ -62,7 +63,13 @@ impl MarkBlocked {
 
     /// A person may block anything that has not ended.
     fn override_block(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
-        let task = tx.task(&self.task)?;
+        let task = match incomplete_approval(&self.task, tx.board.body(&self.task)?) {
+            Some(prior) => {
+                let record = tx.board.body(&self.task)?.record().clone();
+                Task { id: self.task.clone(), status: TaskStatus::Unclaimed { prior }, record }
+            }
+            None => tx.task(&self.task)?,
+        };
         let status = task.status.name();
         if status.is_terminal() || matches!(task.status, TaskStatus::Blocked { .. }) {
             return Err(tx.wrong_status(&task, "a state that is neither BLOCKED nor final"));

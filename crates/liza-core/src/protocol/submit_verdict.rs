@@ -2,8 +2,9 @@
 
 use crate::model::{
     Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, MergeHold, PRIOR_FEEDBACK,
-    Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
+    PriorWork, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
 };
+use crate::rules::approvals::{find_approval, incomplete_approval};
 use crate::text::one_line;
 
 use super::blocking::at_review_limit;
@@ -12,6 +13,7 @@ use super::ownership::own_review;
 use super::permission::{REVIEWING_OR_HUMAN, Rights};
 use super::reply::{TaskReply, WorktreeFacts};
 use super::tx::{Tx, non_blank, required};
+use super::wt_merge::check_commit;
 
 /// Approves or rejects what was submitted; refused if the worktree has moved.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +24,8 @@ pub struct SubmitVerdict {
     pub verdict: Verdict,
     /// The state of the worktree; `None` if there is no worktree.
     pub facts: Option<WorktreeFacts>,
+    /// The commit that the human judges, if the task names none.
+    pub commit: Option<Sha>,
 }
 
 /// A review's outcome.
@@ -46,11 +50,17 @@ impl Rule for SubmitVerdict {
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let id = &self.task;
-        let mut task = tx.task(id)?;
         if tx.actor == Actor::Human {
-            return self.by_human(tx, task);
+            return match incomplete_approval(id, tx.board.body(id)?) {
+                Some(prior) => self.complete(tx, prior),
+                None => self.by_human(tx, tx.task(id)?),
+            };
         }
+        let mut task = tx.task(id)?;
         let (reviewer, work, commit) = own_review(tx, &task)?;
+        if let Some(named) = &self.commit {
+            check_commit(&task, &commit, named)?;
+        }
         let facts = self.facts.as_ref().ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
         if !facts.head.names_same_commit(&commit) {
             return Err(Refusal::HeadMoved { task: id.clone(), head: facts.head.clone(), commit });
@@ -78,11 +88,11 @@ impl Rule for SubmitVerdict {
 impl SubmitVerdict {
     /// The human's verdict needs no review: it ends a running one, and gives a status that was written by hand the
     /// approval that it lacks.
-    fn by_human(&self, tx: &mut Tx<'_>, mut task: Task) -> Result<TaskReply, Refusal> {
+    fn by_human(&self, tx: &mut Tx<'_>, task: Task) -> Result<TaskReply, Refusal> {
         let (work, commit) = match &task.status {
             TaskStatus::ReadyForReview { work, commit, .. } => (work.clone(), commit.clone()),
             TaskStatus::Approved { work, commit, held, .. }
-                if find_approval(&task).is_none() || self.answers_gate(held.as_ref()) =>
+                if find_approval(&task.record).is_none() || self.answers_gate(held.as_ref()) =>
             {
                 (work.clone(), commit.clone())
             }
@@ -99,7 +109,19 @@ impl SubmitVerdict {
                 return Err(tx.wrong_status(&task, "READY_FOR_REVIEW, or APPROVED without an approval"));
             }
         };
+        if let Some(named) = &self.commit {
+            check_commit(&task, &commit, named)?;
+        }
         tx.free_agents(task.status.review().map(|review| review.by), &self.task, AgentStatus::Idle)?;
+        self.give(tx, task, (work, commit))
+    }
+
+    fn give(
+        &self,
+        tx: &mut Tx<'_>,
+        mut task: Task,
+        (work, commit): (Assignment, Sha),
+    ) -> Result<TaskReply, Refusal> {
         match &self.verdict {
             Verdict::Approved(evidence) => {
                 let evidence = evidence.as_deref().and_then(|text| non_blank(Some(text)));
@@ -120,6 +142,37 @@ impl SubmitVerdict {
     /// Whether it is the human's no to a change of the gate.
     fn answers_gate(&self, held: Option<&MergeHold>) -> bool {
         matches!((held, &self.verdict), (Some(MergeHold::Gate(_)), Verdict::Rejected(_)))
+    }
+
+    /// The human's verdict on a task that a person has set to APPROVED, without a commit or the coder whose work it is. An
+    /// approval names the commit. A rejection is of what the worktree has; without a coder, any coder may claim the task.
+    fn complete(&self, tx: &mut Tx<'_>, prior: PriorWork) -> Result<TaskReply, Refusal> {
+        let id = &self.task;
+        let record = tx.board.body(id)?.record().clone();
+        let named = self.commit.clone().or_else(|| record.review_commit.clone());
+        let is_approval = matches!(self.verdict, Verdict::Approved(_));
+        if named.is_none() && is_approval {
+            return Err(Refusal::Missing { what: "the commit that you approve (--commit SHA)" });
+        }
+        let seen = || self.facts.as_ref().map(|facts| facts.head.clone());
+        let commit = named.or_else(seen).or_else(|| prior.base.clone());
+        let mut task =
+            Task { id: id.clone(), status: TaskStatus::Unclaimed { prior: prior.clone() }, record };
+        if let (Some(coder), Some(worktree), Some(commit)) = (prior.coder, prior.worktree, commit) {
+            let work = Assignment { coder, worktree, base: prior.base };
+            task.record.review_commit = Some(commit.clone());
+            return self.give(tx, task, (work, commit));
+        }
+        let Verdict::Rejected(reason) = &self.verdict else {
+            return Err(Refusal::Missing {
+                what: "the coder whose work it is: send the task back (REJECTED)",
+            });
+        };
+        let reason = required(reason, "the reason for the rejection")?.to_owned();
+        task.push_event(tx.event(EventName::Rejected).with("reason", reason.as_str()));
+        task.status = TaskStatus::Unclaimed { prior: PriorWork::default() };
+        tx.log(LogAction::Task(EventName::Rejected), Some(id), &one_line(&reason, 200));
+        Ok(tx.put(task))
     }
 }
 
@@ -161,19 +214,6 @@ fn send_back(
     };
     tx.log(LogAction::Task(EventName::Rejected), Some(&task.id), &detail);
     Ok(())
-}
-
-/// The last approval, if it is of exactly the commit under review and by someone else than the task's coder.
-pub(super) fn find_approval(task: &Task) -> Option<&HistoryEvent> {
-    let commit = task.record.review_commit.as_ref()?;
-    let coder = task.status.prior_work().coder.map(|coder| coder.to_string());
-    let approval = task.record.last_event(EventName::Approved)?;
-    let same = approval.text("commit").is_some_and(|approved| approved == commit.as_str());
-    let other = approval.agent.is_some() && approval.agent != coder;
-    // A rejection after it takes it back.
-    let rejected = task.record.events().rev().take_while(|event| !event.is(EventName::Approved));
-    let valid = !rejected.into_iter().any(|event| event.is(EventName::Rejected));
-    (same && other && valid).then_some(approval)
 }
 
 /// Sends the task back, and blocks it in the same write if the limit is reached.

@@ -10,6 +10,7 @@ use crate::model::{
     Actor, AgentId, Assignment, Effect, EventName, GateChange, HeadTest, HistoryEvent, LogAction, Refusal,
     Role, Section, Sha, Task, TaskId, TaskStatus,
 };
+use crate::rules::approvals::find_approval;
 use crate::rules::claimable::{check_merger, check_not_held};
 use crate::text::count;
 
@@ -17,7 +18,6 @@ use super::budget::refill_after_merge;
 use super::operation::{LoadScope, Rule, Stage};
 use super::permission::{Rights, SUPERVISION};
 use super::reply::TaskReply;
-use super::submit_verdict::find_approval;
 use super::tx::Tx;
 
 /// Asks whether the merge may begin. It changes nothing: the merge is computed outside, then recorded.
@@ -295,7 +295,7 @@ pub(super) fn approved(tx: &Tx<'_>, task: &Task) -> Result<(Assignment, Sha, Opt
     let TaskStatus::Approved { work, commit, by, .. } = &task.status else {
         return Err(tx.wrong_status(task, "APPROVED"));
     };
-    if find_approval(task).is_none() {
+    if find_approval(&task.record).is_none() {
         return Err(Refusal::NoApproval { task: task.id.clone(), commit: commit.clone() });
     }
     Ok((work.clone(), commit.clone(), *by))

@@ -31,8 +31,8 @@ pub enum ClaimKind {
 ///
 /// | status | who may claim it |
 /// |---|---|
-/// | UNCLAIMED | any coder; after `unblock-task --same-coder`, that coder while it is registered; otherwise another one |
-/// | REJECTED | its own coder; any coder once that one is gone |
+/// | UNCLAIMED | any coder; after `answer` or `unblock-task --same-coder`, that coder while it is free and can work |
+/// | REJECTED | its own coder; any coder once that one is gone or its program is held |
 /// | INTEGRATION_FAILED | any coder |
 /// | CLAIMED | its own coder at any time; any coder once that one has left, or the lease and the grace are over |
 ///
@@ -48,19 +48,25 @@ pub fn claim_kind(
     let Some(status) = summary.status else {
         return Err(Refusal::BrokenTask { task: task(), faults: vec!["its status is unknown".to_owned()] });
     };
-    if let Some(reservation) = summary.reserved(now).filter(|reservation| reservation.by != coder) {
+    let reserved = summary.reserved(now);
+    if let Some(reservation) = reserved.filter(|reservation| reservation.by != coder) {
         return Err(Refusal::Reserved { task: task(), by: reservation.by, until: reservation.expires });
     }
     let mine = summary.assigned_to == Some(coder);
+    // A claim that is under way is finished, although its first choice may be free by now.
+    let is_left = || match reserved {
+        Some(_) => Ok(()),
+        None => leave_to_owner(board, summary, coder, now)
+            .and_then(|()| leave_to_new_coder(board, summary, coder, now)),
+    };
     let kind = match status {
         Status::Unclaimed => {
-            leave_to_owner(board, summary, coder, now)?;
-            leave_to_new_coder(board, summary, coder, now)?;
+            is_left()?;
             ClaimKind::First
         }
         Status::Rejected if mine => ClaimKind::AfterRejection,
         Status::Rejected => {
-            leave_to_owner(board, summary, coder, now)?;
+            is_left()?;
             ClaimKind::Reassign
         }
         Status::IntegrationFailed => ClaimKind::IntegrationFix,
@@ -86,19 +92,59 @@ pub fn claim_kind(
     Ok(kind)
 }
 
-/// A task that is meant for a coder waits for it, as long as that coder is registered and alive.
+/// A task that is meant for a coder waits for it.
 fn leave_to_owner(
     board: &Board,
     summary: &TaskSummary,
     coder: AgentId,
     now: Timestamp,
 ) -> Result<(), Refusal> {
-    match summary.assigned_to {
-        Some(owner) if owner != coder && is_present(board, owner, now)? => {
+    match reserved_for(board, summary, now)? {
+        Some(owner) if owner != coder => {
             Err(Refusal::ReservedForCoder { task: summary.id.clone(), coder: owner })
         }
-        _ => Ok(()),
+        Some(_) | None => Ok(()),
     }
+}
+
+/// The only coder who may claim an UNCLAIMED or REJECTED task now: the one whose work it is, if it can work. A rejected task
+/// waits for its coder's other task; an answered one does not.
+///
+/// # Errors
+/// When the agents are not known.
+pub fn reserved_for(
+    board: &Board,
+    summary: &TaskSummary,
+    now: Timestamp,
+) -> Result<Option<AgentId>, Refusal> {
+    let Some(owner) = summary.assigned_to else { return Ok(None) };
+    let Some(entry) = board.agents()?.get(&owner) else { return Ok(None) };
+    let other_task = entry.current_task.as_ref().filter(|task| **task != summary.id);
+    let holds = |task: &TaskId| board.summary(task).is_some_and(|other| other.is_held_by(owner));
+    let waits = match summary.status {
+        Some(Status::Unclaimed) => !other_task.is_some_and(holds),
+        Some(Status::Rejected) => true,
+        Some(
+            Status::Draft
+            | Status::Claimed
+            | Status::ReadyForReview
+            | Status::Approved
+            | Status::IntegrationFailed
+            | Status::Merged
+            | Status::Blocked
+            | Status::Abandoned
+            | Status::Superseded,
+        )
+        | None => false,
+    };
+    Ok((waits && can_work(board, entry, now)).then_some(owner))
+}
+
+/// Whether an agent is alive and its program is not held.
+fn can_work(board: &Board, entry: &AgentRecord, now: Timestamp) -> bool {
+    let sprint = board.sprint.ready();
+    let client = entry.client.as_ref().and_then(|client| sprint?.clients.get(client));
+    entry.holds(now) && !client.is_some_and(|client| client.is_held(now))
 }
 
 /// A task that was unblocked for another coder waits for one, as long as one is registered who may claim it.
@@ -109,13 +155,14 @@ fn leave_to_new_coder(
     now: Timestamp,
 ) -> Result<(), Refusal> {
     let failed = summary.failed_by.contains(&coder);
-    if failed || summary.previous_coder != Some(coder) || !has_other_coder(board, summary, coder, now)? {
+    let had_it = summary.is(Status::Unclaimed) && summary.previous_coder == Some(coder);
+    if failed || !had_it || !has_other_coder(board, summary, coder, now)? {
         return Ok(());
     }
     Err(Refusal::LeftToAnother { task: summary.id.clone(), coder })
 }
 
-/// Whether another coder is registered who has not failed at the task.
+/// Whether another coder can work who has not failed at the task.
 fn has_other_coder(
     board: &Board,
     summary: &TaskSummary,
@@ -123,7 +170,10 @@ fn has_other_coder(
     now: Timestamp,
 ) -> Result<bool, Refusal> {
     let other = |(id, entry): (&AgentId, &AgentRecord)| {
-        *id != coder && entry.role == Role::Coder && entry.holds(now) && !summary.failed_by.contains(id)
+        *id != coder
+            && entry.role == Role::Coder
+            && can_work(board, entry, now)
+            && !summary.failed_by.contains(id)
     };
     Ok(board.agents()?.iter().any(other))
 }
@@ -221,7 +271,7 @@ fn can_be_claimed(status: Option<Status>) -> bool {
     }
 }
 
-/// What any coder may claim now: waiting handoffs first, then priority, then age.
+/// What coders may claim now, without what waits for one of them: waiting handoffs first, then priority, then age.
 pub fn claimable(board: &Board, now: Timestamp) -> Vec<TaskId> {
     let mut tasks: Vec<&TaskSummary> =
         board.summaries().filter(|summary| is_claimable(board, summary, now)).collect();
@@ -232,7 +282,23 @@ pub fn claimable(board: &Board, now: Timestamp) -> Vec<TaskId> {
 fn is_claimable(board: &Board, summary: &TaskSummary, now: Timestamp) -> bool {
     let free = !summary.is(Status::Claimed) || leave_to_leaseholder(board, summary, now).is_ok();
     let waits = board.unmet(summary).next().is_some();
-    can_be_claimed(summary.status) && free && summary.reserved(now).is_none() && !waits
+    can_be_claimed(summary.status)
+        && free
+        && summary.reserved(now).is_none()
+        && !waits
+        && matches!(reserved_for(board, summary, now), Ok(None))
+}
+
+/// The coders who are registered and may not claim an open task, since another one should: they had it before, or failed at it.
+pub fn left_to_others(board: &Board, summary: &TaskSummary, now: Timestamp) -> Vec<AgentId> {
+    let had = summary.failed_by.iter().copied().chain(summary.previous_coder);
+    let may_not = |coder: &AgentId| {
+        let refusal = claim_kind(board, summary, *coder, now).err();
+        matches!(refusal, Some(Refusal::LeftToAnother { .. } | Refusal::FailedBefore { .. }))
+    };
+    let mut coders: Vec<AgentId> = had.filter(may_not).collect();
+    coders.dedup();
+    coders
 }
 
 /// What any code reviewer may take now: priority, then age.

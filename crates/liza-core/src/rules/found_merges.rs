@@ -27,13 +27,16 @@ pub struct BranchSteps {
     pub has_others: bool,
 }
 
-/// The open tasks whose merge is on the branch and not on the blackboard, with the merge.
+/// The open tasks whose merge is on the branch and not on the blackboard, with the merge; and whether all merges wait.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FoundMerges(BTreeMap<TaskId, Sha>);
+pub struct FoundMerges {
+    tasks: BTreeMap<TaskId, Sha>,
+    hold_merges: bool,
+}
 
 impl FoundMerges {
     /// No such task.
-    pub const NONE: Self = Self(BTreeMap::new());
+    pub const NONE: Self = Self { tasks: BTreeMap::new(), hold_merges: false };
 
     /// The tasks that wait. Merges of tasks that are APPROVED at exactly that commit need no human if there is nothing
     /// else: the machine that made them, the next merge or `recover` records them.
@@ -48,22 +51,28 @@ impl FoundMerges {
             return Self::NONE;
         }
         let found = unrecorded(board, beyond).into_iter();
-        Self(found.map(|merge| (merge.task.clone(), merge.merge_commit.clone())).collect())
+        let tasks = found.map(|merge| (merge.task.clone(), merge.merge_commit.clone())).collect();
+        Self { tasks, hold_merges: beyond.has_others || !beyond.merges.is_empty() }
     }
 
     /// The merge of this task, if the task waits.
     pub fn of(&self, task: &TaskId) -> Option<&Sha> {
-        self.0.get(task)
+        self.tasks.get(task)
     }
 
     /// The tasks that wait.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
-        self.0.keys()
+        self.tasks.keys()
     }
 
     /// Whether no task waits.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.tasks.is_empty()
+    }
+
+    /// Whether a merge onto the branch would be refused: it has commits that the human has to settle first.
+    pub fn hold_merges(&self) -> bool {
+        self.hold_merges
     }
 
     /// The tasks that do not wait.

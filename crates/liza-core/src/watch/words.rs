@@ -5,6 +5,8 @@
 use crate::model::{AgentStatus, GoalStatus, Role, Seconds, Status, TaskId, Usage};
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
+use crate::watch::alarms::AlarmKind;
+use crate::watch::needs_you::NeedKind;
 use crate::watch::task_words::plain;
 use crate::watch::view::{
     AFTER_RESUME, AgentView, EndingView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView,
@@ -401,7 +403,13 @@ pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
         return step.into_iter().collect();
     }
     let here = |role: Role| view.agents.iter().any(|agent| agent.role == role && agent.liveness.is_present());
-    let to_merge = view.tasks.iter().filter(|task| task.status == Some(Status::Approved)).count();
+    let is_yours = |id: &TaskId| {
+        let mut needs = view.needs_you.iter();
+        needs
+            .any(|need| need.kind == NeedKind::Alarm(AlarmKind::NoApproval) && need.task.as_ref() == Some(id))
+    };
+    let approved = view.tasks.iter().filter(|task| task.status == Some(Status::Approved));
+    let to_merge = approved.filter(|task| !is_yours(&task.id)).count();
     let unseen = view.planner_triggers.iter().filter(|trigger| !trigger.seen).count();
     let waiting = [
         (unseen, Role::Planner, "decision", "pending, but no planner is running:", "liza agent planner"),

@@ -10,6 +10,7 @@
 )]
 
 mod at_work;
+mod conserved;
 mod diagram;
 mod fixture;
 mod matrix;

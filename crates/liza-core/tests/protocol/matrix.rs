@@ -82,11 +82,13 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             task: t(),
             verdict: Verdict::Approved(Some("cargo test: passed".into())),
             facts: Some(clean_at(sha(WORK))),
+            commit: None,
         }),
         Command::from(SubmitVerdict {
             task: t(),
             verdict: Verdict::Rejected(reason()),
             facts: Some(clean_at(sha(WORK))),
+            commit: None,
         }),
         Command::from(BeginMerge { task: t() }),
         Command::from(RecordMerge {

@@ -18,7 +18,8 @@ use liza_core::watch::alarms::{AlarmKind, Observations};
 use liza_core::watch::needs_you::{NeedKind, PlannerLooks};
 use liza_core::watch::stop_files::reconcile;
 use liza_core::watch::supervise::{
-    EndedSession, SessionEnd, Situation, Step, WaitReason, after_session, has_result, next_step,
+    Backoffs, EndedSession, SessionEnd, Situation, Step, WaitReason, Work, after_session, has_result,
+    next_step,
 };
 use liza_core::watch::view::{TaskPhase, TaskView, View, view};
 use liza_core::watch::words::next_steps;
@@ -60,6 +61,7 @@ fn decide(world: &World, who: AgentId) -> Step {
         idle_since: world.now,
         in_team: true,
         clients: &[PROGRAM.to_owned()],
+        backoffs: &Backoffs::NONE,
     })
 }
 
@@ -228,19 +230,8 @@ fn step(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> bool {
 /// Lets an agent take its next step, or begin it.
 pub(crate) fn begin(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> Move {
     let done = |is_done: bool| if is_done { Move::Done } else { Move::Nothing };
-    let (task, triggers) = match decide(world, who) {
-        Step::Merge(task) => return done(world.merge(&task, who, !moods.next().is_multiple_of(3)).is_ok()),
-        Step::Code(tasks) => (tasks.into_iter().find(|task| world.claim(task, who).is_ok()), Vec::new()),
-        Step::Review(tasks) => {
-            (tasks.into_iter().find(|task| world.claim_review(task, who).is_ok()), Vec::new())
-        }
-        Step::Plan(triggers) => {
-            let plans = SetStatus::planning(who, &triggers);
-            if world.run(world.supervisor(who), Command::from(plans)).is_err() {
-                return Move::Nothing;
-            }
-            (None, triggers)
-        }
+    let work = match decide(world, who) {
+        Step::Work(work) => work,
         Step::Stop(_) => {
             let _ = world.run(Actor::Human, Command::from(Deregister::any(who)));
             return Move::Nothing;
@@ -249,10 +240,24 @@ pub(crate) fn begin(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> M
         Step::Wait { why: WaitReason::ClientHeld { hold, .. }, .. } => return done(hold.until.is_some()),
         Step::Hold(_) | Step::Wait { .. } => return Move::Nothing,
     };
-    if task.is_none() && triggers.is_empty() {
-        return Move::Nothing;
+    for work in work {
+        let (is_begun, task, triggers) = match work {
+            Work::Merge(task) => {
+                return done(world.merge(&task, who, !moods.next().is_multiple_of(3)).is_ok());
+            }
+            Work::Code(task) => (world.claim(&task, who).is_ok(), Some(task), Vec::new()),
+            Work::Review(task) => (world.claim_review(&task, who).is_ok(), Some(task), Vec::new()),
+            Work::Plan(triggers) => {
+                let plans = SetStatus::planning(who, &triggers);
+                let begins = world.run(world.supervisor(who), Command::from(plans)).is_ok();
+                (begins, None, triggers)
+            }
+        };
+        if is_begun {
+            return Move::Started(Session::start(world, (who, moods.next()), task, triggers));
+        }
     }
-    Move::Started(Session::start(world, (who, moods.next()), task, triggers))
+    Move::Nothing
 }
 
 /// Starts an agent that is not running.

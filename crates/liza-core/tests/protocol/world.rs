@@ -60,6 +60,13 @@ impl World {
         }
     }
 
+    /// The same team at the same moment.
+    pub(crate) fn copy(&self) -> Self {
+        let (worktrees, approved, merged) =
+            (self.worktrees.clone(), self.approved.clone(), self.merged.clone());
+        Self { state: self.state.clone(), worktrees, approved, merged, ..*self }
+    }
+
     fn generation(&self, id: AgentId) -> Generation {
         let agents = self.state.board.agents.ready().unwrap();
         agents.get(&id).and_then(|entry| entry.generation).unwrap_or_default()
@@ -253,7 +260,7 @@ impl World {
         let facts = self.facts(id);
         self.run(
             self.session(reviewer),
-            Command::from(SubmitVerdict { task: id.clone(), verdict, facts: Some(facts) }),
+            Command::from(SubmitVerdict { task: id.clone(), verdict, facts: Some(facts), commit: None }),
         )
     }
 

@@ -27,7 +27,7 @@ fn spec_change(spec: &str, triggered_by: &str) -> Command {
 }
 
 fn human_verdict(verdict: Verdict) -> Command {
-    Command::from(SubmitVerdict { task: task("t"), verdict, facts: None })
+    Command::from(SubmitVerdict { task: task("t"), verdict, facts: None, commit: None })
 }
 
 fn begin() -> Command {
@@ -173,8 +173,9 @@ fn a_rejected_commit_and_an_unfilled_template_are_refused() {
     world.submit("t", coder(1), sha('b'));
     world.claim_review("t", reviewer(1));
     let actor = world.agent(reviewer(1));
-    let judge =
-        |verdict| Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(clean(sha('b'))) });
+    let judge = |verdict| {
+        Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(clean(sha('b'))), commit: None })
+    };
     let template = "Blockers: [count]\n- [blocker] src/a.rs:1 — x\nPrior Feedback Status:\n- RESOLVED: all";
     world.refused_with("unfilled_template", actor, judge(Verdict::Rejected(template.into())));
     let template = "Ran: [command and its result]";
@@ -188,7 +189,7 @@ fn an_approval_carries_its_evidence() {
     world.claim_review("t", reviewer(1));
     let judge = |evidence: Option<&str>| {
         let verdict = Verdict::Approved(evidence.map(str::to_owned));
-        Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(clean(sha('a'))) })
+        Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(clean(sha('a'))), commit: None })
     };
     world.refused_with("missing", world.agent(reviewer(1)), judge(None));
     world.refused_with("missing", world.agent(reviewer(1)), judge(Some("  ")));

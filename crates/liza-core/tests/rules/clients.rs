@@ -13,7 +13,7 @@ use liza_core::rules::found_merges::FoundMerges;
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 use liza_core::watch::supervise::{
-    EndedSession, SessionEnd, Situation, Step, StopReason, WaitReason, after_session, next_step,
+    Backoffs, EndedSession, SessionEnd, Situation, Step, StopReason, WaitReason, after_session, next_step,
 };
 
 use crate::support::*;
@@ -82,6 +82,7 @@ fn step(world: &World, number: u32, in_team: bool, clients: &[&str]) -> Step {
         idle_since: world.now,
         in_team,
         clients: &clients,
+        backoffs: &Backoffs::NONE,
     })
 }
 
@@ -163,7 +164,7 @@ fn an_auth_error_stops_the_client_for_the_whole_team_until_the_human_continues()
     assert_eq!(need.command, "liza run", "without a team, its start continues");
     world.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
     assert_eq!(hold(&world), None);
-    assert!(matches!(step(&world, 1, true, &["claude"]), Step::Code(_)));
+    assert!(matches!(step(&world, 1, true, &["claude"]), Step::Work(_)));
     assert!(!used.tasks.is_empty());
 }
 
@@ -274,7 +275,7 @@ fn a_limit_waits_for_its_end_and_the_next_client_takes_over() {
     );
     let both = ["claude".to_owned(), "codex".to_owned()];
     assert_eq!(choose_client(world.sprint(), &both, world.now), ClientChoice::Use(1));
-    assert!(matches!(step(&world, 1, true, &["claude", "codex"]), Step::Code(_)));
+    assert!(matches!(step(&world, 1, true, &["claude", "codex"]), Step::Work(_)));
     assert_eq!(choose_client(world.sprint(), &both, world.now + Seconds(3600)), ClientChoice::Probe(0));
     let past = fault(FaultKind::Quota, Some(LimitReset::At(world.now)));
     record(&mut world, ended("t", 1, Some(past)));

@@ -15,7 +15,7 @@ fn submit_facts(commit: Sha, facts: WorktreeFacts) -> Command {
 }
 
 fn judge(verdict: Verdict, facts: WorktreeFacts) -> Command {
-    Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(facts) })
+    Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(facts), commit: None })
 }
 
 /// A submission that code-reviewer-1 is reviewing.

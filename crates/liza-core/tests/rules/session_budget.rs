@@ -16,7 +16,7 @@ use liza_core::rules::triggers::{Trigger, planner_triggers};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 use liza_core::watch::supervise::{
-    EndedSession, SessionEnd, Situation, Step, after_session, has_result, next_step,
+    Backoffs, EndedSession, SessionEnd, Situation, Step, Work, after_session, has_result, next_step,
 };
 use proptest::prelude::*;
 
@@ -91,20 +91,31 @@ impl Adversaries {
                 idle_since: self.world.now,
                 in_team: true,
                 clients: &clients,
+                backoffs: &Backoffs::NONE,
             };
             busy |= match next_step(&situation) {
-                Step::Code(tasks) => self.session_on(&tasks, agent),
-                Step::Review(tasks) => self.session_on(&tasks, agent),
-                Step::Plan(triggers) => self.plan(agent, &triggers),
-                Step::Merge(task) => {
-                    let commit = self.world.record(task.as_str()).review_commit.clone().unwrap();
-                    self.try_as_supervisor(agent, Command::from(BeginMerge { task: task.clone() }));
-                    self.fail_merge(&task, agent, commit)
-                }
+                Step::Work(work) => self.take_up(&work, agent),
                 Step::Stop(_) | Step::Hold(_) | Step::Wait { .. } => false,
             };
         }
         busy
+    }
+
+    /// Does the first of these that can be done.
+    fn take_up(&mut self, work: &[Work], agent: AgentId) -> bool {
+        match work {
+            [] => false,
+            [Work::Merge(task), ..] => {
+                let commit = self.world.record(task.as_str()).review_commit.clone().unwrap();
+                self.try_as_supervisor(agent, Command::from(BeginMerge { task: task.clone() }));
+                self.fail_merge(task, agent, commit)
+            }
+            [Work::Plan(triggers), ..] => self.plan(agent, triggers),
+            [Work::Code(_) | Work::Review(_), ..] => {
+                let tasks: Vec<TaskId> = work.iter().filter_map(|work| work.task().cloned()).collect();
+                self.session_on(&tasks, agent)
+            }
+        }
     }
 
     /// The merge conflicts, or the integration test fails with the task, or without it too.
@@ -195,7 +206,10 @@ impl Adversaries {
             _ => return,
         };
         let facts = Some(clean(commit));
-        self.try_as_agent(agent, Command::from(SubmitVerdict { task: task.clone(), verdict, facts }));
+        self.try_as_agent(
+            agent,
+            Command::from(SubmitVerdict { task: task.clone(), verdict, facts, commit: None }),
+        );
     }
 
     fn plan(&mut self, agent: AgentId, triggers: &[Trigger]) -> bool {

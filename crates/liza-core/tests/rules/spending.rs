@@ -11,7 +11,7 @@ use liza_core::rules::spending::{Amount, SpendingScope, left_for, spending, used
 use liza_core::watch::alarms::{AlarmLevel, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 use liza_core::watch::stop_files::reconcile;
-use liza_core::watch::supervise::{Situation, Step, WaitReason, next_step};
+use liza_core::watch::supervise::{Backoffs, Situation, Step, WaitReason, next_step};
 
 use crate::support::*;
 
@@ -52,6 +52,7 @@ fn step(world: &World) -> Step {
         idle_since: world.now,
         in_team: true,
         clients: &[],
+        backoffs: &Backoffs::NONE,
     })
 }
 
@@ -97,13 +98,13 @@ fn at_eighty_percent_it_is_a_warning_and_at_a_hundred_nothing_new_starts() {
         let day = midnight(&world);
         spend(&mut world, 7.99, day);
         assert_eq!((budget_alarms(&world), checkpoint(&world)), (Vec::new(), None), "{scope}");
-        assert!(matches!(step(&world), Step::Code(_)), "{scope}");
+        assert!(matches!(step(&world), Step::Work(_)), "{scope}");
         spend(&mut world, 0.01, day);
         let warning = budget_alarms(&world);
         assert_eq!(warning.len(), 1, "{scope}");
         assert_eq!(warning[0].0, AlarmLevel::Warning);
         assert!(warning[0].1.ends_with("$8.00 of $10.00 used (80 %)"), "{warning:?}");
-        assert!(matches!(step(&world), Step::Code(_)), "{scope}");
+        assert!(matches!(step(&world), Step::Work(_)), "{scope}");
         spend(&mut world, 2.0, day);
         let critical = budget_alarms(&world);
         assert_eq!((critical.len(), critical[0].0), (1, AlarmLevel::Critical));

@@ -72,7 +72,7 @@ impl World {
         let facts = clean(self.record(id).review_commit.clone().unwrap());
         self.must(
             self.agent(by),
-            Command::from(SubmitVerdict { task: task(id), verdict, facts: Some(facts) }),
+            Command::from(SubmitVerdict { task: task(id), verdict, facts: Some(facts), commit: None }),
         )
     }
 
@@ -193,7 +193,7 @@ pub fn approved() -> Verdict {
 }
 
 pub fn verdict(id: &str, verdict: Verdict) -> Command {
-    Command::from(SubmitVerdict { task: task(id), verdict, facts: Some(clean(sha('a'))) })
+    Command::from(SubmitVerdict { task: task(id), verdict, facts: Some(clean(sha('a'))), commit: None })
 }
 
 pub fn merged(id: &str, commit: Sha) -> Command {

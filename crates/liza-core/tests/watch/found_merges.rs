@@ -3,11 +3,11 @@
 use liza_core::model::{Sha, State, Status};
 use liza_core::rules::found_merges::{BranchMerge, BranchSteps, FoundMerges, unrecorded};
 use liza_core::watch::alarms::{AlarmKind, ForeignCommits, Observations, alarms};
-use liza_core::watch::supervise::{Situation, Step, next_step};
+use liza_core::watch::supervise::{Situation, Step, Work, next_step};
 use liza_core::watch::view::view;
 
 use crate::fixture::*;
-use crate::supervise::situation;
+use crate::supervise::{each, situation};
 
 fn merge(name: &str, commit: char, merge_commit: char) -> BranchMerge {
     BranchMerge { task: task(name), commit: sha(commit), merge_commit: sha(merge_commit) }
@@ -92,8 +92,8 @@ fn supervisors_neither_continue_nor_review_nor_merge_it_and_take_other_work() {
         let expected = match status {
             // It holds its claim until the human has settled it.
             Status::Claimed => None,
-            _ if name.starts_with("coder") => Some(Step::Code(vec![task("u")])),
-            _ => Some(Step::Review(vec![task("u")])),
+            _ if name.starts_with("coder") => Some(each(Work::Code, &["u"])),
+            _ => Some(each(Work::Review, &["u"])),
         };
         let taken = Some(step(&state, &waits)).filter(|step| !matches!(step, Step::Wait { .. }));
         assert_eq!(taken, expected, "{status}");
@@ -112,8 +112,9 @@ fn a_reviewer_goes_on_with_reviews_while_all_merges_wait() {
     let step = |found_merges: &FoundMerges| {
         next_step(&Situation { found_merges, ..situation(&state, "code-reviewer-1") })
     };
-    assert_eq!(step(&FoundMerges::NONE), Step::Merge(task("t")));
-    assert_eq!(step(&waits), Step::Review(vec![task("u")]), "a merge onto that branch would be refused");
+    let both = Step::Work(vec![Work::Merge(task("t")), Work::Review(task("u"))]);
+    assert_eq!(step(&FoundMerges::NONE), both);
+    assert_eq!(step(&waits), each(Work::Review, &["u"]), "a merge onto that branch would be refused");
 }
 
 /// Covers: MM-12, UI-02

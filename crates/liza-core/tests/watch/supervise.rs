@@ -2,20 +2,21 @@
 
 use liza_core::model::{
     AgentStatus, ClientFault, Config, EventName, FaultKind, Generation, GoalStatus, HistoryEvent, LimitReset,
-    Loaded, Revision, Seconds, State, Status, StopFile, StopFiles, TaskRecord,
+    Loaded, Revision, Seconds, State, Status, StopFile, StopFiles, TaskId, TaskRecord,
 };
 use liza_core::protocol::{Command, CountExit, CountPlannerExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::triggers::TriggerKind;
 use liza_core::watch::supervise::{
-    EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step, StopCause,
-    StopReason, WaitReason, after_session, backoff, can_be_renewed, is_done, next_step, renewal_interval,
-    still_owns, still_registered, stops_session,
+    Backoffs, EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step,
+    StopCause, StopReason, WaitReason, Work, after_session, backoff, can_be_renewed, is_done, next_step,
+    renewal_interval, still_owns, still_registered, stops_session,
 };
 
 use crate::fixture::*;
 
 static NO_MERGES: FoundMerges = FoundMerges::NONE;
+static NOTHING_FAILED: Backoffs = Backoffs::NONE;
 
 pub(crate) fn situation<'a>(state: &'a State, name: &str) -> Situation<'a> {
     Situation {
@@ -27,7 +28,13 @@ pub(crate) fn situation<'a>(state: &'a State, name: &str) -> Situation<'a> {
         idle_since: now(),
         in_team: false,
         clients: &[],
+        backoffs: &NOTHING_FAILED,
     }
+}
+
+/// The tasks that an agent would code, or review.
+pub(crate) fn each(work: fn(TaskId) -> Work, names: &[&str]) -> Step {
+    Step::Work(names.iter().map(|name| work(task(name))).collect())
 }
 
 pub(crate) fn step(state: &State, name: &str) -> Step {
@@ -47,7 +54,7 @@ fn abort_takes_precedence_over_checkpoint_over_pause_over_work() {
     assert_eq!(with(true, true, true), Step::Stop(StopReason::Aborted));
     assert_eq!(with(true, true, false), Step::Hold(StopFile::Checkpoint));
     assert_eq!(with(true, false, false), Step::Hold(StopFile::Pause));
-    assert_eq!(with(false, false, false), Step::Code(vec![task("t")]));
+    assert_eq!(with(false, false, false), each(Work::Code, &["t"]));
 }
 
 /// Covers: AG-04, RV-09
@@ -57,12 +64,13 @@ fn a_reviewer_merges_before_it_reviews() {
     let mut open = record("u", Status::ReadyForReview);
     (open.reviewing_by, open.review_lease_expires) = (None, None);
     state.board.put(task("u"), open);
-    assert_eq!(step(&state, "code-reviewer-1"), Step::Merge(task("t")));
-    assert_eq!(step(&state, "code-reviewer-2"), Step::Review(vec![task("u")]), "the approver is live");
+    let both = Step::Work(vec![Work::Merge(task("t")), Work::Review(task("u"))]);
+    assert_eq!(step(&state, "code-reviewer-1"), both);
+    assert_eq!(step(&state, "code-reviewer-2"), each(Work::Review, &["u"]), "the approver is live");
     if let Loaded::Ready(agents) = &mut state.board.agents {
         agents.shift_remove(&agent("code-reviewer-1"));
     }
-    assert_eq!(step(&state, "code-reviewer-2"), Step::Merge(task("t")), "the approver is gone");
+    assert_eq!(step(&state, "code-reviewer-2"), both, "the approver is gone");
 }
 
 /// Covers: AG-05
@@ -108,7 +116,13 @@ fn a_waiting_supervisor_names_the_reason_and_a_lone_one_ends_in_time() {
 #[test]
 fn a_planner_is_woken_once_per_change() {
     let mut state = state_with(Status::Blocked);
-    let Step::Plan(triggers) = step(&state, "planner-1") else { panic!("the planner sleeps") };
+    let triggers = match step(&state, "planner-1") {
+        Step::Work(work) => match work.as_slice() {
+            [Work::Plan(triggers)] => triggers.clone(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("the planner sleeps: {other:?}"),
+    };
     assert_eq!(triggers[0].kind, TriggerKind::BlockedTasks);
     if let Loaded::Ready(sprint) = &mut state.board.sprint {
         sprint.seen_triggers = triggers.iter().map(|trigger| trigger.key.clone()).collect();
@@ -121,7 +135,7 @@ fn a_planner_is_woken_once_per_change() {
     let mut again = record("t", Status::Blocked);
     again.blocked_reason = Some("now the API is down".to_owned());
     state.board.put(task("t"), again);
-    assert!(matches!(step(&state, "planner-1"), Step::Plan(_)), "it is blocked for another reason");
+    assert!(matches!(step(&state, "planner-1"), Step::Work(_)), "it is blocked for another reason");
 }
 
 pub(crate) fn session(name: &str, of: Option<&str>) -> EndedSession {

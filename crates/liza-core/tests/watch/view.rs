@@ -119,10 +119,13 @@ fn an_agent_says_on_which_machine_it_runs_if_there_is_more_than_one() {
 fn a_task_is_claimable_if_some_coder_may_claim_it() {
     for &status in Status::ALL {
         let state = state_with(status);
-        let open = matches!(status, Status::Unclaimed | Status::Rejected | Status::IntegrationFailed);
+        let open = matches!(status, Status::Unclaimed | Status::IntegrationFailed);
         assert_eq!(claimable(&state.board, now()) == [task("t")], open, "{status}");
         assert_eq!(claimable(&state.board, now()), shown(&state, now()).claimable);
-        if open {
+        // What is sent back waits for its coder.
+        let only = (status == Status::Rejected).then(|| agent("coder-1"));
+        assert_eq!(the_task(&state, now()).reserved_for, only, "{status}");
+        if open || only.is_some() {
             assert_eq!(claimable_for(&state.board, agent("coder-1"), now()), [task("t")], "{status}");
         }
     }

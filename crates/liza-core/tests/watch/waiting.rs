@@ -97,13 +97,13 @@ fn an_agent_whose_program_is_held_is_not_shown_as_waiting_for_work() {
     assert_eq!(doing(&shown, "coder-1"), "HELD: codex overloaded, again in 1m");
 }
 
-/// Covers: UI-03
+/// Covers: UI-03, AX-02
 #[test]
-fn a_rejected_task_says_that_the_program_of_its_coder_is_held() {
+fn a_rejected_task_does_not_wait_for_a_program_that_is_held() {
     let mut state = held(FaultKind::Overloaded, Some(60));
     state.board.put(task("t"), record("t", Status::Rejected));
     let shown = view(&state, &seen(), now());
-    assert_eq!(shown.tasks[0].next, "coder-1 continues: codex overloaded, again in 1m");
+    assert_eq!(shown.tasks[0].next, "a coder takes it; when its program can be used again");
 }
 
 /// Covers: UI-03
@@ -254,7 +254,8 @@ fn push_event(state: &mut State, event: EventName) {
 
 fn push_event_of(state: &mut State, event: EventName, who: &str) {
     let mut record: TaskRecord = state.board.body(&task("t")).unwrap().record().clone();
-    let event = HistoryEvent::new(now(), event, agent(who));
+    let commit = record.review_commit.as_ref().map(|commit| commit.to_string());
+    let event = HistoryEvent::new(now(), event, agent(who)).with_some("commit", commit);
     record.history.get_or_insert_default().push(event);
     state.board.put(task("t"), record);
 }

@@ -79,7 +79,10 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
             let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");
             let verdict =
                 if step.text.is_multiple_of(2) { Verdict::Approved(None) } else { Verdict::Rejected(reason) };
-            (Actor::Operator(reviewer), Command::from(SubmitVerdict { task: id, verdict, facts: facts() }))
+            (
+                Actor::Operator(reviewer),
+                Command::from(SubmitVerdict { task: id, verdict, facts: facts(), commit: None }),
+            )
         }
         13 => {
             let (reason, questions, attempted) = (text.clone(), vec![text.clone()], vec![text]);

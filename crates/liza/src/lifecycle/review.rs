@@ -162,7 +162,10 @@ fn bring_submission(
     task: &TaskId,
 ) -> Result<Option<Sha>, EngineError> {
     let board = engine.read(&[task])?;
-    let TaskStatus::ReadyForReview { commit, .. } = board.task(task)?.status else { return Ok(None) };
+    // The record of a task that a person set to APPROVED may lack its commit.
+    let Ok(TaskStatus::ReadyForReview { commit, .. }) = board.task(task).map(|task| task.status) else {
+        return Ok(None);
+    };
     exchange.bring_submission(task, &commit)?;
     Ok(Some(commit))
 }
@@ -184,9 +187,12 @@ pub fn submit_verdict(
     engine: &Engine<'_>,
     task: &TaskId,
     verdict: Verdict,
+    commit: Option<&Sha>,
 ) -> Result<Executed<TaskReply>, EngineError> {
+    let commit =
+        commit.map(|commit| engine.repo()?.resolve(commit).map_err(EngineError::from)).transpose()?;
     let facts = review_facts(engine, task)?;
-    let result = engine.execute(SubmitVerdict { task: task.clone(), verdict, facts });
+    let result = engine.execute(SubmitVerdict { task: task.clone(), verdict, facts, commit });
     let refusal = result.as_ref().err().and_then(EngineError::refusal);
     if matches!(refusal, Some(Refusal::HeadMoved { .. } | Refusal::ReviewTouched { .. }))
         && let TaskStatus::ReadyForReview { commit, .. } = &engine.read(&[task])?.task(task)?.status

@@ -11,6 +11,7 @@ use liza_core::model::{Actor, AgentId, AgentStatus, Generation, State, TaskId};
 use liza_core::protocol::{Deregister, Heartbeat, LeaveReason, Operation, SetStatus, TakeHandoff, UseClient};
 use liza_core::rules::clients::{ClientChoice, choose_client};
 use liza_core::rules::triggers::Trigger;
+use liza_core::watch::supervise::WorkKind;
 
 use crate::engine::{Engine, EngineError, Exchange};
 use crate::git::ScratchCheckout;
@@ -27,9 +28,6 @@ use super::registration::{Identity, retry_locked};
 use super::session::HelperProcess;
 use super::session_result::EndedRun;
 use super::start_session::{self, integration_copy, job_for};
-
-/// How many tasks may fail to be claimed before the agent pauses.
-const FAILURES: u32 = 3;
 
 /// Something to do for an agent.
 #[derive(Debug, Clone)]
@@ -60,8 +58,8 @@ pub(super) fn start(project: &Project, identity: &Identity, events: &Sender<Even
         let index = runner.identity.index;
         let leaves = matches!(job, BackgroundJob::Leave(_));
         let outcome = catch_panic(leaves, || runner.run(job));
-        if !runner.failed_claims.is_empty() {
-            let _ = events.send(Event::ClaimsFailed(index, std::mem::take(&mut runner.failed_claims)));
+        if !runner.lost_claims.is_empty() {
+            let _ = events.send(Event::ClaimsLost(index, std::mem::take(&mut runner.lost_claims)));
         }
         // If the team is gone, nothing waits for the outcome.
         let _ = events.send(Event::JobDone(index, outcome));
@@ -91,14 +89,14 @@ pub(super) struct JobRunner {
     pub(super) identity: Identity,
     /// The helper of the session that was started.
     helper: Option<HelperProcess>,
-    /// The tasks that could not be claimed before another one was.
-    failed_claims: Vec<FailedClaim>,
+    /// The tasks that other agents were faster to claim.
+    lost_claims: Vec<FailedClaim>,
 }
 
 impl JobRunner {
     fn new(project: &Project, identity: &Identity) -> Self {
         let (project, identity) = (project.clone(), identity.clone());
-        Self { project, identity, helper: None, failed_claims: Vec::new() }
+        Self { project, identity, helper: None, lost_claims: Vec::new() }
     }
 
     fn run(&mut self, job: BackgroundJob) -> Result<JobOutcome, SupervisorError> {
@@ -106,22 +104,20 @@ impl JobRunner {
         match job {
             BackgroundJob::Begin { recover } => self.begin(recover),
             BackgroundJob::Merge(task) => {
-                let text = self.merge(&task).map_err(|error| error.on(&task))?;
+                let text = self.merge(&task).map_err(|error| error.on(WorkKind::Merge, Some(&task)))?;
                 Ok(JobOutcome::Merged(task, text))
             }
             BackgroundJob::Code(tasks) => {
-                self.choose_client()?;
-                let task =
-                    self.claim_first(&tasks, |engine, task| claim_task(engine, task, agent).map(drop))?;
-                self.start_on(&task).map_err(|error| error.on(&task))
+                let claim = |engine: &Engine<'_>, task: &TaskId| claim_task(engine, task, agent).map(drop);
+                self.claim_and_start(WorkKind::Code, &tasks, claim)
             }
             BackgroundJob::Review(tasks) => {
-                self.choose_client()?;
-                let task =
-                    self.claim_first(&tasks, |engine, task| claim_review(engine, task, agent).map(drop))?;
-                self.start_on(&task).map_err(|error| error.on(&task))
+                let claim = |engine: &Engine<'_>, task: &TaskId| claim_review(engine, task, agent).map(drop);
+                self.claim_and_start(WorkKind::Review, &tasks, claim)
             }
-            BackgroundJob::Plan(triggers) => self.plan(triggers),
+            BackgroundJob::Plan(triggers) => {
+                self.plan(triggers).map_err(|error| error.on(WorkKind::Plan, None))
+            }
             BackgroundJob::Judge(run) => self.judge(*run),
             BackgroundJob::Show(status) => {
                 self.execute(&SetStatus::new(agent, status))?;
@@ -161,37 +157,45 @@ impl JobRunner {
                 failure.what
             )),
             MergeOutcome::CheckoutRefused { path, message } => {
-                let path = path.display();
-                let message = format!(
-                    "{task} cannot be merged: git refuses to update the checkout in {path}: {message}"
-                );
-                Err(SupervisorError::MergeHeld { message })
+                Err(SupervisorError::CheckoutRefused { task: task.clone(), path, message })
             }
         }
     }
 
-    /// Claims the first task that is still claimable; the others are reported.
+    /// Claims one of the tasks, and starts a session on it.
+    fn claim_and_start(
+        &mut self,
+        kind: WorkKind,
+        tasks: &[TaskId],
+        claim: impl Fn(&Engine<'_>, &TaskId) -> Result<(), EngineError>,
+    ) -> Result<JobOutcome, SupervisorError> {
+        self.choose_client().map_err(|error| error.on(kind, None))?;
+        let task = self.claim_first(kind, tasks, claim)?;
+        self.start_on(&task).map_err(|error| error.on(kind, Some(&task)))
+    }
+
+    /// Claims the first task that is still claimable. One that fails for another reason ends the job: the next decision leaves it
+    /// out.
     fn claim_first(
         &mut self,
+        kind: WorkKind,
         tasks: &[TaskId],
         claim: impl Fn(&Engine<'_>, &TaskId) -> Result<(), EngineError>,
     ) -> Result<TaskId, SupervisorError> {
-        let (mut last, mut failures) = (None, 0);
+        let mut last: Option<(&TaskId, SupervisorError)> = None;
         for task in tasks {
             // The last error is reported as that of the job.
-            self.failed_claims.extend(last.take().map(|(task, error)| failed_claim(task, &error)));
+            self.lost_claims.extend(last.take().map(|(task, error)| {
+                let (task, why) = (task.clone(), error.to_string());
+                FailedClaim { kind, task, why }
+            }));
             match retry_locked(|| Ok(claim(&self.engine(), task)?)) {
                 Ok(()) => return Ok(task.clone()),
                 Err(error) if error.consequence() == Consequence::Recheck => last = Some((task, error)),
-                // What is wrong with one task must not keep the others waiting.
-                Err(error) if error.consequence() == Consequence::RetryLater && failures < FAILURES => {
-                    failures += 1;
-                    last = Some((task, error));
-                }
-                Err(error) => return Err(error.on(task)),
+                Err(error) => return Err(error.on(kind, Some(task))),
             }
         }
-        Err(last.map_or(SupervisorError::NothingToClaim, |(task, error)| error.on(task)))
+        Err(last.map_or(SupervisorError::NothingToClaim, |(task, error)| error.on(kind, Some(task))))
     }
 
     /// Starts a session on a task that the agent has claimed.
@@ -258,11 +262,6 @@ impl JobRunner {
             result => result.map(drop),
         }
     }
-}
-
-fn failed_claim(task: &TaskId, error: &SupervisorError) -> FailedClaim {
-    let is_lost = error.consequence() == Consequence::Recheck;
-    FailedClaim { task: task.clone(), why: error.to_string(), is_lost }
 }
 
 /// Records what a running session has used so far, beside the loop. If that fails, it is recorded when the session ends.

@@ -1,15 +1,20 @@
 //! The errors of a supervisor, and what each one leads to.
 
 use std::io;
+use std::path::PathBuf;
 
 use liza_core::model::{AgentId, Refusal, RefusalClass, TaskId};
 use liza_core::text::count;
+use liza_core::watch::alarms::Remedy;
+use liza_core::watch::supervise::{WorkKind, WorkSubject};
 use liza_store::StoreError;
 
+use crate::checkout_setup::SetupError;
 use crate::contracts::ContractError;
 use crate::engine::EngineError;
 use crate::git::GitError;
 use crate::providers::ProviderError;
+use crate::text::shell_word;
 
 /// An error of a supervisor.
 #[derive(Debug, thiserror::Error)]
@@ -40,10 +45,14 @@ pub enum SupervisorError {
     /// There was nothing to claim.
     #[error("no task could be claimed")]
     NothingToClaim,
-    /// A merge must wait until a person has changed something, or until the branch stops moving.
-    #[error("{message}")]
-    MergeHeld {
-        /// Why.
+    /// Git refuses to update a checkout of the integration branch, so nothing is merged.
+    #[error("{task} cannot be merged: git refuses to update the checkout in {}: {message}", path.display())]
+    CheckoutRefused {
+        /// Which task.
+        task: TaskId,
+        /// The folder of the checkout.
+        path: PathBuf,
+        /// Git's own message.
         message: String,
     },
     /// A planner reached the limit of sessions without a result.
@@ -63,17 +72,33 @@ pub enum SupervisorError {
         /// The last lines that the last of them printed.
         last_words: Option<String>,
     },
-    /// An error about one task.
+    /// Work that failed.
     #[error("{source}")]
-    OnTask {
-        /// Which one.
-        task: TaskId,
+    OnWork {
+        /// What was being done.
+        work: FailedWork,
         /// What went wrong.
         source: Box<SupervisorError>,
     },
     /// A bug in Liza; the panic message was printed.
     #[error("internal error in liza, see the message above; please report it")]
     Panicked,
+}
+
+/// What was being done when something failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedWork {
+    /// What kind of work.
+    pub kind: WorkKind,
+    /// On which task.
+    pub task: Option<TaskId>,
+}
+
+impl FailedWork {
+    /// What failed for whom: work on a task for all agents, everything else for this one.
+    pub(super) fn subject(&self, agent: AgentId) -> WorkSubject {
+        self.task.clone().map_or(WorkSubject::Agent(agent), WorkSubject::Task)
+    }
 }
 
 /// What an error leads to.
@@ -98,37 +123,92 @@ impl SupervisorError {
     pub fn consequence(&self) -> Consequence {
         match self {
             SupervisorError::Engine(error) => of_engine(error),
-            SupervisorError::OnTask { source, .. } => source.consequence(),
+            SupervisorError::OnWork { source, .. } => source.consequence(),
             SupervisorError::NoFreeName { .. } | SupervisorError::NothingToClaim => Consequence::Recheck,
             SupervisorError::Provider(_)
             | SupervisorError::Contract(_)
             | SupervisorError::Io { .. }
-            | SupervisorError::MergeHeld { .. }
+            | SupervisorError::CheckoutRefused { .. }
             | SupervisorError::NoResult { .. }
             | SupervisorError::Panicked => Consequence::RetryLater,
         }
     }
 
-    /// The same, with the task that it is about.
-    pub(super) fn on(self, task: &TaskId) -> Self {
+    /// The same, with the work that failed. What ends or stops the agent is about no work.
+    pub(super) fn on(self, kind: WorkKind, task: Option<&TaskId>) -> Self {
         match self.consequence() {
-            Consequence::RetryLater => Self::OnTask { task: task.clone(), source: Box::new(self) },
-            Consequence::Recheck
-            | Consequence::Halted
-            | Consequence::Fenced
-            | Consequence::Locked
-            | Consequence::Inconsistent => self,
+            Consequence::Recheck | Consequence::Inconsistent | Consequence::RetryLater => {
+                let work = FailedWork { kind, task: task.cloned() };
+                Self::OnWork { work, source: Box::new(self) }
+            }
+            Consequence::Halted | Consequence::Fenced | Consequence::Locked => self,
         }
     }
 
-    /// The task that it is about, if that is known.
-    pub(super) fn task(&self) -> Option<&TaskId> {
-        if let Self::OnTask { task, .. } = self { Some(task) } else { None }
+    /// The work that failed, if that is known.
+    pub(super) fn work(&self) -> Option<&FailedWork> {
+        if let Self::OnWork { work, .. } = self { Some(work) } else { None }
+    }
+
+    /// What a person can do about it, if that is known.
+    pub(super) fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::OnWork { source, .. } => source.remedy(),
+            Self::CheckoutRefused { path, .. } => {
+                let path = path.to_string_lossy();
+                let path = shell_word(&path);
+                let advice = "Commit, stash or move what git names there".to_owned();
+                Some(Remedy { advice, command: format!("git -C {path} status") })
+            }
+            Self::Engine(EngineError::Setup(SetupError::Copy { .. })) => {
+                let advice = "Correct config.copy, or the file".to_owned();
+                Some(Remedy { advice, command: "liza config copy \"...\"".to_owned() })
+            }
+            Self::Engine(EngineError::Setup(
+                SetupError::Failed { .. } | SetupError::ChangedSettings { .. },
+            )) => {
+                let advice = "Correct the command, or what it needs".to_owned();
+                Some(Remedy { advice, command: "liza config setup \"...\"".to_owned() })
+            }
+            Self::Engine(EngineError::Git(error) | EngineError::Setup(SetupError::Git(error))) => {
+                of_git(error)
+            }
+            Self::Engine(error) => {
+                let advice = "Look at what it names".to_owned();
+                error.branch_answer().map(|command| Remedy { advice, command })
+            }
+            Self::Provider(_)
+            | Self::Contract(_)
+            | Self::Io { .. }
+            | Self::NoFreeName { .. }
+            | Self::NothingToClaim
+            | Self::NoResult { .. }
+            | Self::Panicked => None,
+        }
     }
 
     pub(super) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, source }
     }
+}
+
+#[allow(clippy::wildcard_enum_match_arm, reason = "git's other errors name what is wrong themselves")]
+fn of_git(error: &GitError) -> Option<Remedy> {
+    let (advice, command) = match error {
+        GitError::RemoteUnreachable { remote, .. } => (
+            format!("Check the network and the remote {remote}"),
+            format!("git ls-remote {}", shell_word(remote)),
+        ),
+        GitError::RemoteRefused { remote, .. } => {
+            (format!("Allow pushes to the remote {remote}, or use another one"), "liza doctor".to_owned())
+        }
+        GitError::RemoteRefMissing { remote, .. } => (
+            format!("Send what the remote {remote} lacks, from the machine that has it"),
+            "liza recover".to_owned(),
+        ),
+        other => (other.hint()?.to_owned(), "liza doctor".to_owned()),
+    };
+    Some(Remedy { advice, command })
 }
 
 fn of_engine(error: &EngineError) -> Consequence {

@@ -1,7 +1,7 @@
 //! Everything that a team waits for, as one type.
 
 use liza_core::model::{TaskId, Timestamp};
-use liza_core::watch::supervise::AfterSession;
+use liza_core::watch::supervise::{AfterSession, WorkKind};
 
 use super::error::SupervisorError;
 use super::helper_protocol::HelperReport;
@@ -18,8 +18,8 @@ pub(super) enum Event {
     Changed,
     /// A session's helper reported.
     Session(MemberIndex, HelperReport),
-    /// An agent could not claim these tasks, and went on to another one.
-    ClaimsFailed(MemberIndex, Vec<FailedClaim>),
+    /// Others were faster to claim these tasks, and the agent went on to another one.
+    ClaimsLost(MemberIndex, Vec<FailedClaim>),
     /// A background job has ended.
     JobDone(MemberIndex, Result<JobOutcome, SupervisorError>),
     /// The leases were renewed, or could not be.
@@ -35,15 +35,15 @@ pub(super) enum Event {
     },
 }
 
-/// A task that an agent could not claim.
+/// A task that an agent could not claim: another one was faster, or the task has changed.
 #[derive(Debug)]
 pub(super) struct FailedClaim {
+    /// To do what.
+    pub(super) kind: WorkKind,
     /// Which one.
     pub(super) task: TaskId,
     /// Why.
     pub(super) why: String,
-    /// Whether another agent was faster, or the task has changed.
-    pub(super) is_lost: bool,
 }
 
 /// The outcome of a background job.
@@ -66,6 +66,8 @@ pub(super) enum JobOutcome {
 /// How a session was judged.
 #[derive(Debug)]
 pub(super) struct SessionVerdict {
+    /// Its task; a planner has none.
+    pub(super) task: Option<TaskId>,
     /// What happens next.
     pub(super) next: AfterSession,
     /// Why a planner ends that has reached the limit of sessions without a result.

@@ -14,7 +14,7 @@ use liza_core::protocol::{
 };
 use liza_core::rules::clients::describe_hold;
 use liza_core::rules::triggers::in_words;
-use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session, has_result};
+use liza_core::watch::supervise::{EndedSession, SessionEnd, WorkKind, after_session, has_result};
 
 use crate::engine::failed_since;
 use crate::lifecycle::take_and_send;
@@ -77,6 +77,7 @@ impl JobRunner {
         let lost = |error| (MessageLevel::Info, format!("cannot record its usage: {error}"));
         notes.extend(not_recorded.map(lost));
         Ok(JobOutcome::Judged(SessionVerdict {
+            task: run.session.task.clone(),
             next,
             gave_up,
             is_reported: run.session.is_clients_fault || counted,
@@ -151,7 +152,8 @@ impl JobRunner {
             state.board.status(task) == Some(Status::Approved) && record.is_some_and(own)
         };
         let Some(task) = session.task.as_ref().filter(approved) else { return Ok(None) };
-        Ok(Some((MessageLevel::Info, self.merge(task)?)))
+        let merged = self.merge(task).map_err(|error| error.on(WorkKind::Merge, Some(task)))?;
+        Ok(Some((MessageLevel::Info, merged)))
     }
 
     /// Deletes the checkout of a review whose session has ended; the next session gets a new one.

@@ -12,7 +12,6 @@ use crate::providers::guard::GuardStop;
 use crate::providers::usage::SessionUsage;
 
 use super::error::SupervisorError;
-use super::failing::Failing;
 use super::login_turns::LoginTurns;
 use super::registration::Identity;
 use super::session::Session;
@@ -143,12 +142,8 @@ pub(super) struct Member {
     pub(super) claiming: Option<TaskId>,
     /// The task that it merges.
     pub(super) merging: Option<TaskId>,
-    /// What fails again and again.
-    pub(super) failing: Failing,
     pub(super) idle_since: Timestamp,
-    /// Claims lost in a row.
-    pub(super) lost_claims: u32,
-    /// Failed background jobs in a row.
+    /// Background jobs in a row that failed before it was known on what.
     pub(super) failures: u32,
     /// Crashes in a row, of a code reviewer.
     pub(super) crashes: u32,
@@ -181,9 +176,7 @@ impl Member {
             no_work_in: None,
             claiming: None,
             merging: None,
-            failing: Failing::default(),
             idle_since: now,
-            lost_claims: 0,
             failures: 0,
             crashes: 0,
             login_restarts: 0,

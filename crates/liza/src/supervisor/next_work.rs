@@ -6,30 +6,22 @@ use std::time::{Duration, Instant};
 use liza_core::model::{AgentStatus, Config, Role, State, Status, TaskId, Timestamp};
 use liza_core::rules::triggers::{in_words, planner_work};
 use liza_core::text::count;
-use liza_core::watch::alarms::FailingJob;
 use liza_core::watch::supervise::{
-    AfterSession, Situation, Step, StopReason, WaitReason, backoff, next_step, still_registered,
-    unseen_triggers,
+    AfterSession, Situation, Step, StopReason, WaitReason, Work, WorkKind, backoff, next_step,
+    still_registered, unseen_triggers,
 };
 
 use crate::lifecycle::order_reviews;
 use crate::project::now;
 
 use super::background::BackgroundJob;
-use super::error::{Consequence, SupervisorError};
-use super::event::{FailedClaim, JobOutcome, MemberIndex, SessionVerdict};
+use super::error::{Consequence, FailedWork, SupervisorError};
+use super::event::{JobOutcome, MemberIndex, SessionVerdict};
 use super::login_turns::LoginTurns;
 use super::member::{EndReason, Member, MemberState, RunningSession, Snapshot};
 use super::message::MessageLevel;
-use super::registration::{Identity, random_pause};
 use super::renewals::RENEW_RETRY;
 use super::team::{Team, after, instant_of};
-
-/// After this many lost claims in a row, an agent pauses longer.
-const MAX_LOST_CLAIMS: u32 = 3;
-
-/// The longest pause after lost claims, in seconds.
-const LOST_CLAIMS_PAUSE: u64 = 30;
 
 impl Team<'_> {
     /// Takes an agent's next step, if it has one.
@@ -75,6 +67,7 @@ impl Team<'_> {
             idle_since: member.idle_since,
             in_team: self.in_team,
             clients: &clients,
+            backoffs: self.failing.backoffs(now()),
         };
         let step = limit_to_post(next_step(&situation), member, &situation, &self.config);
         self.carry_out(index, step);
@@ -84,14 +77,6 @@ impl Team<'_> {
         if self.holding && !matches!(step, Step::Hold(_)) {
             self.holding = false;
             self.report_all(MessageLevel::Info, "resuming work");
-        }
-        let starts = matches!(step, Step::Code(_) | Step::Review(_) | Step::Plan(_));
-        if starts && !self.may_start_session(index) {
-            self.debug(index, "its lease must be renewed before a session starts");
-            return self.wake_at(index, Instant::now() + RENEW_RETRY);
-        }
-        if starts && !self.may_use_login(index) {
-            return;
         }
         match step {
             Step::Stop(reason) => {
@@ -111,27 +96,54 @@ impl Team<'_> {
                 self.reset_idle_time(index);
                 self.rest(index, after(self.config.coder_poll_interval));
             }
-            Step::Merge(task) => self.merge(index, task),
-            Step::Code(tasks) => self.claim(index, tasks, BackgroundJob::Code),
-            Step::Review(tasks) => {
-                let tasks = order_reviews(&self.project, tasks);
-                self.claim(index, tasks, BackgroundJob::Review);
-            }
-            Step::Plan(triggers) => {
-                self.info(index, format!("is needed: {}", in_words(&triggers)));
-                self.run_job(index, BackgroundJob::Plan(triggers));
-            }
+            Step::Work(work) => self.take_up(index, work),
             Step::Wait { why, until } => self.wait(index, &why, until),
         }
     }
 
-    /// Merges a task, after the merge of another agent of the team.
-    fn merge(&mut self, index: MemberIndex, task: TaskId) {
+    /// Does the first of these that no other agent of the team keeps from being done: one of them merges at a time.
+    fn take_up(&mut self, index: MemberIndex, mut work: Vec<Work>) {
         let running = self.members.iter().find_map(|other| other.merging.clone());
-        if let Some(other) = running {
-            self.info(index, format!("waits for the merge of {other}, then merges {task}"));
-            return self.rest(index, after(self.config.coder_poll_interval));
+        let waiting = work.first().and_then(Work::task).cloned();
+        if running.is_some() {
+            work.retain(Work::needs_session);
         }
+        match (work.first(), running, waiting) {
+            (None, Some(other), Some(task)) => {
+                self.info(index, format!("waits for the merge of {other}, then merges {task}"));
+                self.rest(index, after(self.config.coder_poll_interval));
+            }
+            (None, _, _) => self.rest(index, after(self.config.coder_poll_interval)),
+            (Some(Work::Merge(task)), _, _) => self.merge(index, task.clone()),
+            (Some(Work::Code(_) | Work::Review(_) | Work::Plan(_)), _, _) => self.start_work(index, work),
+        }
+    }
+
+    /// Begins work that needs a session.
+    fn start_work(&mut self, index: MemberIndex, work: Vec<Work>) {
+        if !self.may_start_session(index) {
+            self.debug(index, "its lease must be renewed before a session starts");
+            return self.wake_at(index, Instant::now() + RENEW_RETRY);
+        }
+        if !self.may_use_login(index) {
+            return;
+        }
+        let tasks: Vec<TaskId> = work.iter().filter_map(|work| work.task().cloned()).collect();
+        match work.into_iter().next() {
+            Some(Work::Code(_)) => self.claim(index, tasks, BackgroundJob::Code),
+            Some(Work::Review(_)) => {
+                let tasks = order_reviews(&self.project, tasks);
+                self.claim(index, tasks, BackgroundJob::Review);
+            }
+            Some(Work::Plan(triggers)) => {
+                self.info(index, format!("is needed: {}", in_words(&triggers)));
+                self.run_job(index, BackgroundJob::Plan(triggers));
+            }
+            Some(Work::Merge(_)) | None => {}
+        }
+    }
+
+    fn merge(&mut self, index: MemberIndex, task: TaskId) {
         self.info(index, format!("merging {task}"));
         if let Some(member) = self.members.get_mut(index) {
             member.merging = Some(task.clone());
@@ -163,6 +175,11 @@ impl Team<'_> {
             WaitReason::NoGoal => self.info(index, "waiting for a goal: liza goal new \"GOAL\""),
             WaitReason::NoWork => self.debug(index, "waiting for work"),
             WaitReason::BrokenConfig(why) => self.alert(index, format!("waiting: {why}")),
+            WaitReason::PutOff => {
+                // It has work; what it waits for is the repair.
+                self.reset_idle_time(index);
+                return self.wake_at(index, instant_of(until));
+            }
             WaitReason::BudgetUsedUp(spent) => {
                 self.info(index, format!("waiting: a budget is used up: {spent}"));
                 self.reset_idle_time(index);
@@ -241,7 +258,7 @@ impl Team<'_> {
             }
             JobOutcome::Merged(task, text) => {
                 self.info(index, text);
-                self.succeeded(index, Some(&task));
+                self.work_succeeded(index, &FailedWork { kind: WorkKind::Merge, task: Some(task) });
                 self.reset_idle_time(index);
                 self.idle_until(index, Instant::now());
             }
@@ -249,8 +266,9 @@ impl Team<'_> {
                 let lease = self.lease_of(index).unwrap_or_else(now);
                 let Some(member) = self.members.get(index) else { return };
                 let text = work_text(member.post.role, session.task.as_ref(), &self.state);
+                let kind = WorkKind::of_sessions(member.post.role);
                 self.info(index, text);
-                self.succeeded(index, session.task.as_ref());
+                self.work_succeeded(index, &FailedWork { kind, task: session.task.clone() });
                 let Some(member) = self.members.get_mut(index) else { return };
                 member.shown_waiting = false;
                 member.reported = None;
@@ -265,7 +283,7 @@ impl Team<'_> {
     }
 
     fn session_judged(&mut self, index: MemberIndex, verdict: SessionVerdict) {
-        let SessionVerdict { next, gave_up, is_reported, result, notes } = verdict;
+        let SessionVerdict { task, next, gave_up, is_reported, result, notes } = verdict;
         if let Some(result) = result {
             self.report_result(index, result);
         }
@@ -289,23 +307,15 @@ impl Team<'_> {
             self.alert(index, "ends: too many sessions without a result. Logs: .liza/agent-outputs/");
             return self.leave(index, EndReason::Failed(error));
         }
-        self.idle_until(index, after(next.pause));
+        let (agent, kind) = (member.identity.agent, WorkKind::of_sessions(member.post.role));
+        let subject = FailedWork { kind, task }.subject(agent);
+        self.failing.put_off(kind, subject, next.pause);
+        self.idle_until(index, Instant::now());
     }
 
     fn job_failed(&mut self, index: MemberIndex, error: SupervisorError) {
         let Some(member) = self.members.get_mut(index) else { return };
         match error.consequence() {
-            Consequence::Recheck => {
-                member.lost_claims += 1;
-                let pause = if member.lost_claims < MAX_LOST_CLAIMS {
-                    random_pause()
-                } else {
-                    member.lost_claims = 0;
-                    Duration::from_secs(self.config.coder_poll_interval.0.min(LOST_CLAIMS_PAUSE))
-                };
-                self.info(index, error.to_string());
-                self.idle_until(index, Instant::now() + pause);
-            }
             Consequence::Halted => {
                 self.info(index, error.to_string());
                 self.idle_until(index, Instant::now() + Duration::from_millis(200));
@@ -318,30 +328,18 @@ impl Team<'_> {
                 self.alert(index, error.to_string());
                 self.leave(index, EndReason::Failed(error));
             }
-            Consequence::Inconsistent | Consequence::RetryLater => {
+            Consequence::Recheck | Consequence::Inconsistent | Consequence::RetryLater => {
                 // It has work; what it waits for is the repair.
                 member.idle_since = now();
+                if let Some(work) = error.work().cloned() {
+                    self.work_failed(index, &work, &error);
+                    return self.idle_until(index, Instant::now());
+                }
                 member.failures += 1;
                 let pause = backoff(member.failures);
-                self.count_failure(index, error.task().cloned(), error.to_string());
                 self.alert(index, format!("{error}. Retry in {pause}"));
                 self.idle_until(index, after(pause));
             }
-        }
-    }
-
-    /// Reports tasks that an agent could not claim before it went on to another one; an alert if that happens again and again.
-    pub(super) fn claims_failed(&mut self, index: MemberIndex, failed: Vec<FailedClaim>) {
-        for FailedClaim { task, why, is_lost } in failed {
-            if is_lost {
-                self.debug(index, format!("{task} was not claimed: {why}"));
-                continue;
-            }
-            let times = self.count_failure(index, Some(task.clone()), why.clone());
-            let again = times > 1 && times.is_multiple_of(FailingJob::LIMIT);
-            let level = if again { MessageLevel::Alert } else { MessageLevel::Info };
-            let text = format!("cannot claim {task} ({}): {why}", count(times as usize, "time"));
-            self.report(index, level, text);
         }
     }
 
@@ -360,27 +358,6 @@ impl Team<'_> {
         }
     }
 
-    /// Counts a failure, which screens show once it has happened often enough; returns how often.
-    fn count_failure(&mut self, index: MemberIndex, task: Option<TaskId>, why: String) -> u32 {
-        let Some(member) = self.members.get_mut(index) else { return 0 };
-        let times = member.failing.count(task, why, now());
-        if times >= FailingJob::LIMIT {
-            let Identity { agent, generation, .. } = member.identity;
-            member.failing.record(self.project.folder(), agent, generation);
-        }
-        times
-    }
-
-    /// Begins to count from zero after a success.
-    fn succeeded(&mut self, index: MemberIndex, task: Option<&TaskId>) {
-        let Some(member) = self.members.get_mut(index) else { return };
-        (member.lost_claims, member.failures) = (0, 0);
-        if member.failing.succeeded(task) {
-            let Identity { agent, generation, .. } = member.identity;
-            member.failing.record(self.project.folder(), agent, generation);
-        }
-    }
-
     pub(super) fn lease_of(&self, index: MemberIndex) -> Option<Timestamp> {
         let agent = self.members.get(index)?.identity.agent;
         self.state.board.agents.ready()?.get(&agent)?.lease_expires
@@ -389,20 +366,16 @@ impl Team<'_> {
 
 /// Fits a step to the agent's post: its named task comes first, and is the only one of an agent that runs once.
 fn limit_to_post(step: Step, member: &Member, situation: &Situation<'_>, config: &Config) -> Step {
-    let Some(named) = &member.post.task else { return step };
-    let fit = |tasks: Vec<TaskId>, make: fn(Vec<TaskId>) -> Step| match tasks.contains(named) {
-        true => {
-            let others = tasks.into_iter().filter(|task| task != named && !member.post.once);
-            make(std::iter::once(named.clone()).chain(others).collect())
-        }
-        false if member.post.once => nothing_for(named, situation, config),
-        false => make(tasks),
-    };
+    let (Some(named), once) = (&member.post.task, member.post.once) else { return step };
     match step {
-        Step::Code(tasks) => fit(tasks, Step::Code),
-        Step::Review(tasks) => fit(tasks, Step::Review),
-        Step::Wait { .. } if member.post.once => nothing_for(named, situation, config),
-        Step::Stop(_) | Step::Hold(_) | Step::Merge(_) | Step::Plan(_) | Step::Wait { .. } => step,
+        Step::Work(mut work) => {
+            let is_named = |work: &Work| work.task() == Some(named);
+            work.retain(|work| !once || !work.needs_session() || is_named(work));
+            work.sort_by_key(|work| (work.needs_session(), !is_named(work)));
+            if work.is_empty() { nothing_for(named, situation, config) } else { Step::Work(work) }
+        }
+        Step::Wait { .. } if once => nothing_for(named, situation, config),
+        Step::Stop(_) | Step::Hold(_) | Step::Wait { .. } => step,
     }
 }
 

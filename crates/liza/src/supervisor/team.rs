@@ -28,6 +28,7 @@ use super::background::{self, BackgroundJob};
 use super::channels::Channels;
 use super::error::SupervisorError;
 use super::event::{Event, MemberIndex};
+use super::failing::Failing;
 use super::login_turns::LoginTurns;
 use super::manual_changes::ManualChanges;
 use super::member::{AgentEnd, EndReason, Member, MemberState, Post};
@@ -73,6 +74,8 @@ pub(super) struct Team<'t> {
     pub(super) config: Arc<Config>,
     /// Tasks whose merge is on the integration branch and not on the blackboard.
     pub(super) found_merges: FoundMerges,
+    /// Work that failed, and when it is tried again.
+    pub(super) failing: Failing,
     /// The number of different states that were read.
     pub(super) states_read: u64,
     /// The stop files as last seen.
@@ -158,6 +161,7 @@ impl<'t> Team<'t> {
         let (sender, events) = channel();
         let state = project.state()?;
         let config = state.board.config()?.clone();
+        let failing = Failing::begin(project.folder(), &state);
         let mut observers = options.observers;
         observers.insert(0, Box::new(ManualChanges::new(project)));
         Ok(Team {
@@ -173,6 +177,7 @@ impl<'t> Team<'t> {
             state,
             config: Arc::new(config),
             found_merges: FoundMerges::NONE,
+            failing,
             states_read: 0,
             stop_files: project.stop_files(),
             stale: true,
@@ -293,7 +298,7 @@ impl Team<'_> {
                 self.jobs_done += 1;
                 self.job_done(index, result);
             }
-            Event::ClaimsFailed(index, failed) => self.claims_failed(index, failed),
+            Event::ClaimsLost(index, lost) => self.claims_lost(index, lost),
             Event::LeasesRenewed(result) => self.leases_renewed(result),
             Event::Observed(messages) => messages.iter().for_each(|message| (self.on_message)(message)),
             // Ctrl-C in an interactive session is meant for its program.

@@ -1,7 +1,7 @@
 //! How long a team waits, and its step after the machine was suspended.
 
 use liza_core::model::{Role, TaskId};
-use liza_core::watch::supervise::Step;
+use liza_core::watch::supervise::{Step, Work, WorkKind};
 
 use super::*;
 use crate::channel::{Answer, ServedSession, SessionCall};
@@ -9,7 +9,7 @@ use crate::engine::FileLock;
 use crate::failing_jobs::failing_jobs;
 use crate::providers::Provider;
 use crate::supervisor::background::tests::project;
-use crate::supervisor::event::{FailedClaim, JobOutcome};
+use crate::supervisor::event::JobOutcome;
 
 /// These teams start no session.
 struct NoCommands;
@@ -97,7 +97,7 @@ fn of_two_reviewers_only_one_says_that_it_merges() {
     let mut team = Team::new(&project, options, &note).unwrap();
     add(&mut team, Role::CodeReviewer);
     add(&mut team, Role::CodeReviewer);
-    let merge = |task: &str| Step::Merge(task.parse().unwrap());
+    let merge = |task: &str| Step::Work(vec![Work::Merge(task.parse().unwrap())]);
     team.carry_out(0, merge("stock-page"));
     team.carry_out(1, merge("stock-count"));
     assert!(matches!(team.members[1].state, MemberState::Idle));
@@ -111,32 +111,65 @@ fn of_two_reviewers_only_one_says_that_it_merges() {
     assert_eq!(said.lock().unwrap().last().unwrap(), "merging stock-count");
 }
 
-/// Covers: AG-05, UI-03
+/// Covers: AX-01
+#[test]
+fn a_reviewer_that_would_wait_for_a_merge_takes_a_review() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = project(folder.path());
+    let options = SupervisorOptions::alone("liza".into(), Arc::new(NoCommands));
+    let mut team = Team::new(&project, options, &|_| ()).unwrap();
+    add(&mut team, Role::CodeReviewer);
+    add(&mut team, Role::CodeReviewer);
+    let work = |kind: fn(TaskId) -> Work, task: &str| kind(task.parse().unwrap());
+    team.carry_out(0, Step::Work(vec![work(Work::Merge, "one")]));
+    team.carry_out(1, Step::Work(vec![work(Work::Merge, "two"), work(Work::Review, "three")]));
+    assert!(matches!(team.members[1].state, MemberState::Busy));
+    assert_eq!(team.members[1].claiming, "three".parse().ok());
+}
+
+/// Covers: AG-05, UI-03, AX-04
 #[test]
 fn a_job_that_fails_again_and_again_is_shown_until_it_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     let project = project(folder.path());
     let mut team = team(&project);
     let tasks: [TaskId; 2] = ["t1", "t2"].map(|name| name.parse().unwrap());
-    let shown = || failing_jobs(project.folder()).into_values().flat_map(|failing| failing.jobs);
+    let shown = || failing_jobs(project.folder()).into_iter();
+    let fail = |team: &mut Team<'_>, kind: WorkKind, task: &TaskId| {
+        team.job_done(0, Err(SupervisorError::Panicked.on(kind, Some(task))));
+    };
     for _ in 1..=3 {
         assert_eq!(shown().count(), 0, "twice may be chance");
-        team.job_done(0, Err(SupervisorError::Panicked.on(&tasks[0])));
+        fail(&mut team, WorkKind::Merge, &tasks[0]);
     }
-    team.job_done(0, Err(SupervisorError::Panicked.on(&tasks[1])));
+    fail(&mut team, WorkKind::Review, &tasks[1]);
     let jobs: Vec<_> = shown().map(|job| (job.task, job.count)).collect();
     assert_eq!(jobs, [(Some(tasks[0].clone()), 3)]);
     for times in 1..=4 {
-        let claim =
-            FailedClaim { task: tasks[1].clone(), why: "the disk is full".to_owned(), is_lost: false };
-        team.claims_failed(0, vec![claim]);
+        fail(&mut team, WorkKind::Review, &tasks[1]);
         assert_eq!(shown().count(), if times < 2 { 1 } else { 2 }, "{times}");
     }
     team.job_done(0, Ok(JobOutcome::Merged(tasks[0].clone(), "t1 is MERGED".to_owned())));
-    let jobs: Vec<_> = shown().map(|job| (job.task, job.message)).collect();
-    assert_eq!(jobs, [(Some(tasks[1].clone()), "the disk is full".to_owned())]);
-    team.job_done(0, Ok(JobOutcome::Merged(tasks[1].clone(), "t2 is MERGED".to_owned())));
+    let jobs: Vec<_> = shown().map(|job| (job.kind, job.task)).collect();
+    assert_eq!(jobs, [(WorkKind::Review, Some(tasks[1].clone()))]);
+    // The next team forgets what no longer has to be done: there is no such task.
+    let _next = self::team(&project);
     assert_eq!(shown().count(), 0);
+}
+
+/// Covers: AX-01
+#[test]
+fn work_that_fails_leaves_its_agent_free_for_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = project(folder.path());
+    let mut team = team(&project);
+    let task: TaskId = "t1".parse().unwrap();
+    for error in [SupervisorError::Panicked, SupervisorError::NothingToClaim] {
+        team.members[0].state = MemberState::Busy;
+        team.job_done(0, Err(error.on(WorkKind::Merge, Some(&task))));
+        assert!(matches!(team.members[0].state, MemberState::Idle));
+        assert!(team.members[0].not_before <= Instant::now(), "only the task is put off");
+    }
 }
 
 /// Covers: AG-09, UI-06

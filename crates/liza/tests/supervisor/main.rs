@@ -11,6 +11,7 @@ mod bait;
 mod channel;
 mod clients;
 mod confinement;
+mod conserved;
 mod environment;
 mod fixture;
 mod flow;

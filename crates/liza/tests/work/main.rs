@@ -25,6 +25,7 @@ mod secrets;
 mod submit;
 mod tampering;
 mod torture;
+mod unapproved;
 mod unusual_repositories;
 mod upgrade;
 mod verdict;

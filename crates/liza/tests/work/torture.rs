@@ -99,6 +99,7 @@ impl Life {
                 engine,
                 &task.parse().unwrap(),
                 Verdict::Approved(Some("cargo test: passed".to_owned())),
+                None,
             )
         })
         .unwrap();

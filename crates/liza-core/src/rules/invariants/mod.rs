@@ -15,6 +15,8 @@ use crate::model::{
     Status, TaskBody, TaskId, Timestamp, Worktree, anomaly_names, detail_faults, lease_is_too_long,
 };
 
+use crate::rules::approvals::lacks_approval;
+
 pub use task_relations::TaskRelations;
 
 /// What the rules have to know of the disk.
@@ -167,7 +169,27 @@ enum Extent<'a> {
 
 /// Everything that is wrong with the blackboard.
 pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
+    let mut found = validate_edit(state, facts, now);
+    found.extend(unapproved(state));
+    found
+}
+
+/// What is wrong with the blackboard and no edit may introduce. A person may write APPROVED: it is no approval, and nothing is
+/// merged by it.
+pub fn validate_edit(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
     validate_extent(state, Extent::Whole, facts, now)
+}
+
+/// Tasks that are APPROVED by their status alone.
+fn unapproved(state: &State) -> impl Iterator<Item = Violation> {
+    let lacking = state.bodies().filter(|(_, body)| lacks_approval(body.record()));
+    lacking.map(|(id, _)| {
+        let message = format!(
+            "APPROVED task has no approval of its commit, so it is not merged; approve it or send it back: liza \
+             submit-verdict {id} APPROVED or REJECTED"
+        );
+        Violation::task(id, message)
+    })
 }
 
 /// The same of a blackboard of which only some tasks are loaded. `exists` says whether there is a live task with an ID.

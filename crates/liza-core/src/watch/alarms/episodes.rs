@@ -67,6 +67,7 @@ impl AlarmKind {
             | AlarmKind::SessionBudget
             | AlarmKind::Budget
             | AlarmKind::ReviewDropped
+            | AlarmKind::NoApproval
             | AlarmKind::RoleMissing
             | AlarmKind::DirectEdit
             | AlarmKind::ClientHeld

@@ -1,49 +1,75 @@
-//! What an agent's supervisor tries again and again: no job is retried for ever in silence.
+//! What supervisors try again and again: no job is retried for ever in silence, also when its team has ended.
 
-use crate::model::{AgentId, State, Status, TaskId, Timestamp};
+use crate::model::{GoalStatus, State, Status, TaskSummary, Timestamp};
 use crate::text::count;
+use crate::watch::supervise::WorkKind;
 
-use super::{Alarm, AlarmKind, AlarmSubject, FailingJob, FailingJobs, Observations};
+use super::{Alarm, AlarmKind, AlarmSubject, FailingJob, Observations, Remedy};
 
-/// One for each job of an agent that is here, unless its task has ended or another agent has it.
+/// One for each job that still waits to be done.
 pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
-    let here = |(agent, failing): &(&AgentId, &FailingJobs)| {
-        let entry = state.board.agents.ready().and_then(|agents| agents.get(*agent));
-        let is_same = entry.is_some_and(|entry| {
-            entry.is_live(now) && entry.generation.is_none_or(|own| own == failing.generation)
-        });
-        is_same && !seen.dead.contains(*agent)
-    };
-    let jobs = seen.failing_jobs.iter().filter(here);
-    let jobs = jobs.flat_map(|(agent, failing)| failing.jobs.iter().map(move |job| (*agent, job)));
-    let is_open = |(agent, job): &(AgentId, &FailingJob)| {
-        job.count >= FailingJob::LIMIT && job.task.as_ref().is_none_or(|task| waits_for(state, *agent, task))
-    };
-    jobs.filter(is_open).map(|(agent, job)| alarm(agent, job)).collect()
+    let open = seen.failing_jobs.iter().filter(|job| job.count >= FailingJob::LIMIT && is_open(state, job));
+    open.map(|job| alarm(state, seen, job, now)).collect()
 }
 
-fn waits_for(state: &State, agent: AgentId, task: &TaskId) -> bool {
-    let Some(summary) = state.board.summary(task) else { return false };
-    let is_open = summary.status.is_some_and(|status| !status.is_terminal());
-    let is_others = summary.is(Status::Claimed) && summary.assigned_to.is_some_and(|other| other != agent);
-    is_open && !is_others
+/// Whether what failed still has to be done: its task waits for exactly that.
+pub fn is_open(state: &State, job: &FailingJob) -> bool {
+    let is_current = |goal: GoalStatus| goal == GoalStatus::InProgress;
+    let Some(task) = &job.task else {
+        return state.board.goal.ready().is_some_and(|goal| is_current(goal.status));
+    };
+    state.board.summary(task).is_some_and(|summary| waits_for(job, summary))
 }
 
-fn alarm(agent: AgentId, job: &FailingJob) -> Alarm {
-    let times = count(job.count as usize, "time");
-    let why = job.message.trim_end_matches('.');
+fn waits_for(job: &FailingJob, summary: &TaskSummary) -> bool {
+    let is_others =
+        summary.is(Status::Claimed) && summary.assigned_to.is_some_and(|other| other != job.agent);
+    match job.kind {
+        WorkKind::Merge => summary.is(Status::Approved),
+        WorkKind::Review => summary.is(Status::ReadyForReview),
+        WorkKind::Code => {
+            let open = [Status::Unclaimed, Status::Rejected, Status::IntegrationFailed, Status::Claimed];
+            open.into_iter().any(|status| summary.is(status)) && !is_others
+        }
+        WorkKind::Plan => false,
+    }
+}
+
+fn alarm(state: &State, seen: &Observations, job: &FailingJob, now: Timestamp) -> Alarm {
+    let (agent, times) = (job.agent, count(job.count as usize, "time"));
     let (subject, at) = match &job.task {
         Some(task) => (AlarmSubject::from(task), format!(" at {task}")),
         None => (AlarmSubject::Agent(agent), String::new()),
     };
-    let text = format!("{agent} has failed {times} in a row{at}: {why}. It tries again by itself");
+    let entry = state.board.agents.ready().and_then(|agents| agents.get(&agent));
+    let is_here = entry.is_some_and(|entry| entry.is_live(now)) && !seen.dead.contains(&agent);
+    let again = if is_here { "It tries again by itself" } else { "The next liza run tries again" };
+    let text = format!("{agent} has failed {times} in a row{at}: {}. {again}", job.in_words());
     Alarm::critical(AlarmKind::WorkFails, subject, text).since(job.since)
 }
 
+impl FailingJob {
+    /// Why it fails, and what a person can do about it.
+    pub fn in_words(&self) -> String {
+        let why = self.message.trim_end_matches('.');
+        match &self.remedy {
+            Some(Remedy { advice, .. }) => format!("{why}. {advice}"),
+            None => why.to_owned(),
+        }
+    }
+}
+
 /// What a person does about it: what is wrong with a task is in its page, everything else is the doctor's.
-pub(in crate::watch) fn command(subject: &AlarmSubject) -> String {
-    match subject.task() {
-        Some(task) => format!("liza show {task}"),
-        None => "liza doctor".to_owned(),
+pub(in crate::watch) fn command(seen: &Observations, subject: &AlarmSubject) -> String {
+    let is_about = |job: &&FailingJob| match (&job.task, subject) {
+        (Some(task), subject) => subject.task() == Some(task),
+        (None, AlarmSubject::Agent(agent)) => job.agent == *agent,
+        (None, _) => false,
+    };
+    let remedy = seen.failing_jobs.iter().filter(is_about).find_map(|job| job.remedy.as_ref());
+    match (remedy, subject.task()) {
+        (Some(remedy), _) => remedy.command.clone(),
+        (None, Some(task)) => format!("liza show {task}"),
+        (None, None) => "liza doctor".to_owned(),
     }
 }

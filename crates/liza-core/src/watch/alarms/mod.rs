@@ -10,7 +10,7 @@ mod plan;
 pub(super) mod setup;
 mod stalled;
 mod stops;
-mod task;
+pub(in crate::watch) mod task;
 mod team;
 
 use std::fmt;
@@ -25,8 +25,9 @@ use crate::rules::metrics::sprint_metrics;
 use crate::text::count;
 
 pub use episodes::{Episodes, is_seen_late};
+pub use failing::is_open;
 pub use observations::{
-    FailedReviewSetup, FailingJob, FailingJobs, ForeignCommits, MainBranch, MissingLogin, Observations,
+    FailedReviewSetup, FailingJob, ForeignCommits, MainBranch, MissingLogin, Observations, Remedy,
     RemoteProblem, RunningMerge, SessionActivity, TeamFileChange, VisionGap,
 };
 pub use stops::StopAge;
@@ -88,6 +89,7 @@ pub enum AlarmKind {
     SessionBudget,
     Budget,
     ReviewDropped,
+    NoApproval,
     RoleMissing,
     ForeignCommits,
     GitProgramsChanged,
@@ -135,6 +137,7 @@ impl AlarmKind {
             | AlarmKind::SessionBudget
             | AlarmKind::Budget
             | AlarmKind::ReviewDropped
+            | AlarmKind::NoApproval
             | AlarmKind::RoleMissing
             | AlarmKind::ForeignCommits
             | AlarmKind::GitProgramsChanged

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{AgentId, Generation, Sha, StopFileTimes, TaskId, Timestamp};
+use crate::model::{AgentId, Sha, StopFileTimes, TaskId, Timestamp};
 use crate::rules::found_merges::FoundMerges;
 use crate::rules::invariants::Violation;
+use crate::watch::supervise::WorkKind;
 
 /// What the watcher has observed besides the blackboard.
 #[derive(Debug, Clone, Default)]
@@ -36,8 +37,8 @@ pub struct Observations {
     pub setup_failure: Option<String>,
     /// The tasks whose review could not be set up.
     pub review_setups: BTreeMap<TaskId, FailedReviewSetup>,
-    /// What agents here have failed at again and again, before a session or at a merge.
-    pub failing_jobs: BTreeMap<AgentId, FailingJobs>,
+    /// What supervisors here have failed at again and again, before a session or at a merge.
+    pub failing_jobs: Vec<FailingJob>,
     /// Why work cannot be exchanged through the git remote now.
     pub remote_problem: Option<RemoteProblem>,
     /// Where the shared settings on the integration branch are, if they are not those that the human accepted.
@@ -77,26 +78,32 @@ pub struct RunningMerge {
     pub team_leaves: bool,
 }
 
-/// What one agent fails at, with its registration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailingJobs {
-    /// Its registration.
-    pub generation: Generation,
-    /// What fails.
-    pub jobs: Vec<FailingJob>,
-}
-
-/// Something that an agent's supervisor tries again and again.
+/// Something that supervisors try again and again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingJob {
+    /// What kind of work.
+    pub kind: WorkKind,
+    /// Who tried it last.
+    pub agent: AgentId,
     /// Its task, if it is about one.
     pub task: Option<TaskId>,
     /// How often it has failed in a row.
     pub count: u32,
     /// Why, the last time.
     pub message: String,
+    /// What a person can do about it, if that is known.
+    pub remedy: Option<Remedy>,
     /// Since when.
     pub since: Timestamp,
+}
+
+/// What a person can do about a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remedy {
+    /// In words, without a full stop.
+    pub advice: String,
+    /// The command to begin with.
+    pub command: String,
 }
 
 impl FailingJob {

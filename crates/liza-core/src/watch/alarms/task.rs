@@ -7,6 +7,8 @@ use crate::model::{
     TaskRecord, TaskStatus, Timestamp, lease_holds,
 };
 
+use crate::rules::approvals::{incomplete_approval, lacks_approval};
+
 use super::stops::STALE;
 use super::{Alarm, AlarmKind, AlarmSubject};
 
@@ -22,6 +24,7 @@ pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp
     if let Ok(status) = body.status() {
         found.extend(status_alarm(state, id, record, status, now));
     }
+    found.extend(no_approval(id, body));
     if coders(record).len() >= 2 {
         found.push(Alarm::warning(AlarmKind::Reassigned, id, format!("{id} — hypothesis exhaustion risk")));
     }
@@ -68,6 +71,35 @@ fn status_alarm(
         | TaskStatus::Merged { .. }
         | TaskStatus::Abandoned
         | TaskStatus::Superseded { .. } => None,
+    }
+}
+
+/// A task that is APPROVED by its status alone.
+fn no_approval(id: &TaskId, body: &TaskBody) -> Option<Alarm> {
+    let record = body.record();
+    let can_be_judged = body.status().is_ok() || incomplete_approval(id, body).is_some();
+    if !lacks_approval(record) || !can_be_judged {
+        return None;
+    }
+    let text = match &record.review_commit {
+        Some(commit) => format!(
+            "{id} is APPROVED, but no approval of {} is recorded, so it is not merged. Look at it (liza diff {id}), then \
+             approve it, or send it back: liza submit-verdict {id} REJECTED \"...\"",
+            commit.short()
+        ),
+        None => format!(
+            "{id} is APPROVED, but no commit and no approval of it are recorded, so it is not merged. Send it back, or \
+             approve a commit: liza submit-verdict {id} APPROVED --commit SHA"
+        ),
+    };
+    Some(Alarm::critical(AlarmKind::NoApproval, id, text))
+}
+
+/// The command with which a person judges such a task.
+pub(in crate::watch) fn verdict_command(id: &TaskId, record: &TaskRecord) -> String {
+    match &record.review_commit {
+        Some(_) => format!("liza submit-verdict {id} APPROVED"),
+        None => format!("liza submit-verdict {id} REJECTED \"...\""),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::model::{
     AgentId, AgentRecord, ClientRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord,
     TaskSummary, Timestamp,
 };
+use crate::rules::approvals::lacks_approval;
 use crate::rules::claimable::claimable;
 use crate::rules::clients::{continue_command, describe_hold_with};
 use crate::rules::questions::{Question, open_questions};
@@ -164,7 +165,11 @@ fn missing_role(state: &State, role: Role, seen: &Observations, now: Timestamp) 
         Role::CodeReviewer => {
             let waits = |summary: &&TaskSummary| {
                 let is_open = summary.is(Status::ReadyForReview) || summary.is(Status::Approved);
-                is_open && seen.found_merges().of(&summary.id).is_none()
+                let waits_for_you = || {
+                    let body = state.board.body(&summary.id);
+                    body.is_ok_and(|body| lacks_approval(body.record()))
+                };
+                is_open && seen.found_merges().of(&summary.id).is_none() && !waits_for_you()
             };
             let ids = state.board.summaries().filter(waits).map(|summary| &summary.id);
             ids.map(|id| last_event(state.board.body(id).ok()?.record())).collect::<Vec<_>>()

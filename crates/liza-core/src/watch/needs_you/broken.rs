@@ -1,6 +1,7 @@
 //! What is wrong with the blackboard itself.
 
 use crate::model::{State, Status};
+use crate::rules::approvals::incomplete_approval;
 use crate::text::count;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel};
 
@@ -21,7 +22,9 @@ pub(super) fn invalid(alarms: &[Alarm]) -> Option<NeedsYou> {
 pub(super) fn broken_records(state: &State) -> impl Iterator<Item = NeedsYou> {
     state.bodies().filter_map(|(id, body)| {
         let missing = body.status().err()?;
-        if body.record().status.is_some_and(Status::is_terminal) {
+        // A person's verdict completes it.
+        let is_judged = incomplete_approval(id, body).is_some();
+        if is_judged || body.record().status.is_some_and(Status::is_terminal) {
             return None;
         }
         let text = format!("the record of {id} is broken: {}", missing.join("; "));

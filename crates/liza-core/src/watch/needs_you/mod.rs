@@ -23,6 +23,7 @@ use crate::rules::clients::{continue_command, first_command, waits_for_human};
 use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
+use crate::watch::alarms::task::verdict_command;
 use crate::watch::alarms::{
     Alarm, AlarmKind, AlarmLevel, AlarmSubject, MissingLogin, Observations, TeamFileChange, budget_subject,
 };
@@ -426,6 +427,11 @@ fn command(
     match alarm.kind {
         AlarmKind::InvalidState => Some("liza validate".to_owned()),
         AlarmKind::Question | AlarmKind::ReviewDropped => Some(answer_command(&alarm.subject)),
+        AlarmKind::NoApproval => {
+            let record = alarm.subject.task().map(|task| (task, state.board.body(task)));
+            let (task, body) = record?;
+            Some(verdict_command(task, body.ok()?.record()))
+        }
         AlarmKind::Blocked => (has_question(state, alarm.subject.task())
             || planner.leaves_to_human(&alarm.subject))
         .then(|| answer_command(&alarm.subject)),
@@ -433,7 +439,7 @@ fn command(
         AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::Budget => raise_budget(state, &alarm.subject, now),
         AlarmKind::SetupFailed => Some(setup::command(state, &alarm.subject)),
-        AlarmKind::WorkFails => Some(failing::command(&alarm.subject)),
+        AlarmKind::WorkFails => Some(failing::command(seen, &alarm.subject)),
         AlarmKind::RemoteProblem => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),

@@ -5,25 +5,27 @@
 
 mod ended;
 mod running;
+mod work;
 
 pub use ended::{AfterSession, EXIT_RESTART, EndedSession, SessionEnd, after_session, backoff, has_result};
 pub use running::{
     SessionFacts, SessionPhase, SessionStep, Shutdown, StopCause, can_be_renewed, is_done, renewal_interval,
     still_owns, still_registered, stops_session, was_suspended,
 };
+pub use work::{Backoffs, Work, WorkKind, WorkSubject};
 
 use crate::model::{
     AgentId, ClientHold, GoalStatus, PlannerExits, Role, Seconds, Sprint, State, Status, StopFile, StopFiles,
-    TaskId, Timestamp,
+    Timestamp,
 };
-use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
 use crate::rules::clients::{ClientChoice, choose_client};
 use crate::rules::found_merges::FoundMerges;
-use crate::rules::questions::open_questions;
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::spending::{Spending, used_up};
 use crate::rules::triggers::Trigger;
+
 pub use crate::rules::triggers::unseen_triggers;
+use work::work_of;
 
 /// How long a supervisor waits for a broken blackboard to be fixed before it looks again.
 const RETRY: Seconds = Seconds(5);
@@ -47,6 +49,8 @@ pub struct Situation<'a> {
     pub in_team: bool,
     /// Its clients, the preferred one first; empty if none can be held.
     pub clients: &'a [String],
+    /// Work that failed here a moment ago.
+    pub backoffs: &'a Backoffs,
 }
 
 /// Why a supervisor ends.
@@ -78,6 +82,8 @@ pub enum WaitReason {
     NoWork,
     /// The settings cannot be read.
     BrokenConfig(String),
+    /// All that it could do failed a moment ago.
+    PutOff,
     /// A budget is used up: how much, in words.
     BudgetUsedUp(String),
     /// All of its clients are held; this one is free first.
@@ -96,14 +102,8 @@ pub enum Step {
     Stop(StopReason),
     /// Keep renewing leases and start nothing until the file is gone.
     Hold(StopFile),
-    /// Merge what was approved.
-    Merge(TaskId),
-    /// Claim the first of these that can be claimed, and start a session on it.
-    Code(Vec<TaskId>),
-    /// Claim the first of these reviews that can be claimed, and start a session on it.
-    Review(Vec<TaskId>),
-    /// Start a planning session for these triggers.
-    Plan(Vec<Trigger>),
+    /// Do the first of these that can be done, the best first; never empty.
+    Work(Vec<Work>),
     /// Wait for a change of the blackboard, at most until then.
     Wait {
         /// Why.
@@ -113,7 +113,8 @@ pub enum Step {
     },
 }
 
-/// Decides: ABORT, then CHECKPOINT and PAUSE, then merges, then work, then waiting.
+/// Decides: ABORT, then CHECKPOINT and PAUSE, then merges, then work, then waiting. What cannot go on now is left out, and
+/// never keeps the agent from the rest.
 pub fn next_step(situation: &Situation<'_>) -> Step {
     let goal = situation.state.board.goal.ready();
     match situation.stop_files.strongest() {
@@ -124,14 +125,31 @@ pub fn next_step(situation: &Situation<'_>) -> Step {
         Some(file @ (StopFile::Checkpoint | StopFile::Pause)) => return Step::Hold(file),
         None => {}
     }
-    match work(situation) {
-        Some(step @ (Step::Code(_) | Step::Review(_) | Step::Plan(_))) => {
-            let spent = used_up(&situation.state.board, situation.now);
-            spent.map_or_else(|| with_client(situation, step), |spent| over_budget(&spent, situation.now))
-        }
-        Some(step) => step,
-        None => wait_or_stop(situation),
+    let Situation { state, agent, now, found_merges, backoffs, .. } = *situation;
+    let all = work_of(state, agent, found_merges, now);
+    if all.is_empty() {
+        return wait_or_stop(situation);
     }
+    let put_off = all.iter().filter_map(|work| backoffs.until(agent, work, now)).min();
+    let mut possible: Vec<Work> =
+        all.into_iter().filter(|work| backoffs.until(agent, work, now).is_none()).collect();
+    let no_session = possible.iter().any(Work::needs_session).then(|| no_session(situation)).flatten();
+    if no_session.is_some() {
+        possible.retain(|work| !work.needs_session());
+    }
+    match (possible.is_empty(), no_session, put_off) {
+        (false, _, _) => Step::Work(possible),
+        (true, Some(step), _) => step,
+        (true, None, put_off) => {
+            Step::Wait { why: WaitReason::PutOff, until: put_off.unwrap_or(now + RETRY) }
+        }
+    }
+}
+
+/// What the agent does instead of a session, if none can start: a budget is used up, or all of its clients are held.
+fn no_session(situation: &Situation<'_>) -> Option<Step> {
+    let spent = used_up(&situation.state.board, situation.now);
+    spent.map(|spent| over_budget(&spent, situation.now)).or_else(|| held_clients(situation))
 }
 
 /// Waits for the checkpoint that follows from a budget that is used up, or for the human to raise it.
@@ -139,12 +157,12 @@ fn over_budget(spent: &Spending, now: Timestamp) -> Step {
     Step::Wait { why: WaitReason::BudgetUsedUp(spent.to_string()), until: now + RETRY }
 }
 
-/// The step, which needs a session, unless all clients of the agent are held.
-fn with_client(situation: &Situation<'_>, step: Step) -> Step {
+/// Waits or ends, if all clients of the agent are held.
+fn held_clients(situation: &Situation<'_>) -> Option<Step> {
     let Situation { state, clients, now, in_team, .. } = *situation;
-    let Some(sprint) = state.board.sprint.ready() else { return step };
-    let ClientChoice::Held { client, hold } = choose_client(sprint, clients, now) else { return step };
-    match hold.until {
+    let sprint = state.board.sprint.ready()?;
+    let ClientChoice::Held { client, hold } = choose_client(sprint, clients, now) else { return None };
+    Some(match hold.until {
         None if !in_team => {
             let advice = hold.advice.map(|advice| format!(". {advice}")).unwrap_or_default();
             Step::Stop(StopReason::ClientHeld { client, why: format!("{}{advice}", hold.message) })
@@ -153,47 +171,17 @@ fn with_client(situation: &Situation<'_>, step: Step) -> Step {
             let until = until.unwrap_or(now + RETRY);
             Step::Wait { why: WaitReason::ClientHeld { client, hold }, until }
         }
-    }
+    })
 }
 
-fn work(situation: &Situation<'_>) -> Option<Step> {
-    let Situation { state, agent, now, found_merges, .. } = *situation;
-    work_of(state, agent, found_merges, now)
-}
-
-/// Whether an agent has work that needs a session.
+/// Whether the next thing that an agent does needs a session.
 pub(crate) fn needs_session(
     state: &State,
     agent: AgentId,
     found_merges: &FoundMerges,
     now: Timestamp,
 ) -> bool {
-    let work = work_of(state, agent, found_merges, now);
-    matches!(work, Some(Step::Code(_) | Step::Review(_) | Step::Plan(_)))
-}
-
-fn work_of(state: &State, agent: AgentId, found_merges: &FoundMerges, now: Timestamp) -> Option<Step> {
-    match agent.role() {
-        Role::Planner => {
-            let triggers = unseen_triggers(state, now);
-            (!triggers.is_empty() && !planner_needs_human(state, now)).then_some(Step::Plan(triggers))
-        }
-        Role::Coder => {
-            let tasks = found_merges.without_waiting(claimable_for(&state.board, agent, now));
-            let tasks = unasked(state, agent, tasks);
-            (!tasks.is_empty()).then_some(Step::Code(tasks))
-        }
-        Role::CodeReviewer => {
-            // A merge onto a branch with commits that the human has to settle would be refused.
-            let to_merge = mergeable_for(&state.board, agent, now).into_iter().next();
-            if let Some(task) = to_merge.filter(|_| found_merges.is_empty()) {
-                return Some(Step::Merge(task));
-            }
-            let tasks = found_merges.without_waiting(reviewable_for(&state.board, agent, now));
-            let tasks = unasked(state, agent, tasks);
-            (!tasks.is_empty()).then_some(Step::Review(tasks))
-        }
-    }
+    work_of(state, agent, found_merges, now).first().is_some_and(Work::needs_session)
 }
 
 /// Whether only the human can let the planner continue: its sessions are used up, or too many had no result.
@@ -211,18 +199,6 @@ pub(crate) fn failed_planning(sprint: &Sprint, pending: &[Trigger]) -> u32 {
     let PlannerExits { count, woken_for, .. } = &sprint.planner_exits;
     let is_left = |trigger: &Trigger| woken_for.contains(&trigger.matter());
     if woken_for.is_empty() || pending.iter().any(is_left) { *count } else { 0 }
-}
-
-/// The tasks about which this agent does not wait for an answer of the human. A coder that waits takes nothing else,
-/// since it holds its task.
-fn unasked(state: &State, agent: AgentId, tasks: Vec<TaskId>) -> Vec<TaskId> {
-    let asked: Vec<TaskId> = open_questions(state)
-        .into_iter()
-        .filter_map(|question| question.task.clone().filter(|_| question.is_from(agent)))
-        .collect();
-    let holds =
-        agent.role() == Role::Coder && state.board.held_by(agent).is_some_and(|task| asked.contains(task));
-    tasks.into_iter().filter(|task| !holds && !asked.contains(task)).collect()
 }
 
 fn wait_or_stop(situation: &Situation<'_>) -> Step {

@@ -87,7 +87,9 @@ pub(super) fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
 /// Whether nothing happens to the task before the human has decided this.
 fn is_next_step(kind: NeedKind) -> bool {
     match kind {
-        NeedKind::Alarm(kind) => matches!(kind, AlarmKind::Blocked | AlarmKind::ReviewDropped),
+        NeedKind::Alarm(kind) => {
+            matches!(kind, AlarmKind::Blocked | AlarmKind::ReviewDropped | AlarmKind::NoApproval)
+        }
         NeedKind::Draft | NeedKind::DeadDependency => true,
         NeedKind::Stopped(_)
         | NeedKind::BrokenRecord

@@ -6,8 +6,10 @@ use crate::model::{
     AgentId, Config, DEFAULT_PRIORITY, EventName, GoalStatus, MAX_FAILED_CODERS, Revision, Role, State,
     Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
 };
-use crate::rules::claimable::{HeldMerge, held_merge, is_present};
+use crate::rules::approvals::{incomplete_approval, lacks_approval};
+use crate::rules::claimable::{HeldMerge, held_merge, is_present, left_to_others, reserved_for};
 use crate::watch::alarms::Observations;
+use crate::watch::alarms::task::verdict_command;
 use crate::watch::held::held_roles;
 use crate::watch::needs_you::accept_gate;
 use crate::watch::supervise::planner_needs_human;
@@ -96,6 +98,12 @@ pub struct TaskView {
     pub command: Option<String>,
     /// What the human can do about it now.
     pub human_command: Option<String>,
+    /// The only coder who may claim it now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserved_for: Option<AgentId>,
+    /// The coders who may not claim it now, since another one should.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_for: Vec<AgentId>,
     /// The coders who failed at it.
     pub failed_by: Vec<AgentId>,
     /// Whether handoff notes of an earlier session are waiting.
@@ -136,7 +144,8 @@ fn task_view(
     now: Timestamp,
 ) -> TaskView {
     let (board, record) = (&state.board, body.record());
-    let unmet = board.summary(id).into_iter().flat_map(|summary| board.unmet(summary));
+    let summary = board.summary(id);
+    let unmet = summary.into_iter().flat_map(|summary| board.unmet(summary));
     let unmet = unmet.map(|task| UnmetDependency { task: task.clone(), status: board.status(task) });
     let waits_for: Vec<UnmetDependency> = unmet.collect();
     let outlook = match body.status() {
@@ -147,6 +156,7 @@ fn task_view(
                 false => Outlook::new(TaskPhase::Ended, "nothing: dropped with the goal", None),
             }
         }
+        Err(_) if incomplete_approval(id, body).is_some() => unapproved(id, record),
         Err(missing) => broken_outlook(id, record, missing),
     };
     TaskView {
@@ -176,6 +186,8 @@ fn task_view(
         human_command: human_command(state, seen, (id, record), body.status().ok(), &waits_for, now)
             .filter(|_| !is_aborted(state)),
         command: outlook.command,
+        reserved_for: summary.and_then(|summary| reserved_for(board, summary, now).ok().flatten()),
+        not_for: summary.map(|summary| left_to_others(board, summary, now)).unwrap_or_default(),
         failed_by: record.failed_by.clone().unwrap_or_default(),
         handoff_pending: record.handoff_pending.unwrap_or(false),
         broken: outlook.broken,
@@ -201,6 +213,15 @@ const HELD_BY_GATE: &str = "it changes what judges it";
 /// Why an approved task is not merged while the team is stopped.
 const PAUSED: &str = "its merge waits for liza resume";
 
+/// Why a task that is APPROVED by its status alone is not merged.
+const UNAPPROVED: &str = "no approval of its commit is recorded";
+
+/// What follows for a task that is APPROVED by its status alone.
+fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
+    let outlook = Outlook::new(TaskPhase::Reviewing, "you decide", Some(verdict_command(id, record)));
+    outlook.owner(record.approved_by, None).reason(Some(&UNAPPROVED.to_owned()))
+}
+
 /// The command that records merges which the blackboard does not know.
 const ACCEPT: &str = "liza accept-integration";
 
@@ -218,6 +239,9 @@ fn human_command(
     let diff = || format!("liza diff {id}");
     if status.is_some_and(|status| situation.merged_before(status).is_some()) {
         return Some(ACCEPT.to_owned());
+    }
+    if lacks_approval(record) {
+        return Some(verdict_command(id, record));
     }
     match status? {
         TaskStatus::Draft if record.last_event(EventName::Proposed).is_some() => Some("liza plan".to_owned()),
@@ -301,17 +325,23 @@ impl TaskSituation<'_> {
                     .by(Role::Planner)
                     .reason(Some(&self.draft_reason().to_owned()))
             }
-            TaskStatus::Unclaimed { .. } => self.open("a coder claims it").owner(assigned, None),
+            TaskStatus::Unclaimed { .. } => match self.reserved_for().filter(|_| self.waits_for.is_empty()) {
+                Some(coder) => self.open(&format!("{coder} continues with it")).owner(coder, None),
+                None => self.open("a coder claims it").owner(assigned, None),
+            },
             TaskStatus::IntegrationFailed { work, .. } => {
                 self.open("a coder fixes the merge").owner(work.coder, None)
             }
-            TaskStatus::Rejected { work, reason, .. } if self.is_present(work.coder) => {
+            TaskStatus::Rejected { work, reason, .. } if self.reserved_for() == Some(work.coder) => {
                 let next = format!("{} continues with it", work.coder);
                 let outlook = Outlook::new(TaskPhase::Working, next, self.claim());
                 outlook.owner(work.coder, None).reason(Some(reason))
             }
             TaskStatus::Rejected { work, reason, .. } => {
-                let outlook = Outlook::new(self.open_phase(), "another coder takes it", self.claim());
+                // A coder that is here waits for its program.
+                let next =
+                    if self.is_present(work.coder) { "a coder takes it" } else { "another coder takes it" };
+                let outlook = Outlook::new(self.open_phase(), next, self.claim());
                 outlook.by(Role::Coder).owner(work.coder, None).reason(Some(reason))
             }
             TaskStatus::Claimed { work, lease } => self.claimed(work.coder, *lease),
@@ -330,6 +360,7 @@ impl TaskSituation<'_> {
                     Outlook { stopped, ..outlook.by(Role::CodeReviewer).owner(owner, lease) }
                 }
             },
+            TaskStatus::Approved { .. } if lacks_approval(self.record) => unapproved(id, self.record),
             TaskStatus::Approved { by, held: Some(_), .. } if self.held().is_some() => {
                 self.waiting_merge().owner(*by, None)
             }
@@ -388,6 +419,12 @@ impl TaskSituation<'_> {
             true => "the planner has stopped",
             false => "the planner completes it",
         }
+    }
+
+    /// The only coder who may claim it now.
+    fn reserved_for(&self) -> Option<AgentId> {
+        let summary = self.state.board.summary(self.id)?;
+        reserved_for(&self.state.board, summary, self.now).ok()?.filter(|coder| self.is_present(*coder))
     }
 
     fn held(&self) -> Option<HeldMerge<'_>> {

@@ -446,8 +446,8 @@ impl From<SupervisorError> for CommandError {
             | SupervisorError::Io { .. }
             | SupervisorError::NoFreeName { .. }
             | SupervisorError::NothingToClaim
-            | SupervisorError::MergeHeld { .. }
-            | SupervisorError::OnTask { .. }
+            | SupervisorError::CheckoutRefused { .. }
+            | SupervisorError::OnWork { .. }
             | SupervisorError::Panicked => failed,
         }
     }

@@ -42,7 +42,7 @@ fn said(answered: &Answered) -> String {
     match (unblocked, status, coder) {
         (true, Some(Status::Draft), _) => format!("answered; {task} waits for your approval: liza plan"),
         (true, _, Some(coder)) if *coder_is_present => match coder_works_on {
-            Some(other) => format!("answered; {task} is next for {coder}, who works on {other}"),
+            Some(other) => format!("answered; the next free coder takes {task}: {coder} works on {other}"),
             None => format!("answered; {coder} continues {task}"),
         },
         (true, _, _) => format!("answered; the next free coder takes {task}"),
@@ -71,7 +71,7 @@ mod tests {
             })
         };
         assert_eq!(said_of(true, None), "answered; coder-1 continues t1");
-        assert_eq!(said_of(true, Some("t2")), "answered; t1 is next for coder-1, who works on t2");
+        assert_eq!(said_of(true, Some("t2")), "answered; the next free coder takes t1: coder-1 works on t2");
         assert_eq!(said_of(false, None), "answered; the next free coder takes t1");
     }
 }

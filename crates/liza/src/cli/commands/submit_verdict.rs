@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{Status, TaskId};
+use liza_core::model::{Sha, Status, TaskId};
 use liza_core::protocol::Verdict;
 
 use crate::cli::context::Context;
@@ -19,7 +19,8 @@ use crate::lifecycle::submit_verdict;
   liza submit-verdict retry-orders APPROVED
   liza submit-verdict retry-orders REJECTED \"orders.rs:12 retries POST without an idempotency key\"
   liza submit-verdict retry-orders REJECTED --reason-file review.md
-  liza submit-verdict retry-orders REJECTED - < review.md")]
+  liza submit-verdict retry-orders REJECTED - < review.md
+  liza submit-verdict retry-orders APPROVED --commit 3f2c1d9")]
 pub(crate) struct Args {
     /// The task.
     task: TaskId,
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// Read it from a file; `-` is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "reason")]
     reason_file: Option<PathBuf>,
+    /// The commit that you judge. Only a task that a person has set to APPROVED and that names no commit needs it.
+    #[arg(long, value_name = "SHA")]
+    commit: Option<Sha>,
 }
 
 impl Args {
@@ -66,7 +70,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let project = context.project()?;
     let engine = context.engine(&project)?;
-    let done = context.reported(&engine, submit_verdict(&engine, &args.task, verdict))?;
+    let done =
+        context.reported(&engine, submit_verdict(&engine, &args.task, verdict, args.commit.as_ref()))?;
     let (task, status) = (args.task, done.reply.status.map_or("?", Status::name));
     let next = match args.verdict {
         VerdictWord::Approved => format!("a running code reviewer merges it; by hand: liza wt-merge {task}"),

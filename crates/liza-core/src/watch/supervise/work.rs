@@ -1,0 +1,159 @@
+//! What an agent could do now, the best first, and what it leaves alone because it failed a moment ago.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{AgentId, Role, State, TaskId, Timestamp};
+use crate::rules::approvals::lacks_approval;
+use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
+use crate::rules::found_merges::FoundMerges;
+use crate::rules::questions::open_questions;
+use crate::rules::triggers::{Trigger, unseen_triggers};
+
+use super::planner_needs_human;
+
+/// A kind of work that supervisors do for their agents.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum WorkKind {
+    /// Merge an approved task.
+    Merge,
+    /// Claim a task and start a session on it.
+    Code,
+    /// Claim a review and start a session on it.
+    Review,
+    /// Start a planning session.
+    Plan,
+}
+
+impl WorkKind {
+    /// The work that an agent of this role does in its sessions.
+    pub fn of_sessions(role: Role) -> Self {
+        match role {
+            Role::Planner => WorkKind::Plan,
+            Role::Coder => WorkKind::Code,
+            Role::CodeReviewer => WorkKind::Review,
+        }
+    }
+}
+
+/// Something that an agent could do now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// Merge this approved task.
+    Merge(TaskId),
+    /// Claim this task, and start a session on it.
+    Code(TaskId),
+    /// Claim the review of this task, and start a session on it.
+    Review(TaskId),
+    /// Start a planning session for these triggers.
+    Plan(Vec<Trigger>),
+}
+
+impl Work {
+    /// Of which kind.
+    pub fn kind(&self) -> WorkKind {
+        match self {
+            Work::Merge(_) => WorkKind::Merge,
+            Work::Code(_) => WorkKind::Code,
+            Work::Review(_) => WorkKind::Review,
+            Work::Plan(_) => WorkKind::Plan,
+        }
+    }
+
+    /// The task that it is about.
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Work::Merge(task) | Work::Code(task) | Work::Review(task) => Some(task),
+            Work::Plan(_) => None,
+        }
+    }
+
+    /// Whether it needs a session, and so a program and a budget.
+    pub fn needs_session(&self) -> bool {
+        self.kind() != WorkKind::Merge
+    }
+}
+
+/// What failed: the work on one task, by any agent, or all work of that kind by one agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkSubject {
+    /// The task.
+    Task(TaskId),
+    /// The agent: its program, or what is about no task.
+    Agent(AgentId),
+}
+
+/// Work that failed here and is not tried again before its time. All agents of a supervisor share it: what the environment
+/// refuses to one, it refuses to the others.
+#[derive(Debug, Clone, Default)]
+pub struct Backoffs(BTreeMap<(WorkKind, WorkSubject), Timestamp>);
+
+impl Backoffs {
+    /// Nothing has failed.
+    pub const NONE: Self = Self(BTreeMap::new());
+
+    /// Leaves it alone until then.
+    pub fn put_off(&mut self, kind: WorkKind, subject: WorkSubject, until: Timestamp) {
+        self.0.insert((kind, subject), until);
+    }
+
+    /// It may be tried again at once.
+    pub fn end(&mut self, kind: WorkKind, subject: &WorkSubject) {
+        self.0.retain(|(known, about), _| *known != kind || about != subject);
+    }
+
+    /// Forgets what has ended.
+    pub fn forget_ended(&mut self, now: Timestamp) {
+        self.0.retain(|_, until| *until > now);
+    }
+
+    /// Until when this agent leaves that work alone.
+    pub(super) fn until(&self, agent: AgentId, work: &Work, now: Timestamp) -> Option<Timestamp> {
+        let by_agent = (work.kind(), WorkSubject::Agent(agent));
+        let on_task = work.task().map(|task| (work.kind(), WorkSubject::Task(task.clone())));
+        let ends = [self.0.get(&by_agent), on_task.and_then(|key| self.0.get(&key))];
+        ends.into_iter().flatten().copied().max().filter(|until| *until > now)
+    }
+}
+
+/// What the blackboard has for this agent, the best first: merges, then what needs a session.
+pub(super) fn work_of(state: &State, agent: AgentId, found: &FoundMerges, now: Timestamp) -> Vec<Work> {
+    let board = &state.board;
+    match agent.role() {
+        Role::Planner => {
+            let triggers = unseen_triggers(state, now);
+            let is_needed = !triggers.is_empty() && !planner_needs_human(state, now);
+            is_needed.then_some(Work::Plan(triggers)).into_iter().collect()
+        }
+        Role::Coder => {
+            let tasks = found.without_waiting(claimable_for(board, agent, now));
+            unasked(state, agent, tasks).into_iter().map(Work::Code).collect()
+        }
+        Role::CodeReviewer => {
+            let merges = if found.hold_merges() { Vec::new() } else { mergeable_for(board, agent, now) };
+            let is_approved =
+                |task: &TaskId| board.body(task).is_ok_and(|body| !lacks_approval(body.record()));
+            let merges = merges.into_iter().filter(is_approved).map(Work::Merge);
+            let reviews = found.without_waiting(reviewable_for(board, agent, now));
+            merges.chain(unasked(state, agent, reviews).into_iter().map(Work::Review)).collect()
+        }
+    }
+}
+
+/// The tasks about which this agent does not wait for an answer of the human. A coder that waits takes nothing else,
+/// since it holds its task.
+fn unasked(state: &State, agent: AgentId, tasks: Vec<TaskId>) -> Vec<TaskId> {
+    let asked: Vec<TaskId> = open_questions(state)
+        .into_iter()
+        .filter_map(|question| question.task.clone().filter(|_| question.is_from(agent)))
+        .collect();
+    let holds =
+        agent.role() == Role::Coder && state.board.held_by(agent).is_some_and(|task| asked.contains(task));
+    tasks.into_iter().filter(|task| !holds && !asked.contains(task)).collect()
+}
