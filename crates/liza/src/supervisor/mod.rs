@@ -2,6 +2,7 @@
 //!
 //! Does what `liza_core::watch::supervise` decides and decides nothing itself. See `docs/design/supervision.md`.
 
+mod add_members;
 mod background;
 mod channels;
 mod error;
@@ -32,5 +33,5 @@ pub use error::{Consequence, SupervisorError};
 pub use member::{AgentEnd, EndReason, Post};
 pub use message::{MessageLevel, TeamMessage};
 pub use observer::{Observed, Observer};
-pub use registration::agent_for;
+pub use registration::{agent_for, planned_elsewhere};
 pub use team::{SupervisorOptions, run};

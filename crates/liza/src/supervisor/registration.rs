@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use liza_core::model::{Actor, AgentId, Generation, Refusal, Revision, Role};
+use liza_core::model::{Actor, AgentId, AgentRecord, Generation, Refusal, Revision, Role};
 use liza_core::protocol::Register;
 
 use crate::engine::{Engine, LivenessLock, LockAttempt};
@@ -75,6 +75,25 @@ pub(super) fn register(
         // Whether the name is free depends on its lease.
         LockAttempt::Held | LockAttempt::Unknown => register_as(project, agent, None),
     }
+}
+
+/// The planner because of which another one was not registered.
+pub(super) fn other_planner(error: &SupervisorError) -> Option<AgentId> {
+    let SupervisorError::Engine(error) = error else { return None };
+    #[allow(clippy::wildcard_enum_match_arm, reason = "only these two are about an agent in the same place")]
+    let other = match error.refusal()? {
+        Refusal::PlannerLive { other } => *other,
+        Refusal::AgentLive { agent, .. } => *agent,
+        _ => return None,
+    };
+    Some(other).filter(|other| other.role() == Role::Planner)
+}
+
+/// Says why a team has no planner.
+pub fn planned_elsewhere(planner: AgentId, entry: Option<&AgentRecord>) -> String {
+    let machine = entry.and_then(|entry| entry.machine.as_ref());
+    let place = machine.map_or_else(String::new, |machine| format!(" on {machine}"));
+    format!("{planner}{place} plans already; this team has no planner of its own")
 }
 
 fn register_any(project: &Project, role: Role) -> Result<Registration, SupervisorError> {

@@ -34,7 +34,7 @@ use super::manual_changes::ManualChanges;
 use super::member::{AgentEnd, EndReason, Member, MemberState, Post};
 use super::message::{MessageLevel, TeamMessage};
 use super::observer::{Observer, ObserverThread};
-use super::registration::{Identity, Registration, register};
+use super::registration::Identity;
 use super::renewals::Renewals;
 
 /// How a team runs.
@@ -64,8 +64,8 @@ pub(super) struct Team<'t> {
     pub(super) members: Vec<Member>,
     sender: Sender<Event>,
     pub(super) events: Receiver<Event>,
-    program: PathBuf,
-    channels: Channels,
+    pub(super) program: PathBuf,
+    pub(super) channels: Channels,
     pub(super) in_team: bool,
     observers: ObserverThread,
     on_message: &'t dyn Fn(&TeamMessage),
@@ -108,7 +108,8 @@ pub(super) struct Team<'t> {
 /// Supervises agents in these posts until all of them have ended.
 ///
 /// # Errors
-/// When one of them cannot be registered; the others are deregistered again.
+/// When one of them cannot be registered; the others are deregistered again. A team goes on without a planner where another
+/// machine has one.
 pub fn run(
     project: &Project,
     posts: Vec<Post>,
@@ -117,7 +118,7 @@ pub fn run(
 ) -> Result<Vec<AgentEnd>, SupervisorError> {
     let mut team = Team::new(project, options, on_message)?;
     let signals = send_signals(team.sender.clone()).map_err(SupervisorError::io("wait for signals"))?;
-    let registered = posts.into_iter().try_for_each(|post| team.add_member(post));
+    let registered = team.add_members(posts);
     if registered.is_err() {
         team.stopping = Some(Instant::now());
     }
@@ -197,19 +198,6 @@ impl<'t> Team<'t> {
 }
 
 impl Team<'_> {
-    fn add_member(&mut self, post: Post) -> Result<(), SupervisorError> {
-        let Registration { agent, generation, liveness } = register(&self.project, post.role, post.agent)?;
-        let index = self.members.len();
-        let (provider, interactive) = (post.provider.clone(), post.interactive);
-        let (program, channels) = (self.program.clone(), self.channels.clone());
-        let identity = Identity { index, agent, generation, provider, interactive, program, channels };
-        self.members.push(Member::new(identity, post, liveness, now()));
-        self.debug(index, format!("registered, generation {generation}"));
-        self.start_job(index, BackgroundJob::Begin { recover: index == 0 });
-        self.renewals.at(Instant::now() + self.renewal_interval());
-        Ok(())
-    }
-
     /// Turns changes of the blackboard into events. If the system cannot watch files, the poll interval applies.
     fn watch_blackboard(&mut self) {
         let Ok(watch) = self.project.store().watch() else { return };
@@ -364,7 +352,7 @@ impl Team<'_> {
         }
     }
 
-    fn renewal_interval(&self) -> Duration {
+    pub(super) fn renewal_interval(&self) -> Duration {
         let leases = self.members.iter().map(|member| self.lease_length(member));
         let shortest = leases.min().unwrap_or(self.config.lease_duration);
         Duration::from_secs(renewal_interval(&self.config, shortest).0)
@@ -414,7 +402,7 @@ impl Team<'_> {
         self.start_job(index, job);
     }
 
-    fn start_job(&mut self, index: MemberIndex, job: BackgroundJob) {
+    pub(super) fn start_job(&mut self, index: MemberIndex, job: BackgroundJob) {
         let Some(member) = self.members.get_mut(index) else { return };
         member.wake = None;
         background::start(&self.project, &member.identity, &self.sender, job);

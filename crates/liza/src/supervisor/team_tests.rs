@@ -10,6 +10,7 @@ use crate::failing_jobs::failing_jobs;
 use crate::providers::Provider;
 use crate::supervisor::background::tests::project;
 use crate::supervisor::event::JobOutcome;
+use crate::supervisor::registration::{Registration, register};
 
 /// These teams start no session.
 struct NoCommands;

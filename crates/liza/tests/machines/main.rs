@@ -15,4 +15,5 @@ mod one_clone;
 mod proxy;
 mod sending;
 mod sharing;
+mod starting;
 mod work;

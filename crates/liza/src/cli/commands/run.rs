@@ -19,7 +19,8 @@ use crate::run::{
     first_run_notice, is_demo, leave_planning_to_other, team_posts,
 };
 use crate::supervisor::{
-    AgentEnd, MessageLevel, Observer, Post, SupervisorOptions, TeamMessage, run as supervise,
+    AgentEnd, MessageLevel, Observer, Post, SupervisorOptions, TeamMessage, planned_elsewhere,
+    run as supervise,
 };
 use crate::tui::{LiveScreen, ScreenMode, ThemeName};
 use crate::watch::{WatchError, WatchOptions, Watcher};
@@ -204,8 +205,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let config = state.board.config()?;
     let mut posts = team_posts(config, &options)?;
     if let Some((planner, entry)) = leave_planning_to_other(&mut posts, &project, &state) {
-        let place = entry.machine.as_ref().map_or_else(String::new, |machine| format!(" on {machine}"));
-        printer.print_note(&format!("{planner}{place} plans already; this team has no planner of its own"));
+        printer.print_note(&planned_elsewhere(planner, Some(entry)));
     }
     if !is_named(config, &options) && posts.iter().all(|post| post.provider.installed_program().is_err()) {
         require_any_program(context)?;
