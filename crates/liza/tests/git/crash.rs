@@ -5,7 +5,7 @@
 use std::fs;
 use std::os::fd::AsRawFd as _;
 
-use liza::git::{Git, MergeMessage, Repo, WorktreeMode};
+use liza::git::{Git, MergeError, MergeMessage, Repo, WorktreeMode};
 use liza_core::model::{Generation, Sha};
 
 use crate::support::{TestRepo, integration, read, script, task, write};
@@ -48,10 +48,20 @@ fn at_every_command(
     begin: impl Fn(&TestRepo, &Repo) -> bool,
     finish: impl Fn(&TestRepo),
 ) {
+    at_commands(3, set_up, begin, finish);
+}
+
+/// The same, with death before every `step`-th command: for files that are written between two commands.
+fn at_commands(
+    step: usize,
+    set_up: impl Fn() -> TestRepo,
+    begin: impl Fn(&TestRepo, &Repo) -> bool,
+    finish: impl Fn(&TestRepo),
+) {
     for crash in [Crash::Before, Crash::After] {
         let mut survived = false;
         let step = match crash {
-            Crash::Before => 3,
+            Crash::Before => step,
             Crash::After => 1,
         };
         // The first command opens the repository.
@@ -255,6 +265,51 @@ fn a_merge_into_a_branch_that_a_person_has_checked_out() {
             assert_eq!(merges, "1", "once, and only once");
             assert_eq!(test.git(&["status", "--porcelain"]), "M b");
             assert_eq!(read(&test.root.join("a")), "theirs\n");
+        },
+    );
+}
+
+/// Git fails in the middle of the files, so that the branch and the files go back; a crash may interrupt that, too.
+///
+/// Covers: AX-35, AX-37
+#[test]
+fn a_move_that_is_taken_back() {
+    let filter =
+        |test: &TestRepo, smudge: &str| test.git(&["config", "--global", "filter.broken.smudge", smudge]);
+    at_commands(
+        1,
+        || {
+            let test = TestRepo::new();
+            test.git(&["config", "--global", "filter.broken.clean", "cat"]);
+            test.git(&["config", "--global", "filter.broken.required", "true"]);
+            filter(&test, "cat");
+            let tree = test.worktree("task-1");
+            write(&tree.join(".gitattributes"), "*.x filter=broken\n");
+            write(&tree.join("a"), "theirs\n");
+            test.commit(&tree, "c.x", "theirs\n");
+            test.git(&["checkout", "-q", "integration"]);
+            write(&test.root.join("b"), "a person's\n");
+            filter(&test, "false");
+            test
+        },
+        |test, repo| {
+            let message = MergeMessage { task: &task("task-1"), title: None, approved_by: None };
+            let prepared = repo.prepare_merge(&integration(), &test.sha("task/task-1"), &message);
+            let moved = prepared.map(|merge| repo.move_branch(&integration(), &merge, &task("task-1")));
+            let is_refused = matches!(moved, Ok(Err(MergeError::CheckoutRefused { .. })));
+            if is_refused {
+                assert_eq!(test.git(&["status", "--porcelain"]), "M b", "nothing is left to repair");
+            }
+            is_refused
+        },
+        |test| {
+            filter(test, "cat");
+            test.repo.repair_checkouts().unwrap();
+            assert_eq!(test.git(&["status", "--porcelain"]), "M b");
+            let is_merged = test.sha("integration") == test.sha("task/task-1");
+            assert_eq!(read(&test.root.join("a")) == "theirs\n", is_merged);
+            assert_eq!(test.root.join("c.x").exists(), is_merged);
+            assert!(!test.root.join(".git/liza-update").exists());
         },
     );
 }
