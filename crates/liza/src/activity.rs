@@ -19,7 +19,8 @@ use crate::machine::machine_name;
 use crate::project::Project;
 use crate::providers::event::{ClientEvent, EventFormat};
 use crate::providers::event_format;
-use crate::providers::stream::{EventStream, detect_format};
+use crate::providers::readers::detect_format;
+use crate::providers::stream::EventStream;
 use crate::session_files::{KeptSession, OUTPUTS};
 
 /// How much of the end of the output is searched for the last action.

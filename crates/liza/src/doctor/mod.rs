@@ -2,20 +2,20 @@
 //!
 //! Checking changes nothing; [`fix`] creates what can be created without asking.
 
+mod clients;
 mod confinement;
 mod environment;
 mod result;
 mod start;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use liza_core::model::{Config, Role, Sha, State, Status, TaskId};
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
 use liza_store::{ProjectDisk, StoreError};
 
-use crate::confine::{ClientFolder, can_read_expiry};
 use crate::database_health::{DatabaseFinding, Verdict, database_findings};
 use crate::engine::{EngineError, Exchange, integration_branch};
 use crate::git::{FolderState, Git, RemoteProbe, Repo};
@@ -23,14 +23,12 @@ use crate::lifecycle::{found_merges, lost_merges, merged_commits};
 use crate::machine::works_here;
 use crate::observations::vision_gap;
 use crate::project::{EXCLUDED, Project, now};
-use crate::providers::{
-    InstalledClient, LoginPlaces, Provider, ProviderError, builtin_programs, default_provider,
-    installed_clients,
-};
+use crate::providers::{LoginPlaces, Provider, ProviderError, builtin_programs, default_provider};
 use crate::session_plan::home;
 use crate::sys::find_program;
 use crate::text::shell_word;
 
+use clients::clients;
 use confinement::confinement;
 use result::{broken, good, warning};
 
@@ -421,52 +419,6 @@ fn programs(used: &[String]) -> Check {
     }
     let used = if used.is_empty() { String::new() } else { format!("; liza run uses {}", used.join(", ")) };
     good("agent programs", format!("{}{used}", found.join(", ")))
-}
-
-/// The agent programs that are installed: version, login, what their sessions may do.
-fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&State>) -> Vec<Check> {
-    let check = |client: InstalledClient| {
-        let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
-        let name = client.name;
-        let rights = format!("{}{}", client.rights, reaching_settings(places, name));
-        let held = state.and_then(|state| start::held(state, name, now()));
-        match (client.login, held) {
-            (Ok(_), Some((why, command))) => warning(name, format!("{version}; {why}"), command),
-            (Ok(place), None) => {
-                let shared = shared_login(places, name, &place);
-                good(name, format!("{version}; login: {place}{shared}; {rights}"))
-            }
-            (Err(login), _) if used.iter().any(|used| used == name) => {
-                warning(name, format!("{version}; no login found; {rights}"), login)
-            }
-            (Err(login), _) => good(name, format!("{version}; no login found ({login}); {rights}")),
-        }
-    };
-    installed_clients(places).into_iter().map(check).collect()
-}
-
-/// The settings and instructions of the person that reach the sessions of a program.
-fn reaching_settings(places: &LoginPlaces<'_>, program: &str) -> String {
-    let variable = |name: &str| (places.variable)(name).map(PathBuf::from);
-    let files = ClientFolder::settings_of(Path::new(program), places.home, &variable);
-    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    match files.as_slice() {
-        [] => String::new(),
-        files => format!("; yours that reach its sessions: {}", files.join(", ")),
-    }
-}
-
-/// What a person should know about a login of which Liza cannot read when it is refreshed.
-fn shared_login(places: &LoginPlaces<'_>, program: &str, place: &str) -> &'static str {
-    let variable = |name: &str| (places.variable)(name).map(PathBuf::from);
-    let file = ClientFolder::login_of(Path::new(program), places.home, &variable);
-    let is_file = file.is_some_and(|(_, file)| file.display().to_string() == place);
-    match is_file && !can_read_expiry(program) {
-        true => {
-            " (its end is not known to Liza: a session whose login another one has refreshed starts again)"
-        }
-        false => "",
-    }
 }
 
 fn names_of(config: &Config, role: Role, default: Option<&str>) -> Vec<String> {

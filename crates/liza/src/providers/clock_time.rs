@@ -24,7 +24,7 @@ pub(super) fn clock_time(message: &str, now: &Zoned) -> Option<LimitReset> {
     let text = message.to_lowercase();
     let rest = PHRASES.iter().find_map(|phrase| text.split_once(phrase))?.1;
     let zone = zone_in(rest).unwrap_or_else(|| now.time_zone().clone());
-    let here = now.with_time_zone(zone.clone());
+    let here = now.with_time_zone(zone);
     let mut words = rest.split([' ', ',', '.', '·']).filter(|word| !word.is_empty()).peekable();
     let dates = match words.peek().and_then(|word| month(word)) {
         None => vec![here.date().yesterday().ok()?, here.date(), here.date().tomorrow().ok()?],

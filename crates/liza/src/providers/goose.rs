@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
+use super::request_logs::REQUEST;
 use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and};
 use super::tool_calls::OpenCalls;
 
@@ -48,6 +49,8 @@ pub(super) fn template() -> CommandTemplate {
 #[derive(Default)]
 pub(super) struct GooseEvents {
     calls: OpenCalls,
+    /// What its requests have used, by the logs beside its output.
+    requests: Usage,
 }
 
 impl EventReader for GooseEvents {
@@ -61,6 +64,7 @@ impl EventReader for GooseEvents {
                 Some(vec![ClientEvent::Fault(fault(None, &said))])
             }
             "complete" => Some(complete(&parse(line)?)),
+            REQUEST => Some(vec![self.request(&parse(line)?)]),
             "notification" | "model_change" => Some(Vec::new()),
             _ => None,
         }
@@ -76,6 +80,16 @@ impl GooseEvents {
             events.extend(self.exchange(one));
         }
         events
+    }
+
+    /// Adds a request. The sum replaces what is known, so that an error before it remains one.
+    fn request(&mut self, event: &Value) -> ClientEvent {
+        let figure = |name: &str| number(event, name);
+        let cached = figure("/cached");
+        let input = figure("/input").saturating_sub(cached);
+        self.requests.add(&Usage { input, output: figure("/output"), cached, cost_usd: 0.0 });
+        let usage = self.requests.clone();
+        ClientEvent::Used(UsageReport { usage, is_total: true, context_percent: None })
     }
 
     /// A tool's answer, a call that waits for one, or the beginning of a compaction.
@@ -159,6 +173,11 @@ mod tests {
         assert_eq!(seen.get(..3), Some(expected.as_slice()), "{seen:?}");
         let usage = used(EventFormat::Goose, SESSION).usage;
         assert_eq!((usage.input, usage.cached, usage.output, usage.cost_usd), (1000, 200, 300, 0.03));
+        let request = r#"{"type":"liza_request","input":300,"output":20,"cached":100}"#;
+        let running = used(EventFormat::Goose, &[request, request].join("\n")).usage;
+        assert_eq!((running.input, running.output, running.cached), (400, 40, 200), "while it runs");
+        let failed = format!("{{\"type\":\"error\",\"error\":\"Rate limit exceeded\"}}\n{request}");
+        assert!(outcome(EventFormat::Goose, &failed, Some(0)).fault.is_some(), "an earlier request");
         let sum = used(EventFormat::Goose, r#"{"type":"complete","total_tokens":700}"#).usage;
         assert_eq!((sum.input, sum.output), (700, 0));
     }

@@ -9,19 +9,12 @@ use liza_core::model::{ClientFault, FaultKind};
 use liza_core::text::one_line;
 use serde::{Deserialize, Serialize};
 
-use super::claude::ClaudeEvents;
-use super::codex::CodexEvents;
 use super::event::{ClientEvent, EventFormat, EventReader};
 use super::fault::{fault, of_kind};
-use super::gemini::GeminiEvents;
-use super::goose::GooseEvents;
 use super::guard::{Allowance, GuardStop, SessionGuard};
 use super::json_line::cut;
 use super::log_line::is_log_line;
-use super::opencode::OpencodeEvents;
-use super::rehearsal::RehearsalEvents;
 use super::usage::SessionUsage;
-use super::vibe::VibeEvents;
 
 /// Longer lines are no events; they are skipped without being stored.
 const LINE_MAX: usize = 1 << 20;
@@ -29,59 +22,11 @@ const LINE_MAX: usize = 1 << 20;
 /// After this many lines without an event, the output is not what the adapter expects.
 const PLAIN_LINES: u64 = 50;
 
-/// The number of lines from which a format is detected.
-const DETECT_LINES: usize = 100;
-
 /// The maximum length of the name of a conversation.
 const CONVERSATION_MAX: usize = 80;
 
 /// The maximum length of what is quoted.
 const QUOTE_MAX: usize = 300;
-
-impl EventFormat {
-    fn reader(self) -> Option<Box<dyn EventReader>> {
-        match self {
-            EventFormat::None => None,
-            EventFormat::Rehearsal => Some(Box::new(RehearsalEvents)),
-            EventFormat::Claude => Some(Box::<ClaudeEvents>::default()),
-            EventFormat::Codex => Some(Box::<CodexEvents>::default()),
-            EventFormat::Gemini => Some(Box::<GeminiEvents>::default()),
-            EventFormat::Goose => Some(Box::<GooseEvents>::default()),
-            EventFormat::Opencode => Some(Box::<OpencodeEvents>::default()),
-            EventFormat::Vibe => Some(Box::<VibeEvents>::default()),
-        }
-    }
-
-    /// Whether all that the program says is expected to be events.
-    fn expects_events(self) -> bool {
-        !matches!(self, EventFormat::None | EventFormat::Rehearsal)
-    }
-}
-
-/// The format in which most lines of an output are events; the likely one if there are none.
-pub(crate) fn detect_format(output: &str, likely: EventFormat) -> EventFormat {
-    let formats = [
-        EventFormat::Claude,
-        EventFormat::Codex,
-        EventFormat::Gemini,
-        EventFormat::Goose,
-        EventFormat::Opencode,
-        EventFormat::Vibe,
-        EventFormat::Rehearsal,
-    ];
-    let events = |format: EventFormat| {
-        let Some(mut reader) = format.reader() else { return 0 };
-        output.lines().take(DETECT_LINES).filter(|line| reader.read(line).is_some()).count()
-    };
-    let mut best = (events(likely), likely);
-    for format in formats {
-        let found = events(format);
-        if found > best.0 {
-            best = (found, format);
-        }
-    }
-    best.1
-}
 
 /// How a session ended, as far as its program reported it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -469,16 +414,6 @@ pub(super) mod tests {
             assert_eq!(read(format, ""), [], "{format:?}");
         }
         assert_eq!(read(EventFormat::None, "Hello\n"), [ClientEvent::Text("Hello".to_owned())]);
-    }
-
-    /// Covers: SE-07
-    #[test]
-    fn the_format_of_an_output_is_detected() {
-        let claude = "Hello\n{\"type\":\"system\",\"subtype\":\"init\"}\n{\"type\":\"result\"}\n";
-        assert_eq!(detect_format(claude, EventFormat::None), EventFormat::Claude);
-        assert_eq!(detect_format("{\"type\":\"turn.started\"}\n", EventFormat::Claude), EventFormat::Codex);
-        assert_eq!(detect_format(GOOD, EventFormat::None), EventFormat::Rehearsal);
-        assert_eq!(detect_format("Hello\n", EventFormat::None), EventFormat::None);
     }
 
     /// Covers: SE-01

@@ -22,7 +22,7 @@ use crate::confine::{
 };
 use crate::engine::{EngineError, FileLock};
 use crate::identity::Speakers;
-use crate::providers::rollout::RolloutReader;
+use crate::providers::side_log::SideLog;
 use crate::providers::stream::EventStream;
 use crate::secrets::Masker;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
@@ -247,9 +247,9 @@ fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
         let own = order.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
         own.or_else(|| std::env::var_os(name))
     };
-    let rollout = RolloutReader::new(order.events, &variable);
+    let side_log = SideLog::new(order.events, order.confinement.is_some(), &variable);
     let stream = EventStream::guarded(order.events, order.allowance.clone());
-    let output_reader = OutputReader::new(stream, secrets, order.result_file.clone(), rollout);
+    let output_reader = OutputReader::new(stream, secrets, order.result_file.clone(), side_log);
     let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
     Ok(Started { family, client, output: output.map(copy), level })
 }

@@ -60,7 +60,7 @@ impl Team<'_> {
             member.login_turn.waiting = None;
         } else {
             member.wake = Some(Instant::now() + LOOK_AGAIN);
-            self.debug(index, format!("waits until another session has refreshed the login of {program}"));
+            self.info(index, format!("waits until another session has refreshed the login of {program}"));
         }
         is_free
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use liza_core::model::ClientFault;
 
-use crate::providers::rollout::RolloutReader;
+use crate::providers::side_log::SideLog;
 use crate::providers::stream::{ClientOutcome, EventStream};
 use crate::providers::usage::SessionUsage;
 use crate::secrets::{MaskStream, Masker};
@@ -22,6 +22,9 @@ const OUTPUT_MAX: u64 = 16 << 20;
 
 /// How often usage is reported while a session runs; a session that should hand off is reported at once.
 const USAGE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How often the log beside the output is looked at: goose keeps its last ten requests.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How often the file of the output is marked as changed when nothing more is written to it.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(1);
@@ -36,13 +39,13 @@ pub(super) struct OutputReader {
     /// The file in which the program leaves its last event.
     result_file: Option<PathBuf>,
     /// The log that the program keeps of the session.
-    rollout: Option<RolloutReader>,
+    side_log: Option<SideLog>,
     used: SessionUsage,
     fault: Option<ClientFault>,
     /// Whether it was reported that the session must end.
     is_stopped: bool,
     next: Instant,
-    next_rollout: Instant,
+    next_look: Instant,
 }
 
 /// What became of the output.
@@ -72,7 +75,7 @@ impl OutputReader {
         stream: EventStream,
         masker: Masker,
         result_file: Option<PathBuf>,
-        rollout: Option<RolloutReader>,
+        side_log: Option<SideLog>,
     ) -> Self {
         let (used, now) = (SessionUsage::default(), Instant::now());
         let is_stopped = false;
@@ -80,12 +83,12 @@ impl OutputReader {
             stream,
             masker,
             result_file,
-            rollout,
+            side_log,
             used,
             fault: None,
             is_stopped,
             next: now,
-            next_rollout: now,
+            next_look: now,
         }
     }
 
@@ -133,9 +136,9 @@ impl OutputReader {
 
     fn push(&mut self, bytes: &[u8]) {
         self.stream.push(bytes, &mut |_| {});
-        if self.rollout.is_some() && Instant::now() >= self.next_rollout {
-            self.next_rollout = Instant::now() + USAGE_INTERVAL;
-            self.read_rollout();
+        if self.side_log.is_some() && Instant::now() >= self.next_look {
+            self.next_look = Instant::now() + LOOK_INTERVAL;
+            self.read_side_log();
         }
         let used_up = self.stream.used().should_hand_over() && !self.used.should_hand_over();
         if used_up || Instant::now() >= self.next {
@@ -147,7 +150,7 @@ impl OutputReader {
 
     fn finish(&mut self) {
         self.stream.finish(&mut |_| {});
-        self.read_rollout();
+        self.read_side_log();
         if let Some(result) = self.result_file.as_ref().and_then(read_result) {
             self.stream.push(&result, &mut |_| {});
             self.stream.push(b"\n", &mut |_| {});
@@ -157,10 +160,10 @@ impl OutputReader {
     }
 
     /// Reads what the program keeps beside its output.
-    fn read_rollout(&mut self) {
-        let Some(conversation) = self.stream.conversation().map(str::to_owned) else { return };
-        let line = self.rollout.as_mut().and_then(|rollout| rollout.read(&conversation));
-        if let Some(line) = line {
+    fn read_side_log(&mut self) {
+        let conversation = self.stream.conversation().map(str::to_owned);
+        let log = self.side_log.as_mut();
+        for line in log.map(|log| log.read(conversation.as_deref())).unwrap_or_default() {
             self.stream.insert(&line);
         }
     }

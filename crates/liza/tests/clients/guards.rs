@@ -4,7 +4,7 @@ use liza_core::model::Status;
 
 use crate::fixture::{Client, Scripted};
 use crate::model_server::{Conversation, Move};
-use crate::support::process::{Running, wait_for, wait_up_to};
+use crate::support::process::{Running, wait_up_to};
 
 /// A project with one task and one coder whose model does this for ever.
 fn start(
@@ -56,15 +56,35 @@ fn needs_claude_a_model_that_repeats_itself_is_stopped() {
     repeats(Client::Claude);
 }
 
-/// Covers: AX-29
-#[test]
-fn needs_claude_a_budget_in_dollars_holds_within_a_session() {
+/// A budget ends the session of a model that would go on for ever, and no task is blamed.
+fn keeps_budget(client: Client, budget: &str) {
     let others = |conversation: &Conversation| Move::Run(format!("echo {}", conversation.tool_results));
-    let (scripted, mut coder) = start(Client::Claude, &[("budget", "{task: {dollars: 0.002}}")], others);
+    let (scripted, mut coder) = start(client, &[("budget", budget)], others);
     let log = || scripted.project.liza(&["log"]).ok().split_whitespace().collect::<Vec<_>>().join(" ");
-    wait_for("its session has ended", || log().contains("ends its session").then_some(()));
-    assert!(log().contains("claude was stopped: a budget is used up"), "{}\n{}", log(), coder.output());
+    let ended =
+        wait_up_to(std::time::Duration::from_secs(120), || log().contains("ends its session").then_some(()));
+    assert!(ended.is_some(), "{}\n{}", log(), coder.output());
+    let reason = format!("{} was stopped: a budget is used up", client.name());
+    assert!(log().contains(&reason), "{}\n{}", log(), coder.output());
     let task = scripted.project.record("t1");
     assert_eq!((task.crashes, task.idle_exits), (None, None));
     coder.stop();
+}
+
+/// Covers: AX-29
+#[test]
+fn needs_claude_a_budget_in_dollars_holds_within_a_session() {
+    keeps_budget(Client::Claude, "{task: {dollars: 0.002}}");
+}
+
+/// Covers: AX-29
+#[test]
+fn needs_codex_a_budget_in_tokens_holds_within_a_session() {
+    keeps_budget(Client::Codex, "{task: {tokens: 200}}");
+}
+
+/// Covers: AX-29
+#[test]
+fn needs_goose_a_budget_in_tokens_holds_within_a_session() {
+    keeps_budget(Client::Goose, "{task: {tokens: 200}}");
 }

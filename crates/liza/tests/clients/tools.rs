@@ -6,9 +6,12 @@ use std::sync::{Arc, Mutex};
 use crate::fixture::{Client, Scripted, role};
 use crate::goal::{reach_goal_in, work};
 
-/// The tools and the size of the first request of each role, in a goal that is reached.
-fn offered(client: Client, settings: &[(&str, &str)]) -> BTreeMap<String, (Vec<String>, usize)> {
-    let offered: Arc<Mutex<BTreeMap<String, (Vec<String>, usize)>>> = Arc::default();
+/// The tools and the size of the first request of each role.
+type FirstRequests = BTreeMap<String, (Vec<String>, usize)>;
+
+/// What a program offers in a goal that is reached.
+fn offered(client: Client, settings: &[(&str, &str)]) -> FirstRequests {
+    let offered: Arc<Mutex<FirstRequests>> = Arc::default();
     let seen = Arc::clone(&offered);
     let scripted = Scripted::new(move |conversation| {
         let mut tools = conversation.tools.clone();
