@@ -31,7 +31,7 @@ pub(crate) struct ClientFolder {
 struct FileCopy {
     from: PathBuf,
     to: PathBuf,
-    /// Whether it is a login, which is written back when the program has refreshed it.
+    /// True for a login, which is written back when the program has refreshed it.
     is_login: bool,
 }
 

@@ -17,10 +17,10 @@ use super::login::{Refreshed, refreshed, replace_unchanged};
 /// The largest file that is copied.
 const COPY_MAX: u64 = 4 << 20;
 
-/// How many fields a message names.
+/// The largest number of fields that a message names.
 const NAMES_MAX: usize = 5;
 
-/// How often a login is looked at while something waits for it.
+/// The pause between two looks at a login while something waits for it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The copies of one session.
@@ -29,7 +29,7 @@ pub(crate) struct LoginCopies {
     /// The private folder of the session.
     folder: PathBuf,
     copies: Vec<LoginCopy>,
-    /// Whether the session has ended.
+    /// True once the session has ended.
     is_finished: bool,
 }
 
@@ -44,7 +44,7 @@ struct LoginCopy {
     yours: Vec<u8>,
     /// The session's copy as it was last made or taken.
     copy: Vec<u8>,
-    /// What was last written to the person's file.
+    /// The content that was last written to the person's file.
     written: Option<Vec<u8>>,
     /// The part of the session's copy that was not taken.
     refused: RefusedPart,
@@ -68,7 +68,7 @@ impl LoginCopies {
         });
     }
 
-    /// Whether the session has ended, so that nothing is left to do.
+    /// True once the session has ended, so that nothing is left to do.
     pub(crate) fn is_finished(&self) -> bool {
         self.is_finished
     }
@@ -95,7 +95,7 @@ impl LoginCopies {
         refused.map(|copy| RefusedLogin { file: copy.from.clone(), part: copy.refused.clone() }).collect()
     }
 
-    /// Whether the person, or another session, has changed a login since this session began.
+    /// Compares the person's login with the one that the session began with: true if the person or another session has changed it.
     pub(crate) fn is_outdated(&self) -> bool {
         self.copies.iter().any(|copy| {
             let present = small_file(&copy.from);
@@ -144,7 +144,7 @@ pub(super) fn small_file(path: &Path) -> Option<Vec<u8>> {
     fs::read(path).ok()
 }
 
-/// What a session left in the place of a login, and was not written back.
+/// The part of a session's copy of a login that was not written back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefusedLogin {
     /// The person's login.
@@ -152,7 +152,7 @@ pub(crate) struct RefusedLogin {
     part: RefusedPart,
 }
 
-/// Which part of it.
+/// The part that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum RefusedPart {
     /// All: it is a login of another account.
@@ -164,7 +164,7 @@ enum RefusedPart {
 }
 
 impl RefusedLogin {
-    /// What a person should know.
+    /// The message for a person.
     pub(crate) fn message(&self) -> String {
         let file = self.file.display();
         match &self.part {

@@ -25,7 +25,7 @@ pub(crate) struct TakenTurn {
     _login: File,
 }
 
-/// Whether a session may start with a login.
+/// The answer to a session that wants to start with a login.
 #[derive(Debug)]
 pub(crate) enum LoginTurn {
     /// It may: the login lasts, or its end cannot be read.
@@ -52,12 +52,12 @@ pub(crate) fn login_turn(program: &str, login: &Path, ends: Timestamp) -> LoginT
     }
 }
 
-/// Whether it can be read when a program refreshes its login.
+/// True for programs of which it can be read when they refresh their login.
 pub(crate) fn can_read_expiry(program: &str) -> bool {
     matches!(program, "claude" | "codex")
 }
 
-/// When a program refreshes its login at the latest, if it can and the login says so.
+/// The latest time at which a program refreshes its login, if it can and the login says so.
 fn refresh_due(program: &str, login: &[u8]) -> Option<Timestamp> {
     let login: Value = serde_json::from_slice(login).ok()?;
     let text = |place: &str| login.pointer(place).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -78,7 +78,7 @@ fn refresh_due(program: &str, login: &[u8]) -> Option<Timestamp> {
     }
 }
 
-/// When a JSON web token expires. That it says the truth is checked by the server that receives it.
+/// The time at which a JSON web token expires. That it says the truth is checked by the server that receives it.
 fn token_expiry(token: &str) -> Option<Timestamp> {
     let claims: Value = serde_json::from_slice(&unpacked(token.split('.').nth(1)?)?).ok()?;
     claims.get("exp")?.as_i64().map(Timestamp::from_unix)

@@ -49,7 +49,7 @@ pub(super) fn template() -> CommandTemplate {
 #[derive(Default)]
 pub(super) struct GooseEvents {
     calls: OpenCalls,
-    /// What its requests have used, by the logs beside its output.
+    /// The tokens of its requests, by the logs beside its output.
     requests: Usage,
 }
 

@@ -45,12 +45,12 @@ impl GuardStop {
     }
 }
 
-/// How much a session may use before a budget is used up.
+/// The amount that a session may use before a budget is used up.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Allowance {
-    /// What is left of the budgets.
+    /// The rest of the budgets.
     pub(crate) left: SpendingLimit,
-    /// What its tokens cost, if its program does not say.
+    /// The price of its tokens, if its program does not report the cost.
     pub(crate) price: Option<Price>,
 }
 
@@ -65,7 +65,7 @@ impl Allowance {
     }
 }
 
-/// What the guards remember of a session.
+/// The memory of the guards about one session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionGuard {
     allowance: Allowance,

@@ -150,7 +150,7 @@ impl LoginPlaces<'_> {
         set.or_else(|| (!template.login.is_empty()).then(|| format!("Run {}", template.login)))
     }
 
-    /// Whether a variable that a program logs in with is set.
+    /// Looks for a variable with which a program logs in.
     pub(super) fn has_key(&self, template: &CommandTemplate) -> bool {
         let is_set = |sign: &LoginSign| matches!(sign, LoginSign::Variable(name) if self.is_set(name));
         template.login_signs.iter().any(is_set)

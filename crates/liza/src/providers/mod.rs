@@ -82,7 +82,7 @@ pub(crate) struct SessionDetails<'a> {
     pub(crate) scratch: &'a Path,
     /// The conversation that is resumed.
     pub(crate) conversation: Option<&'a str>,
-    /// What it may cost, if a budget in dollars applies.
+    /// The rest of the budget in dollars, if there is one.
     pub(crate) dollars: Option<f64>,
     /// Whether a person takes part.
     pub(crate) interactive: bool,
@@ -158,7 +158,7 @@ impl Provider {
         places.advice(&self.template)
     }
 
-    /// Whether a variable has a key for it, which is used instead of a login in a file.
+    /// Looks for a variable with a key for it, which is used instead of a login in a file.
     pub(crate) fn has_key(&self, places: &LoginPlaces<'_>) -> bool {
         places.has_key(&self.template)
     }

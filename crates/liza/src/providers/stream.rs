@@ -58,7 +58,7 @@ pub(crate) struct EventStream {
     printed: Option<String>,
     fault: Option<ClientFault>,
     conversation: Option<String>,
-    /// What watches the session, if it runs, and why it must end.
+    /// The guard of a session that runs, and the reason why the session must end.
     guard: Option<SessionGuard>,
     stop: Option<GuardStop>,
 }

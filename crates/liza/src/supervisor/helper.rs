@@ -40,10 +40,10 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long to wait until an earlier session of the same agent, whose supervisor is gone, has been killed.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often a refreshed login is looked for: the others of the team wait for it.
+/// The pause between two looks for a refreshed login: the others of the team wait for it.
 const LOGIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long another session may take until the login that it refreshes is the person's.
+/// The time that another session may take until the login that it refreshes is the person's.
 const REFRESH_TIME: Duration = Duration::from_secs(3);
 
 /// Variables that would point a session's git at another repository.

@@ -43,7 +43,7 @@ pub(super) struct SessionOrder {
     pub(super) lock: PathBuf,
     /// The format of the events in its output.
     pub(super) events: EventFormat,
-    /// What it may use before a budget is used up.
+    /// The amount that it may use before a budget is used up.
     pub(super) allowance: Allowance,
     /// The file in which the program leaves its last event.
     pub(super) result_file: Option<PathBuf>,
@@ -126,7 +126,7 @@ pub(super) enum HelperReport {
         dropped: u64,
         /// How the program itself says that it ended.
         outcome: ClientOutcome,
-        /// Whether the person, or another session, has changed the login since it began.
+        /// True if the person, or another session, has changed the login since it began.
         login_changed: bool,
     },
     /// It could not be started.

@@ -18,10 +18,10 @@ use super::team::Team;
 /// is not starts again if its login is refused.
 const BEFORE_REFRESH: Seconds = Seconds::minutes(30);
 
-/// How long after the refresh was due an agent waits for it: its program may use another login than the one in the file.
+/// The time for which an agent waits for a refresh that is due: its program may use another login than the one in the file.
 const REFRESH_PATIENCE: Duration = Duration::from_secs(300);
 
-/// How often an agent that waits for its turn looks again.
+/// The pause between two looks of an agent that waits for its turn.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The place of an agent among those whose sessions may refresh a login.
