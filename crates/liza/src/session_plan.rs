@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use liza_core::model::{Config, Network, Sandbox, SandboxMin};
 use liza_store::private;
 
-use crate::confine::{DiskLook, Level, Plan, Surroundings, make_plan, probe, shared_caches, too_low};
+use crate::confine::{DiskLook, Level, Plan, Surroundings, cargo_home, make_plan, probe, too_low};
 use crate::git::GitError;
 use crate::project::Project;
 use crate::sys::confinement::TcpGrants;
@@ -47,7 +47,7 @@ pub(crate) fn session_plan(
         return Ok(None);
     }
     let home = home();
-    let shared = shared_caches(home.as_deref(), std::env::var_os("CARGO_HOME").map(PathBuf::from));
+    let cargo_home = cargo_home(home.as_deref());
     let search_path = std::env::var_os("PATH").unwrap_or_default();
     let search_path: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
     let mut needed = needs.files.to_vec();
@@ -59,7 +59,7 @@ pub(crate) fn session_plan(
         checkout: needs.checkout,
         scratch: needs.scratch,
         own: needs.own,
-        shared: &shared,
+        cargo_home: cargo_home.as_deref(),
         needed: &needed,
         program: needs.program,
         search_path: &search_path,

@@ -98,8 +98,7 @@ pub(super) const ALLOWED: &[&str] = &[
     "CUDA_HOME",
     "CUDA_PATH",
     "OMP_NUM_THREADS",
-    // Rust. CARGO_HOME is set by Liza where it confines.
-    "CARGO_HOME",
+    // Rust. Liza sets CARGO_HOME.
     "RUSTUP_*",
     "RUSTC",
     "RUSTC_WRAPPER",

@@ -14,10 +14,11 @@ const CACHES: &[(&str, &str)] = &[
     ("UV_CACHE_DIR", "uv"),
     ("GOCACHE", "go-build"),
     ("GOMODCACHE", "go-mod"),
+    (CARGO_HOME, "cargo"),
 ];
 
-/// What cargo downloads is shared with the person; its settings and programs are not writable.
-const CARGO: &[&str] = &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
+/// The variable that names cargo's home folder.
+pub(super) const CARGO_HOME: &str = "CARGO_HOME";
 
 /// In a project's `.liza`: the caches of code under test.
 const CHECKS: &str = "caches/checks";
@@ -43,8 +44,10 @@ pub(crate) fn cache_variables(folder: &Path) -> Vec<(String, String)> {
     CACHES.iter().map(|(name, below)| ((*name).to_owned(), value(below))).collect()
 }
 
-/// What of cargo's home a session can write.
-pub(crate) fn shared_caches(home: Option<&Path>, cargo_home: Option<PathBuf>) -> Vec<PathBuf> {
-    let Some(cargo) = cargo_home.or_else(|| Some(home?.join(".cargo"))) else { return Vec::new() };
-    CARGO.iter().map(|name| cargo.join(name)).collect()
+/// The person's own home folder of cargo.
+pub(crate) fn cargo_home(home: Option<&Path>) -> Option<PathBuf> {
+    std::env::var_os(CARGO_HOME)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(home?.join(".cargo")))
 }

@@ -87,7 +87,7 @@ pub(crate) fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grant
         checkout: None,
         scratch: around.git,
         own: &[],
-        shared: &[],
+        cargo_home: None,
         needed: &[],
         program: None,
         search_path: around.search_path,

@@ -5,6 +5,7 @@
 
 mod allowed_variables;
 mod caches;
+mod cargo_home;
 mod check;
 mod check_keeper;
 mod client_folder;
@@ -31,7 +32,7 @@ mod start;
 mod system_folders;
 mod wrapper;
 
-pub(crate) use caches::{cache_variables, check_caches, remove_check_caches, shared_caches};
+pub(crate) use caches::{cache_variables, cargo_home, check_caches, remove_check_caches};
 pub(crate) use check::{CheckEnd, PLAN_VARIABLE, run_check};
 pub(crate) use check_keeper::{Caller, detach, run_kept};
 pub(crate) use client_folder::ClientFolder;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{Grants, TcpGrants};
 
+use super::cargo_home::{HIDDEN, READABLE as READABLE_OF_CARGO};
 use super::credentials::{IN_ETC, IN_GIT, IN_HOME, IN_MODULE};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{DEVICES, ETC, READABLE, SERVICES, SHARED_MEMORY};
@@ -27,8 +28,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) scratch: &'a Path,
     /// Further folders that are its own.
     pub(crate) own: &'a [PathBuf],
-    /// Folders of the person that it may write to.
-    pub(crate) shared: &'a [PathBuf],
+    /// The person's home folder of cargo.
+    pub(crate) cargo_home: Option<&'a Path>,
     /// Files that it needs wherever they are.
     pub(crate) needed: &'a [PathBuf],
     /// The agent program.
@@ -66,6 +67,8 @@ pub(crate) struct Plan {
     pub(crate) check_caches: Option<PathBuf>,
     /// The session's own checkout.
     pub(crate) checkout: Option<PathBuf>,
+    /// The person's home folder of cargo, whose downloads its own one is filled with.
+    pub(crate) cargo_home: Option<PathBuf>,
     /// Variables of the person's environment that it gets in addition (`config.pass_env`).
     pub(crate) pass_env: Vec<String>,
     /// Services that it must not be able to reach: a name and a socket.
@@ -88,6 +91,9 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let mut read = readable(around, look, &left_out);
     read.extend(around.needed.iter().cloned());
     read.extend(around.needed.iter().filter_map(|path| look.real(path)));
+    let downloads =
+        around.cargo_home.into_iter().flat_map(|cargo| READABLE_OF_CARGO.iter().map(|name| cargo.join(name)));
+    read.extend(downloads.filter_map(|path| look.real(&path)));
     if let Some(program) = around.program {
         let real = look.real(program).unwrap_or_else(|| program.to_owned());
         let folder = installed_in(&real, around).map(|folder| all_but(look, &folder, &left_out));
@@ -111,6 +117,7 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         private: Vec::new(),
         check_caches: None,
         checkout: around.checkout.map(Path::to_owned),
+        cargo_home: around.cargo_home.map(Path::to_owned),
         pass_env: around.config.pass_env.clone(),
         not_connected: None,
         grants: Grants {
@@ -129,6 +136,9 @@ fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
     left_out.add_path(look, around.folder);
     around.passwords.iter().for_each(|file| left_out.add_path(look, file));
     left_out.add(look, Path::new(ETC), IN_ETC);
+    if let Some(cargo) = around.cargo_home {
+        left_out.add(look, cargo, HIDDEN);
+    }
     left_out.add(look, around.git, IN_GIT);
     for module in submodules(around.git, look) {
         left_out.add(look, &module, IN_MODULE);
@@ -191,7 +201,7 @@ fn writable(around: &Surroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
     write.extend(around.own.iter().cloned());
     // No link is followed to what is written; these are yours, and no session can change where they lead.
     let yours = around.config.sandbox_writable.iter().map(|path| expand(path, around.home));
-    let yours = yours.chain(around.shared.iter().cloned()).chain([SHARED_MEMORY.into()]);
+    let yours = yours.chain([SHARED_MEMORY.into()]);
     write.extend(yours.map(|path| look.real(&path).unwrap_or(path)));
     write.sort();
     write.dedup();
@@ -290,7 +300,7 @@ mod tests {
             checkout: Some(Path::new("/home/a/project/.worktrees/t1")),
             scratch: Path::new("/home/a/project/.liza/tmp/coder-1"),
             own: &own,
-            shared: &[],
+            cargo_home: Some(Path::new("/data/cargo")),
             needed: &[PathBuf::from("/srv/prompt.md")],
             program: Some(Path::new("/data/tool/node_modules/agent/bin/agent")),
             search_path: &[PathBuf::from("/data/sdk/bin"), PathBuf::from("bin")],

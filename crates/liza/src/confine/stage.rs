@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{self, Restrictions, Witnesses, can_read, can_write};
 
+use super::caches::CARGO_HOME;
+use super::cargo_home;
 use super::descriptor::send_listener;
 use super::level::Level;
 use super::plan::Plan;
@@ -88,9 +90,18 @@ fn run(socket: &mut UnixStream) -> io::Result<(StageReport, u8)> {
         return Ok((StageReport::TooLow(level), NOT_STARTED));
     }
     let Some(program) = &order.program else { return Ok((StageReport::Started(level), 0)) };
+    fill_cargo_home(&order.plan);
     send(socket, &StageReport::Started(level))?;
     let error = Command::new(program).args(&order.arguments).exec();
     Ok((StageReport::Failed(format!("cannot start {}: {error}", program.display())), NOT_STARTED))
+}
+
+/// Fills the home folder of cargo that the program gets; what cannot be filled, cargo downloads.
+fn fill_cargo_home(plan: &Plan) {
+    let own = std::env::var_os(CARGO_HOME).map(PathBuf::from);
+    if let (Some(own), Some(yours), Some(checkout)) = (own, &plan.cargo_home, &plan.checkout) {
+        let _ = cargo_home::fill(&own, yours, checkout);
+    }
 }
 
 fn open_input(input: &StageInput) -> io::Result<File> {

@@ -31,6 +31,8 @@ pub(crate) fn bait(config: &str, scripts: &[(&str, &str)]) -> Bench {
         ("yours", "text"),
         ("src/other/.liza/clients/login", "key"),
         (".claude/settings.json", "{}"),
+        (".cargo/registry/src/host/package-1.0.0/build.rs", "fn main() {}"),
+        (".cargo/.package-cache", ""),
         ("evil", EVIL),
     ] {
         fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();

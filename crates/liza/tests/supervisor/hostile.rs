@@ -109,6 +109,12 @@ const ATTEMPTS: &[Attempt] = &[
             own.exists() || bench.home().join(".config/planted").exists()
         },
     ),
+    attempt(
+        "change what cargo has downloaded for you",
+        "Landlock",
+        r#"echo x >> "$HOME/.cargo/registry/src/host/package-1.0.0/build.rs""#,
+    ),
+    attempt("hold the lock of your cargo", "Landlock", r#"flock -n "$HOME/.cargo/.package-cache" true"#),
     attempt("find a key of your shell in its variables", "Liza", r#"[ -n "$TEST_API_KEY" ]"#),
     attempt("read the variables of its supervisor", "Landlock", r#"cat "/proc/$PPID/environ""#),
     attempt("trace its supervisor", "Landlock", r#": < "/proc/$PPID/mem""#),
