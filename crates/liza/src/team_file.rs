@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Config, Fields, NEVER_SHARED, TEAM_FILE, out_of_range};
-use liza_core::rules::misspelled::{unknown_part_of_roles, unknown_settings};
+use liza_core::rules::misspelled::{unknown_part_of_gate, unknown_part_of_roles, unknown_settings};
 use liza_store::yaml::YamlError;
 use liza_store::{durable, private, yaml};
 
@@ -89,7 +89,7 @@ fn parse(text: &str) -> Result<Fields, String> {
         return Err(wrong.to_string());
     }
     let config = yaml::read::<Option<Config>>(text).map_err(with_place)?.unwrap_or_default();
-    if let Some(wrong) = unknown_part_of_roles(&config.roles) {
+    if let Some(wrong) = unknown_part_of_roles(&config.roles).or_else(|| unknown_part_of_gate(&values)) {
         return Err(wrong);
     }
     check_sections(&config).map_err(|error| error.to_string())?;
@@ -154,6 +154,7 @@ mod tests {
         assert!(refused("max_crashes: [1]").contains("line 1"), "{}", refused("max_crashes: [1]"));
         assert!(refused("- a").contains("line 1"), "{}", refused("- a"));
         assert!(refused("roles: {coder: {coun: 3}}").starts_with("roles.coder.coun is not a setting"));
+        assert!(refused("gate: {run: [x]}").starts_with("gate.run is not a setting"));
         assert!(refused("roles: {codr: claude}").starts_with("codr is not a role"));
         assert!(refused("roles: {coder: {count: many}}").contains("roles.coder: count must be a number"));
         assert!(refused("providers: {mine: {argv: [x]}}").contains("providers.mine: unknown key argv"));

@@ -88,6 +88,8 @@ pub struct Config {
     pub session_limit: Seconds,
     /// How long a session may print nothing before it is an alarm.
     pub quiet_limit: Seconds,
+    /// Which files judge work.
+    pub gate: GateSettings,
     /// How long the integration test may run.
     pub integration_test_limit: Seconds,
     /// Whether a coder's session resumes the client's own conversation after a rejection, where the client can.
@@ -128,6 +130,26 @@ pub enum ClientSettings {
     Refuse,
     /// They may, and the reviewer's program starts with it.
     Allow,
+}
+
+/// `config.gate`: the files that judge work, as patterns of paths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateSettings {
+    /// What the integration test runs from.
+    pub runs: Vec<String>,
+    /// What only needs the human's word when it changes.
+    pub watched: Vec<String>,
+}
+
+impl Default for GateSettings {
+    fn default() -> Self {
+        let list = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        Self {
+            runs: list(&["scripts/**"]),
+            watched: list(&["liza.yaml", ".github/workflows/**", ".gitlab-ci.yml"]),
+        }
+    }
 }
 
 const COMMAND_LIMIT: Seconds = Seconds(120);
@@ -174,6 +196,7 @@ impl Default for Config {
             stop_grace: Seconds(120),
             session_limit: Seconds(7200),
             quiet_limit: Seconds(900),
+            gate: GateSettings::default(),
             integration_test_limit: Seconds(1800),
             resume_conversation: false,
             setup: None,

@@ -90,7 +90,7 @@ fn places_below(path: &str, (old, new): (&Value, &Value), depth: usize) -> Vec<S
 }
 
 /// The settings that decide which programs are run, where merges go, and what agents may spend, reach or begin.
-const ALARMING_SETTINGS: [&str; 11] = [
+const ALARMING_SETTINGS: [&str; 12] = [
     "providers",
     "roles",
     "integration_branch",
@@ -98,6 +98,7 @@ const ALARMING_SETTINGS: [&str; 11] = [
     "copy",
     "team_file",
     "plan_approval",
+    "gate",
     "budget",
     "exec_wrapper",
     "model_hosts",

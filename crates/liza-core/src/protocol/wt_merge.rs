@@ -138,7 +138,7 @@ pub struct Mergeable {
     pub gate_version: u32,
     /// The change of protected files that was asked about, with the human's word on it.
     #[serde(skip)]
-    pub gate_change: Option<GateChange>,
+    pub gate_change: Option<Box<GateChange>>,
 }
 
 /// A recorded merge.
@@ -182,7 +182,7 @@ impl Rule for BeginMerge {
             check_not_held(tx.board, summary)?;
         }
         let reply = TaskReply::from(&task);
-        let (description, gate_change) = (task.record.description, task.record.gate_change);
+        let (description, gate_change) = (task.record.description, task.record.gate_change.map(Box::new));
         let goal = tx.board.goal()?;
         Ok(Mergeable {
             task: reply,

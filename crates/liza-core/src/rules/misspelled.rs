@@ -13,6 +13,9 @@ use crate::protocol::manual_edit::SECTIONS;
 /// The keys of a role in `config.roles`.
 const ROLE_KEYS: [&str; 4] = ["provider", "model", "count", "network"];
 
+/// The keys of `config.gate`.
+const GATE_KEYS: [&str; 2] = ["runs", "watched"];
+
 /// A key that is probably misspelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MisspelledKey {
@@ -71,6 +74,19 @@ pub fn unknown_role_part(setting: &str) -> Option<String> {
     let part = parts.next()?;
     let is_known = ROLE_KEYS.contains(&part) && parts.next().is_none();
     (!is_known).then(|| format!("{setting} is not a setting; a role has {}", ROLE_KEYS.join(", ")))
+}
+
+/// What is wrong with the name of a part of `gate`; none for any other setting.
+pub fn unknown_gate_part(setting: &str) -> Option<String> {
+    let part = setting.strip_prefix("gate.")?;
+    let is_known = GATE_KEYS.contains(&part);
+    (!is_known).then(|| format!("{setting} is not a setting; gate has {}", GATE_KEYS.join(", ")))
+}
+
+/// What is wrong with the names in a whole section `gate` of the settings; none if all are known.
+pub fn unknown_part_of_gate(settings: &Fields) -> Option<String> {
+    let keys = map(settings.get("gate")).into_iter().flat_map(Fields::keys);
+    keys.into_iter().find_map(|key| unknown_gate_part(&format!("gate.{key}")))
 }
 
 /// What is wrong with the names in a whole section `roles`; none if all are known.

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use liza_core::model::{
-    Actor, AgentId, ClientHold, ClientRecord, FaultKind, HeadTest, Loaded, Role, Seconds, Status, StopFiles,
-    TaskId, TestFailure,
+    Actor, AgentId, ClientHold, ClientRecord, FaultKind, HeadTest, Loaded, MergeHold, Role, Seconds, Status,
+    StopFiles, TaskId, TestFailure,
 };
 use liza_core::protocol::{
     Answer, BeginMerge, ClaimReview, Command, MarkBlocked, Operation, Request, ReserveTask, SetStatus, apply,
@@ -326,7 +326,7 @@ fn hold_merge(world: &mut World, id: TaskId) {
         goal.head_test = Some(HeadTest { head: head.clone(), time: world.now, failure: Some(failure) });
     }
     if record.status == Some(Status::Approved) {
-        record.merge_held_at = Some(head);
+        record.merge_held = Some(MergeHold::HeadFails(head));
         board.put(id, record);
     }
 }

@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use liza_core::model::GateSettings;
+use liza_core::rules::gate::{DECIDING, GatePatterns, protect_command};
 use serde_json::json;
 
 use crate::contracts::vision_template;
@@ -22,7 +24,7 @@ use crate::cli::ui::output::Reply;
 pub(crate) fn test_in_words(root: &Path, written: bool, unused: Option<UnusedTest>) -> String {
     match (root.join(SCRIPT).exists(), test_command::find(root)) {
         (true, Some(command)) if written => {
-            format!("{}; commit it, then: liza sync", written_in_words(command))
+            format!("{}; commit it, then: liza sync{}", written_in_words(command), to_protect(root))
         }
         (true, None) if written => format!("{SCRIPT} is written; commit it, then: liza sync"),
         (true, _) => match unused {
@@ -31,6 +33,20 @@ pub(crate) fn test_in_words(root: &Path, written: bool, unused: Option<UnusedTes
         },
         (false, Some(command)) => format!("none; to run {command} before every merge: liza init --test"),
         (false, None) => format!("none; to test every merge, write {SCRIPT}"),
+    }
+}
+
+/// The files of a project without settings that decide what the test runs, and how to protect them.
+fn to_protect(root: &Path) -> String {
+    let settings = GateSettings::default();
+    let present = DECIDING.into_iter().filter(|file| root.join(file).is_file());
+    match GatePatterns::new(&settings).unprotected_deciding(present).as_slice() {
+        [] => String::new(),
+        open => format!(
+            ". Tasks can change what decides what it runs ({}); to have a say in that: {}",
+            open.join(", "),
+            protect_command(&settings, open)
+        ),
     }
 }
 
@@ -63,7 +79,8 @@ pub(crate) fn write_test(root: &Path) -> Result<Reply, CommandError> {
     let next = "commit it, then bring it to the agents: liza sync";
     let command = test_command::find(root);
     let written = command.map_or_else(|| format!("{SCRIPT} is written"), written_in_words);
-    Ok(Reply::new(format!("{written}; {next}"), json!({"written": SCRIPT, "runs": command})))
+    let text = format!("{written}; {next}{}", to_protect(root));
+    Ok(Reply::new(text, json!({"written": SCRIPT, "runs": command})))
 }
 
 /// Writes a new file with its folders; returns what it created, outermost first.

@@ -82,6 +82,14 @@ fn test_warning(project: &Project, state: &State) -> Option<String> {
     Some(format!("{}; to use it: {}", unused.problem(), unused.fix()))
 }
 
+/// What is said if no test judges merges.
+pub(crate) fn untested(project: &Project, state: &State) -> Option<String> {
+    let integration = integration_branch(&state.board).ok()?;
+    let is_tested = project.repo().ok()?.has_test(&integration).ok()?;
+    (!is_tested)
+        .then(|| "nothing but the code reviewer judges merges; to test them: liza init --test".to_owned())
+}
+
 /// What is said if the person has commits that the agents do not have.
 fn behind_main(project: &Project, state: &State) -> Option<String> {
     let name = state.board.config.ready()?.main_branch.clone()?;

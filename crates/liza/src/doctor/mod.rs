@@ -5,6 +5,7 @@
 mod clients;
 mod confinement;
 mod environment;
+mod gate;
 mod result;
 mod start;
 
@@ -70,6 +71,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(start::goal(&state));
             checks.extend(project.map(|project| specifications(project, &state)));
             checks.extend(repo.as_ref().and_then(|repo| integration_test(repo, &state)));
+            checks.extend(repo.as_ref().and_then(|repo| gate::gate(repo, &state)));
             let folder = project.map_or(folder, Project::folder);
             checks.extend(repo.iter().flat_map(|repo| branches(repo, folder, &state)));
             checks.extend(project.and_then(|project| unrecorded_merges(project, &state)));

@@ -40,7 +40,7 @@ pub(super) fn goal(state: &State) -> Option<Check> {
 pub(super) fn test_in_words(root: &Path) -> &'static str {
     match root.join("scripts/integration-test.sh").exists() {
         true => "scripts/integration-test.sh runs before every merge",
-        false => "none; to test every merge: liza init --test",
+        false => "none: nothing but the code reviewer judges merges; to test them: liza init --test",
     }
 }
 

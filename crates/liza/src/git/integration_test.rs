@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use liza_core::model::{SandboxMin, Sha};
+use liza_core::model::{GateSettings, SandboxMin, Sha};
+use liza_core::rules::gate::GatePatterns;
 use liza_store::private;
 
 use super::error::GitError;
 use super::leftovers::{leftovers, temporary_name};
 use super::own_repo::NewCheckout;
+use super::protected::Protected;
 use super::refs::Branch;
 use super::repo::Repo;
 use super::view::Files;
@@ -22,7 +24,7 @@ use crate::confine::{Plan, ProgramRun, RunEnd, RunStage};
 use crate::sys::remove_tree::remove_tree;
 
 /// The script, if a project has one.
-const SCRIPT: &str = "scripts/integration-test.sh";
+pub(super) const SCRIPT: &str = "scripts/integration-test.sh";
 
 /// The prefix of our checkouts; no task ID starts with a dot.
 const PREFIX: &str = ".integration-test-";
@@ -31,7 +33,7 @@ const PREFIX: &str = ".integration-test-";
 const ACTION: &str = "running the integration test";
 
 /// The result of an integration test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "the branch must not move after a failed test"]
 pub enum IntegrationTestResult {
     /// The commit has no such script.
@@ -47,6 +49,11 @@ pub enum IntegrationTestResult {
     },
     /// It took too long and was killed with everything that it had started.
     TimedOut,
+    /// It exited with status 0, but the files that it runs from were changed meanwhile.
+    Changed {
+        /// Which ones.
+        paths: Vec<PathBuf>,
+    },
 }
 
 /// Why a test does not test merges.
@@ -141,8 +148,9 @@ impl Repo {
         output: &Path,
         limit: Duration,
     ) -> Result<IntegrationTestResult, GitError> {
+        let protected = self.protected(commit, &GatePatterns::new(&GateSettings::default()))?;
         match self.test_checkout(commit)? {
-            Some(test) => self.run_test(&test, output, limit, None),
+            Some(test) => self.run_test(&test, &protected, output, limit, None),
             None => Ok(IntegrationTestResult::NoScript),
         }
     }
@@ -157,7 +165,7 @@ impl Repo {
         Ok(Some(TestCheckout { checkout: self.scratch_checkout(commit)?, executable }))
     }
 
-    /// Runs the test of a checkout, confined if there is a stage.
+    /// Runs the test of a checkout, confined if there is a stage. The protected files are written first, as they are stored.
     ///
     /// # Errors
     ///
@@ -165,6 +173,7 @@ impl Repo {
     pub(crate) fn run_test(
         &self,
         test: &TestCheckout,
+        protected: &Protected,
         output: &Path,
         limit: Duration,
         stage: Option<&TestStage<'_>>,
@@ -180,11 +189,19 @@ impl Repo {
         };
         let shell = || (PathBuf::from("/bin/sh"), vec![script.to_string_lossy().into_owned()]);
         let (program, arguments) = if test.executable { (script.clone(), Vec::new()) } else { shell() };
-        let environment = self.git().environment();
         let directory = test.path();
+        let gate = self.lay_out(directory, protected)?;
+        gate.settle();
+        let mut environment = self.git().environment().to_vec();
+        // Else a gate in Python would change its own folder.
+        environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
+        let environment = &environment;
         let run = ProgramRun { program, arguments, directory, environment, output, limit, stage };
         Ok(match run.run().map_err(|error| GitError::io(ACTION, output, error))? {
-            RunEnd::Exited(status) => result_of(status),
+            RunEnd::Exited(status) => match gate.changed() {
+                paths if status.success() && !paths.is_empty() => IntegrationTestResult::Changed { paths },
+                _ => result_of(status),
+            },
             RunEnd::TimedOut => IntegrationTestResult::TimedOut,
             RunEnd::NotStarted(error) => not_started(output, &error),
         })
@@ -208,10 +225,14 @@ impl Repo {
         left
     }
 
-    /// Whether both commits have a test, and the same one.
-    pub(crate) fn has_same_test(&self, one: &Sha, other: &Sha) -> Result<bool, GitError> {
-        let script = self.script_entry(one)?;
-        Ok(script.is_some() && script == self.script_entry(other)?)
+    /// Whether merges onto this branch are tested.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn has_test(&self, integration: &Branch) -> Result<bool, GitError> {
+        let Some(tip) = self.tip(integration)? else { return Ok(false) };
+        Ok(self.script_entry(&tip)?.is_some())
     }
 
     /// What keeps the test of the person's checkout from testing merges onto this branch; `None` if nothing does, or

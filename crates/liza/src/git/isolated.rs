@@ -19,6 +19,9 @@ pub(crate) const ISOLATED: &str = "liza-merge-";
 /// The settings of a partial clone, without which missing objects cannot be fetched.
 const PARTIAL_CLONE: &str = r"^(extensions\.partialclone|remote\..*\.(url|promisor|partialclonefilter))$";
 
+/// A file that is added to a renamed folder is a conflict and does not move: the work decides no path of the other side.
+const RENAMES: &str = "[merge]\n\tdirectoryRenames = conflict\n";
+
 /// The two commits of a merge, and the commits at which their histories part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MergeParents<'a> {
@@ -65,7 +68,7 @@ impl Repo {
         Ok((isolated, trees))
     }
 
-    /// Creates an isolated git folder without any attributes or programs, to compare commits in the format of this one.
+    /// Creates an isolated git folder without any attributes or programs, to compare or build trees in the format of this commit.
     pub(crate) fn isolated_from_settings(&self, commit: &Sha) -> Result<IsolatedRepo<'_>, GitError> {
         let isolated = self.isolated_folder();
         isolated.create_folder(commit, "")?;
@@ -79,7 +82,7 @@ impl Repo {
 
 impl IsolatedRepo<'_> {
     fn create(&self, parents: &MergeParents<'_>) -> Result<MergeTrees, GitError> {
-        self.create_folder(parents.into, &self.accepted_drivers())?;
+        self.create_folder(parents.into, &format!("{RENAMES}{}", self.accepted_drivers()))?;
         let commits = [parents.into, parents.commit].into_iter().chain(parents.bases);
         let trees: Vec<String> = commits.map(|commit| format!("{commit}^{{tree}}")).collect();
         let file = format!("{}:.gitattributes", parents.into);

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use liza_core::model::{Board, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus, TestFailure};
+use liza_core::model::{Board, GateChange, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus, TestFailure};
 use liza_core::protocol::{
     AdoptIntegration, BeginMerge, HoldCause, HoldMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge,
     RecordMergeFailure,
@@ -30,6 +30,8 @@ pub enum MergeOutcome {
     Failed(MergeFailure),
     /// The integration test fails without the task too; the branch has not moved, the task stays APPROVED and waits.
     Held(TestFailure),
+    /// It changes protected files; the branch has not moved, the task stays APPROVED and waits for the human's word.
+    GateChanged(Box<GateChange>),
     /// A checkout of the branch could not be updated; the branch has not moved, the task stays APPROVED.
     CheckoutRefused {
         /// The folder of the checkout.
@@ -69,6 +71,8 @@ pub(super) enum NotOnBranch {
     Failed(MergeFailure),
     /// The integration test fails on this head without the task too.
     HeadFails(Sha, TestFailure),
+    /// It changes protected files; the gate that it was judged by has this number.
+    GateChanged(u32, Box<GateChange>),
     Git(MergeError),
     Engine(EngineError),
 }
@@ -109,7 +113,14 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
         Err(NotOnBranch::Recorded) => return job.recorded_elsewhere(),
         Err(NotOnBranch::Engine(error)) => return Err(error),
         Err(NotOnBranch::Failed(failure)) => return job.record_failure(failure),
-        Err(NotOnBranch::HeadFails(head, failure)) => return job.hold(head, failure),
+        Err(NotOnBranch::HeadFails(head, failure)) => {
+            job.hold(HoldCause::HeadFails { head })?;
+            return Ok(MergeOutcome::Held(failure));
+        }
+        Err(NotOnBranch::GateChanged(version, change)) => {
+            job.hold(HoldCause::Gate { version, change: (*change).clone() })?;
+            return Ok(MergeOutcome::GateChanged(change));
+        }
         Err(NotOnBranch::Git(error)) => match error {
             MergeError::AlreadyMerged { merge_commit } => {
                 // With a remote, the recorded head was brought to that of the branch already.
@@ -205,11 +216,14 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     /// Tests the computed merge, and checks that it may still be made.
     pub(super) fn check_result(&self, approved: &Mergeable, merge: &PendingMerge) -> Result<(), NotOnBranch> {
         refuse_reserved_path(self.engine, self.task, &merge.new)?;
-        let test = MergeTest { engine: self.engine, limit: self.test_limit };
-        match test.run(self.task, merge, approved.head_test.as_ref())? {
+        let test = MergeTest::new(self.engine, self.test_limit)?;
+        match test.run(merge, approved)? {
             MergeTestResult::Passed => Ok(self.confirm()?),
             MergeTestResult::Failed(failure) => Err(NotOnBranch::Failed(failure)),
             MergeTestResult::HeadFails(failure) => Err(NotOnBranch::HeadFails(merge.old.clone(), failure)),
+            MergeTestResult::GateChanged(change) => {
+                Err(NotOnBranch::GateChanged(approved.gate_version, Box::new(change)))
+            }
         }
     }
 
@@ -256,10 +270,9 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         Ok(MergeOutcome::Failed(failure))
     }
 
-    fn hold(&self, head: Sha, failure: TestFailure) -> Result<MergeOutcome, EngineError> {
+    fn hold(&self, cause: HoldCause) -> Result<(), EngineError> {
         let (task, commit) = (self.task.clone(), self.commit.clone());
-        self.engine.execute(HoldMerge { task, commit, cause: HoldCause::HeadFails { head } })?;
-        Ok(MergeOutcome::Held(failure))
+        self.engine.execute(HoldMerge { task, commit, cause }).map(drop)
     }
 
     fn record(

@@ -156,6 +156,10 @@ impl JobRunner {
                 "{task} stays APPROVED: the {} even without its change. liza status shows what to do",
                 failure.what
             )),
+            MergeOutcome::GateChanged(change) => Ok(format!(
+                "{task} stays APPROVED: it changes what judges it ({}). liza status shows what to do",
+                change.files.join(", ")
+            )),
             MergeOutcome::CheckoutRefused { path, message } => {
                 Err(SupervisorError::CheckoutRefused { task: task.clone(), path, message })
             }

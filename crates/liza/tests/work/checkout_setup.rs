@@ -42,12 +42,8 @@ fn outputs(project: &TestProject) -> Vec<String> {
 #[test]
 fn a_workspace_a_review_and_a_merge_test_are_set_up_once() {
     let project = prepared("mkdir built; echo times >> built/ready; echo set up");
-    let head = submitted_with(
-        &project,
-        "one",
-        "scripts/integration-test.sh",
-        "cat built/ready; test -f built/ready",
-    );
+    advance(&project, "scripts/integration-test.sh", "cat built/ready; test -f built/ready");
+    let head = submitted(&project, "one");
     let ready = project.tree("one").join("built/ready");
     assert_eq!(fs::read_to_string(&ready).unwrap(), "times\n");
     project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
@@ -110,7 +106,8 @@ fn a_set_up_has_a_time_limit_and_leaves_nothing_running() {
 #[test]
 fn a_review_or_a_merge_that_cannot_be_set_up_is_given_back() {
     let project = prepared("true");
-    submitted_with(&project, "one", "scripts/integration-test.sh", "exit 0");
+    advance(&project, "scripts/integration-test.sh", "exit 0");
+    submitted(&project, "one");
     let used = || project.snapshot().board.sprint().unwrap().sessions.tasks.values().sum::<u32>();
     let before = used();
     project.liza(&["lock", "write", "config.setup", "exit 1"]).ok();

@@ -187,7 +187,10 @@ fn a_test_that_is_not_on_the_integration_branch_is_named_with_the_command_that_b
     let none = found(&project).unwrap();
     assert_eq!(
         (&none["health"], &none["found"]),
-        (&"ok".into(), &"none; to test every merge: liza init --test".into())
+        (
+            &"ok".into(),
+            &"none: nothing but the code reviewer judges merges; to test them: liza init --test".into()
+        )
     );
     project.write("scripts/integration-test.sh", "exit 0\n");
     let check = found(&project).unwrap();

@@ -11,6 +11,7 @@ mod claim;
 mod doctor;
 mod finish;
 mod fixture;
+mod gate;
 mod git_programs;
 mod guide;
 mod integration_head;

@@ -313,12 +313,16 @@ fn a_held_merge_continues_when_the_human_says_so() {
 
 /// Covers: RV-06
 #[test]
-fn a_task_that_changes_the_test_is_judged_by_its_own_version() {
+fn a_task_that_changes_the_test_must_pass_its_own_version_and_is_not_blamed_for_a_broken_branch() {
     let project = team();
     with_test(&project, "exit 1");
     approved_with(&project, "one", "scripts/integration-test.sh", "exit 2\n");
-    merge_as_team(&project, "one").refused(3, "integration_test");
-    assert_eq!((project.status("one"), test_logs(&project)), ("INTEGRATION_FAILED", 1));
+    merge_as_team(&project, "one").refused(3, "integration_test_broken");
+    with_test(&project, "test -f scripts/integration-test.sh");
+    merge_as_team(&project, "one").refused(3, "conflict");
+    approved_with(&project, "two", "scripts/integration-test.sh", "exit 2\n");
+    merge_as_team(&project, "two").refused(3, "integration_test");
+    assert_eq!(project.status("two"), "INTEGRATION_FAILED");
 }
 
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {

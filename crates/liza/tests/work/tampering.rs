@@ -197,11 +197,20 @@ fn renames_and_edits_on_both_sides_pass_the_check() {
     submit(&project, "one", "coder-1", &head).ok();
     judge(&project, "one", &["APPROVED"]);
     advance(&project, "moved.txt", &format!("moved.txt\n{}", lines.replace("line 1\n", "first\n")));
-    advance(&project, "folder/c.txt", "c\n");
     merge(&project, "one").ok();
     let merged = show(&project, "integration", "renamed.txt");
     assert!(merged.contains("first") && merged.contains("forty"), "{merged}");
-    assert_eq!(show(&project, "integration", "other/c.txt"), "c");
+
+    // The work decides no path of the other side, whatever the person's settings say.
+    claimed(&project, "two", "coder-1");
+    let folder = project.tree("two");
+    project.git_at(&folder, &["mv", "other", "third"]);
+    project.git_at(&folder, &["commit", "-qm", "rename"]);
+    let head = project.git_at(&folder, &["rev-parse", "HEAD"]);
+    submit(&project, "two", "coder-1", &head).ok();
+    judge(&project, "two", &["APPROVED"]);
+    advance(&project, "other/c.txt", "c\n");
+    merge(&project, "two").refused(3, "conflict");
 }
 
 /// A commit on top of `parent` whose tree has that file, whatever git is told to ignore.

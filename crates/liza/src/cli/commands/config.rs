@@ -1,7 +1,7 @@
 //! `liza config`: every setting and where it comes from; sets one, or accepts the shared file.
 
 use liza_core::model::{Actor, Fields, SettingSource, TEAM_FILE, TeamFile, Value, source_of};
-use liza_core::rules::misspelled::{meant_setting, unknown_role_part, unknown_settings};
+use liza_core::rules::misspelled::{meant_setting, unknown_gate_part, unknown_role_part, unknown_settings};
 use liza_store::{ValueSyntax, settings_as_fields, yaml};
 use serde_json::json;
 
@@ -119,6 +119,9 @@ fn change(
     context.human_only("config")?;
     let first = first_part(key);
     check_known(first)?;
+    if let Some(problem) = value.and_then(|_| unknown_gate_part(key)) {
+        return Err(CommandError::refused("unknown_setting", problem).hint("what is set: liza config gate"));
+    }
     if let Some(problem) = value.and_then(|_| unknown_role_part(key)) {
         return Err(CommandError::refused("unknown_setting", problem).hint("what is set: liza config roles"));
     }

@@ -33,7 +33,7 @@ use crate::cli::end_text::{next_steps, what_waits, why_it_ended};
 use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::live_screen;
 use crate::cli::spec_path;
-use crate::cli::team_notes::{is_named, team_notes};
+use crate::cli::team_notes::{is_named, team_notes, untested};
 use crate::cli::team_observers::{OutputReader, ProgressLine};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
@@ -230,7 +230,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     words.push_str(&match copy {
         Some(folder) => in_the_copy(&folder),
-        None => next_steps(&after, &args.again()),
+        None => {
+            let untested = untested(&project, &after).map(|note| format!("\n{note}")).unwrap_or_default();
+            format!("{untested}{}", next_steps(&after, &args.again()))
+        }
     });
     let reply = Reply::new(words, json!({"ended": ended, "progress": progress})).sentences();
     Ok(reply.at(after.board.revision.0).exit(exit))

@@ -18,6 +18,7 @@ use crate::observations::observe;
 use crate::project::now;
 
 use crate::cli::context::Context;
+use crate::cli::team_notes::untested;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{
     BOLD, CYAN, DIM, GREEN, RED, YELLOW, command, cut, indent, one_line, pad, paint, width, wrap,
@@ -45,7 +46,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Ok(Reply::new("", to_json(&view)).at(view.revision.0));
     }
     let (columns, times) = (context.screen.columns(), context.screen.local_time());
-    let text = render(&view, &Page { columns, all: args.all, times });
+    let mut text = render(&view, &Page { columns, all: args.all, times });
+    if let Some(note) = untested(&project, &state) {
+        text.push_str(&format!("\n\n{}", paint(DIM, &cut(&note, columns))));
+    }
     Ok(Reply::new(text, Value::Null).at(view.revision.0))
 }
 

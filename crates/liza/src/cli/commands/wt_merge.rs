@@ -1,6 +1,6 @@
 //! `liza wt-merge`: merges an approved commit into the integration branch.
 
-use liza_core::model::{TaskId, TestFailure};
+use liza_core::model::{GateChange, TaskId, TestFailure};
 use liza_core::protocol::MergeFailure;
 use liza_core::text::count;
 
@@ -14,7 +14,7 @@ use crate::lifecycle::{MergeOutcome, wt_merge};
 ///
 /// Needs no checkout. If you have the integration branch checked out, its files are updated, or nothing is merged. After
 /// a conflict or a failed scripts/integration-test.sh, the branch is unchanged and the task is INTEGRATION_FAILED
-/// (exit 3). If the test fails without the task too, the task stays APPROVED and you are asked.
+/// (exit 3). If the test fails without the task too, or the task changes the test, it stays APPROVED and you are asked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza wt-merge retry-orders")]
@@ -32,6 +32,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         MergeOutcome::Merged(done) => done,
         MergeOutcome::Failed(failure) => return Err(failed(task, &failure)),
         MergeOutcome::Held(failure) => return Err(held(task, &failure)),
+        MergeOutcome::GateChanged(change) => return Err(gate_changed(task, &change)),
         MergeOutcome::CheckoutRefused { path, message } => {
             let path = path.display();
             let message =
@@ -57,6 +58,22 @@ fn held(task: &TaskId, failure: &TestFailure) -> CommandError {
     let hint =
         "correct the test on your branch, then: liza sync; or correct what it needs, then: liza resume";
     CommandError::refused("integration_test_broken", message).hint(hint).exit(Exit::Git)
+}
+
+fn gate_changed(task: &TaskId, change: &GateChange) -> CommandError {
+    let files = change.files.join(", ");
+    let (under_old, option) = match &change.old_failure {
+        Some(TestFailure { what, output, .. }) => {
+            (format!("; under the gate of the integration branch the {what}, see {output}"), " --old-fails")
+        }
+        None => (String::new(), ""),
+    };
+    let message = format!("{task} stays APPROVED: it changes what judges it ({files}){under_old}");
+    let hint = format!(
+        "the human looks at it (liza diff {task}) and says: liza accept-gate {task}{option}, or liza submit-verdict \
+         {task} REJECTED \"...\""
+    );
+    CommandError::refused("gate_changed", message).hint(hint)
 }
 
 fn failed(task: &TaskId, failure: &MergeFailure) -> CommandError {

@@ -1,0 +1,204 @@
+//! Which files judge a merge: `gate.runs` and `gate.watched` as patterns over paths of a tree.
+//!
+//! Paths are compared after case folding and Unicode normalization (NFC), so that a file which a case-insensitive file
+//! system takes for a protected one is protected too.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::model::GateSettings;
+
+/// Files that decide what a gate runs, besides its own. A person has to protect those that matter.
+pub const DECIDING: [&str; 13] = [
+    "Makefile",
+    "GNUmakefile",
+    "justfile",
+    "package.json",
+    "conftest.py",
+    "pytest.ini",
+    "tox.ini",
+    "noxfile.py",
+    ".cargo/config.toml",
+    ".cargo/config",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "build.rs",
+];
+
+/// How a path relates to the patterns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Protection {
+    /// Neither it nor anything below it can match.
+    None,
+    /// Something below it can match.
+    OnTheWay,
+    /// It is protected, and needs the human's word when it changes.
+    Watched,
+    /// The same, and the gate runs from it.
+    Runs,
+}
+
+/// The patterns that the person of this machine accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatePatterns {
+    runs: Vec<Vec<Part>>,
+    watched: Vec<Vec<Part>>,
+}
+
+/// A part of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// `**`: any number of folders.
+    Folders,
+    /// A name, with `*` and `?`, folded.
+    Name(String),
+}
+
+impl GatePatterns {
+    /// The patterns of these settings.
+    pub fn new(settings: &GateSettings) -> Self {
+        let parsed = |patterns: &[String]| patterns.iter().map(|text| parse(text)).collect();
+        Self { runs: parsed(&settings.runs), watched: parsed(&settings.watched) }
+    }
+
+    /// How a path relates to the patterns. A pattern that names a folder protects everything below it.
+    pub fn protection(&self, path: &str) -> Protection {
+        let path = fold(path);
+        let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+        let of = |patterns: &[Vec<Part>], matched: Protection| {
+            let reached = patterns.iter().map(|pattern| reach(pattern, &names));
+            reached.max().map_or(Protection::None, |reached| match reached {
+                Reach::No => Protection::None,
+                Reach::OnTheWay => Protection::OnTheWay,
+                Reach::Matches => matched,
+            })
+        };
+        of(&self.runs, Protection::Runs).max(of(&self.watched, Protection::Watched))
+    }
+
+    /// The files among these paths that decide what the gate runs and that no pattern protects.
+    pub fn unprotected_deciding<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
+        let decides = |path: &&str| DECIDING.contains(path);
+        let is_protected = |path: &&str| self.protection(path) >= Protection::Watched;
+        paths.into_iter().filter(decides).filter(|path| !is_protected(path)).collect()
+    }
+}
+
+/// The command that protects files too.
+pub fn protect_command(settings: &GateSettings, files: &[&str]) -> String {
+    let watched = settings.watched.iter().map(String::as_str).chain(files.iter().copied());
+    let quoted: Vec<String> = watched.map(|pattern| format!("\"{pattern}\"")).collect();
+    format!("liza config gate.watched '[{}]'", quoted.join(", "))
+}
+
+/// A text as a file system that ignores case and Unicode forms compares it; characters that such a file system skips are
+/// left out.
+pub fn fold(text: &str) -> String {
+    let skipped = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let folded = text.nfd().filter(|c| !skipped(c)).flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    folded.nfc().collect()
+}
+
+fn parse(pattern: &str) -> Vec<Part> {
+    let folded = fold(pattern);
+    let names = folded.split('/').filter(|name| !name.is_empty() && *name != ".");
+    names.map(|name| if name == "**" { Part::Folders } else { Part::Name(name.to_owned()) }).collect()
+}
+
+/// How far a pattern leads along a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    No,
+    OnTheWay,
+    Matches,
+}
+
+fn reach(pattern: &[Part], names: &[&str]) -> Reach {
+    match (pattern.split_first(), names.split_first()) {
+        (None, _) => Reach::Matches,
+        (Some(_), None) => Reach::OnTheWay,
+        (Some((Part::Folders, rest)), Some((_, below))) => reach(rest, names).max(reach(pattern, below)),
+        (Some((Part::Name(wanted), rest)), Some((name, below))) => {
+            if name_matches(wanted, name) {
+                reach(rest, below)
+            } else {
+                Reach::No
+            }
+        }
+    }
+}
+
+fn name_matches(pattern: &str, name: &str) -> bool {
+    let mut letters = pattern.chars();
+    match letters.next() {
+        None => name.is_empty(),
+        Some('*') => {
+            let rest = letters.as_str();
+            let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+            ends.into_iter().any(|at| name_matches(rest, &name[at..]))
+        }
+        Some(letter) => {
+            let mut found = name.chars();
+            let same = found.next().is_some_and(|other| letter == '?' || letter == other);
+            same && name_matches(letters.as_str(), found.as_str())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns(runs: &[&str], watched: &[&str]) -> GatePatterns {
+        let list = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        GatePatterns::new(&GateSettings { runs: list(runs), watched: list(watched) })
+    }
+
+    /// Covers: JU-01
+    #[test]
+    fn paths_are_protected_after_folding() {
+        let found = |path: &str| GatePatterns::new(&GateSettings::default()).protection(path);
+        for path in [
+            "scripts/integration-test.sh",
+            "SCRIPTS/a/b",
+            "\u{17f}cripts/x",
+            "scr\u{200c}ipts/x",
+            "Scripts/é",
+        ] {
+            assert_eq!(found(path), Protection::Runs, "{path}");
+        }
+        for path in ["liza.yaml", "Liza.YAML", ".github/workflows/ci.yml", ".gitlab-ci.yml"] {
+            assert_eq!(found(path), Protection::Watched, "{path}");
+        }
+        for path in ["scripts", ".github", ".GitHub/workflows"] {
+            assert_eq!(found(path), Protection::OnTheWay, "{path}");
+        }
+        for path in ["src/main.rs", "my-scripts/x", "scripts.sh", "a/scripts/x", "liza.yaml.bak"] {
+            assert_eq!(found(path), Protection::None, "{path}");
+        }
+    }
+
+    /// Covers: JU-01
+    #[test]
+    fn patterns_have_folders_stars_and_question_marks() {
+        let some = patterns(&["tools/*.sh", "**/conftest.py", "ci"], &["a?c/**", "caf\u{e9}"]);
+        let found = |path: &str| some.protection(path);
+        assert_eq!(found("tools/x.sh"), Protection::Runs);
+        assert_eq!(found("tools/.sh"), Protection::Runs);
+        assert_eq!(found("conftest.py"), Protection::Runs);
+        assert_eq!(found("a/b/Conftest.py"), Protection::Runs);
+        assert_eq!(found("ci/deep/file"), Protection::Runs, "a folder protects what is below it");
+        assert_eq!(found("abc/x"), Protection::Watched);
+        assert_eq!(found("cafe\u{301}"), Protection::Watched);
+        assert_eq!(found("tools/x.py"), Protection::OnTheWay, "it could have a conftest.py");
+        assert_eq!(patterns(&["tools/*.sh"], &[]).protection("tools/x/y.sh"), Protection::None);
+        assert_eq!(patterns(&[], &[]).protection("x"), Protection::None);
+    }
+
+    /// Covers: JU-01
+    #[test]
+    fn what_else_decides_is_named_unless_it_is_protected() {
+        let some = patterns(&["scripts/**"], &["package.json"]);
+        let paths = ["Makefile", "package.json", "src/main.rs", "rust-toolchain.toml"];
+        assert_eq!(some.unprotected_deciding(paths), ["Makefile", "rust-toolchain.toml"]);
+    }
+}
