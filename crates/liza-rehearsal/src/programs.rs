@@ -33,6 +33,11 @@ impl Session {
     pub(crate) fn liza_with_input(&self, arguments: impl AsRef<[String]>, input: &str) -> StepResult {
         let arguments = arguments.as_ref();
         let finished = self.try_liza(arguments, input)?;
+        Self::succeeded(arguments, &finished)
+    }
+
+    /// Whether a `liza` command succeeded.
+    pub(crate) fn succeeded(arguments: &[String], finished: &Finished) -> StepResult {
         let output = finished.output();
         let first_line = output.lines().next().unwrap_or_default();
         Ok(require_success(format!("liza {}", arguments.join(" ")), finished.code, first_line)?)

@@ -62,11 +62,27 @@ fn read_diff_once(session: &Session) -> StepResult {
     Ok(())
 }
 
+/// What Liza says to an approval of a change that is another one since the integration branch moved.
+const MOVED: &str = "the integration branch moved to";
+
+/// How often such a change is read again.
+const REREADS_MAX: usize = 3;
+
 /// `liza submit-verdict TASK APPROVED`, with the evidence on standard input.
 pub(crate) fn approve(session: &Session) -> StepResult {
     read_diff_once(session)?;
     let evidence = evidence(&session.checks.borrow(), &session.review_job()?.commit);
-    session.liza_with_input(Arguments::new(["submit-verdict", session.task(), "APPROVED", "-"]), &evidence)
+    let verdict = Arguments::new(["submit-verdict", session.task(), "APPROVED", "-"]);
+    let mut finished = session.try_liza(&verdict, &evidence)?;
+    for _ in 0..REREADS_MAX {
+        if finished.code == 0 || !finished.output().contains(MOVED) {
+            break;
+        }
+        session.say("the integration branch moved: I read the change again");
+        session.liza(Arguments::new(["diff", session.task()]))?;
+        finished = session.try_liza(&verdict, &evidence)?;
+    }
+    Session::succeeded(verdict.as_ref(), &finished)
 }
 
 /// What this session has really done.

@@ -97,6 +97,10 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
         "ready_for_review" => say(Plain, format!("submits {task} for review")).with(detail),
         "review_claimed" => say(Plain, format!("reviews {task}")).with(detail),
         "reviews_cleared" => say(Plain, format!("no longer reviews {task}")).with(detail).aside(),
+        "change_moved" => say(
+            Attention,
+            format!("has to read {task} again, which its merge would now change otherwise: {detail}"),
+        ),
         "review_dropped" => say(Attention, format!("drops the review of {task}: {detail}")),
         "rejected" => say(Attention, format!("rejects {task}: {detail}")),
         // The evidence, if there is none.

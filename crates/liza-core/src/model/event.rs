@@ -218,6 +218,8 @@ pub enum LogAction {
     SprintUpdated,
     /// A code reviewer's sessions ended too often without a verdict.
     ReviewDropped,
+    /// An approval was refused: the integration branch moved, and the change is another one.
+    ChangeMoved,
     /// The planner ended too often without a result.
     PlannerStopped,
     /// The planner proposed tasks.

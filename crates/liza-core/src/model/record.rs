@@ -220,6 +220,12 @@ record! {
         reviewing_by: AgentId,
         /// Until when the code reviewer owns the review.
         review_lease_expires: Timestamp,
+        /// The integration head at which the code reviewer has read the change.
+        review_head: Sha,
+        /// Approvals of this review that were refused since the change had moved.
+        review_moves: u32,
+        /// Merges in the submitted work that take back what the integration branch has, each with its files.
+        takes_back: Vec<String>,
         /// Who approved it.
         approved_by: AgentId,
         /// Why its merge waits.
@@ -303,6 +309,8 @@ impl TaskRecord {
         self.lease_expires = None;
         self.reviewing_by = None;
         self.review_lease_expires = None;
+        self.review_head = None;
+        self.review_moves = None;
         self.blocked_reason = None;
         self.blocked_questions = None;
         self.attempted = None;

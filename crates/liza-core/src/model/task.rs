@@ -59,6 +59,10 @@ pub struct ReviewClaim {
     pub by: AgentId,
     /// Until when.
     pub lease: Timestamp,
+    /// The integration head at which it has read the change; reviews of older versions have none.
+    pub head: Option<Sha>,
+    /// Its approvals that were refused since the change had moved.
+    pub moves: u32,
 }
 
 impl ReviewClaim {
@@ -328,7 +332,9 @@ fn write_status(status: TaskStatus, record: &mut TaskRecord) {
         TaskStatus::ReadyForReview { commit, review, .. } => {
             record.review_commit = Some(commit);
             record.reviewing_by = review.as_ref().map(|review| review.by);
-            record.review_lease_expires = review.map(|review| review.lease);
+            record.review_lease_expires = review.as_ref().map(|review| review.lease);
+            record.review_moves = review.as_ref().map(|review| review.moves).filter(|moves| *moves > 0);
+            record.review_head = review.and_then(|review| review.head);
         }
         TaskStatus::Rejected { commit, reason, .. } => {
             record.review_commit = Some(commit);
@@ -452,7 +458,8 @@ fn read_prior_work(record: &TaskRecord) -> PriorWork {
 
 fn read_review(record: &TaskRecord) -> Option<ReviewClaim> {
     // A review without an end counts as a stale one: the next claim gets a proper lease.
-    Some(ReviewClaim { by: record.reviewing_by?, lease: record.review_lease_expires? })
+    let (by, lease) = (record.reviewing_by?, record.review_lease_expires?);
+    Some(ReviewClaim { by, lease, head: record.review_head.clone(), moves: record.review_moves.unwrap_or(0) })
 }
 
 fn read_status(record: &TaskRecord, missing: &mut Vec<MissingField>) -> Option<TaskStatus> {

@@ -29,6 +29,8 @@ pub struct ClaimReview {
     pub head: Option<Sha>,
     /// Why no checkout of the submitted commit can be set up, if that is the fault of the task.
     pub setup_failure: Option<String>,
+    /// The head of the integration branch, which the change is read against.
+    pub integration: Option<Sha>,
 }
 
 /// A session that ended without a verdict gives its review back.
@@ -103,7 +105,7 @@ impl Rule for ClaimReview {
         let lease = tx.now + tx.config()?.lease(&task.record);
         entry.begin_session(AgentStatus::Reviewing, id, lease, tx.now);
         tx.put_agent(reviewer, entry);
-        let review = Some(ReviewClaim { by: reviewer, lease });
+        let review = Some(ReviewClaim { by: reviewer, lease, head: self.integration.clone(), moves: 0 });
         task.status = TaskStatus::ReadyForReview { work, commit: commit.clone(), review };
         let detail = format!("commit {}", commit.short());
         tx.log_as(reviewer, LogAction::ReviewClaimed, Some(id), &detail);

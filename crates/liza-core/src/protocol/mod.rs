@@ -126,7 +126,7 @@ pub use set_status::{SetStatus, StatusSet};
 pub use spec_change::{RecordSpecChange, SpecChanged};
 pub use sprint::{CompleteSprint, DeadlineSet, NewSprint, SetDeadline, SprintReply};
 pub use submit_for_review::{SubmitForReview, Submitted};
-pub use submit_verdict::{SubmitVerdict, Verdict};
+pub use submit_verdict::{MovedChange, SubmitVerdict, Verdict};
 pub use supersede_task::{SupersedeTask, Superseded};
 pub use unblock_task::UnblockTask;
 pub use update_sprint_metrics::UpdateSprintMetrics;

@@ -67,6 +67,8 @@ impl Rule for ReleaseClaim {
         if record.status == Some(Status::ReadyForReview) {
             record.reviewing_by = None;
             record.review_lease_expires = None;
+            record.review_head = None;
+            record.review_moves = None;
         } else {
             make_unclaimed(tx, id, &mut record)?;
         }

@@ -41,4 +41,6 @@ pub struct WorktreeFacts {
     pub changed_tracked: Vec<String>,
     /// Whether the task's base is an ancestor of HEAD.
     pub has_base: bool,
+    /// Merges in the work that take back what the integration branch has, each with its files.
+    pub takes_back: Vec<String>,
 }

@@ -63,6 +63,7 @@ impl Rule for SubmitForReview {
         task.record.clear_exit_counts();
         task.record.review_dropped_by = None;
         task.record.reservation = None;
+        task.record.takes_back = Some(facts.takes_back.clone()).filter(|merges| !merges.is_empty());
         let by = if people.is_empty() {
             String::new()
         } else {

@@ -26,7 +26,21 @@ pub struct SubmitVerdict {
     pub facts: Option<WorktreeFacts>,
     /// The commit that the human judges, if the task names none.
     pub commit: Option<Sha>,
+    /// How the change differs from the one that the reviewer has read, since the integration branch moved.
+    pub moved: Option<MovedChange>,
 }
+
+/// A change that its merge would no longer make as the reviewer has read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedChange {
+    /// The head of the integration branch now.
+    pub head: Sha,
+    /// The files whose change is another one, and conflicts.
+    pub what: Vec<String>,
+}
+
+/// How many approvals of one review are refused because the change moved: on a busy branch a review must end too.
+const MAX_MOVES: u32 = 2;
 
 /// A review's outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +85,9 @@ impl Rule for SubmitVerdict {
         match &self.verdict {
             Verdict::Approved(evidence) => {
                 let evidence = check_evidence(tx, evidence.as_deref())?;
+                if let Some(moved) = &self.moved {
+                    task = refuse_moved(tx, task, moved)?;
+                }
                 approve(tx, &mut task, work, commit, Some(reviewer), evidence)?;
             }
             Verdict::Rejected(reason) => {
@@ -174,6 +191,22 @@ impl SubmitVerdict {
         tx.log(LogAction::Task(EventName::Rejected), Some(id), &one_line(&reason, 200));
         Ok(tx.put(task))
     }
+}
+
+/// Refuses an approval of a change that its reviewer has not read as it is now. The review goes on, at the new head; after
+/// two refusals the merge decides.
+fn refuse_moved(tx: &mut Tx<'_>, mut task: Task, moved: &MovedChange) -> Result<Task, Refusal> {
+    let TaskStatus::ReadyForReview { review: Some(review), .. } = &mut task.status else { return Ok(task) };
+    if review.moves >= MAX_MOVES {
+        return Ok(task);
+    }
+    review.moves += 1;
+    review.head = Some(moved.head.clone());
+    let (id, head, what) = (task.id.clone(), moved.head.clone(), moved.what.clone());
+    let detail = format!("integration is at {}: {}", head.short(), one_line(&what.join(", "), 200));
+    tx.log(LogAction::ChangeMoved, Some(&id), &detail);
+    tx.put(task);
+    Err(tx.refuse_but_write(Refusal::ChangeMoved { task: id, head, what }))
 }
 
 fn approve(

@@ -88,7 +88,8 @@ impl Moment {
                 }
                 Role::CodeReviewer => {
                     let (task, setup_failure) = (id.clone(), None);
-                    let claim = ClaimReview { task, reviewer: who, head: head(), setup_failure };
+                    let claim =
+                        ClaimReview { task, reviewer: who, head: head(), setup_failure, integration: None };
                     let review = !is_asked && !has_dropped && self.is_accepted(who, Some(id), claim);
                     let merge = !self.foreign && self.is_accepted(who, None, BeginMerge { task: id.clone() });
                     vec![(WorkKind::Review, review), (WorkKind::Merge, merge)]

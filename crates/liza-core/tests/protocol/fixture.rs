@@ -51,6 +51,7 @@ pub(crate) fn clean_at(commit: Sha) -> WorktreeFacts {
         dirty: Vec::new(),
         changed_tracked: Vec::new(),
         has_base: true,
+        takes_back: Vec::new(),
     }
 }
 

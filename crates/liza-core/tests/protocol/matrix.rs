@@ -69,13 +69,26 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             facts: Some(clean_at(sha(WORK))),
             authors: vec![],
         }),
-        Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(WORK)), setup_failure: None }),
-        Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(HEAD)), setup_failure: None }),
+        Command::from(ClaimReview {
+            task: t(),
+            reviewer,
+            head: Some(sha(WORK)),
+            setup_failure: None,
+            integration: None,
+        }),
+        Command::from(ClaimReview {
+            task: t(),
+            reviewer,
+            head: Some(sha(HEAD)),
+            setup_failure: None,
+            integration: None,
+        }),
         Command::from(ClaimReview {
             task: t(),
             reviewer,
             head: Some(sha(WORK)),
             setup_failure: Some("exited 3".into()),
+            integration: None,
         }),
         Command::from(ReleaseReview { task: t(), reviewer }),
         Command::from(SubmitVerdict {
@@ -83,12 +96,14 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             verdict: Verdict::Approved(Some("cargo test: passed".into())),
             facts: Some(clean_at(sha(WORK))),
             commit: None,
+            moved: None,
         }),
         Command::from(SubmitVerdict {
             task: t(),
             verdict: Verdict::Rejected(reason()),
             facts: Some(clean_at(sha(WORK))),
             commit: None,
+            moved: None,
         }),
         Command::from(BeginMerge { task: t() }),
         Command::from(RecordMerge {

@@ -187,6 +187,7 @@ impl World {
             dirty: Vec::new(),
             changed_tracked: Vec::new(),
             has_base: true,
+            takes_back: Vec::new(),
         }
     }
 
@@ -246,7 +247,7 @@ impl World {
 
     pub(crate) fn claim_review(&mut self, id: &TaskId, reviewer: AgentId) -> Result<(), Refusal> {
         let head = self.worktrees.get(id).map(|head| number_sha(*head));
-        let claim = ClaimReview { task: id.clone(), reviewer, head, setup_failure: None };
+        let claim = ClaimReview { task: id.clone(), reviewer, head, setup_failure: None, integration: None };
         self.run(self.supervisor(reviewer), Command::from(claim))
     }
 
@@ -260,7 +261,13 @@ impl World {
         let facts = self.facts(id);
         self.run(
             self.session(reviewer),
-            Command::from(SubmitVerdict { task: id.clone(), verdict, facts: Some(facts), commit: None }),
+            Command::from(SubmitVerdict {
+                task: id.clone(),
+                verdict,
+                facts: Some(facts),
+                commit: None,
+                moved: None,
+            }),
         )
     }
 

@@ -27,7 +27,7 @@ fn spec_change(spec: &str, triggered_by: &str) -> Command {
 }
 
 fn human_verdict(verdict: Verdict) -> Command {
-    Command::from(SubmitVerdict { task: task("t"), verdict, facts: None, commit: None })
+    Command::from(SubmitVerdict { task: task("t"), verdict, facts: None, commit: None, moved: None })
 }
 
 fn begin() -> Command {
@@ -174,7 +174,13 @@ fn a_rejected_commit_and_an_unfilled_template_are_refused() {
     world.claim_review("t", reviewer(1));
     let actor = world.agent(reviewer(1));
     let judge = |verdict| {
-        Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(clean(sha('b'))), commit: None })
+        Command::from(SubmitVerdict {
+            task: task("t"),
+            verdict,
+            facts: Some(clean(sha('b'))),
+            commit: None,
+            moved: None,
+        })
     };
     let template = "Blockers: [count]\n- [blocker] src/a.rs:1 — x\nPrior Feedback Status:\n- RESOLVED: all";
     world.refused_with("unfilled_template", actor, judge(Verdict::Rejected(template.into())));
@@ -189,7 +195,13 @@ fn an_approval_carries_its_evidence() {
     world.claim_review("t", reviewer(1));
     let judge = |evidence: Option<&str>| {
         let verdict = Verdict::Approved(evidence.map(str::to_owned));
-        Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(clean(sha('a'))), commit: None })
+        Command::from(SubmitVerdict {
+            task: task("t"),
+            verdict,
+            facts: Some(clean(sha('a'))),
+            commit: None,
+            moved: None,
+        })
     };
     world.refused_with("missing", world.agent(reviewer(1)), judge(None));
     world.refused_with("missing", world.agent(reviewer(1)), judge(Some("  ")));

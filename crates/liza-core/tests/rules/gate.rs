@@ -146,8 +146,9 @@ fn a_hold_ends_when_the_gate_of_the_branch_changes() {
 /// Covers: JU-01
 #[test]
 fn the_human_can_send_a_changed_gate_back_or_block_it() {
-    let verdict =
-        |verdict| Command::from(SubmitVerdict { task: task("t"), verdict, facts: None, commit: None });
+    let verdict = |verdict| {
+        Command::from(SubmitVerdict { task: task("t"), verdict, facts: None, commit: None, moved: None })
+    };
     let mut world = held_with(None);
     world.refused_with("wrong_status", Actor::Human, verdict(Verdict::Approved(None)));
     world.must(Actor::Human, verdict(Verdict::Rejected("keep the test".into())));

@@ -2,8 +2,8 @@
 
 use liza_core::model::{Actor, CommitAuthor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
 use liza_core::protocol::{
-    ClaimReview, ClaimTask, Command, Deregister, HandoffNotes, Intent, NewTask, PreCheck, ReleaseReview,
-    SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
+    ClaimReview, ClaimTask, Command, Deregister, HandoffNotes, Intent, MovedChange, NewTask, PreCheck,
+    ReleaseReview, SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
 };
 use liza_core::rules::claimable::reviewable_for;
 
@@ -15,7 +15,7 @@ fn submit_facts(commit: Sha, facts: WorktreeFacts) -> Command {
 }
 
 fn judge(verdict: Verdict, facts: WorktreeFacts) -> Command {
-    Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(facts), commit: None })
+    Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(facts), commit: None, moved: None })
 }
 
 /// A submission that code-reviewer-1 is reviewing.
@@ -276,6 +276,7 @@ fn a_submission_that_cannot_be_set_up_goes_back_to_its_coder() {
             reviewer: reviewer(1),
             head: head.clone(),
             setup_failure,
+            integration: None,
         })
     };
     let change = world.refused_after_write("submission_unusable", actor, claim(Some("npm ci exited 3")));
@@ -337,4 +338,55 @@ fn a_coder_records_a_checkpoint_before_its_work() {
     assert_eq!(event.more["validation"].as_text(), Some("cargo test"));
     assert!(!event.more.contains_key("assumptions"));
     assert_eq!(world.status("t"), Status::Claimed);
+}
+
+/// A verdict on a change that moved with the integration branch.
+fn judge_moved(verdict: Verdict, head: char) -> Command {
+    let moved = MovedChange { head: sha(head), what: vec!["src/a.rs".into()] };
+    let facts = Some(clean(sha('a')));
+    Command::from(SubmitVerdict { task: task("t"), verdict, facts, moved: Some(moved) })
+}
+
+/// Covers: JU-06
+#[test]
+fn an_approval_of_a_change_that_moved_is_refused_twice_and_the_review_goes_on() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    let actor = world.supervisor(reviewer(1));
+    let (head, integration) = (world.record("t").review_commit.clone(), Some(sha('0')));
+    let claim =
+        ClaimReview { task: task("t"), reviewer: reviewer(1), head, setup_failure: None, integration };
+    world.must(actor, Command::from(claim));
+    assert_eq!(world.record("t").review_head, Some(sha('0')));
+    let approve = || Verdict::Approved(Some("cargo test: passed".into()));
+    for (refused, head) in [(1, '1'), (2, '2')] {
+        let actor = world.agent(reviewer(1));
+        world.refused_after_write("change_moved", actor, judge_moved(approve(), head));
+        let record = world.record("t");
+        assert_eq!((record.review_head.clone(), record.review_moves), (Some(sha(head)), Some(refused)));
+        assert_eq!((world.status("t"), record.reviewing_by), (Status::ReadyForReview, Some(reviewer(1))));
+    }
+    world.must(world.agent(reviewer(1)), judge_moved(approve(), '3'));
+    assert_eq!(world.status("t"), Status::Approved, "the merge decides");
+    assert_eq!((world.record("t").review_head.clone(), world.record("t").review_moves), (None, None));
+}
+
+/// Covers: JU-06
+#[test]
+fn a_rejection_and_the_humans_word_count_although_the_change_moved() {
+    let mut world = under_review();
+    world.must(world.agent(reviewer(1)), judge_moved(Verdict::Rejected("no test".into()), '1'));
+    assert_eq!(world.status("t"), Status::Rejected);
+    let mut world = under_review();
+    world.must(Actor::Human, judge_moved(Verdict::Approved(None), '1'));
+    assert_eq!(world.status("t"), Status::Approved);
+}
+
+/// Covers: JU-06
+#[test]
+fn what_a_submission_takes_back_is_known_until_the_next_one() {
+    let mut world = World::with_task(Status::Claimed);
+    let merges = vec!["1234567 takes back fix.txt".to_owned()];
+    let facts = WorktreeFacts { takes_back: merges.clone(), ..clean(sha('a')) };
+    world.must(world.agent(coder(1)), submit_facts(sha('a'), facts));
+    assert_eq!(world.record("t").takes_back, Some(merges));
 }

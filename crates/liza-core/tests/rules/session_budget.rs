@@ -208,7 +208,7 @@ impl Adversaries {
         let facts = Some(clean(commit));
         self.try_as_agent(
             agent,
-            Command::from(SubmitVerdict { task: task.clone(), verdict, facts, commit: None }),
+            Command::from(SubmitVerdict { task: task.clone(), verdict, facts, commit: None, moved: None }),
         );
     }
 

@@ -72,7 +72,13 @@ impl World {
         let facts = clean(self.record(id).review_commit.clone().unwrap());
         self.must(
             self.agent(by),
-            Command::from(SubmitVerdict { task: task(id), verdict, facts: Some(facts), commit: None }),
+            Command::from(SubmitVerdict {
+                task: task(id),
+                verdict,
+                facts: Some(facts),
+                commit: None,
+                moved: None,
+            }),
         )
     }
 
@@ -184,7 +190,7 @@ pub fn submit(id: &str, commit: Sha) -> Command {
 }
 
 pub fn claim_review(id: &str, reviewer: AgentId, head: Option<Sha>) -> Command {
-    Command::from(ClaimReview { task: task(id), reviewer, head, setup_failure: None })
+    Command::from(ClaimReview { task: task(id), reviewer, head, setup_failure: None, integration: None })
 }
 
 /// An approval with evidence.
@@ -193,7 +199,13 @@ pub fn approved() -> Verdict {
 }
 
 pub fn verdict(id: &str, verdict: Verdict) -> Command {
-    Command::from(SubmitVerdict { task: task(id), verdict, facts: Some(clean(sha('a'))), commit: None })
+    Command::from(SubmitVerdict {
+        task: task(id),
+        verdict,
+        facts: Some(clean(sha('a'))),
+        commit: None,
+        moved: None,
+    })
 }
 
 pub fn merged(id: &str, commit: Sha) -> Command {

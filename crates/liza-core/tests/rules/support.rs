@@ -48,6 +48,7 @@ pub fn clean(head: Sha) -> WorktreeFacts {
         dirty: Vec::new(),
         changed_tracked: Vec::new(),
         has_base: true,
+        takes_back: Vec::new(),
     }
 }
 

@@ -144,6 +144,25 @@ fn a_review_that_every_running_reviewer_dropped_needs_the_human() {
     assert!(kinds(&state).contains(&AlarmKind::ReviewDropped));
 }
 
+/// Covers: JU-06
+#[test]
+fn work_that_takes_back_what_others_merged_is_shown_to_the_human_until_it_is_judged() {
+    let mut state = state_with(Status::ReadyForReview);
+    let mut taking = record("t", Status::ReadyForReview);
+    taking.takes_back = Some(vec!["merge 1234567: fix.txt".to_owned()]);
+    state.board.put(task("t"), taking.clone());
+    let seen = Observations::default();
+    let found = alarms(&state, &seen, now());
+    let needs = needs_you(&state, &seen, &found, now());
+    let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::TakesBack)).unwrap();
+    assert_eq!((need.kind.to_string().as_str(), need.command.as_str()), ("TAKES BACK", "liza diff t"));
+    assert!(need.text.contains("merge 1234567: fix.txt"), "{}", need.text);
+    taking.status = Some(Status::Claimed);
+    state.board.put(task("t"), taking);
+    let kinds: Vec<AlarmKind> = alarms(&state, &seen, now()).iter().map(|alarm| alarm.kind).collect();
+    assert!(!kinds.contains(&AlarmKind::TakesBack), "{kinds:?}");
+}
+
 /// Covers: AC-08
 #[test]
 fn work_without_a_running_agent_of_its_role_needs_the_human() {

@@ -39,6 +39,7 @@ fn facts() -> Option<WorktreeFacts> {
         dirty: Vec::new(),
         changed_tracked: Vec::new(),
         has_base: true,
+        takes_back: Vec::new(),
     })
 }
 
@@ -73,7 +74,16 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
         }
         11 => {
             let head = Some(commit("b"));
-            (Actor::Human, Command::from(ClaimReview { task: id, reviewer, head, setup_failure: None }))
+            (
+                Actor::Human,
+                Command::from(ClaimReview {
+                    task: id,
+                    reviewer,
+                    head,
+                    setup_failure: None,
+                    integration: None,
+                }),
+            )
         }
         12 => {
             let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");
@@ -81,7 +91,7 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
                 if step.text.is_multiple_of(2) { Verdict::Approved(None) } else { Verdict::Rejected(reason) };
             (
                 Actor::Operator(reviewer),
-                Command::from(SubmitVerdict { task: id, verdict, facts: facts(), commit: None }),
+                Command::from(SubmitVerdict { task: id, verdict, facts: facts(), commit: None, moved: None }),
             )
         }
         13 => {

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use liza_core::model::Sha;
 
-use super::command::GitCommand;
+use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
 use super::leftovers::temporary_name;
 use super::objects::{Object, ObjectQuery};
-use super::repo::Repo;
+use super::output::GitOutput;
+use super::repo::{Repo, path, sha};
 
 /// The prefix of these folders in the repository's git folder.
 pub(crate) const ISOLATED: &str = "liza-merge-";
@@ -44,6 +45,19 @@ pub(crate) struct MergeTrees {
     pub(crate) bases: Vec<Sha>,
 }
 
+/// What git itself makes of a merge.
+#[derive(Debug)]
+pub(super) struct ComputedMerge {
+    /// The merged files, with marks where they conflict.
+    pub(super) tree: Sha,
+    /// The trees that took part.
+    pub(super) trees: MergeTrees,
+    /// Whether nothing conflicts.
+    pub(super) is_clean: bool,
+    /// The files with conflicts.
+    pub(super) conflicts: Vec<PathBuf>,
+}
+
 /// An isolated git folder, deleted on drop.
 pub(crate) struct IsolatedRepo<'a> {
     repo: &'a Repo,
@@ -66,6 +80,33 @@ impl Repo {
         let isolated = self.isolated_folder();
         let trees = isolated.create(parents)?;
         Ok((isolated, trees))
+    }
+
+    /// What git itself makes of a merge; `None` if the histories have nothing in common.
+    pub(super) fn compute_merge(
+        &self,
+        parents: &MergeParents<'_>,
+    ) -> Result<Option<ComputedMerge>, GitError> {
+        let (isolated, trees) = self.isolated(parents)?;
+        let command = isolated
+            .command("computing a merge")
+            .args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"])
+            .args([parents.into.as_str(), parents.commit.as_str()])
+            .limit(TREE_LIMIT);
+        let GitOutput { status, stdout, .. } = &command.run().and_then(|output| match output.status {
+            Some(0 | 1) => Ok(output),
+            _ if output.message().contains("unrelated histories") => Ok(GitOutput { status: None, ..output }),
+            _ => Err(command.failed(&output)),
+        })?;
+        let mut fields = stdout.split(|byte| *byte == 0).filter(|field| !field.is_empty());
+        match (status, fields.next().and_then(sha)) {
+            (None, _) => Ok(None),
+            (Some(status), Some(tree)) => {
+                let conflicts = fields.map(path).collect();
+                Ok(Some(ComputedMerge { tree, trees, is_clean: *status == 0, conflicts }))
+            }
+            (Some(_), None) => Err(command.unexpected(stdout)),
+        }
     }
 
     /// Creates an isolated git folder without any attributes or programs, to compare or build trees in the format of this commit.

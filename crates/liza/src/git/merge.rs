@@ -9,10 +9,9 @@ use liza_core::model::{Sha, TaskId};
 
 use super::command::TREE_LIMIT;
 use super::error::GitError;
-use super::isolated::MergeParents;
-use super::output::GitOutput;
+use super::isolated::{ComputedMerge, MergeParents};
 use super::refs::Branch;
-use super::repo::{Repo, path, sha};
+use super::repo::{Repo, sha};
 use super::tree_changes::TreeChanges;
 
 /// The prefix of our reflog messages.
@@ -145,26 +144,13 @@ impl Repo {
     }
 
     fn merge_tree(&self, parents: &MergeParents<'_>) -> Result<MergePreview, GitError> {
-        let (isolated, trees) = self.isolated(parents)?;
-        let command = isolated
-            .command("computing a merge")
-            .args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"])
-            .args([parents.into.as_str(), parents.commit.as_str()])
-            .limit(TREE_LIMIT);
-        let GitOutput { status, stdout, .. } = &command.run().and_then(|output| match output.status {
-            Some(0 | 1) => Ok(output),
-            _ if output.message().contains("unrelated histories") => Ok(GitOutput { status: None, ..output }),
-            _ => Err(command.failed(&output)),
-        })?;
-        let mut fields = stdout.split(|byte| *byte == 0).filter(|field| !field.is_empty());
-        match (status, fields.next().and_then(sha)) {
-            (None, _) => Ok(MergePreview::Unrelated),
-            (Some(0), Some(tree)) => {
+        match self.compute_merge(parents)? {
+            None => Ok(MergePreview::Unrelated),
+            Some(ComputedMerge { tree, trees, is_clean: true, .. }) => {
                 self.check_merge(parents.commit, &trees, &tree)?;
                 Ok(MergePreview::Clean { tree })
             }
-            (Some(_), Some(_)) => Ok(MergePreview::Conflict { files: fields.map(path).collect() }),
-            (Some(_), None) => Err(command.unexpected(stdout)),
+            Some(ComputedMerge { conflicts, .. }) => Ok(MergePreview::Conflict { files: conflicts }),
         }
     }
 

@@ -81,7 +81,8 @@ pub(super) fn plain_diff(command: GitCommand, commit: &Sha) -> GitCommand {
         // Attributes are of the empty tree; those of the person and of the machine are left out too.
         .env("GIT_ATTR_SOURCE", empty.unwrap_or(EMPTY_TREES[0]))
         .env("GIT_ATTR_NOSYSTEM", "1")
-        .args(["-c", "core.attributesFile=/dev/null", "--literal-pathspecs", "diff-tree", "-r", "--text"])
+        .args(["-c", "core.attributesFile=/dev/null", "-c", "core.quotePath=false"])
+        .args(["--literal-pathspecs", "diff-tree", "-r", "--text"])
         .args(["--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--full-index"])
         .runs_no_program()
         .limit(TREE_LIMIT)

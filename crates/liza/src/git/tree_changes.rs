@@ -120,7 +120,7 @@ impl Repo {
     }
 
     /// The content of a file; `None` if there is none.
-    fn blob(&self, tree: &Sha, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    pub(super) fn blob(&self, tree: &Sha, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         let mut name = std::ffi::OsString::from(format!("{tree}:"));
         name.push(path);
         let output = self.command("reading a file").args(["cat-file", "blob"]).arg(name).run()?;

@@ -1,8 +1,9 @@
 //! Brings commits here that a person asks about and another machine has made. Moves no branch.
 
-use liza_core::model::{Sha, TaskId};
+use liza_core::model::{Board, Sha, TaskId};
 
-use crate::engine::{EngineError, Exchange};
+use crate::engine::{EngineError, Exchange, integration_branch};
+use crate::git::Repo;
 use crate::project::Project;
 
 /// Makes sure that commits of the integration branch are in this repository.
@@ -38,6 +39,28 @@ pub(crate) fn fetch_sent(project: &Project, task: &TaskId) -> Result<Option<Sha>
     match Exchange::of(project)? {
         Some(exchange) => exchange.latest_work(task),
         None => Ok(None),
+    }
+}
+
+/// The head of the integration branch, wherever the last merge was made; `None` if there is no branch.
+///
+/// # Errors
+/// When the remote cannot be reached, or git fails.
+pub(crate) fn integration_head(project: &Project, board: &Board) -> Result<Option<Sha>, EngineError> {
+    let recorded = board.goal.ready().and_then(|goal| goal.integration_head.clone());
+    match recorded.filter(|_| board.config().is_ok_and(|config| config.remote.is_some())) {
+        // The branch here may be behind that of the remote.
+        Some(recorded) => {
+            fetch_merged(project, &[&recorded])?;
+            Ok(Some(recorded))
+        }
+        None => {
+            let (repo, branch) = (project.repo()?, integration_branch(board)?);
+            match Repo::head_on_disk(repo.common_dir(), &branch) {
+                Some(head) => Ok(Some(head)),
+                None => Ok(repo.tip(&branch)?),
+            }
+        }
     }
 }
 

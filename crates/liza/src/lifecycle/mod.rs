@@ -26,7 +26,7 @@ mod wt_merge;
 
 pub use adopt_integration::adopt_integration;
 pub use claim_task::{TaskClaim, claim_task};
-pub(crate) use fetch_commits::{fetch_merged, fetch_sent, fetch_submitted};
+pub(crate) use fetch_commits::{fetch_merged, fetch_sent, fetch_submitted, integration_head};
 pub(crate) use finish::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
 pub(crate) use found_merge::{found_merges, is_at_recorded_head};
 pub use lost_merge::{LostMerge, lost_merges, merged_commits};

@@ -6,18 +6,20 @@
 use std::path::Path;
 
 use liza_core::model::{
-    AgentCommits, AgentId, ClientSettings, CommitAuthor, Refusal, Sha, TaskId, TaskStatus,
+    Actor, AgentCommits, AgentId, ClientSettings, CommitAuthor, Refusal, Sha, TaskId, TaskStatus,
 };
 use liza_core::protocol::{
-    ClaimReview, RefundSession, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted,
-    TaskReply, Verdict, WorktreeFacts,
+    ClaimReview, MovedChange, RefundSession, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict,
+    Submitted, TaskReply, Verdict, WorktreeFacts,
 };
+use liza_core::text::one_line;
 
+use super::fetch_commits::{fetch_merged, integration_head};
 use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
 use super::take_work::{generation_of, take_work};
 use crate::engine::{Engine, EngineError, Exchange, Executed, integration_branch, lock_task};
-use crate::git::{Branch, FileChange, WorktreeState};
+use crate::git::{Branch, FileChange, TakenBack, WorktreeState};
 use crate::providers::is_client_setting;
 
 /// Who submits.
@@ -51,7 +53,10 @@ pub fn submit_for_review(
     if submitter == Submitter::Session {
         refuse_client_settings(engine, task, &commit)?;
     }
-    let (facts, authors) = (worktree_facts(engine, task)?, authors(engine, task, &commit)?);
+    let (mut facts, authors) = (worktree_facts(engine, task)?, authors(engine, task, &commit)?);
+    if let Some(facts) = &mut facts {
+        facts.takes_back = takes_back(engine, task, &commit)?;
+    }
     let command = SubmitForReview { task: task.clone(), commit: commit.clone(), facts, authors };
     let board = engine.read(&[task])?;
     let Some(exchange) = Exchange::with(engine.project(), &board)? else { return engine.execute(command) };
@@ -122,6 +127,23 @@ fn refuse_client_settings(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> R
     }
 }
 
+/// The merges in the work that take back what the integration branch has, as people read them.
+fn takes_back(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<Vec<String>, EngineError> {
+    const SHOWN: usize = 10;
+    let board = engine.read(&[task])?;
+    let Some(head) = integration_head(engine.project(), &board)? else { return Ok(Vec::new()) };
+    let words = |taken: TakenBack| {
+        let names: Vec<_> = taken.paths.iter().take(SHOWN).map(|path| path.to_string_lossy()).collect();
+        let what = match taken.paths.len() {
+            0 => "cannot be compared with git's own merge".to_owned(),
+            all if all > SHOWN => format!("{} and {} more", names.join(", "), all - SHOWN),
+            _ => names.join(", "),
+        };
+        one_line(&format!("merge {}: {what}", taken.merge.short()), 1_000)
+    };
+    Ok(engine.repo()?.taken_back(&head, commit)?.into_iter().take(SHOWN).map(words).collect())
+}
+
 /// Claims a review for a code reviewer, and checks out exactly what was submitted for it.
 ///
 /// # Errors
@@ -138,7 +160,8 @@ pub fn claim_review(
         Some(exchange) => bring_submission(engine, &exchange, task)?,
         None => engine.repo()?.worktree_head(task)?,
     };
-    let claim = ClaimReview { task: task.clone(), reviewer, head, setup_failure: None };
+    let integration = integration_head(engine.project(), &engine.read(&[])?)?;
+    let claim = ClaimReview { task: task.clone(), reviewer, head, setup_failure: None, integration };
     let claimed = engine.execute(claim.clone())?;
     if let Err(error) = check_out(engine, task, &claimed.reply.commit) {
         // Before it is given back, so that no other agent tries the same meanwhile.
@@ -192,7 +215,12 @@ pub fn submit_verdict(
     let commit =
         commit.map(|commit| engine.repo()?.resolve(commit).map_err(EngineError::from)).transpose()?;
     let facts = review_facts(engine, task)?;
-    let result = engine.execute(SubmitVerdict { task: task.clone(), verdict, facts, commit });
+    let moved = match &verdict {
+        // The human's word counts as it is.
+        Verdict::Approved(_) if engine.actor() != Actor::Human => moved_change(engine, task)?,
+        Verdict::Approved(_) | Verdict::Rejected(_) => None,
+    };
+    let result = engine.execute(SubmitVerdict { task: task.clone(), verdict, facts, commit, moved });
     let refusal = result.as_ref().err().and_then(EngineError::refusal);
     if matches!(refusal, Some(Refusal::HeadMoved { .. } | Refusal::ReviewTouched { .. }))
         && let TaskStatus::ReadyForReview { commit, .. } = &engine.read(&[task])?.task(task)?.status
@@ -200,6 +228,25 @@ pub fn submit_verdict(
         check_out(engine, task, commit)?;
     }
     result
+}
+
+/// How the change differs from the one that the reviewer has read; `None` if it does not. Costs no git while the integration
+/// branch has not moved.
+fn moved_change(engine: &Engine<'_>, task: &TaskId) -> Result<Option<MovedChange>, EngineError> {
+    let board = engine.read(&[task])?;
+    let TaskStatus::ReadyForReview { commit, review, .. } = &board.task(task)?.status else {
+        return Ok(None);
+    };
+    let Some(before) = review.as_ref().and_then(|review| review.head.clone()) else { return Ok(None) };
+    let head = integration_head(engine.project(), &board)?.filter(|head| *head != before);
+    let Some(head) = head else { return Ok(None) };
+    let repo = engine.repo()?;
+    fetch_merged(engine.project(), &[&before])?;
+    let what = match repo.has_commit(&before)? {
+        true => repo.moved_change(&before, &head, commit)?,
+        false => vec!["the integration branch was replaced".to_owned()],
+    };
+    Ok((!what.is_empty()).then_some(MovedChange { head, what }))
 }
 
 /// The state of the review's checkout; where there is none, as in a review by hand, of the task's worktree, or of what was
@@ -221,6 +268,7 @@ fn review_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFac
         dirty: Vec::new(),
         changed_tracked: Vec::new(),
         has_base: true,
+        takes_back: Vec::new(),
     };
     Ok(submitted.map(as_submitted))
 }
@@ -250,5 +298,6 @@ fn facts(state: WorktreeState) -> WorktreeFacts {
         head: state.head,
         on_task_branch: state.on_task_branch,
         has_base: state.has_base,
+        takes_back: Vec::new(),
     }
 }

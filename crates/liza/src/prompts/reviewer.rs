@@ -34,6 +34,7 @@ pub(super) fn write(
     page.section("REVIEW TASK");
     write_task(page, state, brief, task, record, worktree)?;
     write_instructions(page, facts.instructions);
+    write_taken_back(page, record);
     write_spec_changes(page, state, record);
     write_intent(page, record);
     write_prior(page, record);
@@ -96,6 +97,16 @@ fn write_instructions(page: &mut PromptText, files: &[String]) {
     page.list(heading, named);
     if !more.is_empty() {
         page.line(format!("and {} more", more.len()));
+    }
+}
+
+/// Names merges in the work that drop what others have merged.
+fn write_taken_back(page: &mut PromptText, record: &TaskRecord) {
+    if let Some(merges) = record.takes_back.as_ref().filter(|merges| !merges.is_empty()) {
+        page.gap();
+        let heading = "TAKES BACK: merges in this work drop what the integration branch has. Reject it, unless the task asks \
+                       for exactly that; git show --remerge-diff MERGE shows each";
+        page.list(heading, merges);
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
         dirty: Vec::new(),
         changed_tracked: Vec::new(),
         has_base: true,
+        takes_back: Vec::new(),
     };
     let actor = Actor::Agent(coder.parse().unwrap(), Generation(generation));
     let command =
@@ -58,7 +59,8 @@ pub(crate) fn under_review(project: &TestProject, task: &str, reviewer: &str, at
     let tree = project.tree(task);
     let head = Some(project.git_at(&tree, &["rev-parse", "HEAD"]).parse().unwrap());
     let reviewer: AgentId = reviewer.parse().unwrap();
-    let command = ClaimReview { task: task.parse().unwrap(), reviewer, head, setup_failure: None };
+    let command =
+        ClaimReview { task: task.parse().unwrap(), reviewer, head, setup_failure: None, integration: None };
     project.execute_at(Actor::Supervisor(reviewer, Generation(generation)), at, command);
     generation
 }

@@ -1,6 +1,7 @@
 //! The git layer against real repositories: each test creates its own, with its own home and no inherited settings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod change;
 mod command;
 mod crash;
 mod integration_test;

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::fixture::*;
+use crate::support::TestProject;
 
 /// Covers: RV-02, CL-09
 #[test]
@@ -147,4 +148,82 @@ fn under_pause_no_review_starts_but_a_finished_one_is_accepted() {
     merge(&project, "one").refused(42, "halted");
     project.liza(&["resume"]).ok();
     merge(&project, "one").ok();
+}
+
+/// Covers: JU-06
+#[test]
+fn an_approval_is_of_the_change_that_was_read() {
+    let project = team();
+    under_review(&project, "one");
+    let head = |project: &TestProject| project.record("one").review_head.map(|head| head.to_string());
+    assert_eq!(head(&project), Some(tip(&project, "integration")));
+
+    // The branch moves, and the merge would conflict.
+    advance(&project, "one.txt", "of another agent\n");
+    let error = verdict(&project, "one", &["APPROVED"]).refused(1, "change_moved");
+    assert!(error["message"].as_str().unwrap().contains("one.txt (conflicts)"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("liza diff one"), "{error}");
+    assert_eq!(
+        (project.status("one"), head(&project)),
+        ("READY_FOR_REVIEW", Some(tip(&project, "integration")))
+    );
+    assert!(project.log().contains("change_moved"), "{}", project.log());
+
+    // It moves back; that is another change again. Then the merge decides.
+    advance(&project, "one.txt", "once more\n");
+    verdict(&project, "one", &["APPROVED"]).refused(1, "change_moved");
+    advance(&project, "one.txt", "and again\n");
+    verdict(&project, "one", &["APPROVED"]).ok();
+    merge(&project, "one").refused(3, "conflict");
+    assert_eq!(project.status("one"), "INTEGRATION_FAILED");
+}
+
+/// Covers: JU-06
+#[test]
+fn a_harmless_move_of_the_branch_does_not_disturb_a_verdict_and_a_rejection_always_counts() {
+    let project = team();
+    under_review(&project, "one");
+    advance(&project, "other.txt", "of another agent\n");
+    verdict(&project, "one", &["APPROVED"]).ok();
+    merge(&project, "one").ok();
+
+    under_review(&project, "two");
+    advance(&project, "two.txt", "of another agent\n");
+    verdict(&project, "two", &["REJECTED", "two.txt conflicts"]).ok();
+    assert_eq!(project.status("two"), "REJECTED");
+
+    under_review(&project, "three");
+    advance(&project, "three.txt", "of another agent\n");
+    project.liza(&["submit-verdict", "three", "APPROVED"]).ok();
+    assert_eq!(project.status("three"), "APPROVED", "the human's word counts");
+}
+
+/// Covers: JU-06
+#[test]
+fn a_merge_that_takes_back_the_work_of_others_is_shown_wherever_the_work_is_judged() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    commit(&project, &project.tree("one"), "one.txt", "done\n");
+    advance(&project, "fix.txt", "the fix of another agent\n");
+    let tree = project.tree("one");
+    project.git_at(&tree, &["fetch", "-q", project.root.to_str().unwrap(), "integration"]);
+    project.git_at(&tree, &["merge", "-q", "-s", "ours", "-m", "merge", "FETCH_HEAD"]);
+    let head = project.git_at(&tree, &["rev-parse", "HEAD"]);
+    submit(&project, "one", "coder-1", &head).ok();
+    let taken = format!("merge {}: fix.txt", &head[..8]);
+    let diff = project.liza(&["diff", "one"]).ok().to_owned();
+    assert!(diff.contains(&format!("TAKES BACK what the integration branch has: {taken}")), "{diff}");
+    assert!(diff.contains("-the fix of another agent"), "{diff}");
+    assert!(project.liza(&["show", "one"]).ok().contains(&taken));
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(status.contains("TAKES BACK") && status.contains("liza diff one"), "{status}");
+
+    // Work without such a merge says nothing.
+    judge(&project, "one", &["REJECTED", "fix.txt is gone"]);
+    claim(&project, "one", "coder-1").ok();
+    project.git_at(&tree, &["reset", "-q", "--hard", "HEAD~1"]);
+    project.git_at(&tree, &["merge", "-q", "-m", "merge", "integration"]);
+    let head = commit(&project, &tree, "fix.txt", "the fix, written otherwise\n");
+    submit(&project, "one", "coder-1", &head).ok();
+    assert_eq!(project.record("one").takes_back, None);
 }

@@ -195,6 +195,9 @@ impl Refusal {
             Refusal::ReviewTouched { .. } => {
                 "a review must not change files; its checkout was created again, so review it again".into()
             }
+            Refusal::ChangeMoved { task, .. } => {
+                format!("read it again: liza diff {task}; then give your verdict again")
+            }
             Refusal::NothingToReview { task, .. } => {
                 format!("commit the work on task/{task}, then submit that commit")
             }

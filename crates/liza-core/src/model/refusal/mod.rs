@@ -234,6 +234,9 @@ pub enum Refusal {
     /// Tracked files changed during the review.
     #[error("tracked files of {task} changed during the review: {}", short_list(paths))]
     ReviewTouched { task: TaskId, paths: Vec<String> },
+    /// The reviewer has read another change than the merge would make now.
+    #[error("the integration branch moved to {}, and the merge of {task} would now change something else: {}", head.short(), short_list(what))]
+    ChangeMoved { task: TaskId, head: Sha, what: Vec<String> },
     /// Nothing was done.
     #[error("{commit} is the commit that {task} started from: there is nothing to review")]
     NothingToReview { task: TaskId, commit: Sha },

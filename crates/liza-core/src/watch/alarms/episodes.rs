@@ -74,7 +74,8 @@ impl AlarmKind {
             | AlarmKind::PlanProposed
             | AlarmKind::ForeignCommits
             | AlarmKind::IntegrationTestBroken
-            | AlarmKind::GateChanged => false,
+            | AlarmKind::GateChanged
+            | AlarmKind::TakesBack => false,
         }
     }
 }

@@ -103,6 +103,7 @@ pub enum AlarmKind {
     IntegrationTestBroken,
     GateChanged,
     RemoteProblem,
+    TakesBack,
 }
 
 impl AlarmKind {
@@ -150,7 +151,8 @@ impl AlarmKind {
             | AlarmKind::TeamFileChanged
             | AlarmKind::IntegrationTestBroken
             | AlarmKind::GateChanged
-            | AlarmKind::RemoteProblem => None,
+            | AlarmKind::RemoteProblem
+            | AlarmKind::TakesBack => None,
         }
     }
 }

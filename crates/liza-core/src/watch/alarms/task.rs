@@ -25,6 +25,7 @@ pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp
         found.extend(status_alarm(state, id, record, status, now));
     }
     found.extend(no_approval(id, body));
+    found.extend(takes_back(id, record));
     if coders(record).len() >= 2 {
         found.push(Alarm::warning(AlarmKind::Reassigned, id, format!("{id} — hypothesis exhaustion risk")));
     }
@@ -36,6 +37,17 @@ pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp
     if let Ok(config) = state.board.config() {
         limits(config, id, record, found);
     }
+}
+
+/// Work that is about to be merged, with a merge in it that drops what others have merged.
+fn takes_back(id: &TaskId, record: &TaskRecord) -> Option<Alarm> {
+    let waits = matches!(record.status, Some(Status::ReadyForReview | Status::Approved));
+    let merges = record.takes_back.as_ref().filter(|merges| waits && !merges.is_empty())?;
+    let text = format!(
+        "{id} — its work has merges that take back what the integration branch has: {}",
+        merges.join("; ")
+    );
+    Some(Alarm::warning(AlarmKind::TakesBack, id, text).since(last(record, EventName::ReadyForReview)))
 }
 
 fn status_alarm(

@@ -448,6 +448,7 @@ fn command(
             TeamFileChange::OnBranch(branch) => format!("git diff HEAD {branch} -- {TEAM_FILE}"),
         }),
         AlarmKind::PlanProposed => Some("liza plan --approve".to_owned()),
+        AlarmKind::TakesBack => Some(format!("liza diff {}", alarm.subject)),
         AlarmKind::IntegrationTestBroken => Some("liza resume".to_owned()),
         AlarmKind::GateChanged => alarm.subject.task().map(|task| accept_gate(state, task)),
         AlarmKind::GitProgramsChanged => Some("liza config --trust".to_owned()),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use liza_core::model::{Board, EventName, Sha, State, Status, TaskId, TaskRecord};
+use liza_core::model::{Board, EventName, Sha, State, Status, TaskBody, TaskId, TaskRecord};
 use liza_core::text::{is_unprintable, shell_word};
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::cli::ui::output::Reply;
 use crate::cli::ui::pager;
 use crate::engine::integration_branch;
 use crate::git::{Branch, BranchError, MergeChange, PATCH_MAX, Patch, Repo};
-use crate::lifecycle::{fetch_merged, fetch_sent, fetch_submitted, take_work};
+use crate::lifecycle::{fetch_merged, fetch_sent, fetch_submitted, integration_head, take_work};
 use crate::project::Project;
 
 /// How many files of a large patch are named.
@@ -72,7 +72,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         Some(task) => of_task(&project, repo, &state, task)?,
         None => of_goal(&project, repo, &state.board)?,
     };
-    let Compared { from, to, commit, notes } = compared;
+    let Compared { from, to, commit, mut notes } = compared;
+    let record = task.as_ref().and_then(|task| state.board.body(task).ok()).map(TaskBody::record);
+    notes.extend(record.into_iter().flat_map(taken_back));
     let patch = repo.patch(&from, &to, &args.paths)?;
     let shown = match (&patch.text, args.stat) {
         _ if patch.stat.is_empty() => "no changes".to_owned(),
@@ -150,7 +152,7 @@ fn of_task(project: &Project, repo: &Repo, state: &State, task: &TaskId) -> Resu
     if submitted.is_none() {
         return of_commits();
     }
-    let integration = integration_head(project, repo, &state.board)?;
+    let integration = head_of_integration(project, &state.board)?;
     match repo.merge_change(&integration, &head)? {
         MergeChange::Clean { tree } => {
             Ok(Compared { from: integration, to: tree, commit: Some(head), notes: Vec::new() })
@@ -169,6 +171,12 @@ fn of_task(project: &Project, repo: &Repo, state: &State, task: &TaskId) -> Resu
             Ok(Compared { notes: vec![note], ..of_commits()? })
         }
     }
+}
+
+/// What merges in the submitted work take back.
+fn taken_back(record: &TaskRecord) -> Vec<String> {
+    let merges = record.takes_back.iter().flatten().filter(|_| is_submitted(record));
+    merges.map(|merge| format!("TAKES BACK what the integration branch has: {merge}")).collect()
 }
 
 /// Whether the task's commit waits for a verdict or for its merge, or was sent back.
@@ -198,7 +206,7 @@ fn head_before_merge(record: &TaskRecord) -> Option<Sha> {
 
 /// What the integration branch has and the main branch has not.
 fn of_goal(project: &Project, repo: &Repo, board: &Board) -> Result<Compared, CommandError> {
-    let to = integration_head(project, repo, board)?;
+    let to = head_of_integration(project, board)?;
     let from = match &board.config()?.main_branch {
         Some(name) => {
             let main: Branch = name
@@ -211,18 +219,9 @@ fn of_goal(project: &Project, repo: &Repo, board: &Board) -> Result<Compared, Co
     Ok(Compared::commits(repo.merge_base(&from, &to)?.unwrap_or(from), to))
 }
 
-/// The head of the integration branch, wherever it was merged.
-fn integration_head(project: &Project, repo: &Repo, board: &Board) -> Result<Sha, CommandError> {
-    let integration = integration_branch(board)?;
-    let recorded = board.goal.ready().and_then(|goal| goal.integration_head.clone());
-    match recorded.filter(|_| board.config().is_ok_and(|config| config.remote.is_some())) {
-        // The branch here may be behind that of the remote.
-        Some(recorded) => {
-            fetch_merged(project, &[&recorded])?;
-            Ok(recorded)
-        }
-        None => repo.tip(&integration)?.ok_or_else(|| no_branch(&integration)),
-    }
+fn head_of_integration(project: &Project, board: &Board) -> Result<Sha, CommandError> {
+    let branch = integration_branch(board)?;
+    integration_head(project, board)?.ok_or_else(|| no_branch(&branch))
 }
 
 fn no_branch(branch: &Branch) -> CommandError {

@@ -206,6 +206,7 @@ impl TaskPage<'_> {
         let failed = record.failed_by.iter().flatten().copied();
         let failed: Vec<AgentId> = failed.filter(|agent| !has_only_asked(record, *agent)).collect();
         let mut lines = self.fields(&[
+            ("Takes back", record.takes_back.as_deref().map(bullets)),
             ("Rejected", record.rejection_reason.clone()),
             ("Blocked", record.blocked_reason.clone()),
             ("Questions", record.blocked_questions.as_deref().map(bullets)),
