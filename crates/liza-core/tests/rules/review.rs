@@ -344,7 +344,7 @@ fn a_coder_records_a_checkpoint_before_its_work() {
 fn judge_moved(verdict: Verdict, head: char) -> Command {
     let moved = MovedChange { head: sha(head), what: vec!["src/a.rs".into()] };
     let facts = Some(clean(sha('a')));
-    Command::from(SubmitVerdict { task: task("t"), verdict, facts, moved: Some(moved) })
+    Command::from(SubmitVerdict { task: task("t"), verdict, facts, commit: None, moved: Some(moved) })
 }
 
 /// Covers: JU-06
