@@ -105,6 +105,18 @@ fn the_reviewer_reads_first_what_the_merge_would_do() {
     assert!(merge < range, "{text}");
 }
 
+/// Covers: JU-06
+#[test]
+fn the_reviewer_is_told_what_merges_in_the_work_take_back() {
+    let mut record = under_review(claimed(), 'b');
+    let quiet = prompt_of(&state_with([record.clone()]), &brief("code-reviewer-1"), &review());
+    assert!(!quiet.contains("TAKES BACK"), "{quiet}");
+    record.takes_back = Some(vec!["merge 12345678: fix.txt".to_owned()]);
+    let text = prompt_of(&state_with([record]), &brief("code-reviewer-1"), &review());
+    let (_, after) = text.split_once("TAKES BACK: ").unwrap();
+    assert!(after.contains("merge 12345678: fix.txt") && after.contains("--remerge-diff"), "{text}");
+}
+
 /// Gemini refuses commands with backticks or `$(…)` and runs git with an empty `diff.external`, which breaks `git diff`.
 ///
 /// Covers: SE-14

@@ -204,7 +204,8 @@ fn needs_tmux_the_diff_of_a_task_is_on_the_screen_and_no_pager_starts() {
     project.git_at(&tree, &["commit", "-qm", "work"]);
     let pager = "PAGER='touch ../paged; less' GIT_PAGER='touch ../paged; less'";
     let tmux = Tmux::start(&project, (80, 24), &format!("LESS=-R {pager} {}", tui()));
-    tmux.wait_for("TASKS");
+    // The list is empty until the board is read.
+    tmux.wait_for("first");
     tmux.press(&["Enter"]);
     tmux.wait_for("HISTORY");
     tmux.press(&["2"]);
