@@ -11,6 +11,7 @@
 // `sys::confinement::seccomp` is the one exception.
 #![deny(unsafe_code)]
 
+mod accepted_gate;
 mod activity;
 #[doc(hidden)]
 pub mod benchmark;

@@ -10,6 +10,7 @@ use liza_store::{durable, private};
 
 use super::filter_command::loads_nothing_from_here;
 use super::programs::ProgramSetting;
+use super::repo::Repo;
 
 /// Where the accepted settings of a project are kept.
 #[derive(Debug, Clone)]
@@ -18,6 +19,13 @@ pub(super) struct AcceptedPrograms {
     pub(super) file: Option<PathBuf>,
     /// The project: a program in it is the agents' own work, and never runs.
     root: PathBuf,
+}
+
+impl Repo {
+    /// The file with the patterns of the gate that the human accepted on this machine; `None` without a home folder.
+    pub(crate) fn accepted_gate(&self) -> Option<PathBuf> {
+        self.accepted().file.as_ref().map(|file| file.with_file_name("gate"))
+    }
 }
 
 impl AcceptedPrograms {

@@ -13,6 +13,7 @@ use liza_core::rules::gate::GatePatterns;
 use liza_core::text::one_line;
 use liza_store::private;
 
+use crate::accepted_gate::gate_here;
 use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::engine::{Engine, EngineError};
 use crate::git::{GitError, IntegrationTestResult, PendingMerge, Protected, TestStage};
@@ -27,7 +28,7 @@ pub(super) struct MergeTest<'e, 'p> {
     engine: &'e Engine<'p>,
     /// How long the test may take.
     limit: Duration,
-    /// The files that judge work, as the settings on the blackboard name them; never as the work does.
+    /// The files that judge work, as the person of this machine accepted them; never as the work names them.
     patterns: GatePatterns,
 }
 
@@ -51,7 +52,8 @@ struct Gates {
 
 impl<'e, 'p> MergeTest<'e, 'p> {
     pub(super) fn new(engine: &'e Engine<'p>, limit: Duration) -> Result<Self, EngineError> {
-        let patterns = GatePatterns::new(&engine.project().state()?.board.config()?.gate);
+        let project = engine.project();
+        let patterns = GatePatterns::new(&gate_here(project, &project.state()?.board.config()?.gate)?);
         Ok(Self { engine, limit, patterns })
     }
 

@@ -86,6 +86,10 @@ fn a_broken_program_is_not_merged_by_a_script_that_exits_0() {
     held_as_failing(&project, "one");
     let change = project.record("one").gate_change.unwrap();
     assert_eq!(change.files, ["scripts/integration-test.sh"]);
+    for words in ["APPROVED", "it changes scripts/integration-test.sh (not accepted)", "exit status 1"] {
+        let shown = project.liza(&["show", "one"]).stdout;
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
 }
 
 /// Covers: JU-01

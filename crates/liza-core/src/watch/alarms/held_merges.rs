@@ -37,12 +37,15 @@ pub(super) fn gate_changed(state: &State, id: &TaskId, body: &TaskBody) -> Optio
     let since = body.record().last_event(EventName::MergeHeld).map(|event| event.time);
     let under_old = match &change.old_failure {
         None => String::new(),
-        Some(failure) => format!(
-            ". Under the gate of the integration branch the {}; output: {}{}",
-            failure.what,
-            failure.output,
-            quoted(failure)
-        ),
+        Some(failure) => {
+            let lines: Vec<String> = failure.last_lines.iter().map(|line| one_line(line, QUOTED)).collect();
+            format!(
+                ". Under the gate of the integration branch the {}; output: {}. Its last lines: {}",
+                failure.what,
+                failure.output,
+                lines.join(" / ")
+            )
+        }
     };
     let text = format!(
         "{id} changes what judges it: {}. Look: liza diff {id}; send it back: liza submit-verdict {id} REJECTED \

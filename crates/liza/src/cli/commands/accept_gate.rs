@@ -7,9 +7,10 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Accept that an APPROVED task changes the integration test or other protected files.
+/// Accept that an APPROVED task changes what judges it.
 ///
-/// Work is judged by the protected files of the integration branch (gate.runs and gate.watched). A task that changes them
+/// Work is judged by the integration test and other protected files of the integration branch (gate.runs and
+/// gate.watched). A task that changes them
 /// waits for your word, which holds for its commit and for this change only; see it with liza diff TASK. To refuse it:
 /// liza submit-verdict TASK REJECTED "...".
 #[derive(Debug, clap::Args)]

@@ -5,6 +5,7 @@ use liza_core::rules::misspelled::{meant_setting, unknown_gate_part, unknown_rol
 use liza_store::{ValueSyntax, settings_as_fields, yaml};
 use serde_json::json;
 
+use crate::accepted_gate::accept_gate_here;
 use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
 use crate::cli::setting_check;
@@ -163,6 +164,9 @@ fn change(
         context.screen.note(&format!(
             "liza: this is the default, which does not override {TEAM_FILE}; what applies: liza config {first}"
         ));
+    }
+    if first == "gate" {
+        accept_gate(project)?;
     }
     if first == "budget" && value.is_some() {
         warn_of_unknown_cost(context, project)?;
@@ -415,7 +419,12 @@ fn apply(
     let session = begin_edit(project, context, "config")?;
     let log = log_entry(context, &format!("the settings of {TEAM_FILE} apply"))?;
     session.set(".config.team_file", &text, ValueSyntax::Yaml, &log, now()).map_err(as_refusal)?;
-    Ok(())
+    accept_gate(project)
+}
+
+/// What a person sets here, they accept for this machine.
+fn accept_gate(project: &Project) -> Result<(), CommandError> {
+    Ok(accept_gate_here(project, &project.store().snapshot()?.board.config()?.gate)?)
 }
 
 impl From<TeamFileError> for CommandError {

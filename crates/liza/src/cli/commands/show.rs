@@ -1,8 +1,8 @@
 //! `liza show`: everything about one task, and what a person can do about it now.
 
 use liza_core::model::{
-    Actor, AgentId, EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage,
-    Value,
+    Actor, AgentId, EventName, Fields, GateChange, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord,
+    Usage, Value,
 };
 use liza_core::text::count;
 use liza_core::watch::task_words::{self, anomaly_name, event_name};
@@ -214,6 +214,7 @@ impl TaskPage<'_> {
             ("Attempted", record.attempted.as_deref().map(bullets)),
             ("Failed by", Some(failed).filter(|failed| !failed.is_empty()).map(|failed| names(&failed))),
             ("Rescoped", record.rescope_reason.clone()),
+            ("Gate", record.gate_change.as_ref().map(gate_in_words)),
         ]);
         let counted = |label: &str, n: Option<u32>| {
             let sessions = count(n.filter(|n| *n > 0)? as usize, "session");
@@ -290,6 +291,24 @@ fn figures(usage: &Usage) -> String {
     // A program that reports no cost, without config.prices: not known is not free.
     let cost = if usage.cost_usd > 0.0 { format!(", ${:.2}", usage.cost_usd) } else { String::new() };
     format!("{input} tokens in, {cached} from the cache, {output} out{cost}")
+}
+
+/// A change of what judges the task, and how it fails under the old gate.
+fn gate_in_words(change: &GateChange) -> String {
+    let word = match &change.accepted {
+        Some(accepted) => format!("accepted at {}", accepted.time),
+        None => "not accepted".to_owned(),
+    };
+    let files = format!("it changes {} ({word})", change.files.join(", "));
+    match &change.old_failure {
+        None => files,
+        Some(failure) => format!(
+            "{files}. Under the gate of the integration branch the {}; output: {}\n{}",
+            failure.what,
+            failure.output,
+            bullets(&failure.last_lines)
+        ),
+    }
 }
 
 fn names<T: ToString>(names: &[T]) -> String {

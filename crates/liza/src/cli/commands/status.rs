@@ -48,7 +48,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let (columns, times) = (context.screen.columns(), context.screen.local_time());
     let mut text = render(&view, &Page { columns, all: args.all, times });
     if let Some(note) = untested(&project, &state) {
-        text.push_str(&format!("\n\n{}", paint(DIM, &cut(&note, columns))));
+        let lines: Vec<String> = wrap(&note, columns).iter().map(|line| paint(DIM, line)).collect();
+        text.push_str(&format!("\n\n{}", lines.join("\n")));
     }
     Ok(Reply::new(text, Value::Null).at(view.revision.0))
 }
