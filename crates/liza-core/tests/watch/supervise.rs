@@ -1,16 +1,17 @@
 //! What a supervisor does next, after a session, and with a session that must end.
 
 use liza_core::model::{
-    AgentStatus, ClientFault, Config, EventName, FaultKind, Generation, GoalStatus, HistoryEvent, LimitReset,
-    Loaded, Revision, Seconds, State, Status, StopFile, StopFiles, TaskId, TaskRecord,
+    AgentStatus, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind, Generation, GoalStatus,
+    HistoryEvent, LimitReset, Loaded, Revision, Seconds, State, Status, StopFile, StopFiles, TaskId,
+    TaskRecord,
 };
 use liza_core::protocol::{Command, CountExit, CountPlannerExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::triggers::TriggerKind;
 use liza_core::watch::supervise::{
     Backoffs, EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step,
-    StopCause, StopReason, WaitReason, Work, after_session, backoff, can_be_renewed, is_done, next_step,
-    renewal_interval, still_owns, still_registered, stops_session,
+    StopCause, StopReason, WaitReason, Work, WorkKind, WorkSubject, after_session, backoff, can_be_renewed,
+    is_done, next_step, renewal_interval, still_owns, still_registered, stops_session,
 };
 
 use crate::fixture::*;
@@ -71,6 +72,30 @@ fn a_reviewer_merges_before_it_reviews() {
         agents.shift_remove(&agent("code-reviewer-1"));
     }
     assert_eq!(step(&state, "code-reviewer-2"), both, "the approver is gone");
+}
+
+/// Covers: AX-01
+#[test]
+fn a_supervisor_waits_for_work_that_is_only_put_off() {
+    let mut state = state_with(Status::Approved);
+    let (mut backoffs, until) = (Backoffs::NONE, now() + Seconds(20));
+    backoffs.put_off(WorkKind::Merge, WorkSubject::Task(task("t")), until);
+    let waits = Step::Wait { why: WaitReason::PutOff, until };
+    let step = |state: &State, clients: &[String]| {
+        next_step(&Situation { backoffs: &backoffs, clients, ..situation(state, "code-reviewer-1") })
+    };
+    assert_eq!(step(&state, &[]), waits);
+    let mut open = record("u", Status::ReadyForReview);
+    (open.reviewing_by, open.review_lease_expires) = (None, None);
+    state.board.put(task("u"), open);
+    assert_eq!(step(&state, &[]), each(Work::Review, &["u"]));
+    // Without a program, a lone one would end.
+    if let Loaded::Ready(sprint) = &mut state.board.sprint {
+        let (kind, message) = (FaultKind::Auth, "401".to_owned());
+        let hold = ClientHold { kind, message, advice: None, since: now(), until: None, probes: 0 };
+        sprint.clients.insert("codex".to_owned(), ClientRecord { hold: Some(hold), failures: None });
+    }
+    assert_eq!(step(&state, &["codex".to_owned()]), waits);
 }
 
 /// Covers: AG-05

@@ -54,7 +54,8 @@ fn a_checkout_of_the_integration_branch_that_is_in_the_way_does_not_stop_reviews
     // The third failure says what to do, and it stays when the team has ended.
     reviewer.wait_for_output("Commit, stash or move what git names there");
     reviewer.stop();
-    let shown = bench.project.liza(&["status"]).ok().to_owned();
+    // On lines of any length.
+    let shown = bench.project.liza(&["status"]).ok().split_whitespace().collect::<Vec<_>>().join(" ");
     let root = bench.project.root.display().to_string();
     for words in ["WORK FAILS", "first.txt", "Commit, stash or move", &format!("git -C {root} status")] {
         assert!(shown.contains(words), "{words}: {shown}");

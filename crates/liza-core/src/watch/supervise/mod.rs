@@ -130,17 +130,23 @@ pub fn next_step(situation: &Situation<'_>) -> Step {
     if all.is_empty() {
         return wait_or_stop(situation);
     }
-    let put_off = all.iter().filter_map(|work| backoffs.until(agent, work, now)).min();
-    let mut possible: Vec<Work> =
-        all.into_iter().filter(|work| backoffs.until(agent, work, now).is_none()).collect();
+    let (mut possible, mut put_off) = (Vec::new(), None);
+    for work in all {
+        match backoffs.until(agent, &work, now) {
+            None => possible.push(work),
+            Some(until) => put_off = put_off.map_or(Some(until), |first: Timestamp| Some(first.min(until))),
+        }
+    }
     let no_session = possible.iter().any(Work::needs_session).then(|| no_session(situation)).flatten();
     if no_session.is_some() {
         possible.retain(|work| !work.needs_session());
     }
     match (possible.is_empty(), no_session, put_off) {
         (false, _, _) => Step::Work(possible),
-        (true, Some(step), _) => step,
-        (true, None, put_off) => {
+        // It does not end while something is only put off.
+        (true, Some(step @ (Step::Hold(_) | Step::Work(_) | Step::Wait { .. })), _) => step,
+        (true, Some(step @ Step::Stop(_)), None) => step,
+        (true, Some(Step::Stop(_)) | None, put_off) => {
             Step::Wait { why: WaitReason::PutOff, until: put_off.unwrap_or(now + RETRY) }
         }
     }

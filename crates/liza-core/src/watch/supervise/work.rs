@@ -115,6 +115,9 @@ impl Backoffs {
 
     /// Until when this agent leaves that work alone.
     pub(super) fn until(&self, agent: AgentId, work: &Work, now: Timestamp) -> Option<Timestamp> {
+        if self.0.is_empty() {
+            return None;
+        }
         let by_agent = (work.kind(), WorkSubject::Agent(agent));
         let on_task = work.task().map(|task| (work.kind(), WorkSubject::Task(task.clone())));
         let ends = [self.0.get(&by_agent), on_task.and_then(|key| self.0.get(&key))];
