@@ -265,6 +265,10 @@ impl Team<'_> {
                 }
             }
             Err(error) => {
+                if self.project.root().try_exists().is_ok_and(|exists| !exists) {
+                    // Nothing will ever be readable again.
+                    self.stopping = self.stopping.or(Some(Instant::now()));
+                }
                 if self.readable {
                     self.readable = false;
                     let text =

@@ -244,6 +244,22 @@ fn stop_names_the_agents_that_were_started_alone_and_ends_them_if_asked() {
     assert_eq!(project.liza(&["stop", "--all"]).ok(), "no team is running here\n");
 }
 
+/// Covers: UI-06
+#[test]
+fn an_agent_in_the_background_ends_with_its_project() {
+    let project = with_sleeper(6543);
+    project.liza(&["agent", "planner", "--cli", "sleeper", "--detach"]).ok();
+    wait_for("a session", || is_running("sleep 6543").then_some(()));
+    let root = project.root.display();
+    let liza = env!("CARGO_BIN_EXE_liza");
+    let supervisor = format!("{liza} -C {root} agent planner --cli=sleeper --in-background");
+    assert!(is_running(&supervisor));
+    fs::remove_dir_all(&project.root).unwrap();
+    wait_for("the end of the agent", || {
+        (!is_running(&supervisor) && !is_running("sleep 6543")).then_some(())
+    });
+}
+
 /// Covers: UI-01, UI-06
 #[test]
 fn an_agent_runs_in_the_background_until_it_is_deregistered() {

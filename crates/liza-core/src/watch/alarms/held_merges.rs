@@ -39,8 +39,9 @@ pub(super) fn gate_changed(state: &State, id: &TaskId, body: &TaskBody) -> Optio
         None => String::new(),
         Some(failure) => {
             let lines: Vec<String> = failure.last_lines.iter().map(|line| one_line(line, QUOTED)).collect();
+            let said = if lines.is_empty() { "" } else { ". Its last lines: " };
             format!(
-                ". Under the gate of the integration branch the {}; output: {}. Its last lines: {}",
+                ". Under the gate of the integration branch the {}; output: {}{said}{}",
                 failure.what,
                 failure.output,
                 lines.join(" / ")
