@@ -13,8 +13,17 @@ use super::manual_edit::{by_id, differing, get};
 /// The reason that the documents prescribe for a task that a person sends back to the planner.
 const HUMAN_OVERRIDE: &str = "human override";
 
-/// What only commands change in a task.
-const TASK_KEYS: [&str; 3] = ["status", "review_commit", "approved_by"];
+/// What only commands change in a task: its state, what judges it, and what the judge is shown.
+const TASK_KEYS: [&str; 8] = [
+    "status",
+    "review_commit",
+    "approved_by",
+    "review_head",
+    "review_moves",
+    "takes_back",
+    "merge_held",
+    "gate_change",
+];
 
 /// How many places the log names.
 const NAMED: usize = 20;
@@ -90,7 +99,7 @@ fn places_below(path: &str, (old, new): (&Value, &Value), depth: usize) -> Vec<S
 }
 
 /// The settings that decide which programs are run, where merges go, and what agents may spend, reach or begin.
-const ALARMING_SETTINGS: [&str; 12] = [
+const ALARMING_SETTINGS: [&str; 13] = [
     "providers",
     "roles",
     "integration_branch",
@@ -103,6 +112,7 @@ const ALARMING_SETTINGS: [&str; 12] = [
     "exec_wrapper",
     "model_hosts",
     "network_ports",
+    "pass_env",
 ];
 
 /// Whether a place outside the tasks is one that only commands, or the human on purpose, should change: who an agent is,
@@ -114,7 +124,7 @@ fn is_alarming(place: &str) -> bool {
         (Some("config"), key, _) => {
             key.is_none_or(|key| ALARMING_SETTINGS.contains(&key) || key.starts_with("sandbox"))
         }
-        (Some("goal"), key, _) => matches!(key, None | Some("integration_head")),
+        (Some("goal"), key, _) => matches!(key, None | Some("integration_head" | "gate_version")),
         // Without it, an earlier alarm would be gone.
         (Some("direct_edits"), _, _) => true,
         _ => false,

@@ -1,6 +1,7 @@
 //! What each actor may change in the file itself.
 
 use liza_core::model::{Actor, Revision, Seconds, Status, StopFiles, Value};
+use liza_core::protocol::direct_edit::EditFound;
 use liza_core::protocol::manual_edit::{ManualEdit, admit, edited_places};
 
 use crate::fixture::*;
@@ -68,6 +69,10 @@ fn no_agent_edits_what_its_work_is_judged_by() {
         "max_iterations",
         "max_review_cycles",
         "lease_duration_override",
+        "gate_change",
+        "merge_held",
+        "review_head",
+        "takes_back",
     ] {
         assert_eq!(refused(coder, |file| file["tasks"][0][key] = 3.into()), Some("not_permitted"), "{key}");
     }
@@ -123,4 +128,26 @@ fn paths_name_keys_of_tasks_and_sections() {
     after["config"]["lease_duration"] = 1.into();
     after["mine"] = 1.into();
     assert_eq!(edited_places(&value(&file()), &value(&after)).len(), 3);
+}
+
+/// Covers: AT-04, JU-01, JU-06, RO-02
+#[test]
+fn a_direct_edit_of_what_judges_the_work_or_protects_the_person_is_an_alarm() {
+    let now = "2025-01-17T14:00:00Z".parse().unwrap();
+    let is_alarm = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut after = file();
+        change(&mut after);
+        let found = EditFound::between(&value(&file()), &value(&after)).unwrap();
+        found.alarm(Revision(7), now).is_some()
+    };
+    for key in
+        ["status", "review_commit", "gate_change", "merge_held", "review_head", "review_moves", "takes_back"]
+    {
+        assert!(is_alarm(&|file| file["tasks"][0][key] = "x".into()), "{key}");
+    }
+    for key in ["gate", "pass_env", "providers", "sandbox"] {
+        assert!(is_alarm(&|file| file["config"][key] = "x".into()), "{key}");
+    }
+    assert!(is_alarm(&|file| file["goal"] = serde_json::json!({"gate_version": 3})));
+    assert!(!is_alarm(&|file| file["tasks"][0]["description"] = "z".into()), "logged only");
 }
