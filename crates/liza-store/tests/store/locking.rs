@@ -22,7 +22,9 @@ pub(crate) fn worker(project: &Project, work: &str) -> Process {
 #[test]
 fn work() {
     let (Ok(work), Some(root)) = (std::env::var(WORK), std::env::var_os(ROOT)) else { return };
-    let store = Store::open(std::path::Path::new(&root)).unwrap().with_lock_timeout(Duration::from_secs(120));
+    // Longer than all writes of all workers take on a busy machine: what is tested is the order, not the wait.
+    let patience = Duration::from_secs(500);
+    let store = Store::open(std::path::Path::new(&root)).unwrap().with_lock_timeout(patience);
     // The test harness has started a line.
     println!();
     let words: Vec<&str> = work.split(' ').collect();
