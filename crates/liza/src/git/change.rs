@@ -106,7 +106,7 @@ impl Repo {
     fn path_changes(&self, from: &Sha, to: &Sha) -> Result<PathChanges, GitError> {
         let isolated = self.isolated_from_settings(from)?;
         let command = plain_diff(isolated.command("comparing a change"), from);
-        let command = command.args(["--no-renames", "--no-abbrev", "--raw", "-p", "-U0"]);
+        let command = command.args(["--no-renames", "--no-abbrev", "--full-index", "--raw", "-p", "-U0"]);
         let command = command.args([from.as_str(), to.as_str(), "--"]).at_most(LINES_MAX);
         command.read_with(parse_changes)
     }

@@ -83,7 +83,7 @@ pub(super) fn plain_diff(command: GitCommand, commit: &Sha) -> GitCommand {
         .env("GIT_ATTR_NOSYSTEM", "1")
         .args(["-c", "core.attributesFile=/dev/null", "-c", "core.quotePath=false"])
         .args(["--literal-pathspecs", "diff-tree", "-r", "--text"])
-        .args(["--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--full-index"])
+        .args(["--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"])
         .runs_no_program()
         .limit(TREE_LIMIT)
 }
