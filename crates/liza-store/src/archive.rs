@@ -7,12 +7,12 @@ use std::io;
 use std::path::Path;
 
 use liza_core::model::{Board, Change, Fields, TaskId, TaskRecord, Value};
+use liza_host::durable::{replace_private_file, sync_folder};
+use liza_host::private;
 
 use crate::codec::StateView;
 use crate::document::{EditPlan, apply, line_start, merge, node_equals, plain_value, sections};
-use crate::durable::{replace_private_file, sync_folder};
 use crate::error::StoreError;
-use crate::private;
 use crate::yaml::{self, to_value};
 
 /// Writes the files for what the change removes.

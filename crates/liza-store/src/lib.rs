@@ -13,7 +13,6 @@ mod database_error;
 mod direct_edit;
 mod disk;
 mod document;
-pub mod durable;
 mod error;
 mod file;
 mod file_store;
@@ -23,7 +22,6 @@ mod modified_parts;
 mod part_edit;
 #[cfg(test)]
 mod part_edit_tests;
-pub mod private;
 mod related_tasks;
 mod store;
 mod text_edit;

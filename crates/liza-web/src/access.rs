@@ -5,13 +5,12 @@
 //! machine would get it otherwise.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
-use ring::rand::{SecureRandom as _, SystemRandom};
+use liza_host::random_text::{is_equal, random_hex};
 
 /// How long a token works.
 pub(crate) const TOKEN_LIFE: Duration = Duration::from_secs(60);
@@ -51,7 +50,7 @@ impl Access {
     /// # Errors
     /// When the system returned no random numbers.
     pub(crate) fn new(port: u16) -> io::Result<Self> {
-        Ok(Self { port, key: random(16)?, secrets: Mutex::default() })
+        Ok(Self { port, key: random_hex(16)?, secrets: Mutex::default() })
     }
 
     /// The first part of the path of every page.
@@ -64,7 +63,7 @@ impl Access {
     /// # Errors
     /// When the system returned no random numbers.
     pub(crate) fn new_address(&self, now: Instant) -> io::Result<String> {
-        let token = random(32)?;
+        let token = random_hex(32)?;
         let address = format!("http://{}/?token={token}", self.host());
         let mut secrets = self.secrets();
         secrets.tokens.retain(|(_, end)| *end > now);
@@ -81,7 +80,7 @@ impl Access {
         if found.is_none() {
             return Err(Denied::BadToken);
         }
-        let cookie = random(32).map_err(|_| Denied::BadToken)?;
+        let cookie = random_hex(32).map_err(|_| Denied::BadToken)?;
         if secrets.cookies.len() >= MAX_COOKIES {
             secrets.cookies.pop_front();
         }
@@ -134,24 +133,6 @@ fn single<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
     if values.next().is_some() { None } else { first.to_str().ok() }
-}
-
-/// Compares in a time that does not depend on where the texts differ.
-fn is_equal(known: &str, given: &str) -> bool {
-    let differing = known.bytes().zip(given.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
-    known.len() == given.len() && differing == 0
-}
-
-/// That many random bytes, as hexadecimal digits.
-fn random(bytes: usize) -> io::Result<String> {
-    let mut secret = vec![0; bytes];
-    let filled = SystemRandom::new().fill(&mut secret);
-    filled.map_err(|_| io::Error::other("the system returned no random numbers"))?;
-    let mut text = String::new();
-    for byte in secret {
-        let _ = write!(text, "{byte:02x}");
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

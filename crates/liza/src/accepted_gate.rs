@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use liza_core::model::GateSettings;
-use liza_store::{durable, private};
+use liza_host::{durable, private};
 
 use crate::git::GitError;
 use crate::project::Project;

@@ -1,8 +1,9 @@
 //! What the benchmarks measure of the inside of the program.
 
+use liza_host::secrets::{MaskStream, Masker};
+
 use crate::providers::event::EventFormat;
 use crate::providers::stream::EventStream;
-use crate::secrets::{MaskStream, Masker};
 
 /// The size of the pieces in which output arrives.
 const CHUNK: usize = 64 << 10;

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::model::{Config, Role, Sandbox, TaskId};
-use liza_store::{durable, private};
+use liza_host::{durable, private};
 
 use crate::confine::{
     GuardExtent, ProgramRun, RepositoryGuard, RunEnd, RunStage, SettingsGuard, check_caches,

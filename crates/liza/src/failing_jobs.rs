@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use liza_core::model::State;
 use liza_core::watch::alarms::{FailingJob, is_open};
 use liza_core::watch::supervise::{WorkKind, WorkSubject};
-use liza_store::{durable, private};
+use liza_host::{durable, private};
 
 /// The folder with one file for each job.
 const FOLDER: &str = "failing";

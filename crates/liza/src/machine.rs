@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use liza_core::model::{AgentId, AgentRecord, Board, TaskId};
-use liza_store::private;
+use liza_host::private;
 
 /// The file that distinguishes two clones on hosts of the same name, below `.liza`.
 const FILE: &str = "machine";

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use liza_core::model::{Actor, Generation, Sha, State, StopFile, StopFiles, Timestamp};
-use liza_core::rules::found_merges::BranchSteps;
 use liza_core::watch::alarms::ForeignCommits;
+use liza_host::local_time::{local_clock, wall_clock};
+use liza_ids::BranchSteps;
 use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
 
 use crate::confine::RoomRules;
 use crate::git::{Git, GitError, Repo};
-use crate::local_time::{local_clock, wall_clock};
 
 /// What git should ignore in a project.
 pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Config, Network, Sandbox, SandboxMin};
-use liza_store::private;
+use liza_host::private;
 
 use crate::confine::{DiskLook, Level, Plan, Surroundings, cargo_home, make_plan, probe, too_low};
 use crate::git::GitError;

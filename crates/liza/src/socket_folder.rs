@@ -8,10 +8,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use liza_store::private;
+use liza_host::private;
+use liza_host::random_text::random_hex;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, lstat, open};
-
-use crate::random_text::random_hex;
 
 /// The longest path of the place for such a folder: systems allow 104 bytes for the path of a socket.
 const PLACE_MAX: usize = 60;

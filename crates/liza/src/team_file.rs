@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{Config, Fields, NEVER_SHARED, TEAM_FILE, out_of_range};
 use liza_core::rules::misspelled::{unknown_part_of_gate, unknown_part_of_roles, unknown_settings};
+use liza_host::{durable, private};
+use liza_store::yaml;
 use liza_store::yaml::YamlError;
-use liza_store::{durable, private, yaml};
 
 use crate::git::GitError;
 use crate::project::Project;

@@ -5,9 +5,10 @@
 use std::borrow::Cow;
 
 use liza_core::text::one_line;
+
 pub(crate) use liza_core::text::{compact_number, shell_word};
 
-use crate::secrets::Masker;
+use liza_host::secrets::Masker;
 
 /// Text that an agent wrote, as one line of Markdown with at most `max` characters before escaping: masked, without
 /// invisible characters, and shown literally. Nothing in it becomes a heading, a link, a picture or HTML.

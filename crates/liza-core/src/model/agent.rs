@@ -2,29 +2,15 @@
 
 use std::fmt;
 
+use liza_ids::{AgentId, Generation, Revision, Role, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::model::client::SessionSummary;
-use crate::model::ids::{AgentId, Generation, Revision, TaskId};
 use crate::model::lease::{lease_holds, lease_is_live};
 use crate::model::record::Usage;
-use crate::model::role::Role;
-use crate::model::time::Timestamp;
 
 /// How full a context is, in percent, when its session has to hand off.
 pub const HANDOFF_AT: u32 = 90;
-
-impl Role {
-    /// The states that an agent of this role can be in.
-    pub fn statuses(self) -> &'static [AgentStatus] {
-        use AgentStatus::{Handoff, Idle, Planning, Reviewing, Starting, Waiting, Working};
-        match self {
-            Role::Planner => &[Starting, Idle, Planning, Waiting, Handoff],
-            Role::Coder => &[Starting, Idle, Working, Waiting, Handoff],
-            Role::CodeReviewer => &[Starting, Idle, Reviewing, Handoff],
-        }
-    }
-}
 
 /// What an agent is doing.
 #[derive(
@@ -61,6 +47,16 @@ pub enum AgentStatus {
 }
 
 impl AgentStatus {
+    /// The states that an agent of this role can be in.
+    pub fn of_role(role: Role) -> &'static [Self] {
+        use AgentStatus::{Handoff, Idle, Planning, Reviewing, Starting, Waiting, Working};
+        match role {
+            Role::Planner => &[Starting, Idle, Planning, Waiting, Handoff],
+            Role::Coder => &[Starting, Idle, Working, Waiting, Handoff],
+            Role::CodeReviewer => &[Starting, Idle, Reviewing, Handoff],
+        }
+    }
+
     /// The state as the blackboard writes it.
     pub fn name(self) -> &'static str {
         self.into()

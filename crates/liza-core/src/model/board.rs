@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use liza_ids::{AgentId, FileVersion, Revision, TaskId, Timestamp};
 
 use crate::model::agent::AgentRecord;
 use crate::model::breaker::CircuitBreaker;
@@ -14,7 +15,6 @@ use crate::model::change::{Appended, Change};
 use crate::model::config::Config;
 use crate::model::direct_edit::DirectEdit;
 use crate::model::goal::{Alignment, Goal};
-use crate::model::ids::{AgentId, FileVersion, Revision, TaskId};
 use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::MergeHold;
 use crate::model::notes::{Anomaly, Discovery, Handoff, HumanNote, SpecChange};
@@ -22,7 +22,6 @@ use crate::model::record::{Fault, Reservation, Status, TaskRecord};
 use crate::model::refusal::Refusal;
 use crate::model::sprint::Sprint;
 use crate::model::task::{Task, TaskBody};
-use crate::model::time::Timestamp;
 
 /// The part of a task that decisions about other tasks need, cheap to read for thousands of tasks.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,8 @@
 //! The circuit breaker's section of the blackboard; the patterns that make it fire are in `rules/breaker.rs`.
 
+use liza_ids::{TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::model::ids::TaskId;
-use crate::model::time::Timestamp;
 use crate::model::value::Fields;
 
 /// Whether the breaker has fired.

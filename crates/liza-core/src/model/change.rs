@@ -1,13 +1,13 @@
 //! What a command does to the blackboard, as data: the store writes it, `State::apply` does the same in memory.
 
 use indexmap::IndexMap;
+use liza_ids::{AgentId, FileVersion, Revision, TaskId};
 
 use crate::model::agent::AgentRecord;
 use crate::model::breaker::CircuitBreaker;
 use crate::model::direct_edit::DirectEdit;
 use crate::model::event::LogEntry;
 use crate::model::goal::{Alignment, Goal};
-use crate::model::ids::{AgentId, FileVersion, Revision, TaskId};
 use crate::model::notes::{Anomaly, Discovery, Handoff, HumanNote, SpecChange};
 use crate::model::record::TaskRecord;
 use crate::model::sprint::Sprint;

@@ -1,9 +1,7 @@
 //! What an agent program, or the provider behind it, can do wrong.
 
+use liza_ids::{Seconds, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
-
-use crate::model::ids::TaskId;
-use crate::model::time::{Seconds, Timestamp};
 
 /// What went wrong with an agent program.
 #[derive(

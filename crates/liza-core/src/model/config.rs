@@ -1,13 +1,12 @@
 //! The goal-wide settings and their defaults; a task may override some of them for itself.
 
 use indexmap::IndexMap;
+use liza_ids::{GateSettings, Sandbox, SandboxMin, SandboxRead, Seconds};
 use serde::{Deserialize, Serialize};
 
 use crate::model::record::TaskRecord;
-use crate::model::sandbox::{Sandbox, SandboxMin, SandboxRead};
 use crate::model::spending::{Budget, Price};
 use crate::model::team_file::TeamFile;
-use crate::model::time::Seconds;
 use crate::model::value::Fields;
 
 /// The `config` section. A key that is absent takes its default, and a new blackboard has only the keys that differ from it.
@@ -130,26 +129,6 @@ pub enum ClientSettings {
     Refuse,
     /// They may, and the reviewer's program starts with it.
     Allow,
-}
-
-/// `config.gate`: the files that judge work, as patterns of paths.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct GateSettings {
-    /// What the integration test runs from.
-    pub runs: Vec<String>,
-    /// What only needs the human's word when it changes.
-    pub watched: Vec<String>,
-}
-
-impl Default for GateSettings {
-    fn default() -> Self {
-        let list = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
-        Self {
-            runs: list(&["scripts/**"]),
-            watched: list(&["liza.yaml", ".github/workflows/**", ".gitlab-ci.yml"]),
-        }
-    }
 }
 
 const COMMAND_LIMIT: Seconds = Seconds(120);

@@ -4,8 +4,9 @@
 
 use std::fmt;
 
+use liza_ids::Role;
+
 use crate::model::record::TaskRecord;
-use crate::model::role::Role;
 use crate::model::value::{Fields, Value};
 
 /// The allowed range of a number.
@@ -155,7 +156,7 @@ pub(crate) fn task_out_of_range(record: &TaskRecord) -> Vec<OutOfRange> {
 mod tests {
     use super::*;
     use crate::model::config::Config;
-    use crate::model::time::Seconds;
+    use liza_ids::Seconds;
 
     fn fields(json: &str) -> Fields {
         serde_json::from_str(json).unwrap()

@@ -1,9 +1,7 @@
 //! Direct edits of the file that the human should look at: the entries of `direct_edits`.
 
+use liza_ids::{DirectEditId, Timestamp};
 use serde::{Deserialize, Serialize};
-
-use crate::model::ids::DirectEditId;
-use crate::model::time::Timestamp;
 
 /// The author of a direct edit in the log: the file does not say who it was.
 pub const EDITED_BY_HAND: &str = "edited by hand";

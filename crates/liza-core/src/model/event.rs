@@ -2,10 +2,9 @@
 
 use std::fmt;
 
+use liza_ids::{TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::model::ids::TaskId;
-use crate::model::time::Timestamp;
 use crate::model::value::{Fields, Value};
 
 /// The names of history events; the log uses the same words where a task changed.

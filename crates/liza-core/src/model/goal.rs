@@ -1,10 +1,9 @@
 //! The goal: what the human wants, and how the work has related to it over time.
 
+use liza_ids::{Sha, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::model::ids::Sha;
 use crate::model::record::Usage;
-use crate::model::time::Timestamp;
 
 /// The state of the goal. It spans sprints, so it has no checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]

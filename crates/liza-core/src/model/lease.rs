@@ -1,6 +1,6 @@
 //! When a lease is live: the one rule for agents, claims, reviews and reservations.
 
-use crate::model::time::{Seconds, Timestamp};
+use liza_ids::{Seconds, Timestamp};
 
 /// How long after a lease has expired others still may not take over.
 pub const LEASE_GRACE: Seconds = Seconds(60);

@@ -5,11 +5,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use liza_ids::{Sha, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::goal::TestFailure;
-use crate::model::ids::Sha;
-use crate::model::time::Timestamp;
 
 /// Why a merge waits. In the file it is one word: `head-SHA` or `gate-NUMBER`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,11 +5,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use liza_ids::{AgentId, DiscoveryId, Role, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::model::ids::{AgentId, DiscoveryId, TaskId};
-use crate::model::role::Role;
-use crate::model::time::Timestamp;
 use crate::model::value::{Fields, Value};
 
 /// The type that a detail's value must have.

@@ -5,14 +5,13 @@
 
 use std::fmt;
 
+use liza_ids::{AgentId, Generation, Revision, Seconds, Sha, TaskId, Timestamp, Worktree};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::event::{EventName, HistoryEvent};
-use crate::model::ids::{AgentId, Generation, Revision, Sha, TaskId, Worktree};
 use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::{GateChange, MergeHold};
-use crate::model::time::{Seconds, Timestamp};
 
 /// The eleven states of a task, in the order of its life.
 #[derive(

@@ -2,11 +2,11 @@
 //!
 //! Plain data; what a budget leads to is in `rules/spending.rs`.
 
+use liza_ids::Timestamp;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::record::Usage;
-use crate::model::time::Timestamp;
 
 /// How much sessions may use: `config.budget`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

@@ -1,14 +1,13 @@
 //! The sprint: its scope, its timeline and its figures.
 
 use indexmap::IndexMap;
+use liza_ids::{TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::model::client::ClientRecord;
-use crate::model::ids::TaskId;
 use crate::model::metrics::Metrics;
 use crate::model::record::Usage;
 use crate::model::spending::DayUsage;
-use crate::model::time::Timestamp;
 
 /// The state of the sprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]

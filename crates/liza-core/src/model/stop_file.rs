@@ -1,9 +1,8 @@
 //! The files by which a person stops every agent: `.liza/PAUSE`, `.liza/CHECKPOINT` and `.liza/ABORT`.
 
+use liza_ids::Timestamp;
 use serde::Serialize;
 use strum::IntoStaticStr;
-
-use crate::model::time::Timestamp;
 
 /// One of the three files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, Serialize)]

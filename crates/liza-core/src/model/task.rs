@@ -4,25 +4,14 @@
 
 use std::fmt;
 
+use liza_ids::{AgentId, Sha, TaskId, Timestamp, Worktree};
+
 use crate::model::config_bounds::task_out_of_range;
 use crate::model::event::HistoryEvent;
-use crate::model::ids::{AgentId, Sha, TaskId, Worktree};
 use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::MergeHold;
 use crate::model::record::{Fault, Status, TaskRecord};
 use crate::model::refusal::Refusal;
-use crate::model::time::Timestamp;
-
-/// The author of a submitted commit.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CommitAuthor {
-    /// The commit.
-    pub commit: Sha,
-    /// The name in it.
-    pub name: String,
-    /// The agent that it names, as its author or in a line `Liza-Agent`.
-    pub agent: Option<AgentId>,
-}
 
 /// Who works where, starting from which commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,15 +59,6 @@ impl ReviewClaim {
     pub fn is_live(&self, now: Timestamp) -> bool {
         lease_is_live(self.lease, now)
     }
-}
-
-/// Whether a claim continues in the existing worktree or starts in a fresh one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorktreeMode {
-    /// Continue with what is there; make it if it is missing.
-    Keep,
-    /// Save unmerged work on a rescue branch, then start from the base.
-    Fresh,
 }
 
 /// The reason of a block by which a person asks for a new plan; in the file it needs no questions.

@@ -1,10 +1,9 @@
 //! The settings that a team shares: `liza.yaml`, as the human accepted it. The blackboard keeps a copy, so that every
 //! command works with the same settings.
 
+use liza_ids::{Role, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::model::role::Role;
-use crate::model::time::Timestamp;
 use crate::model::value::{Fields, Value};
 
 /// The name of the file, in the root of the project.

@@ -5,10 +5,9 @@
 use std::fmt;
 
 use indexmap::IndexMap;
+use liza_ids::Timestamp;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
-
-use crate::model::time::Timestamp;
 
 /// A map of values in the order of the file.
 pub type Fields = IndexMap<String, Value>;

@@ -2,12 +2,12 @@
 //!
 //! The program records each head that it sets. Commits that came another way stop merges until the human accepts them.
 
+use liza_ids::BranchMerge;
 use serde::Serialize;
 
 use crate::model::{
     AgentStatus, Board, Effect, EventName, LogAction, Refusal, Section, Sha, Status, TaskId, Timestamp,
 };
-use crate::rules::found_merges::BranchMerge;
 
 use super::budget::refill_after_merge;
 use super::operation::{LoadScope, Rule};

@@ -77,7 +77,7 @@ impl Rule for SetStatus {
         );
         // An agent that holds a task works on it or hands it over.
         let busy = matches!(status, AgentStatus::Idle | AgentStatus::Waiting) && entry.current_task.is_some();
-        if !role.statuses().contains(&status) || by_claim || by_registering || busy {
+        if !AgentStatus::of_role(role).contains(&status) || by_claim || by_registering || busy {
             return Err(Refusal::BadAgentStatus { role, status });
         }
         if status == AgentStatus::Planning {

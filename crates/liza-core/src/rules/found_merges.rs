@@ -5,27 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use liza_ids::{BranchMerge, BranchSteps};
+
 use crate::model::{Board, Refusal, Sha, TaskId, TaskStatus};
-
-/// A merge of a task on the integration branch, as git shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BranchMerge {
-    /// The task.
-    pub task: TaskId,
-    /// The commit that was merged.
-    pub commit: Sha,
-    /// The commit by which it was merged.
-    pub merge_commit: Sha,
-}
-
-/// What the integration branch has beyond the recorded head.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BranchSteps {
-    /// Its merges of tasks, the oldest first.
-    pub merges: Vec<BranchMerge>,
-    /// Whether it has other commits too.
-    pub has_others: bool,
-}
 
 /// The open tasks whose merge is on the branch and not on the blackboard, with the merge; and whether all merges wait.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,7 +5,6 @@ pub mod breaker;
 pub mod claimable;
 pub mod clients;
 pub mod found_merges;
-pub mod gate;
 pub mod invariants;
 pub mod metrics;
 pub mod misspelled;

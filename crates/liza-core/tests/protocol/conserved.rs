@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use liza_core::model::BranchSteps;
 use liza_core::model::{
     Actor, AgentId, ClientHold, ClientRecord, FaultKind, HeadTest, Loaded, MergeHold, Role, Seconds, Status,
     StopFiles, TaskId, TestFailure,
@@ -12,7 +13,7 @@ use liza_core::model::{
 use liza_core::protocol::{
     Answer, BeginMerge, ClaimReview, Command, MarkBlocked, Operation, Request, ReserveTask, SetStatus, apply,
 };
-use liza_core::rules::found_merges::{BranchSteps, FoundMerges};
+use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::questions::open_questions;
 use liza_core::watch::alarms::{AlarmKind, Observations};
 use liza_core::watch::needs_you::NeedKind;

@@ -1,12 +1,12 @@
 //! What may be merged, by which agent, and what is recorded.
 
+use liza_core::model::BranchMerge;
 use liza_core::model::{Actor, Effect, Loaded, MergeHold, Sha, Status};
 use liza_core::protocol::{
     AcceptIntegration, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked, MergeFailure,
     RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
 };
 use liza_core::rules::claimable::{held_merge, mergeable_for};
-use liza_core::rules::found_merges::BranchMerge;
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 

@@ -1,7 +1,7 @@
 //! Tasks whose merge is on the integration branch and not on the blackboard: they wait for the human.
 
-use liza_core::model::{Sha, State, Status};
-use liza_core::rules::found_merges::{BranchMerge, BranchSteps, FoundMerges, unrecorded};
+use liza_core::model::{BranchMerge, BranchSteps, Sha, State, Status};
+use liza_core::rules::found_merges::{FoundMerges, unrecorded};
 use liza_core::watch::alarms::{AlarmKind, ForeignCommits, Observations, alarms};
 use liza_core::watch::supervise::{Situation, Step, Work, next_step};
 use liza_core::watch::view::view;

@@ -9,17 +9,11 @@ use std::time::Instant;
 
 use liza_core::model::{LogEntry, Revision, State, Timestamp};
 use liza_core::protocol::manual_edit::ManualEdit;
+use liza_host::durable::replace_private_file;
 
-use super::DatabaseStore;
-use super::fault::may_be_committed;
-use super::load::{self, ProjectRow, Wanted};
-use super::request::RequestId;
-use super::rows::Rows;
-use super::write::Statements;
 use crate::checked_edit::{CheckedText, CurrentText, EditRules, read_whole};
 use crate::codec::StateView;
 use crate::disk::ProjectDisk;
-use crate::durable::replace_private_file;
 use crate::error::StoreError;
 use crate::file_store::{OVERTAKEN_LIMIT, entry_text};
 use crate::text_edit::Edited;
@@ -27,6 +21,13 @@ use crate::three_way_merge::three_way_merge;
 use crate::value_edit::{ValueSyntax, with_value};
 use crate::value_path::ValuePath;
 use crate::verify::{mismatch, not_encoded};
+
+use super::DatabaseStore;
+use super::fault::may_be_committed;
+use super::load::{self, ProjectRow, Wanted};
+use super::request::RequestId;
+use super::rows::Rows;
+use super::write::Statements;
 
 /// An edit of the text.
 pub(crate) struct DatabaseEdit<'s> {

@@ -4,13 +4,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use liza_host::durable::{read_file, replace_private_file, sync_folder};
+use liza_host::private;
 use serde::{Deserialize, Serialize};
 
-use super::address::Address;
-use crate::durable::{read_file, replace_private_file, sync_folder};
 use crate::error::StoreError;
-use crate::private;
 use crate::yaml::{self, YamlError, to_value};
+
+use super::address::Address;
 
 /// The name of the file in `.liza/`.
 const NAME: &str = "store.yaml";

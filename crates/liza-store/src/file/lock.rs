@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use liza_host::durable::{open_regular, regular};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::durable::{open_regular, regular};
 use crate::error::StoreError;
 
 /// The environment variable with the folder of the blackboard, for commands that run while its lock is held.

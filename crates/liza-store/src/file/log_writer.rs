@@ -7,7 +7,8 @@ use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::durable::{open_regular, regular};
+use liza_host::durable::{open_regular, regular};
+
 use crate::error::StoreError;
 
 /// A log entry, and the length of the log when the entry was made.

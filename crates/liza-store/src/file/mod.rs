@@ -14,11 +14,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use liza_host::durable;
+use lock::FileLock;
+
 use crate::document::Edit;
-use crate::durable;
 use crate::error::StoreError;
 
-use lock::FileLock;
 pub use lock::LOCK_HELD_ENV;
 pub(crate) use lock::LockTimeout;
 pub use notice::Notice;

@@ -6,12 +6,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use liza_host::durable;
+
+use crate::document::apply;
+use crate::error::StoreError;
+
 use super::record::{Stage, WriteRecord, temporary_name};
 use super::replace::Replaced;
 use super::{CurrentFile, EditBase, Fingerprint, LockedFolder, Notice, Origin, log_writer, replace};
-use crate::document::apply;
-use crate::durable;
-use crate::error::StoreError;
 
 /// How long a save may be incomplete, and how often it is read again until then.
 const SETTLE_AGE: Duration = Duration::from_millis(100);

@@ -6,11 +6,13 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write as _};
 use std::path::PathBuf;
 
+use liza_host::durable::{self, remove_if_present, replace_through};
+use liza_host::private;
+
+use crate::error::StoreError;
+
 use super::StateFolder;
 use super::record::temporary_name;
-use crate::durable::{self, remove_if_present, replace_through};
-use crate::error::StoreError;
-use crate::private;
 
 const TEMPORARY_PREFIX: &str = "state.yaml.tmp-";
 

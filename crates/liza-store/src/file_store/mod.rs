@@ -13,19 +13,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use batch::WriteQueue;
 use liza_core::model::{Board, LogEntry, Section, State, TaskId};
 use liza_core::rules::misspelled::{self, MisspelledKey};
+use liza_host::durable::read_file;
+use liza_host::private;
 
 use crate::codec::{self, StateView, text_without_bom};
 use crate::document::plain_value;
-use crate::durable::read_file;
 use crate::error::StoreError;
 use crate::file::{Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, StateFolder};
-use crate::private;
 use crate::verify::{self, new_document};
 use crate::yaml::YamlError;
-
-use batch::WriteQueue;
 
 pub(crate) use log_text::entry_text;
 

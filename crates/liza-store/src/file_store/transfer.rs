@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 
-use super::FileStore;
-use crate::durable::{read_file, replace_private_file, sync_folder};
+use liza_host::durable::{read_file, replace_private_file, sync_folder};
+use liza_host::private;
+
 use crate::error::StoreError;
 use crate::log_reader::entry_texts;
-use crate::private;
+
+use super::FileStore;
 
 impl FileStore {
     /// The whole log.

@@ -13,10 +13,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use liza_host::random_text::{is_equal, random_hex};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::identity::Speakers;
-use crate::random_text::{is_equal, random_hex};
 use crate::socket_folder::SocketFolder;
 use crate::sys::peer::{LineProcess, Peer, Silenced};
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use liza_core::model::{Actor, Refusal, Revision, Section, SprintStatus, StopFile, TaskId};
 use liza_core::protocol::Operation;
 use liza_core::rules::misspelled::MisspelledKey;
+use liza_host::secrets::Masker;
 use liza_store::Notice;
 use serde::Serialize;
 
@@ -19,7 +20,6 @@ use crate::engine::{EffectResults, Engine, Executed};
 use crate::git::{Branch, Rescue};
 use crate::identity::{SessionAround, actor_in};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
-use crate::secrets::Masker;
 
 use super::ui::console::Console;
 use super::ui::error::CommandError;

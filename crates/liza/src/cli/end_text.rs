@@ -5,8 +5,8 @@ use liza_core::rules::clients::no_client_left;
 use liza_core::text::{count, one_line};
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{HeldClient, TaskView, view};
+use liza_host::local_time::LocalTime;
 
-use crate::local_time::LocalTime;
 use crate::observations::observe;
 use crate::project::{Project, now};
 

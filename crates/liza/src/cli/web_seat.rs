@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use liza_core::model::Timestamp;
+use liza_host::local_time::LocalTime;
 use liza_store::LogRecord;
 use liza_web::{CommandResult, LogLine, LogTone, OutputKind, OutputLine, SavedSession, Seat, TeamReading};
 
@@ -12,7 +13,6 @@ use crate::activity::format_of_output;
 use crate::columns::clean;
 use crate::identity::session_helpers;
 use crate::live_view::Reading;
-use crate::local_time::LocalTime;
 use crate::log_text::{Tone, sentence};
 use crate::project::Project;
 use crate::providers::stream::EventStream;

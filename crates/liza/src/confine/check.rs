@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Role};
-use liza_store::private;
+use liza_host::private;
 
 use crate::project::AGENT_ID;
 use crate::sys::family::{ProcessFamily, ProgramExit};

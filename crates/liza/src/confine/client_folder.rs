@@ -6,10 +6,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_store::private;
+use liza_host::private;
+use liza_host::secrets::Masker;
 use serde::{Deserialize, Serialize};
 
-use crate::secrets::Masker;
 use crate::sys::remove_tree::{fresh_folder, remove_tree};
 
 use super::conversations::KeptConversations;

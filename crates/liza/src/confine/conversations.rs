@@ -8,10 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::TaskId;
-use liza_store::private;
+use liza_host::private;
+use liza_host::secrets::Masker;
 use serde::{Deserialize, Serialize};
-
-use crate::secrets::Masker;
 
 /// The largest conversation that is kept.
 const FILE_MAX: u64 = 64 << 20;

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_store::private;
+use liza_host::private;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 

@@ -10,9 +10,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use liza_core::model::SandboxMin;
-use liza_store::private;
+use liza_host::private;
+use liza_host::secrets::{MaskStream, Masker};
 
-use crate::secrets::{MaskStream, Masker};
 use crate::sys::family::ScopedFamily;
 
 use super::caches::cache_variables;

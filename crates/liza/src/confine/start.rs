@@ -183,8 +183,8 @@ pub(crate) fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random_text::random_hex;
     use crate::sys::confinement::TcpGrants;
+    use liza_host::random_text::random_hex;
 
     /// Covers: IS-06, IS-12
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::Role;
 use liza_core::text::one_line;
-use liza_store::durable::replace_file;
+use liza_host::durable::replace_file;
 
 /// The rules for all modes: mode selection, tiers of invariants.
 pub const CORE: &str = include_str!("CORE.md");

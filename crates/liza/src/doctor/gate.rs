@@ -1,11 +1,12 @@
 //! Whether what decides what the integration test runs is protected.
 
 use liza_core::model::State;
-use liza_core::rules::gate::{GatePatterns, protect_command};
+use liza_ids::gate::{GatePatterns, protect_command};
 
-use super::result::{Check, warning};
 use crate::engine::integration_branch;
 use crate::git::{Protected, Repo};
+
+use super::result::{Check, warning};
 
 /// Files that decide what the integration test runs, and that any task can change.
 pub(super) fn gate(repo: &Repo, state: &State) -> Option<Check> {

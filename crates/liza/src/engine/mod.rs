@@ -18,13 +18,13 @@ use liza_core::model::{
     Actor, Board, Effect, Revision, Section, Sha, State, StopFile, StopFiles, TaskId, Timestamp,
 };
 use liza_core::protocol::{CompleteSprint, Operation, Request};
+use liza_host::secrets::Masker;
 use liza_store::{Call, Host, Notice, Outcome};
 
 use crate::confine::{conversations_of, remove_check_caches};
 use crate::git::{Branch, Repo, Rescue};
 use crate::project::{Project, now};
 use crate::report::summary;
-use crate::secrets::Masker;
 
 pub use error::EngineError;
 pub(crate) use exchange::{Exchange, Published, TaskSender, failed_since, remote_problem};

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_store::{durable, private};
+use liza_host::{durable, private};
 
 use super::filter_command::loads_nothing_from_here;
 use super::programs::ProgramSetting;

@@ -10,8 +10,11 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use liza_core::model::{GateSettings, SandboxMin, Sha};
-use liza_core::rules::gate::GatePatterns;
-use liza_store::private;
+use liza_host::private;
+use liza_ids::gate::GatePatterns;
+
+use crate::confine::{Plan, ProgramRun, RunEnd, RunStage};
+use crate::sys::remove_tree::remove_tree;
 
 use super::error::GitError;
 use super::leftovers::{leftovers, temporary_name};
@@ -20,8 +23,6 @@ use super::protected::Protected;
 use super::refs::Branch;
 use super::repo::Repo;
 use super::view::Files;
-use crate::confine::{Plan, ProgramRun, RunEnd, RunStage};
-use crate::sys::remove_tree::remove_tree;
 
 /// The script, if a project has one.
 pub(super) const SCRIPT: &str = "scripts/integration-test.sh";

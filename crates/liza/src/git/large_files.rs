@@ -6,13 +6,14 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use ring::digest::{Context, SHA256};
+use sha2::{Digest as _, Sha256};
+
+use crate::sys::untrusted::{EntryKind, UntrustedFolder};
 
 use super::agent_repo::{AgentRepo, OBJECT_BYTES};
 use super::error::GitError;
 use super::leftovers::temporary_name;
 use super::repo::Repo;
-use crate::sys::untrusted::{EntryKind, UntrustedFolder};
 
 /// The folder of these objects, in a git folder.
 const OBJECTS: &str = "lfs/objects";
@@ -58,7 +59,7 @@ fn copy(from: &UntrustedFolder, name: &str, to: &Path, left: &mut u64) -> io::Re
 
 fn copy_to(from: &UntrustedFolder, name: &str, to: &Path, left: &mut u64) -> io::Result<bool> {
     let (mut source, mut copy) = (from.file(Path::new(name))?, fs::File::create_new(to)?);
-    let mut digest = Context::new(&SHA256);
+    let mut digest = Sha256::new();
     let mut chunk = vec![0; 64 << 10];
     loop {
         let length = source.read(&mut chunk)?;
@@ -70,6 +71,6 @@ fn copy_to(from: &UntrustedFolder, name: &str, to: &Path, left: &mut u64) -> io:
         digest.update(part);
         copy.write_all(part)?;
     }
-    let found: String = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let found: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(found == name)
 }

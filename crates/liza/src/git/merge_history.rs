@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use liza_core::model::{AgentId, CommitAuthor, Sha, TaskId};
-use liza_core::rules::found_merges::{BranchMerge, BranchSteps};
+use liza_ids::{BranchMerge, BranchSteps};
 
 use super::error::GitError;
 use super::refs::Branch;

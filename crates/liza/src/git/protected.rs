@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use liza_core::model::Sha;
-use liza_core::rules::gate::{GatePatterns, Protection, fold};
+use liza_ids::gate::{GatePatterns, Protection, fold};
 
 use super::command::TREE_LIMIT;
 use super::error::GitError;

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Sha;
-use liza_store::durable;
+use liza_host::durable;
 
 use super::refs::Branch;
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use liza_core::model::Sha;
+use liza_host::secrets::Masker;
 
 use super::command::GitCommand;
 use super::error::GitError;
@@ -14,7 +15,6 @@ use super::leftovers::temporary_name;
 use super::output::GitOutput;
 use super::refs::Branch;
 use super::repo::{Repo, sha};
-use crate::secrets::Masker;
 
 /// The folder of the references that say where the remote's references were when last seen.
 pub(crate) const SEEN: &str = "refs/liza/remote";

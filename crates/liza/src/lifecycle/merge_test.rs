@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use liza_core::model::{Actor, GateChange, HeadTest, Sandbox, Sha, StopFiles, TaskId, TestFailure};
 use liza_core::protocol::{BeginMerge, MergeFailure, Mergeable, RecordHeadTest};
-use liza_core::rules::gate::GatePatterns;
 use liza_core::text::one_line;
-use liza_store::private;
+use liza_host::private;
+use liza_ids::gate::GatePatterns;
 
 use crate::accepted_gate::gate_here;
 use crate::checkout_setup::{CheckoutUse, set_up};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use liza_core::model::{Actor, Sha};
 use liza_core::protocol::{AcceptIntegration, Finish};
-use liza_store::durable;
+use liza_host::durable;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Engine, EngineError, Exchange, FileLock};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use liza_core::model::{Role, Sha, TaskId};
 use liza_core::watch::alarms::FailedReviewSetup;
-use liza_store::{durable, private};
+use liza_host::{durable, private};
 
 use crate::checkout_setup::{CheckoutUse, SetupError, set_up};
 use crate::confine::check_caches;

@@ -3,8 +3,7 @@
 
 use liza_core::model::{ClientFault, FaultKind, LimitReset, Seconds, Timestamp};
 use liza_core::text::one_line;
-
-use crate::local_time::local_clock;
+use liza_host::local_time::local_clock;
 
 use super::clock_time::clock_time;
 

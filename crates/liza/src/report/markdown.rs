@@ -2,9 +2,9 @@
 //!
 //! Agents write most of what a report shows. None of it may become a heading, a link, a picture or HTML.
 
+use liza_host::secrets::Masker;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::secrets::Masker;
 use crate::text::markdown_line;
 
 /// Shown in place of a missing value.

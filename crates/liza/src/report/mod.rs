@@ -9,7 +9,7 @@ pub mod retro;
 pub mod summary;
 mod tasks;
 
-use crate::secrets::Masker;
+use liza_host::secrets::Masker;
 
 /// A masker that knows the secrets of this process.
 pub fn masker() -> Masker {

@@ -5,10 +5,10 @@
 use liza_core::model::{EventName, Metrics, Seconds, Sprint, State, Status, Timestamp};
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::text::count;
+use liza_host::secrets::Masker;
 use liza_store::yaml;
 
 use crate::project::Project;
-use crate::secrets::Masker;
 
 use super::markdown::{Align, Escaper, NOTHING, section, table};
 use super::summary::{capped, merge_failure, of_sprint};

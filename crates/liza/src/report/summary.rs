@@ -11,11 +11,11 @@ use liza_core::model::{
 };
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::text::{count, one_line};
+use liza_host::durable::replace_private_file;
+use liza_host::secrets::Masker;
 use liza_store::LogRecord;
-use liza_store::durable::replace_private_file;
 
 use crate::project::Project;
-use crate::secrets::Masker;
 use crate::text::compact_number;
 
 use super::burn_up::BurnUp;

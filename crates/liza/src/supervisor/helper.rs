@@ -14,7 +14,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use liza_core::model::{FaultKind, Network};
-use liza_store::private;
+use liza_host::private;
+use liza_host::secrets::Masker;
 
 use crate::confine::{
     EnvironmentUse, Level, LoginCopies, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database,
@@ -24,7 +25,6 @@ use crate::engine::{EngineError, FileLock};
 use crate::identity::Speakers;
 use crate::providers::side_log::SideLog;
 use crate::providers::stream::EventStream;
-use crate::secrets::Masker;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use crate::sys::remove_tree::{fresh_folder, remove_tree};
 

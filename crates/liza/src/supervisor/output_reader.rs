@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use liza_core::model::ClientFault;
+use liza_host::secrets::{MaskStream, Masker};
 
 use crate::providers::side_log::SideLog;
 use crate::providers::stream::{ClientOutcome, EventStream};
 use crate::providers::usage::SessionUsage;
-use crate::secrets::{MaskStream, Masker};
 use crate::sys::untrusted::UntrustedFolder;
 
 use super::helper_protocol::{HelperReport, send_report};

@@ -10,7 +10,8 @@ use liza_core::model::{AgentCommits, AgentId, Config, Network, Role, Sandbox, Sh
 use liza_core::rules::clients::conversation_to_resume;
 use liza_core::rules::spending::left_for;
 use liza_core::rules::triggers::planner_triggers;
-use liza_store::private;
+use liza_host::private;
+use liza_host::secrets::Masker;
 
 use crate::channel::CHANNEL;
 use crate::checkout_setup::{CheckoutUse, set_up};
@@ -26,7 +27,6 @@ use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
 use crate::providers::guard::Allowance;
 use crate::providers::{LoginPlaces, SessionDetails, is_instruction, role_network};
-use crate::secrets::Masker;
 use crate::session_files::{OUTPUTS, PROMPTS};
 use crate::session_network::allowed_hosts;
 use crate::session_plan::{SessionNeeds, home, minimum, session_plan};

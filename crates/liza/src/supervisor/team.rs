@@ -14,13 +14,13 @@ use liza_core::protocol::LeaveReason;
 use liza_core::rules::clients::no_client_left;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::watch::supervise::{can_be_renewed, renewal_interval};
+use liza_host::local_time::wall_clock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::channel::SessionCommands;
 use crate::engine::mark_stopping;
 use crate::lifecycle::found_merges;
-use crate::local_time::wall_clock;
 use crate::project::{Project, now};
 use crate::sys::process::ignores_hangup;
 

@@ -23,7 +23,8 @@ mod update;
 
 use std::sync::Arc;
 
-use crate::local_time::LocalTime;
+use liza_host::local_time::LocalTime;
+
 use crate::project::Project;
 
 pub(crate) use screen::{LiveScreen, show};

@@ -5,9 +5,8 @@ use std::path::Path;
 use liza_core::model::{State, Status, TaskId, Timestamp};
 use liza_core::text::one_line;
 use liza_core::watch::alarms::{Alarm, AlarmKind, AlarmLevel};
+use liza_host::secrets::Masker;
 use serde_json::{Value, json};
-
-use crate::secrets::Masker;
 
 /// The maximum length of an alert; reasons and violations can be pages long.
 const TEXT_MAX: usize = 500;

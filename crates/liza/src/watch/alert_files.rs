@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::Timestamp;
 use liza_core::watch::alarms::Episodes;
-use liza_store::durable::replace_private_file;
-use liza_store::private;
+use liza_host::durable::replace_private_file;
+use liza_host::private;
 use serde::{Deserialize, Serialize};
 
 /// The size at which alerts.log moves to the archive: about ten thousand alerts.

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use liza_core::model::{BreakerStatus, BreakerTrip, State, TaskId, Timestamp};
 use liza_core::rules::breaker::{Finding, analyze};
-use liza_store::durable::replace_private_file;
+use liza_host::durable::replace_private_file;
+use liza_host::secrets::Masker;
 
 use crate::project::Project;
-use crate::secrets::Masker;
 use crate::text::markdown_line;
 
 use super::alert_files::archive;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use liza_core::model::{State, Status, Timestamp};
 use liza_core::watch::alarms::StopAge;
-use liza_store::durable::replace_private_file;
+use liza_host::durable::replace_private_file;
 
 use crate::engine::ESCALATION;
 

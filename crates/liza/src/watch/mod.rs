@@ -21,13 +21,13 @@ use liza_core::protocol::RecordAnalysis;
 use liza_core::rules::breaker::analyze;
 use liza_core::text::one_line;
 use liza_core::watch::alarms::{Alarm, Episodes, alarms, is_seen_late};
+use liza_host::secrets::Masker;
 use liza_store::RaisedAlarms;
 
 use crate::engine::{Engine, EngineError, FileLock};
 use crate::observations::{observe, observe_unreadable};
 use crate::project::{Project, now};
 use crate::reconcile::Reconciler;
-use crate::secrets::Masker;
 
 pub use alert::AlertMessage;
 use alert_files::ReportedAlerts;

@@ -2,15 +2,14 @@
 //!
 //! Codes are a contract with programs; messages and hints are for people and agents, who take them literally.
 
+use liza_ids::{AgentId, DirectEditId, DiscoveryId, Generation, Revision, Role, Sha, TaskId, Timestamp};
+
 use crate::model::agent::AgentStatus;
 use crate::model::goal::GoalStatus;
-use crate::model::ids::{AgentId, DirectEditId, DiscoveryId, Generation, Revision, Sha, TaskId};
 use crate::model::notes::AnomalyType;
 use crate::model::record::Status;
-use crate::model::role::Role;
 use crate::model::sprint::SprintStatus;
 use crate::model::stop_file::StopFile;
-use crate::model::time::Timestamp;
 use crate::text::count;
 
 mod advice;

@@ -14,7 +14,6 @@ use crate::model::{
     AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, LEASE_GRACE, Loaded, Sprint, State,
     Status, TaskBody, TaskId, Timestamp, Worktree, anomaly_names, detail_faults, lease_is_too_long,
 };
-
 use crate::rules::approvals::lacks_approval;
 
 pub use task_relations::TaskRelations;
@@ -283,7 +282,7 @@ fn check_agent(id: AgentId, entry: &AgentRecord, now: Timestamp, found: &mut Vec
     if entry.role != id.role() {
         found
             .push(Violation::agent(id, format!("its role is {}, but its ID says {}", entry.role, id.role())));
-    } else if !entry.role.statuses().contains(&entry.status) {
+    } else if !AgentStatus::of_role(entry.role).contains(&entry.status) {
         found.push(Violation::agent(id, format!("a {} cannot be {}", entry.role, entry.status)));
     }
     if entry.status != AgentStatus::Working {

@@ -1,8 +1,9 @@
 //! `liza accept-integration`: the human accepts commits on the integration branch that Liza did not merge.
 
 use liza_core::protocol::AcceptIntegration;
-use liza_core::rules::found_merges::{BranchMerge, unrecorded};
+use liza_core::rules::found_merges::unrecorded;
 use liza_core::text::count;
+use liza_ids::BranchMerge;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

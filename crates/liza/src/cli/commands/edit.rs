@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use liza_core::model::TaskId;
-use liza_store::private;
+use liza_host::private;
 use liza_store::{Conflicts, StoreError, infer_base, task_range, three_way_merge};
 use serde_json::json;
 
-use crate::project::{Project, now};
-
-use super::lock::{as_refusal, begin_edit, log_entry};
 use crate::cli::context::Context;
 use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
+use crate::project::{Project, now};
+
+use super::lock::{as_refusal, begin_edit, log_entry};
 
 /// Edit the blackboard, or one task, in your editor.
 ///

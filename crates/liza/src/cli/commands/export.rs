@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use liza_store::durable::replace_private_file;
+use liza_host::durable::replace_private_file;
 use serde_json::json;
 
 use crate::cli::context::Context;

@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use liza_core::model::{AgentId, Refusal, TaskId};
+use liza_host::local_time::LocalTime;
 use liza_store::LogRecord;
 use serde_json::json;
-
-use crate::local_time::LocalTime;
-use crate::log_text::sentence;
-use crate::project::Project;
 
 use crate::cli::context::Context;
 use crate::cli::task_name::{is_known, meant_task};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{DIM, cut, pad, paint, style_of, wrap};
 use crate::cli::ui::output::Reply;
+use crate::log_text::sentence;
+use crate::project::Project;
 
 /// Print the activity log.
 #[derive(Debug, clap::Args)]

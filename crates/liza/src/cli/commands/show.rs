@@ -8,18 +8,17 @@ use liza_core::text::count;
 use liza_core::watch::task_words::{self, anomaly_name, event_name};
 use liza_core::watch::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
 use liza_core::watch::words::task_status;
+use liza_host::local_time::LocalTime;
 use serde_json::json;
-
-use crate::local_time::LocalTime;
-use crate::observations::observe;
-use crate::project::{Project, now};
-use crate::text::compact_number;
 
 use crate::cli::context::Context;
 use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, one_line, pad, paint, width, wrap};
 use crate::cli::ui::output::{Reply, to_json};
+use crate::observations::observe;
+use crate::project::{Project, now};
+use crate::text::compact_number;
 
 /// Show everything about one task.
 ///

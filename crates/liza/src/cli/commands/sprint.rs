@@ -6,16 +6,16 @@ use clap::Subcommand;
 use liza_core::model::{Decision, Seconds, Section, Sprint, State, Timestamp};
 use liza_core::protocol::{NewSprint, SetDeadline};
 use liza_core::rules::metrics::sprint_metrics;
+use liza_host::local_time::LocalTime;
 use serde_json::json;
 
-use crate::local_time::LocalTime;
-use crate::project::now;
-
-use super::update_sprint_metrics::figures;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{cut, one_line, width, wrap};
 use crate::cli::ui::output::Reply;
+use crate::project::now;
+
+use super::update_sprint_metrics::figures;
 
 /// Show the sprint, set its deadline, or start the next one.
 #[derive(Debug, clap::Args)]

@@ -9,13 +9,8 @@ use liza_core::watch::words::{
     PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
     is_well, next_steps, sprint_facts, task_facts, team_does,
 };
+use liza_host::local_time::LocalTime;
 use serde_json::Value;
-
-use crate::columns::name_columns;
-use crate::confine::MODEL_ONLY;
-use crate::local_time::LocalTime;
-use crate::observations::observe;
-use crate::project::now;
 
 use crate::cli::context::Context;
 use crate::cli::team_notes::untested;
@@ -24,6 +19,10 @@ use crate::cli::ui::layout::{
     BOLD, CYAN, DIM, GREEN, RED, YELLOW, command, cut, indent, one_line, pad, paint, width, wrap,
 };
 use crate::cli::ui::output::{Reply, to_json};
+use crate::columns::name_columns;
+use crate::confine::MODEL_ONLY;
+use crate::observations::observe;
+use crate::project::now;
 
 /// Show what needs your attention, the tasks and the agents.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use liza_store::private;
+use liza_host::private;
 use serde_json::{Value, json};
 
 use crate::channel::{Answer, SessionCall, WrittenTo};

@@ -5,8 +5,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use liza_core::model::Role;
+use liza_host::local_time::LocalTime;
 
-use crate::local_time::LocalTime;
 use crate::project::now;
 use crate::supervisor::{MessageLevel, TeamMessage};
 

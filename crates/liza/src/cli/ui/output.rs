@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
+use liza_host::local_time::LocalTime;
 use serde::Serialize;
 use serde_json::json;
-
-use crate::local_time::LocalTime;
 
 use super::console::{Console, Stream};
 use super::error::CommandError;

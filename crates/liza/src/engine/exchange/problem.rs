@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{Board, Seconds, Sha, Timestamp};
 use liza_core::watch::alarms::RemoteProblem;
-use liza_store::durable;
+use liza_host::durable;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::error::{ANSWER_LOCAL_COMMITS, answer_no_branch, answer_rewound};

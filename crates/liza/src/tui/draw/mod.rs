@@ -12,6 +12,7 @@ use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::is_unprintable;
 use liza_core::watch::view::SprintView;
 use liza_core::watch::words::{budgets, full_columns, sprint_facts};
+use liza_host::local_time::LocalTime;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -19,7 +20,6 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::columns::{cut, width, wrap};
-use crate::local_time::LocalTime;
 
 use super::ScreenMode;
 use super::model::{LEAST, Model};

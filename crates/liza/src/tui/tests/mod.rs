@@ -10,12 +10,12 @@ use std::sync::Arc;
 use liza_core::model::{Seconds, StopFileTimes, Timestamp};
 use liza_core::watch::alarms::{Observations, SessionActivity};
 use liza_core::watch::view::{View, view};
+use liza_host::local_time::LocalTime;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::local_time::LocalTime;
 use crate::project::Project;
 
 use super::ScreenMode;

@@ -7,9 +7,9 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::private;
-
 use rustix::fs::OFlags;
+
+use crate::private;
 
 /// Replaces a file. Readers and crashes see the old version or the new one, never a part.
 ///
@@ -36,7 +36,7 @@ fn temporary_of(path: &Path) -> PathBuf {
 }
 
 /// Replaces a private file through a temporary file with a given name.
-pub(crate) fn replace_through(temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace_through(temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_with(private::create_new, temporary, path, bytes)
 }
 
@@ -62,14 +62,14 @@ fn replace_with(
 
 /// Options that open only a file of its own: a symbolic link is an error, and a named pipe does not block. A new file can
 /// be read by its owner only.
-pub(crate) fn regular() -> OpenOptions {
+pub fn regular() -> OpenOptions {
     let mut options = private::file_options();
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
     options
 }
 
 /// Opens a file, and checks that it is one.
-pub(crate) fn open_regular(options: &OpenOptions, path: &Path) -> io::Result<File> {
+pub fn open_regular(options: &OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.open(path).map_err(|error| match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => {
             not_regular("it is a symbolic link; put the file itself there")
@@ -102,7 +102,7 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Removes a file that may not exist.
-pub(crate) fn remove_if_present(path: &Path) -> io::Result<()> {
+pub fn remove_if_present(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         other => other,

@@ -3,9 +3,28 @@
 //! Paths are compared after case folding and Unicode normalization (NFC), so that a file which a case-insensitive file
 //! system takes for a protected one is protected too.
 
+use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::model::GateSettings;
+/// `config.gate`: the files that judge work, as patterns of paths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateSettings {
+    /// What the integration test runs from.
+    pub runs: Vec<String>,
+    /// What only needs the human's word when it changes.
+    pub watched: Vec<String>,
+}
+
+impl Default for GateSettings {
+    fn default() -> Self {
+        let list = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        Self {
+            runs: list(&["scripts/**"]),
+            watched: list(&["liza.yaml", ".github/workflows/**", ".gitlab-ci.yml"]),
+        }
+    }
+}
 
 /// Files that decide what a gate runs, besides its own. A person has to protect those that matter.
 pub const DECIDING: [&str; 13] = [

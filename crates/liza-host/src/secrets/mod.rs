@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 
 /// The text that replaces a secret.
-pub(crate) const MASK: &str = "[masked]";
+pub const MASK: &str = "[masked]";
 
 /// Shorter values are words, not secrets: masking them would make text unreadable.
 const VALUE_MIN: usize = 8;
@@ -44,7 +44,7 @@ impl Masker {
     }
 
     /// The same with more variables.
-    pub(crate) fn of_process_and(more: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub fn of_process_and(more: impl IntoIterator<Item = (String, String)>) -> Self {
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         Self::new(std::env::vars_os().filter_map(text).chain(more))
@@ -82,7 +82,7 @@ fn spellings(value: &str) -> Vec<String> {
 
 /// Masks a stream of bytes. Complete lines go out; the rest is held back until it is complete.
 #[derive(Debug, Default)]
-pub(crate) struct MaskStream {
+pub struct MaskStream {
     masker: Masker,
     held: Vec<u8>,
     /// Whether the last line is inside a private key.
@@ -91,12 +91,12 @@ pub(crate) struct MaskStream {
 
 impl MaskStream {
     /// An empty stream.
-    pub(crate) fn new(masker: Masker) -> Self {
+    pub fn new(masker: Masker) -> Self {
         Self { masker, ..Self::default() }
     }
 
     /// Takes the next bytes; returns what is ready to be stored.
-    pub(crate) fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
+    pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(chunk);
         let ready = match memchr::memrchr(b'\n', &self.held) {
             Some(end) => end + 1,
@@ -113,7 +113,7 @@ impl MaskStream {
     }
 
     /// Returns what was held back; the stream can be used again.
-    pub(crate) fn finish(&mut self) -> Vec<u8> {
+    pub fn finish(&mut self) -> Vec<u8> {
         let rest = std::mem::take(&mut self.held);
         let masked = self.mask_lines(&rest);
         self.in_key = false;

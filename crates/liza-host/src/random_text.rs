@@ -3,17 +3,13 @@
 use std::fmt::Write as _;
 use std::io;
 
-use ring::rand::{SecureRandom as _, SystemRandom};
-
 /// So many random bytes, in hexadecimal.
 ///
 /// # Errors
 /// When the system has no random numbers.
-pub(crate) fn random_hex(bytes: usize) -> io::Result<String> {
+pub fn random_hex(bytes: usize) -> io::Result<String> {
     let mut random = vec![0; bytes];
-    SystemRandom::new()
-        .fill(&mut random)
-        .map_err(|_| io::Error::other("the system has no random numbers"))?;
+    getrandom::fill(&mut random).map_err(|_| io::Error::other("the system has no random numbers"))?;
     Ok(random.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -21,7 +17,7 @@ pub(crate) fn random_hex(bytes: usize) -> io::Result<String> {
 }
 
 /// Whether two texts are equal, in a time that does not depend on where they differ.
-pub(crate) fn is_equal(one: &str, other: &str) -> bool {
+pub fn is_equal(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
     one.len() == other.len() && differences == 0
 }

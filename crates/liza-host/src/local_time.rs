@@ -4,10 +4,10 @@
 use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
-use liza_core::model::Timestamp;
+use liza_ids::Timestamp;
 
 /// The clock of this machine. A clock that is set beyond the years that a time can have is held to their end.
-pub(crate) fn wall_clock() -> jiff::Timestamp {
+pub fn wall_clock() -> jiff::Timestamp {
     held_to_years(SystemTime::now())
 }
 
@@ -17,39 +17,39 @@ fn held_to_years(time: SystemTime) -> jiff::Timestamp {
 }
 
 /// The clock of this machine in the zone of the human.
-pub(crate) fn local_clock() -> jiff::Zoned {
+pub fn local_clock() -> jiff::Zoned {
     wall_clock().to_zoned(TimeZone::system())
 }
 
 /// The zone in which a person reads times.
 #[derive(Debug, Clone)]
-pub(crate) struct LocalTime {
+pub struct LocalTime {
     zone: TimeZone,
 }
 
 impl LocalTime {
     /// The zone of this machine, or that of the variable TZ.
-    pub(crate) fn of_system() -> Self {
+    pub fn of_system() -> Self {
         Self { zone: TimeZone::system() }
     }
 
     /// UTC.
-    pub(crate) fn utc() -> Self {
+    pub fn utc() -> Self {
         Self { zone: TimeZone::UTC }
     }
 
     /// Date and time, to the second.
-    pub(crate) fn full(&self, time: Timestamp) -> String {
+    pub fn full(&self, time: Timestamp) -> String {
         self.format(time, "%Y-%m-%d %H:%M:%S")
     }
 
     /// Without the year.
-    pub(crate) fn short(&self, time: Timestamp) -> String {
+    pub fn short(&self, time: Timestamp) -> String {
         self.format(time, "%m-%d %H:%M:%S")
     }
 
     /// The time of day.
-    pub(crate) fn of_day(&self, time: Timestamp) -> String {
+    pub fn of_day(&self, time: Timestamp) -> String {
         self.format(time, "%H:%M:%S")
     }
 
@@ -59,7 +59,7 @@ impl LocalTime {
     }
 
     /// A text of ours with its UTC times replaced: `2026-01-17T14:00:00Z`.
-    pub(crate) fn in_text(&self, text: &str) -> String {
+    pub fn in_text(&self, text: &str) -> String {
         const LENGTH: usize = "2026-01-17T14:00:00Z".len();
         let mut shown = String::with_capacity(text.len());
         let mut rest = text;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::model::role::Role;
+use crate::role::Role;
 
 /// Why a text is not the ID that it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

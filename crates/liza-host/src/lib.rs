@@ -1,0 +1,11 @@
+//! What Liza needs of every machine: its clock, random numbers, durable and private files, masked text.
+//!
+//! Knows no file of Liza by name and starts nothing.
+
+#![forbid(unsafe_code)]
+
+pub mod durable;
+pub mod local_time;
+pub mod private;
+pub mod random_text;
+pub mod secrets;

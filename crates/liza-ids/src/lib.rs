@@ -1,0 +1,19 @@
+//! Names, times and settings that git, the sandbox and the blackboard share: parsed once, valid from then on.
+//!
+//! Pure, and knows no blackboard: what a crate can say with these words alone, it cannot decide about a task.
+
+#![forbid(unsafe_code)]
+
+pub mod gate;
+mod git_facts;
+mod ids;
+mod role;
+mod sandbox;
+mod time;
+
+pub use gate::GateSettings;
+pub use git_facts::*;
+pub use ids::*;
+pub use role::*;
+pub use sandbox::*;
+pub use time::*;
