@@ -55,6 +55,5 @@ mod socket_folder;
 pub mod supervisor;
 mod sys;
 mod team_file;
-mod text;
 mod tui;
 pub mod watch;

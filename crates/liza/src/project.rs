@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use liza_core::model::{Actor, Generation, Sha, State, StopFile, StopFiles, Timestamp};
+use liza_core::model::{Actor, Config, Generation, Sandbox, Sha, State, StopFile, StopFiles, Timestamp};
 use liza_core::watch::alarms::ForeignCommits;
 use liza_host::local_time::{local_clock, wall_clock};
 use liza_ids::BranchSteps;
 use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
 
-use crate::confine::RoomRules;
+use crate::confine::{RoomRules, RoomSettings};
 use crate::git::{Git, GitError, Repo};
 
 /// What git should ignore in a project.
@@ -90,7 +90,7 @@ impl Project {
         let rules = self
             .state()
             .ok()
-            .and_then(|state| Some(RoomRules::from_config(state.board.config().ok()?, git.home())));
+            .and_then(|state| Some(RoomRules::new(&room_settings(state.board.config().ok()?), git.home())));
         let repo = Repo::open(&git, self.root())?.with_room_rules(rules.unwrap_or_default());
         Ok(self.repo.get_or_init(|| repo))
     }
@@ -191,6 +191,20 @@ fn is_below_worktrees(folder: &Path) -> bool {
     projects.any(|project| project.join(".liza").exists())
 }
 
+/// What the settings say about the rooms of sessions.
+pub(crate) fn room_settings(config: &Config) -> RoomSettings {
+    RoomSettings {
+        // Version 0 is none.
+        off: config.sandbox == Sandbox::Off || config.sandbox_max_abi == Some(0),
+        read: config.sandbox_read,
+        readable: config.sandbox_readable.clone(),
+        writable: config.sandbox_writable.clone(),
+        sockets: config.sandbox_sockets.clone(),
+        pass_env: config.pass_env.clone(),
+        max_abi: config.sandbox_max_abi,
+    }
+}
+
 /// The current time of the project, in whole seconds. With a database it is the database's, known after the first read.
 pub fn now() -> Timestamp {
     Timestamp::from_unix(wall_clock().as_second().saturating_add(clock_difference()))
@@ -246,5 +260,27 @@ mod tests {
         assert!(actor_from(Some("bob"), None).unwrap_err().contains("expected coder-N"));
         assert!(actor_from(None, Some("7")).is_err());
         assert!(actor_from(Some("coder-1"), Some("x")).is_err());
+    }
+
+    /// Covers: IS-08, IS-05
+    #[test]
+    fn settings_of_sessions_count_for_git_too() {
+        let config = Config {
+            sandbox: Sandbox::Off,
+            sandbox_readable: vec!["~/tools".to_owned(), "/data".to_owned()],
+            sandbox_writable: vec!["~/cache".to_owned()],
+            sandbox_max_abi: Some(4),
+            ..Config::default()
+        };
+        let rules = RoomRules::new(&room_settings(&config), Some(Path::new("/home/me")));
+        let readable = vec!["/home/me/tools".into(), "/data".into()];
+        let writable = vec!["/home/me/cache".into()];
+        assert_eq!(
+            rules,
+            RoomRules { off: true, readable, writable, pass_env: Vec::new(), max_abi: Some(4) }
+        );
+        let without = Config { sandbox_max_abi: Some(0), ..Config::default() };
+        assert!(RoomRules::new(&room_settings(&without), None).off);
+        assert_eq!(RoomRules::new(&room_settings(&Config::default()), None), RoomRules::default());
     }
 }

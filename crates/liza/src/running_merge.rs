@@ -12,13 +12,11 @@ use liza_store::{LogRecord, clock_difference};
 
 use crate::activity::in_project_time;
 use crate::engine::FileLock;
+use crate::lifecycle::TEST_LOGS;
 use crate::project::Project;
 
 /// How much of the log's end is searched for agents that have left.
 const TAIL: u64 = 16 * 1024;
-
-/// The logs of integration tests.
-pub(crate) const TEST_LOGS: &str = "integration-tests";
 
 /// The merge that is running.
 pub(crate) fn running_merge(project: &Project) -> Option<RunningMerge> {

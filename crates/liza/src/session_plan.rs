@@ -8,7 +8,7 @@ use liza_host::private;
 
 use crate::confine::{DiskLook, Level, Plan, Surroundings, cargo_home, make_plan, probe, too_low};
 use crate::git::GitError;
-use crate::project::Project;
+use crate::project::{Project, room_settings};
 use crate::sys::confinement::TcpGrants;
 use crate::sys::remove_tree::remove_tree;
 
@@ -66,7 +66,7 @@ pub(crate) fn session_plan(
         home: home.as_deref(),
         passwords: &database_passwords(),
         user: rustix::process::getuid().as_raw(),
-        config,
+        settings: &room_settings(config),
         channel: needs.channel,
         network: needs.network,
     };

@@ -18,11 +18,10 @@ use rustix::process::{Pid, getppid, setsid};
 use crate::sys::confinement::{Grants, TcpGrants, restricted};
 use crate::sys::family::ProcessFamily;
 
-use super::git_room::DEVICES;
 use super::program_keeper::exit_as;
 use super::stage::NOT_STARTED;
 use super::start::STAGE;
-use super::system_folders::SHARED_MEMORY;
+use super::system_folders::{PLAIN_DEVICES, SHARED_MEMORY};
 
 /// The option of `liza confine` that makes it the keeper of a filter; its number and the file follow.
 const FILTER: &str = "--filter";
@@ -112,7 +111,7 @@ fn start(number: &OsStr, file: Option<&OsStr>) -> io::Result<ProcessFamily> {
         // What git itself can read.
         read: vec!["/".into()],
         write: folders.into_iter().chain([SHARED_MEMORY.into()]).collect(),
-        devices: DEVICES.iter().map(PathBuf::from).collect(),
+        devices: PLAIN_DEVICES.iter().map(PathBuf::from).collect(),
         network: Some(TcpGrants::default()),
         ..Grants::default()
     };

@@ -4,17 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{Config, Sandbox};
-
 use crate::sys::confinement::Grants;
 
 use super::credentials::{IN_ETC, IN_HOME};
-use super::plan::{Surroundings, expand, readable};
+use super::plan::{RoomSettings, Surroundings, expand, readable};
 use super::readable::{LeftOut, Look, all_but};
-use super::system_folders::{ETC, SHARED_MEMORY};
-
-/// The devices that git and its filters use.
-pub(super) const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+use super::system_folders::{ETC, PLAIN_DEVICES, SHARED_MEMORY};
 
 /// The folder of git's own settings, in which a helper may keep passwords.
 const SETTINGS: &str = "git";
@@ -37,15 +32,14 @@ pub(crate) struct RoomRules {
 
 impl RoomRules {
     /// From the settings.
-    pub(crate) fn from_config(config: &Config, home: Option<&Path>) -> Self {
+    pub(crate) fn new(settings: &RoomSettings, home: Option<&Path>) -> Self {
         let expanded = |paths: &[String]| paths.iter().map(|path| expand(path, home)).collect();
         Self {
-            // Version 0 is none.
-            off: config.sandbox == Sandbox::Off || config.sandbox_max_abi == Some(0),
-            readable: expanded(&config.sandbox_readable),
-            writable: expanded(&config.sandbox_writable),
-            pass_env: config.pass_env.clone(),
-            max_abi: config.sandbox_max_abi,
+            off: settings.off,
+            readable: expanded(&settings.readable),
+            writable: expanded(&settings.writable),
+            pass_env: settings.pass_env.clone(),
+            max_abi: settings.max_abi,
         }
     }
 }
@@ -94,7 +88,7 @@ pub(crate) fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grant
         home: around.home,
         passwords: &[],
         user: 0,
-        config: &Config::default(),
+        settings: &RoomSettings::default(),
         channel: None,
         network: None,
     };
@@ -107,7 +101,7 @@ pub(crate) fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grant
     let mut write = around.writable.to_owned();
     // Some libraries that are loaded into every program need it.
     write.push(look.real(Path::new(SHARED_MEMORY)).unwrap_or_else(|| SHARED_MEMORY.into()));
-    Grants { read, write, devices: DEVICES.iter().map(PathBuf::from).collect(), ..Grants::default() }
+    Grants { read, write, devices: PLAIN_DEVICES.iter().map(PathBuf::from).collect(), ..Grants::default() }
 }
 
 /// The person's own settings of git, without passwords.
@@ -128,28 +122,6 @@ fn own_settings(around: &GitSurroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
 mod tests {
     use super::*;
     use crate::confine::readable::tests::FakeLook;
-
-    /// Covers: IS-08, IS-05
-    #[test]
-    fn settings_of_sessions_count_for_git_too() {
-        let config = Config {
-            sandbox: Sandbox::Off,
-            sandbox_readable: vec!["~/tools".to_owned(), "/data".to_owned()],
-            sandbox_writable: vec!["~/cache".to_owned()],
-            sandbox_max_abi: Some(4),
-            ..Config::default()
-        };
-        let rules = RoomRules::from_config(&config, Some(Path::new("/home/me")));
-        let readable = vec!["/home/me/tools".into(), "/data".into()];
-        let writable = vec!["/home/me/cache".into()];
-        assert_eq!(
-            rules,
-            RoomRules { off: true, readable, writable, pass_env: Vec::new(), max_abi: Some(4) }
-        );
-        let without = Config { sandbox_max_abi: Some(0), ..Config::default() };
-        assert!(RoomRules::from_config(&without, None).off);
-        assert_eq!(RoomRules::from_config(&Config::default(), None), RoomRules::default());
-    }
 
     /// Covers: IS-08, IS-14
     #[test]

@@ -45,7 +45,7 @@ pub(crate) use level::{Level, MODEL_ONLY, record_level, recorded_level};
 pub(crate) use login_copies::{LoginCopies, RefusedLogin};
 pub(crate) use login_turn::{LoginTurn, TakenTurn, can_read_expiry, login_turn};
 pub(crate) use nested_repositories::remove_nested_repositories;
-pub(crate) use plan::{Plan, Surroundings, make_plan};
+pub(crate) use plan::{Plan, RoomSettings, Surroundings, make_plan};
 pub(crate) use program_keeper::{KEEP, serve_keeper};
 pub(crate) use program_run::{ProgramRun, RunEnd, RunStage};
 pub(crate) use readable::DiskLook;

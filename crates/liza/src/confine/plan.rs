@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{Config, Network, SandboxRead};
+use liza_ids::{Network, SandboxRead};
 use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{Grants, TcpGrants};
@@ -12,6 +12,25 @@ use super::cargo_home::{HIDDEN, READABLE as READABLE_OF_CARGO};
 use super::credentials::{IN_ETC, IN_GIT, IN_HOME, IN_MODULE};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{DEVICES, ETC, READABLE, SERVICES, SHARED_MEMORY};
+
+/// What the person's settings say about a session's room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RoomSettings {
+    /// Whether nothing is confined.
+    pub(crate) off: bool,
+    /// What of the home folder can be read.
+    pub(crate) read: SandboxRead,
+    /// What can be read in addition; `~` is the home folder.
+    pub(crate) readable: Vec<String>,
+    /// What can be written in addition.
+    pub(crate) writable: Vec<String>,
+    /// Sockets that can be used in addition.
+    pub(crate) sockets: Vec<String>,
+    /// Variables of the person's environment that are passed on.
+    pub(crate) pass_env: Vec<String>,
+    /// The newest version of Landlock to use.
+    pub(crate) max_abi: Option<u32>,
+}
 
 /// What a plan is made from.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +62,7 @@ pub(crate) struct Surroundings<'a> {
     /// The number of the user, for the names of sockets.
     pub(crate) user: u32,
     /// The settings.
-    pub(crate) config: &'a Config,
+    pub(crate) settings: &'a RoomSettings,
     /// The socket on which it sends its commands.
     pub(crate) channel: Option<&'a Path>,
     /// What it may use of the network; none if all of it is open.
@@ -99,12 +118,12 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         let folder = installed_in(&real, around).map(|folder| all_but(look, &folder, &left_out));
         read.extend(folder.into_iter().flatten().chain([program.to_owned(), real]));
     }
-    read.extend(around.config.sandbox_readable.iter().map(|path| expand(path, around.home)));
+    read.extend(around.settings.readable.iter().map(|path| expand(path, around.home)));
     read.sort();
     read.dedup();
     let devices = DEVICES.iter().map(PathBuf::from).collect();
     let mut sockets: Vec<PathBuf> = around.channel.iter().map(|path| path.to_path_buf()).collect();
-    sockets.extend(around.config.sandbox_sockets.iter().map(|path| expand(path, around.home)));
+    sockets.extend(around.settings.sockets.iter().map(|path| expand(path, around.home)));
     let not_read = [around.folder.to_owned()].into_iter().chain(left_out.paths().iter().cloned());
     let worktrees = around.root.join(".worktrees");
     let protected = [around.root, around.folder, around.git, &worktrees, Path::new(ETC)].into_iter();
@@ -118,7 +137,7 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         check_caches: None,
         checkout: around.checkout.map(Path::to_owned),
         cargo_home: around.cargo_home.map(Path::to_owned),
-        pass_env: around.config.pass_env.clone(),
+        pass_env: around.settings.pass_env.clone(),
         not_connected: None,
         grants: Grants {
             read,
@@ -126,7 +145,7 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
             devices,
             sockets,
             network: around.network.cloned(),
-            max_abi: around.config.sandbox_max_abi,
+            max_abi: around.settings.max_abi,
         },
     }
 }
@@ -145,11 +164,11 @@ fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
     }
     if let Some(home) = around.home {
         left_out.add(look, home, IN_HOME);
-        if around.config.sandbox_read == SandboxRead::Home && home.join(".git").as_path() != around.git {
+        if around.settings.read == SandboxRead::Home && home.join(".git").as_path() != around.git {
             // A home folder that is a repository, as some people keep their settings.
             left_out.add(look, &home.join(".git"), IN_GIT);
         }
-        if around.config.sandbox_read == SandboxRead::Home && home.parent().is_some() {
+        if around.settings.read == SandboxRead::Home && home.parent().is_some() {
             other_projects(home, look).iter().for_each(|folder| left_out.add_path(look, folder));
         }
     }
@@ -200,7 +219,7 @@ fn writable(around: &Surroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
     write.push(around.scratch.to_owned());
     write.extend(around.own.iter().cloned());
     // No link is followed to what is written; these are yours, and no session can change where they lead.
-    let yours = around.config.sandbox_writable.iter().map(|path| expand(path, around.home));
+    let yours = around.settings.writable.iter().map(|path| expand(path, around.home));
     let yours = yours.chain([SHARED_MEMORY.into()]);
     write.extend(yours.map(|path| look.real(&path).unwrap_or(path)));
     write.sort();
@@ -213,7 +232,7 @@ pub(super) fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &Le
     folders.extend([PathBuf::from(ETC), around.root.to_owned(), around.git.to_owned()]);
     folders.extend(borrowed_objects(&around.git.join("objects"), look));
     folders.extend(around.search_path.iter().filter_map(|folder| searched(folder, around)));
-    if around.config.sandbox_read == SandboxRead::Home {
+    if around.settings.read == SandboxRead::Home {
         // Everything is not a home folder.
         folders.extend(around.home.filter(|home| home.parent().is_some()).map(Path::to_owned));
     }
@@ -222,7 +241,7 @@ pub(super) fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &Le
 
 /// A folder of the search path, with the rest of what is installed beside it.
 fn searched(folder: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
-    let strict = around.config.sandbox_read == SandboxRead::Strict;
+    let strict = around.settings.read == SandboxRead::Strict;
     let hidden = strict && around.home.is_some_and(|home| folder.starts_with(home));
     if !folder.is_absolute() || hidden {
         return None;
@@ -291,7 +310,7 @@ mod tests {
             .with("/etc/team", &["login", "other"])
     }
 
-    fn plan_with(config: &Config, look: &FakeLook) -> Plan {
+    fn plan_with(settings: &RoomSettings, look: &FakeLook) -> Plan {
         let own = [PathBuf::from("/home/a/project/.liza/clients/coder-1")];
         let around = Surroundings {
             root: Path::new("/home/a/project"),
@@ -307,7 +326,7 @@ mod tests {
             home: Some(Path::new("/home/a")),
             passwords: &[PathBuf::from("/home/a/database-login"), PathBuf::from("/etc/team/login")],
             user: 7,
-            config,
+            settings,
             channel: Some(Path::new("/run/liza/1")),
             network: None,
         };
@@ -321,7 +340,7 @@ mod tests {
     /// Covers: IS-03, IS-14
     #[test]
     fn a_session_reads_the_project_and_the_home_folder_without_secrets() {
-        let plan = plan_with(&Config::default(), &disk());
+        let plan = plan_with(&RoomSettings::default(), &disk());
         let read = &plan.grants.read;
         for path in [
             "/usr/bin/git",
@@ -364,7 +383,7 @@ mod tests {
             .with("/home/a/src", &["other", ".hidden"])
             .with("/home/a/src/other", &[".liza", "lib.rs"])
             .with("/home/a/src/other/.liza", &["clients"]);
-        let plan = plan_with(&Config::default(), &look);
+        let plan = plan_with(&RoomSettings::default(), &look);
         assert!(
             has(&plan.grants.read, "/home/a/src/other/lib.rs")
                 && has(&plan.grants.read, "/home/a/src/.hidden")
@@ -372,14 +391,14 @@ mod tests {
         assert!(!has(&plan.grants.read, "/home/a/src/other/.liza/clients"), "{:#?}", plan.grants.read);
         assert!(plan.not_read.contains(&"/home/a/src/other/.liza".into()));
         assert!(has(&plan.grants.read, "/home/a/.liza/CORE.md"), "contracts");
-        let strict = Config { sandbox_read: SandboxRead::Strict, ..Config::default() };
+        let strict = RoomSettings { read: SandboxRead::Strict, ..RoomSettings::default() };
         assert!(!plan_with(&strict, &look).not_read.contains(&"/home/a/src/other/.liza".into()));
     }
 
     /// Covers: IS-03
     #[test]
     fn a_session_writes_its_own_folders_only() {
-        let plan = plan_with(&Config::default(), &disk());
+        let plan = plan_with(&RoomSettings::default(), &disk());
         let write = &plan.grants.write;
         for path in [
             "/home/a/project/.worktrees/t1/src",
@@ -405,13 +424,13 @@ mod tests {
     /// Covers: IS-14
     #[test]
     fn strict_leaves_the_home_folder_out_and_settings_add_to_it() {
-        let config = Config {
-            sandbox_read: SandboxRead::Strict,
-            sandbox_readable: vec!["~/.npmrc".to_owned()],
-            sandbox_writable: vec!["/var/cache/shared".to_owned()],
-            ..Config::default()
+        let settings = RoomSettings {
+            read: SandboxRead::Strict,
+            readable: vec!["~/.npmrc".to_owned()],
+            writable: vec!["/var/cache/shared".to_owned()],
+            ..RoomSettings::default()
         };
-        let plan = plan_with(&config, &disk());
+        let plan = plan_with(&settings, &disk());
         assert!(!has(&plan.grants.read, "/home/a/.gitconfig"));
         assert!(has(&plan.grants.read, "/home/a/.npmrc"));
         assert!(has(&plan.grants.read, "/home/a/project/src/main.rs"));
@@ -424,13 +443,13 @@ mod tests {
         let mut look = disk();
         let file = "/home/a/project/.git/objects/info/alternates";
         look.texts.insert(file.into(), "/srv/mirror/objects\n# note\n".to_owned());
-        assert!(has(&plan_with(&Config::default(), &look).grants.read, "/srv/mirror/objects/ab/cd"));
+        assert!(has(&plan_with(&RoomSettings::default(), &look).grants.read, "/srv/mirror/objects/ab/cd"));
     }
 
     /// Covers: IS-03
     #[test]
     fn of_devices_only_harmless_ones_are_granted() {
-        let plan = plan_with(&Config::default(), &disk());
+        let plan = plan_with(&RoomSettings::default(), &disk());
         let names: Vec<_> =
             plan.grants.devices.iter().filter_map(|path| path.file_name()?.to_str()).collect();
         assert_eq!(names, ["null", "zero", "full", "random", "urandom", "tty", "ptmx"]);

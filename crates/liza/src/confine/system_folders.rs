@@ -59,3 +59,7 @@ pub(super) const USER_SERVICES: &[&str] = &["/var/lib/sss/pipes/nss", "/run/syst
 
 /// Sockets that answer questions about hosts. With a name, data can leave the machine.
 pub(super) const HOST_SERVICES: &[&str] = &["/run/nscd/socket", "/run/systemd/resolve/io.systemd.Resolve"];
+
+/// The devices that a program without a terminal uses.
+pub(super) const PLAIN_DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];

@@ -27,7 +27,7 @@ use crate::project::{EXCLUDED, Project, now};
 use crate::providers::{LoginPlaces, Provider, ProviderError, builtin_programs, default_provider};
 use crate::session_plan::home;
 use crate::sys::find_program;
-use crate::text::shell_word;
+use liza_core::text::shell_word;
 
 use clients::clients;
 use confinement::confinement;

@@ -17,8 +17,10 @@ use crate::accepted_gate::gate_here;
 use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::engine::{Engine, EngineError};
 use crate::git::{GitError, IntegrationTestResult, PendingMerge, Protected, TestStage};
-use crate::running_merge::TEST_LOGS;
 use crate::session_plan::{SessionNeeds, minimum, session_plan};
+
+/// The folder in `.liza` with the logs of integration tests.
+pub(crate) const TEST_LOGS: &str = "integration-tests";
 
 /// How many of the last lines of the output are kept, and how long each may be.
 const LAST_LINES: (usize, usize) = (8, 200);

@@ -30,6 +30,7 @@ pub(crate) use fetch_commits::{fetch_merged, fetch_sent, fetch_submitted, integr
 pub(crate) use finish::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
 pub(crate) use found_merge::{found_merges, is_at_recorded_head};
 pub use lost_merge::{LostMerge, lost_merges, merged_commits};
+pub(crate) use merge_test::TEST_LOGS;
 pub(crate) use move_intent::settle_moves;
 pub use recover::recover;
 pub use recovery_report::{Finding, FindingKind, RecoveryReport};

@@ -5,7 +5,7 @@
 use liza_host::secrets::Masker;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::text::markdown_line;
+use crate::report::markdown_line;
 
 /// Shown in place of a missing value.
 pub(super) const NOTHING: &str = "–";

@@ -5,11 +5,14 @@
 mod burn_up;
 mod checklist;
 mod markdown;
+mod markdown_line;
 pub mod retro;
 pub mod summary;
 mod tasks;
 
 use liza_host::secrets::Masker;
+
+pub(crate) use markdown_line::markdown_line;
 
 /// A masker that knows the secrets of this process.
 pub fn masker() -> Masker {

@@ -16,7 +16,7 @@ use liza_host::secrets::Masker;
 use liza_store::LogRecord;
 
 use crate::project::Project;
-use crate::text::compact_number;
+use liza_core::text::compact_number;
 
 use super::burn_up::BurnUp;
 use super::checklist;

@@ -7,7 +7,7 @@ use liza_core::model::{
 };
 use liza_core::rules::sprint::planned_with_replacements;
 
-use crate::text::compact_number;
+use liza_core::text::compact_number;
 
 /// One task of the sprint.
 #[derive(Debug, Clone)]

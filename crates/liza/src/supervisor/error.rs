@@ -14,7 +14,7 @@ use crate::contracts::ContractError;
 use crate::engine::EngineError;
 use crate::git::GitError;
 use crate::providers::ProviderError;
-use crate::text::shell_word;
+use liza_core::text::shell_word;
 
 /// An error of a supervisor.
 #[derive(Debug, thiserror::Error)]

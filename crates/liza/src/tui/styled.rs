@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::theme::Theme;
 use crate::columns::width;
-use crate::text::shell_word;
+use liza_core::text::shell_word;
 
 /// How wide a tab is.
 const TAB: &str = "    ";

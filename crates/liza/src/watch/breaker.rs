@@ -12,7 +12,7 @@ use liza_host::durable::replace_private_file;
 use liza_host::secrets::Masker;
 
 use crate::project::Project;
-use crate::text::markdown_line;
+use crate::report::markdown_line;
 
 use super::alert_files::archive;
 

@@ -16,7 +16,7 @@ use crate::git::{Branch, BranchError, MergeError, Remote};
 use crate::lifecycle::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
 use crate::project::Project;
 use crate::pull_request::{Forge, PullRequest};
-use crate::text::markdown_line;
+use crate::report::markdown_line;
 
 /// Take the result: merge it into your main branch, or open a pull request.
 ///

@@ -18,7 +18,7 @@ use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, one_line, 
 use crate::cli::ui::output::{Reply, to_json};
 use crate::observations::observe;
 use crate::project::{Project, now};
-use crate::text::compact_number;
+use liza_core::text::compact_number;
 
 /// Show everything about one task.
 ///

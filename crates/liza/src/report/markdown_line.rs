@@ -1,12 +1,8 @@
-//! Text that reports, alerts and the screen share: Markdown from untrusted text, and short numbers.
-//!
-//! Knows no task and no terminal.
+//! One line of Markdown from untrusted text, which nothing in it can leave. Knows no task and no terminal.
 
 use std::borrow::Cow;
 
 use liza_core::text::one_line;
-
-pub(crate) use liza_core::text::{compact_number, shell_word};
 
 use liza_host::secrets::Masker;
 
@@ -63,14 +59,6 @@ mod tests {
         ];
         for (given, shown) in cases {
             assert_eq!(markdown_line(given, 80, &Masker::default()), shown, "{given:?}");
-        }
-    }
-
-    #[test]
-    fn large_numbers_are_short() {
-        let cases = [(0, "0"), (1_250, "1.2k"), (9_999, "9.9k"), (10_000, "10k"), (999_999, "999k")];
-        for (number, text) in cases {
-            assert_eq!(compact_number(number), text);
         }
     }
 }
