@@ -10,6 +10,7 @@ mod ids;
 mod role;
 mod sandbox;
 mod time;
+mod variables;
 
 pub use gate::GateSettings;
 pub use git_facts::*;
@@ -17,3 +18,4 @@ pub use ids::*;
 pub use role::*;
 pub use sandbox::*;
 pub use time::*;
+pub use variables::*;

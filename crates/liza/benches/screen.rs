@@ -18,7 +18,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza::project::Project;
+use liza_team::project::Project;
 use shared::{add, cpu_ticks, describe, name};
 use support::TestProject;
 use support::tmux::Tmux;

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza::project::Project;
+use liza_team::project::Project;
 use shared::{Killed, add, cpu_ticks, describe, name};
 use support::TestProject;
 

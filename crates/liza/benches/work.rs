@@ -16,10 +16,10 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use liza::engine::Engine;
-use liza::project::Project;
 use liza_core::model::Actor;
 use liza_core::protocol::{AddTask, NewTask};
+use liza_team::engine::Engine;
+use liza_team::project::Project;
 use support::TestProject;
 
 const FILES: usize = 5_000;

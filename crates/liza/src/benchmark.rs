@@ -1,9 +1,8 @@
 //! What the benchmarks measure of the inside of the program.
 
+use liza_agents::providers::event::EventFormat;
+use liza_agents::providers::stream::EventStream;
 use liza_host::secrets::{MaskStream, Masker};
-
-use crate::providers::event::EventFormat;
-use crate::providers::stream::EventStream;
 
 /// The size of the pieces in which output arrives.
 const CHUNK: usize = 64 << 10;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::sys::find_program_in;
-use crate::sys::process::wait_until;
+use liza_sandbox::sys::find_program_in;
+use liza_sandbox::sys::process::wait_until;
 
 /// How long the program may take; it asks a server.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use crate::activity::describe;
+use liza_agents::providers::event::ClientEvent;
+use liza_agents::providers::stream::EventStream;
+use liza_team::observe::activity::describe;
+use liza_team::session::denied::denied_path;
+
 use crate::columns::clean;
-use crate::denied::denied_path;
-use crate::providers::event::ClientEvent;
-use crate::providers::stream::EventStream;
 
 /// What a line of the output is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,7 @@ use std::time::Duration;
 use postgres::Config;
 use postgres::config::{Host, SslMode};
 
-/// The variable with an address that may have a password; its password is used for the same database.
-pub const STORE_URL_ENV: &str = "LIZA_STORE_URL";
+pub use liza_ids::STORE_URL_ENV;
 
 /// The variable that names a file of passwords, in PostgreSQL's own format.
 const PASSWORD_FILE_ENV: &str = "PGPASSFILE";

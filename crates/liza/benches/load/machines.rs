@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use liza::project::Project;
 use liza_core::model::{AgentId, Role};
+use liza_team::project::Project;
 
 use crate::figures::check;
 use crate::server::Server;

@@ -30,9 +30,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use figures::{Memory, check, tell, wakes};
-use liza::project::{Project, now};
 use liza_core::model::{Board, Status, TaskId};
 use liza_core::rules::claimable::claimable;
+use liza_team::project::{Project, now};
 use shared::{Killed, add, name};
 use support::TestProject;
 

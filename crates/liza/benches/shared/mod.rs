@@ -3,10 +3,10 @@
 
 use std::process::{Child, Command};
 
-use liza::engine::Engine;
-use liza::project::Project;
 use liza_core::model::{Actor, TaskId};
 use liza_core::protocol::{AddTask, EditTask, NewTask, TaskEdit};
+use liza_team::engine::Engine;
+use liza_team::project::Project;
 
 /// The name of a task.
 pub(crate) fn name(number: usize) -> TaskId {

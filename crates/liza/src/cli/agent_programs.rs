@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use crate::providers::{LoginPlaces, default_provider};
+use liza_agents::providers::{LoginPlaces, default_provider};
 
 use super::context::Context;
 

@@ -11,15 +11,14 @@ use std::sync::Arc;
 use liza_core::model::{Actor, Refusal, Revision, Section, SprintStatus, StopFile, TaskId};
 use liza_core::protocol::Operation;
 use liza_core::rules::misspelled::MisspelledKey;
+use liza_git::{Branch, Rescue};
 use liza_host::secrets::Masker;
 use liza_store::Notice;
+use liza_team::channel::SessionCommands;
+use liza_team::engine::{EffectResults, Engine, Executed};
+use liza_team::project::identity::{SessionAround, actor_in};
+use liza_team::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use serde::Serialize;
-
-use crate::channel::SessionCommands;
-use crate::engine::{EffectResults, Engine, Executed};
-use crate::git::{Branch, Rescue};
-use crate::identity::{SessionAround, actor_in};
-use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 
 use super::ui::console::Console;
 use super::ui::error::CommandError;

@@ -7,10 +7,9 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use liza_agents::contracts::CORE_NAME;
+use liza_git::{Branch, GitError, Repo};
 use serde_json::json;
-
-use crate::contracts::CORE_NAME;
-use crate::git::{Branch, GitError, Repo};
 
 use super::ui::error::CommandError;
 

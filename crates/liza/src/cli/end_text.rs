@@ -6,9 +6,8 @@ use liza_core::text::{count, one_line};
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{HeldClient, TaskView, view};
 use liza_host::local_time::LocalTime;
-
-use crate::observations::observe;
-use crate::project::{Project, now};
+use liza_team::observe::observe;
+use liza_team::project::{Project, now};
 
 /// How many decisions are listed when a team ends; `liza status` has all.
 const MOST_NEEDS: usize = 3;

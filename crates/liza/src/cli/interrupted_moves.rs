@@ -1,9 +1,10 @@
 //! Completes a `finish` or `sync` that was interrupted, before a command that moves a branch or starts a team, and says so.
 
+use liza_team::engine::EngineError;
+use liza_team::lifecycle::settle_moves;
+use liza_team::project::Project;
+
 use crate::cli::context::Context;
-use crate::engine::EngineError;
-use crate::lifecycle::settle_moves;
-use crate::project::Project;
 
 /// Completes or takes back what was interrupted; a note says what was done.
 ///

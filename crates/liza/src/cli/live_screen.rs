@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use crate::channel::TerminalFacts;
-use crate::project::Project;
-use crate::run::is_rehearsal_copy;
+use liza_team::channel::TerminalFacts;
+use liza_team::project::Project;
+use liza_team::run::is_rehearsal_copy;
+
 use crate::tui::{CommandLine, CommandResult, ScreenMode, ScreenSetup, Theme, ThemeName, show};
 
 use super::context::Context;

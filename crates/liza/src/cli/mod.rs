@@ -27,12 +27,10 @@ use std::sync::Arc;
 
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
-
-use crate::channel::SessionCommands;
-use crate::identity::sessions_around;
-use crate::sys::inherited::keep_descriptors;
-
 use context::{Caller, Context, Environment, Services, no_directory};
+use liza_sandbox::sys::inherited::keep_descriptors;
+use liza_team::channel::SessionCommands;
+use liza_team::project::identity::sessions_around;
 use ui::console::{Console, ProcessConsole, Stream};
 use ui::error::CommandError;
 use ui::exit_code::Exit;
@@ -46,13 +44,13 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     keep_descriptors();
     let arguments: Vec<OsString> = arguments.collect();
     if commands::confine::is_stage(&arguments) {
-        return ExitCode::from(crate::confine::serve());
+        return ExitCode::from(liza_sandbox::confine::serve());
     }
     if commands::confine::is_keeper(&arguments) {
-        return ExitCode::from(crate::confine::serve_keeper());
+        return ExitCode::from(liza_sandbox::confine::serve_keeper());
     }
-    if let Some((number, file)) = crate::confine::kept_filter(&arguments) {
-        return ExitCode::from(crate::confine::serve_filter(number, file));
+    if let Some((number, file)) = liza_sandbox::confine::kept_filter(&arguments) {
+        return ExitCode::from(liza_sandbox::confine::serve_filter(number, file));
     }
     let environment = Environment::of_process();
     let sessions = sessions_around();

@@ -1,7 +1,7 @@
 //! The folders in a person's checkout that `init`, a goal or the person made for Liza: what becomes of them is the person's.
 //! Only looks.
 
-use crate::project::Project;
+use liza_team::project::Project;
 
 /// The folders for specifications and the integration test.
 const FOLDERS: [&str; 2] = ["specs", "scripts"];

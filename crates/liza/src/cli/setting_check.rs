@@ -1,11 +1,11 @@
 //! Refuses a value of a setting that the next run would refuse. Changes nothing.
 
+use liza_agents::providers::check_sections;
 use liza_core::model::{DOLLARS_IN_WORDS, Fields, TOKENS_IN_WORDS, Value, parse_dollars, parse_tokens};
 use liza_store::yaml;
+use liza_team::project::Project;
 
 use crate::cli::ui::error::CommandError;
-use crate::project::Project;
-use crate::providers::check_sections;
 
 /// Checks the number of agents, the roles and the budgets; everything else is checked where it is written.
 pub(crate) fn check(project: &Project, key: &str, value: &str) -> Result<(), CommandError> {

@@ -7,7 +7,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use liza_agents::contracts::vision_template;
 use liza_core::model::GateSettings;
+use liza_git::UnusedTest;
 use liza_ids::gate::{DECIDING, GatePatterns, protect_command};
 use serde_json::json;
 
@@ -16,8 +18,6 @@ use crate::cli::spec_path;
 use crate::cli::test_command::{self, SCRIPT};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::contracts::vision_template;
-use crate::git::UnusedTest;
 
 /// The integration test that there is, or that could be.
 pub(crate) fn test_in_words(root: &Path, written: bool, unused: Option<UnusedTest>) -> String {

@@ -1,15 +1,14 @@
 //! What a person should know before a team starts. Reads; changes and refuses nothing.
 
+use liza_agents::providers::has_choice;
 use liza_core::model::{Config, Role, State, Value};
 use liza_core::rules::triggers::proposed_tasks;
 use liza_core::text::count;
-
-use crate::engine::integration_branch;
-use crate::observations::vision_gap;
-use crate::project::Project;
-use crate::providers::has_choice;
-use crate::run::{TeamOptions, is_first_run};
-use crate::supervisor::Post;
+use liza_team::engine::integration_branch;
+use liza_team::observe::vision_gap;
+use liza_team::project::Project;
+use liza_team::run::{TeamOptions, is_first_run};
+use liza_team::supervisor::Post;
 
 use super::spec_path;
 

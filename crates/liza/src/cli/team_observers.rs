@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Seconds, State};
-
-use crate::activity::session_activity;
-use crate::project::{Project, now};
-use crate::run::progress_line;
-use crate::supervisor::{MessageLevel, Observed, Observer, TeamMessage};
+use liza_team::observe::activity::session_activity;
+use liza_team::project::{Project, now};
+use liza_team::run::progress_line;
+use liza_team::supervisor::{MessageLevel, Observed, Observer, TeamMessage};
 
 use super::ui::console::Console;
 use super::ui::event_printer::EventPrinter;

@@ -4,21 +4,21 @@ use std::fs;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use liza_agents::providers::stream::EventStream;
 use liza_core::model::Timestamp;
 use liza_host::local_time::LocalTime;
+use liza_sandbox::sys::tcp_peer::is_outside;
 use liza_store::LogRecord;
+use liza_team::observe::activity::format_of_output;
+use liza_team::observe::live_view::Reading;
+use liza_team::project::Project;
+use liza_team::project::identity::session_helpers;
+use liza_team::session::files::{KeptSession, kept_sessions};
 use liza_web::{CommandResult, LogLine, LogTone, OutputKind, OutputLine, SavedSession, Seat, TeamReading};
 
-use crate::activity::format_of_output;
 use crate::columns::clean;
-use crate::identity::session_helpers;
-use crate::live_view::Reading;
 use crate::log_text::{Tone, sentence};
-use crate::project::Project;
-use crate::providers::stream::EventStream;
-use crate::session_files::{KeptSession, kept_sessions};
 use crate::session_output::{RenderedKind, RenderedLine, SessionOutput};
-use crate::sys::tcp_peer::is_outside;
 use crate::tui::CommandLine as _;
 
 use super::context::Context;

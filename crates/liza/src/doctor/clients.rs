@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use liza_agents::providers::{InstalledClient, LoginPlaces, installed_clients};
 use liza_core::model::State;
-
-use crate::confine::{ClientFolder, can_read_expiry};
-use crate::project::now;
-use crate::providers::{InstalledClient, LoginPlaces, installed_clients};
+use liza_team::project::now;
+use liza_team::session::client_folder::ClientFolder;
+use liza_team::session::client_version::client_version;
+use liza_team::session::login_turn::can_read_expiry;
 
 use super::result::{Check, good, warning};
 use super::start;
@@ -30,7 +31,7 @@ pub(super) fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&
             (Err(login), _) => good(name, format!("{version}; no login found ({login}); {rights}")),
         }
     };
-    installed_clients(places).into_iter().map(check).collect()
+    installed_clients(places, client_version).into_iter().map(check).collect()
 }
 
 /// The settings and instructions of the person that reach the sessions of a program.

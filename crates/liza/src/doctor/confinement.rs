@@ -4,16 +4,15 @@
 
 use std::path::{Path, PathBuf};
 
+use liza_agents::providers::role_network;
 use liza_core::model::{Config, Network, Role, State};
-
-use crate::confine::{EnvironmentUse, Level, passed_environment};
-use crate::git::Repo;
-use crate::project::Project;
-use crate::providers::role_network;
-use crate::push_access::{HTTPS_LOGINS, SessionReach, TOKEN_VARIABLES, way_to_push};
-use crate::session_network::strictest_network;
-use crate::session_plan::{home, level_here, plan_here, refusal};
-use crate::sys::confinement::protects_files;
+use liza_git::Repo;
+use liza_sandbox::confine::{EnvironmentUse, Level, passed_environment};
+use liza_sandbox::sys::confinement::protects_files;
+use liza_team::observe::push_access::{HTTPS_LOGINS, SessionReach, TOKEN_VARIABLES, way_to_push};
+use liza_team::project::Project;
+use liza_team::session::network::strictest_network;
+use liza_team::session::plan::{home, level_here, plan_here, refusal};
 
 use super::environment::{environment, login_variables};
 use super::result::{Check, Health, broken, good, warning};

@@ -3,13 +3,13 @@
 
 use std::ffi::OsString;
 
+use liza_agents::providers::Provider;
+use liza_agents::providers::{LoginPlaces, default_provider};
 use liza_core::model::{Config, Role, Sandbox};
-
-use crate::confine::{EnvironmentUse, Variable, passed_environment};
-use crate::git::Repo;
-use crate::project::Project;
-use crate::providers::{LoginPlaces, Provider, default_provider};
-use crate::session_plan::home;
+use liza_git::Repo;
+use liza_sandbox::confine::{EnvironmentUse, Variable, passed_environment};
+use liza_team::project::Project;
+use liza_team::session::plan::home;
 
 use super::result::{Check, good};
 

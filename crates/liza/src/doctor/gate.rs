@@ -1,10 +1,9 @@
 //! Whether what decides what the integration test runs is protected.
 
 use liza_core::model::State;
+use liza_git::{Protected, Repo};
 use liza_ids::gate::{GatePatterns, protect_command};
-
-use crate::engine::integration_branch;
-use crate::git::{Protected, Repo};
+use liza_team::engine::integration_branch;
 
 use super::result::{Check, warning};
 

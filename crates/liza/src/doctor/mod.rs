@@ -12,25 +12,24 @@ mod start;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use clients::clients;
+use confinement::confinement;
+use liza_agents::providers::{LoginPlaces, default_provider};
+use liza_agents::providers::{Provider, ProviderError, builtin_programs};
 use liza_core::model::{Config, Role, Sha, State, Status, TaskId};
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
-use liza_store::{ProjectDisk, StoreError};
-
-use crate::database_health::{DatabaseFinding, Verdict, database_findings};
-use crate::engine::{EngineError, Exchange, integration_branch};
-use crate::git::{FolderState, Git, RemoteProbe, Repo};
-use crate::lifecycle::{found_merges, lost_merges, merged_commits};
-use crate::machine::works_here;
-use crate::observations::vision_gap;
-use crate::project::{EXCLUDED, Project, now};
-use crate::providers::{LoginPlaces, Provider, ProviderError, builtin_programs, default_provider};
-use crate::session_plan::home;
-use crate::sys::find_program;
 use liza_core::text::shell_word;
-
-use clients::clients;
-use confinement::confinement;
+use liza_git::{FolderState, Git, RemoteProbe, Repo};
+use liza_sandbox::sys::find_program;
+use liza_store::{ProjectDisk, StoreError};
+use liza_team::engine::{EngineError, Exchange, integration_branch};
+use liza_team::lifecycle::{found_merges, lost_merges, merged_commits};
+use liza_team::observe::database_health::{DatabaseFinding, Verdict, database_findings};
+use liza_team::observe::vision_gap;
+use liza_team::project::machine::works_here;
+use liza_team::project::{EXCLUDED, Project, now};
+use liza_team::session::plan::home;
 use result::{broken, good, warning};
 
 pub use result::{Check, Health};

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use liza_core::model::{State, TEAM_FILE, Timestamp};
 use liza_core::rules::clients::{continue_command, describe_hold_with, repair_command};
-
-use crate::project::Project;
-use crate::team_file::{self, TeamFileContent};
+use liza_team::project::Project;
+use liza_team::project::team_file::{self, TeamFileContent};
 
 use super::result::{Check, broken, good, warning};
 

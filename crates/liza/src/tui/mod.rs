@@ -24,8 +24,7 @@ mod update;
 use std::sync::Arc;
 
 use liza_host::local_time::LocalTime;
-
-use crate::project::Project;
+use liza_team::project::Project;
 
 pub(crate) use screen::{LiveScreen, show};
 pub(crate) use theme::{Theme, ThemeName};

@@ -7,6 +7,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use liza_team::project::now;
+use liza_team::session::files::newest_prompt;
+use liza_team::supervisor::{MessageLevel, TeamMessage};
 use ratatui::crossterm::event::{self, Event as TerminalEvent};
 use ratatui::crossterm::terminal::size;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -14,9 +17,6 @@ use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::raise;
 
 use crate::columns::wrap;
-use crate::project::now;
-use crate::session_files::newest_prompt;
-use crate::supervisor::{MessageLevel, TeamMessage};
 
 use super::action_queue::ActionQueue;
 use super::draw::{Painter, draw};

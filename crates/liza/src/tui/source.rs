@@ -8,10 +8,10 @@ use std::thread;
 use liza_core::model::{Actor, Timestamp};
 use liza_core::text::one_line;
 use liza_store::LogRecord;
+use liza_team::observe::live_view::{LiveView, Reading};
+use liza_team::project::{Project, now};
 
-use crate::live_view::{LiveView, Reading};
 use crate::log_text::{Tone, sentence};
-use crate::project::{Project, now};
 
 use super::ScreenMode;
 use super::model::{Event, LogLine};

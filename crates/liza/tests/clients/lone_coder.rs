@@ -144,7 +144,7 @@ fn error(client: Client, status: u16, kind: &str, message: &str, headers: &[(&'s
 fn resets(headers: &[(&'static str, &str)]) -> Value {
     let found = headers.iter().find(|(name, _)| *name == "retry-after");
     let seconds = found.and_then(|(_, value)| value.parse::<i64>().ok());
-    seconds.map_or(Value::Null, |seconds| Value::from(liza::project::now().unix() + seconds))
+    seconds.map_or(Value::Null, |seconds| Value::from(liza_team::project::now().unix() + seconds))
 }
 
 /// The provider refuses the key: the client stops at once, and says what to do.

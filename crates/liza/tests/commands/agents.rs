@@ -1,7 +1,7 @@
 //! Registration, leases and claims.
 
-use liza::project::now;
 use liza_core::model::{Seconds, Timestamp};
+use liza_team::project::now;
 
 use crate::fixture::{claimed, claimed_at, submitted, under_review};
 use crate::support::TestProject;

@@ -1,8 +1,8 @@
 //! Tasks in several states, made by the rules themselves: claimed, submitted, under review.
 
-use liza::project::now;
 use liza_core::model::{Actor, AgentId, Generation, Sha, TaskId, Timestamp};
 use liza_core::protocol::{ClaimReview, ClaimTask, ReserveTask, SubmitForReview, WorktreeFacts};
+use liza_team::project::now;
 
 use crate::support::TestProject;
 

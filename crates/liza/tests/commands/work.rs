@@ -1,6 +1,6 @@
 //! The coder's and the code reviewer's commands: pre-check, mark-blocked, handoff.
 
-use liza::project::now;
+use liza_team::project::now;
 
 use crate::fixture::{claimed, submitted, under_review};
 use crate::support::TestProject;

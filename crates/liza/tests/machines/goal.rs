@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use liza::project::{Project, now};
 use liza_core::model::{AgentId, AgentRecord, EventName, GoalStatus, Role, State, Status, Timestamp};
+use liza_team::project::{Project, now};
 
 use crate::machine::{agent, agent_at, begin, join, machine, state};
 use crate::proxy::DatabaseProxy;

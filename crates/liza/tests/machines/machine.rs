@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use liza::project::{Project, now};
 use liza_core::model::{Loaded, LogEntry, Sandbox, Seconds, State};
 use liza_store::{Address, Store};
+use liza_team::project::{Project, now};
 
 use crate::server::clock_at;
 use crate::support::TestProject;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use liza::project::now;
+use liza_team::project::now;
 
 use crate::machine::{agent, state, two_machines};
 use crate::proxy::DatabaseProxy;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use liza::lifecycle::take_new_commits;
-use liza::project::Project;
 use liza_core::model::{AgentId, Generation};
+use liza_team::lifecycle::take_new_commits;
+use liza_team::project::Project;
 
 use crate::support::TestProject;
 use crate::support::process::wait_up_to;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use liza::project::{Project, now};
-use liza::watch::{WatchOptions, WatchReport, Watcher};
 use liza_core::model::StopFiles;
+use liza_team::project::{Project, now};
+use liza_team::watch::{WatchOptions, WatchReport, Watcher};
 
 use crate::machine::two_machines;
 use crate::server::Server;

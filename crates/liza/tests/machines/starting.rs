@@ -60,8 +60,12 @@ fn needs_postgres_teams_that_start_at_the_same_moment_all_run() {
     assert_eq!(ended, [0, 0, 0], "{outputs:#?}");
     let without = |output: &&String| output.contains("plans already; this team has no planner of its own");
     assert_eq!(outputs.iter().filter(without).count(), 2, "{outputs:#?}");
-    let log =
-        liza::project::Project::open(&machines[0].root).unwrap().store().log_reader().read_new().unwrap();
+    let log = liza_team::project::Project::open(&machines[0].root)
+        .unwrap()
+        .store()
+        .log_reader()
+        .read_new()
+        .unwrap();
     let registered = |role: Role| {
         let is_one = |agent: &str| agent.starts_with(&format!("{}-", role.id_prefix()));
         log.iter().filter(|entry| entry.action == "registered" && is_one(&entry.agent)).count()

@@ -1,7 +1,7 @@
 //! Whole blackboards with times that are relative to now, so that their output does not change.
 
-use liza::project::now;
 use liza_core::model::Seconds;
+use liza_team::project::now;
 
 use crate::support::TestProject;
 

@@ -3,13 +3,13 @@
 use std::fs::{self, File};
 use std::process::{self, Stdio};
 
-use liza::contracts::Contract;
-use liza::engine::Engine;
-use liza::project::{Project, now};
-use liza::prompts::{Brief, Job, prompt};
+use liza_agents::contracts::Contract;
+use liza_agents::prompts::{Brief, Job, prompt};
 use liza_core::model::{Actor, Generation, Role};
 use liza_core::protocol::CompleteSprint;
 use liza_core::rules::triggers::planner_triggers;
+use liza_team::engine::Engine;
+use liza_team::project::{Project, now};
 
 use crate::support::{Run, TestProject};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use liza::playbook;
 use liza_core::model::Status;
 use liza_core::rules::triggers::planner_triggers;
+use liza_team::run::playbook;
 
 use crate::cast::{Player, ended};
 use crate::support::TestProject;
@@ -27,7 +27,7 @@ impl Team<'_> {
 
     fn plan(&mut self, playbook: &str) {
         self.planner.complete_sprint();
-        let triggers = planner_triggers(&self.project.snapshot(), liza::project::now());
+        let triggers = planner_triggers(&self.project.snapshot(), liza_team::project::now());
         let fresh = triggers.iter().filter(|trigger| self.seen.insert(trigger.key.clone())).count();
         if fresh > 0 {
             ended(&self.planner.plan(playbook), 42);

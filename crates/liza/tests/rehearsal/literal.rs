@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use liza::prompts::Job;
+use liza_agents::prompts::Job;
 use liza_core::rules::triggers::{Trigger, TriggerKind};
 
 use crate::cast::{Player, ended};

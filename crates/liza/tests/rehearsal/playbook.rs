@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use liza::playbook;
 use liza_rehearsal::{Job, Prompt};
+use liza_team::run::playbook;
 
 use crate::cast::Player;
 use crate::support::TestProject;

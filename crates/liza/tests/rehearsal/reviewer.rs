@@ -84,7 +84,7 @@ fn it_does_not_approve_an_unexpected_change() {
     );
     // Work that moved after it was submitted gets no verdict.
     let folder = project.tree("core");
-    let prompt = reviewer.prompt(&liza::prompts::Job::Review {
+    let prompt = reviewer.prompt(&liza_agents::prompts::Job::Review {
         task: "core".parse().unwrap(),
         worktree: folder.clone(),
         instructions: Vec::new(),

@@ -1,8 +1,8 @@
 //! The retrospective page.
 
-use liza::report::retro::render;
 use liza_core::model::{Metrics, Sprint, SprintStatus};
 use liza_host::secrets::Masker;
+use liza_team::report::retro::render;
 
 use crate::boards::{ago, empty, full, now, sprint};
 

@@ -1,9 +1,9 @@
 //! The summary that a person reads at a checkpoint.
 
-use liza::report::summary::{digest, render};
 use liza_core::model::{EventName, State, Status};
 use liza_host::secrets::Masker;
 use liza_store::LogRecord;
+use liza_team::report::summary::{digest, render};
 
 use crate::boards::{add, empty, event, full, large, log, now};
 

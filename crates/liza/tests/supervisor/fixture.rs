@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use liza::project::Project;
 use liza_core::model::{AgentRecord, State, Status, TaskRecord};
+use liza_team::project::Project;
 
 use crate::support::TestProject;
 use crate::support::process::{Running, wait_for, wait_up_to};

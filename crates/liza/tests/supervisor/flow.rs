@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use liza::cli::session_commands;
-use liza::project::Project;
-use liza::providers::Provider;
-use liza::supervisor::{EndReason, Post, SupervisorOptions, run};
+use liza_agents::providers::Provider;
 use liza_core::model::{EventName, Role, Status};
 use liza_core::watch::supervise::StopReason;
+use liza_team::project::Project;
+use liza_team::supervisor::{EndReason, Post, SupervisorOptions, run};
 
 use crate::fixture::{Bench, CODER, REVIEWER};
 use crate::support::process::wait_for;

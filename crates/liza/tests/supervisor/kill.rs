@@ -67,7 +67,7 @@ fn the_id_of_an_agent_not_known_to_be_dead_is_free_after_its_lease() {
     assert_eq!(bench.entry("coder-1").unwrap().lease_expires, lease, "no supervisor renews it");
     let freed = wait_up_to(Duration::from_secs(40), || {
         let entry = bench.entry("coder-1")?;
-        (!entry.is_live(liza::project::now())).then_some(())
+        (!entry.is_live(liza_team::project::now())).then_some(())
     });
     assert!(freed.is_some());
     let mut again = bench.agent(&["coder", "--cli", "c"]);

@@ -25,7 +25,7 @@ fn after_a_kill_a_fresh_coder_resumes_the_claim_at_once() {
     bench.until_file("begun");
     coder.kill();
     let entry = bench.entry("coder-1").unwrap();
-    assert!(entry.is_live(liza::project::now()), "its lease lasts for minutes");
+    assert!(entry.is_live(liza_team::project::now()), "its lease lasts for minutes");
 
     let mut fresh = bench.agent(&["coder", "--cli", "c"]);
     bench.until_status("t1", Status::ReadyForReview);

@@ -104,11 +104,11 @@ fn a_task_that_a_person_sets_to_blocked_stops_its_session_and_keeps_the_work() {
 fn a_deadline_set_by_a_person_starts_a_checkpoint_when_it_passes() {
     let bench = bench(CODER);
     let mut coder = waiting(&bench);
-    let soon = liza::project::now() + Seconds(2);
+    let soon = liza_team::project::now() + Seconds(2);
     save(&bench, |text| text.replacen("deadline: null", &format!("deadline: {soon}"), 1));
     let checkpoint = bench.project.root.join(".liza/CHECKPOINT");
     wait_for("the checkpoint exists", || checkpoint.exists().then_some(()));
-    assert!(liza::project::now() >= soon && liza::project::now() <= soon + Seconds(2));
+    assert!(liza_team::project::now() >= soon && liza_team::project::now() <= soon + Seconds(2));
     coder.wait_for_output(".liza/CHECKPOINT is present; no new work starts");
     // The file exists before the write.
     wait_for("it is logged", || {

@@ -151,7 +151,7 @@ fn a_supervisor_that_cannot_renew_stops_its_agent_before_the_lease_ends() {
     coder.wait_for_output("session ended");
     fs::write(&path, good).unwrap();
     let lease = bench.entry("coder-1").unwrap().lease_expires.unwrap();
-    assert!(liza::project::now() < lease, "it was stopped in time");
+    assert!(liza_team::project::now() < lease, "it was stopped in time");
     assert_eq!(bench.status("t1"), Status::Claimed);
     coder.wait_for_output("the blackboard is readable again");
     coder.stop();

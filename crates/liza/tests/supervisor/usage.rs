@@ -163,7 +163,7 @@ fn a_budget_that_is_used_up_is_a_checkpoint_until_it_is_raised() {
     // It is 14 hours ahead of UTC all year.
     let today = bench.state().board.sprint().unwrap().today.clone().unwrap();
     assert_eq!((today.until.unix() + 14 * 3600) % 86_400, 0, "{today:?}");
-    let left = today.until.unix() - liza::project::now().unix();
+    let left = today.until.unix() - liza_team::project::now().unix();
     assert!((0..=86_400).contains(&left), "{left}");
     bench.project.liza(&["config", "budget.sprint.dollars", "50"]).ok();
     bench.project.liza(&["resume"]).ok();

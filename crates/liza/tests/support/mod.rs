@@ -13,10 +13,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use liza::engine::Engine;
-use liza::project::Project;
 use liza_core::model::{Actor, State, Status, TaskRecord, Timestamp};
 use liza_core::protocol::Operation;
+use liza_team::engine::Engine;
+use liza_team::project::Project;
 use serde_json::Value;
 
 /// A project in a temporary folder.

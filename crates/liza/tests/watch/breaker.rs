@@ -105,8 +105,8 @@ fn resolving_resumes_work_and_the_next_trigger_has_its_own_report() {
     );
     assert_eq!(project.liza(&["get", ".sprint.status"]).ok().trim(), "IN_PROGRESS");
     let first = project.read(REPORT);
-    let resolved = liza::project::now();
-    while liza::project::now() <= resolved {
+    let resolved = liza_team::project::now();
+    while liza_team::project::now() <= resolved {
         std::thread::yield_now();
     }
     assert!(project.liza(&["analyze"]).ok().starts_with("OK"), "resolved anomalies do not fire again");

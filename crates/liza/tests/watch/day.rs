@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use liza::watch::{WatchOptions, Watcher};
 use liza_core::model::{Actor, AnomalyType, Fields, Severity, SprintStatus, State, Urgency, Value};
 use liza_core::protocol::{
     AddTask, Command, Discover, Heartbeat, LogAnomaly, MarkBlocked, NewTask, Resolve, Resume, SetDeadline,
 };
+use liza_team::watch::{WatchOptions, Watcher};
 
 use crate::fixture::Clocked;
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use liza::project::Project;
-use liza::watch::{WatchOptions, Watcher};
 use liza_core::model::{Actor, AgentId, Generation, Seconds, Sha, State, TaskId, Timestamp};
 use liza_core::protocol::{ClaimTask, Heartbeat, Operation, Register, ReserveTask};
+use liza_team::project::Project;
+use liza_team::watch::{WatchOptions, Watcher};
 
 use crate::support::TestProject;
 

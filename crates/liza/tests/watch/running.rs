@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use liza::engine::Engine;
-use liza::reconcile::Reconciler;
 use liza_core::model::{Actor, Seconds, SprintStatus, Timestamp};
 use liza_core::protocol::{Abort, Checkpoint, CheckpointCause, Command, Pause};
 use liza_core::watch::alarms::AlarmKind;
+use liza_team::engine::Engine;
+use liza_team::observe::reconcile::Reconciler;
 
 use crate::fixture::Clocked;
 use crate::support::TestProject;
@@ -110,7 +110,7 @@ fn the_deadline_starts_one_checkpoint_by_itself() {
     let project = TestProject::new();
     let watching = Running::liza(&project, &an_hour());
     watching.wait_for_output("watching");
-    let due: Timestamp = liza::project::now() + Seconds(2);
+    let due: Timestamp = liza_team::project::now() + Seconds(2);
     project.liza(&["sprint", "deadline", &due.to_string()]).ok();
     watching.wait_for_output("the sprint's deadline has passed");
     until_sprint(&project, SprintStatus::Checkpoint);
@@ -185,7 +185,7 @@ fn an_idle_watcher_rarely_wakes() {
 #[test]
 fn a_file_that_is_being_saved_is_no_alarm() {
     let mut world = Clocked::new();
-    let mut watcher = world.watcher(liza::watch::WatchOptions { desktop: false, ..Default::default() });
+    let mut watcher = world.watcher(liza_team::watch::WatchOptions { desktop: false, ..Default::default() });
     watcher.check(world.now);
     let good = world.test.state();
     world.test.write(".liza/state.yaml", "goal: [");
@@ -285,7 +285,7 @@ fn a_refused_stop_leaves_no_file() {
 #[test]
 fn an_escalation_ends_with_a_checkpoint_that_was_removed_manually() {
     let mut world = Clocked::new();
-    let mut watcher = world.watcher(liza::watch::WatchOptions { desktop: false, ..Default::default() });
+    let mut watcher = world.watcher(liza_team::watch::WatchOptions { desktop: false, ..Default::default() });
     world.human(Checkpoint { cause: CheckpointCause::Human });
     world.at_minute(121);
     watcher.check(world.now);

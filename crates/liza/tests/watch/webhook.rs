@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use liza::watch::WatchOptions;
-use liza::watch::webhook::{RetryPolicy, post};
 use liza_core::model::Seconds;
 use liza_core::protocol::{Checkpoint, CheckpointCause, Command};
+use liza_team::watch::WatchOptions;
+use liza_team::watch::webhook::{RetryPolicy, post};
 
 use crate::fixture::Clocked;
 use crate::server::{Answer, CERTIFICATE, Server, closed_port};

@@ -258,7 +258,7 @@ fn a_held_program_can_be_tried_now_from_a_page() {
     let nobody = "No agent is registered";
     assert!(visitor.page("").contains(nobody) && visitor.page("agents").contains(nobody));
     project.register("coder-1");
-    let (since, until) = (liza::project::now(), liza::project::now() + Seconds(900));
+    let (since, until) = (liza_team::project::now(), liza_team::project::now() + Seconds(900));
     let hold = format!(
         "\nsprint:\n  clients: {{codex: {{hold: {{kind: quota, message: full, since: {since}, until: {until}}}}}}}\n"
     );

@@ -1,8 +1,8 @@
 //! A team in the middle of its work: something in every state, with histories, questions, usage and sessions.
 
-use liza::project::now;
 use liza_core::model::Seconds;
 use liza_core::rules::triggers::planner_triggers;
+use liza_team::project::now;
 
 use crate::support::TestProject;
 

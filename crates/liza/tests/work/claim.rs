@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use liza::engine::{Discarded, Engine, EngineError, discard};
-use liza::lifecycle::{claim_task, create_worktree, recover as recover_project, wt_merge};
-use liza::project::Project;
 use liza_core::model::{Actor, Generation};
+use liza_team::engine::{Discarded, Engine, EngineError, discard};
+use liza_team::lifecycle::{claim_task, create_worktree, recover as recover_project, wt_merge};
+use liza_team::project::Project;
 
 use crate::fixture::*;
 use crate::support::TestProject;
@@ -159,7 +159,7 @@ fn agent_and_task_have_the_same_lease_and_an_expired_one_stops_the_agent_until_r
             .lease_expires
             .unwrap()
     };
-    let (first, now) = (lease(&project), liza::project::now());
+    let (first, now) = (lease(&project), liza_team::project::now());
     assert!(first > now && first <= now + liza_core::model::Seconds(300));
     assert_eq!(of_agent(&project), first);
     let head = commit(&project, &project.tree("one"), "x", "x\n");
@@ -185,7 +185,7 @@ fn under_pause_and_checkpoint_leases_are_renewed_but_nothing_is_claimed() {
         claim(&project, "two", "coder-2").refused(42, "halted");
         claim(&project, "one", "coder-2").refused(42, "halted");
         project.liza(&["heartbeat", "coder-1"]).ok();
-        assert!(project.record("one").lease_expires.unwrap() > liza::project::now());
+        assert!(project.record("one").lease_expires.unwrap() > liza_team::project::now());
         project.liza(&[go]).ok();
     }
     claim(&project, "one", "coder-2").refused(1, "claimed_by_other");

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use liza::engine::LivenessLock;
 use liza_core::model::{AgentId, Role};
+use liza_team::engine::LivenessLock;
 
 use crate::fixture::*;
 use crate::support::TestProject;

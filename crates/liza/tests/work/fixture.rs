@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use liza::git::{Git, MergeMessage, Repo};
-use liza::project::now;
 use liza_core::model::{AgentId, Seconds};
+use liza_git::{Git, MergeMessage, Repo};
+use liza_team::project::now;
 
 use crate::support::{Run, TestProject};
 

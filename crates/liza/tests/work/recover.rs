@@ -3,9 +3,9 @@
 use std::fs;
 use std::process::{Child, Command as Process, Stdio};
 
-use liza::project::now;
 use liza_core::model::{Actor, Seconds};
 use liza_core::protocol::ReserveTask;
+use liza_team::project::now;
 
 use crate::fixture::*;
 use crate::support::TestProject;

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use liza::engine::{Engine, EngineError};
-use liza::lifecycle::wt_merge;
-use liza::project::Project;
 use liza_core::model::{Actor, Generation, Refusal};
+use liza_team::engine::{Engine, EngineError};
+use liza_team::lifecycle::wt_merge;
+use liza_team::project::Project;
 
 use crate::fixture::*;
 use crate::remote::*;

@@ -10,11 +10,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use liza::engine::Engine;
-use liza::lifecycle::{Submitter, claim_review, claim_task, submit_for_review, submit_verdict};
-use liza::project::Project;
 use liza_core::model::{Actor, AgentId, Status};
 use liza_core::protocol::Verdict;
+use liza_team::engine::Engine;
+use liza_team::lifecycle::{Submitter, claim_review, claim_task, submit_for_review, submit_verdict};
+use liza_team::project::Project;
 
 use crate::fixture::*;
 use crate::support::TestProject;

@@ -12,7 +12,7 @@ fn an_approval_names_its_reviewer_and_ends_the_review() {
     let head = under_review(&project, "one");
     let review = project.record("one");
     assert_eq!(review.reviewing_by.unwrap().to_string(), "code-reviewer-1");
-    assert!(review.review_lease_expires.unwrap() > liza::project::now());
+    assert!(review.review_lease_expires.unwrap() > liza_team::project::now());
     assert_eq!(verdict(&project, "one", &["APPROVED"]).result()["status"], "APPROVED");
     let record = project.record("one");
     assert_eq!(record.approved_by.unwrap().to_string(), "code-reviewer-1");

@@ -4,11 +4,11 @@ use liza_core::protocol::AcceptIntegration;
 use liza_core::rules::found_merges::unrecorded;
 use liza_core::text::count;
 use liza_ids::BranchMerge;
+use liza_team::engine::{Exchange, integration_branch};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::engine::{Exchange, integration_branch};
 
 /// Accept commits on the integration branch that bypassed the reviews.
 ///

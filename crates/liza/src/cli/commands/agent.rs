@@ -6,25 +6,24 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use liza_agents::providers::{Provider, ProviderError, SessionDetails};
+use liza_agents::providers::{default_provider, missing_logins};
 use liza_core::model::{Actor, AgentId, AgentRecord, Config, Network, Refusal, Role, Sandbox, State, TaskId};
 use liza_core::watch::supervise::StopReason;
-use serde_json::json;
-
-use crate::confine::Level;
-use crate::machine::runs_here;
-use crate::missing_logins::record;
-use crate::project::{AGENT_ID, Project};
-use crate::providers::{Provider, ProviderError, SessionDetails, default_provider, missing_logins};
-use crate::run::detached;
-use crate::session_network::{allowed_hosts, strictest_network};
-use crate::session_plan::{level_here, refusal};
-use crate::supervisor::{
+use liza_sandbox::confine::Level;
+use liza_sandbox::sys::confinement::protects_files;
+use liza_team::observe::missing_logins::record;
+use liza_team::project::machine::runs_here;
+use liza_team::project::{AGENT_ID, Project};
+use liza_team::run::detached;
+use liza_team::session::network::{allowed_hosts, strictest_network};
+use liza_team::session::plan::{level_here, refusal};
+use liza_team::supervisor::{
     AgentEnd, Consequence, EndReason, MessageLevel, Post, SupervisorError, SupervisorOptions, agent_for,
     run as supervise,
 };
-use crate::sys::confinement::protects_files;
+use serde_json::json;
 
-use super::config::use_team_file;
 use crate::cli::agent_programs::{default_client, with_places};
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -32,6 +31,8 @@ use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
 use crate::cli::ui::program_name::ProgramName;
+
+use super::config::use_team_file;
 
 /// How long an agent in the background may take to register.
 const START_LIMIT: Duration = Duration::from_secs(60);

@@ -7,13 +7,13 @@ use liza_core::protocol::RecordAnalysis;
 use liza_core::rules::breaker::{Finding, analyze};
 use liza_core::text::{count, one_line};
 use liza_host::secrets::Masker;
+use liza_team::watch::breaker;
 use serde_json::{Value, json};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::{Reply, to_json};
-use crate::watch::breaker;
 
 /// Search the anomalies for patterns that no single agent can see.
 ///

@@ -5,9 +5,8 @@ use std::str::FromStr;
 use liza_core::model::{Seconds, Section, State, TaskId, TaskRecord, Timestamp};
 use liza_core::protocol::Archive;
 use liza_core::rules::sprint::belongs_to_running;
+use liza_team::project::now;
 use serde_json::json;
-
-use crate::project::now;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use liza_team::project::Project;
+use liza_team::run::{AlreadyRunning, RunLock, detached};
 use serde_json::{Value, json};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
@@ -16,8 +18,6 @@ use crate::cli::live_screen;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::clean;
 use crate::cli::ui::output::Reply;
-use crate::project::Project;
-use crate::run::{AlreadyRunning, RunLock, detached};
 use crate::tui::ThemeName;
 
 /// How often the output is read again.

@@ -5,16 +5,17 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+use liza_agents::providers::steers_program;
 use liza_core::text::count;
+use liza_team::project::identity::check_arguments;
+use liza_team::project::{AGENT_ID, Project};
+use liza_team::session::check::{CheckEnd, run_check};
+use liza_team::session::check_keeper::{Caller, detach, run_kept};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use crate::confine::{Caller, CheckEnd, detach, run_check, run_kept};
-use crate::identity::check_arguments;
-use crate::project::{AGENT_ID, Project};
-use crate::providers::steers_program;
 
 /// How many restored files are named.
 const RESTORED_MAX: usize = 10;

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use liza_core::model::State;
 use liza_core::protocol::{Checkpoint, CheckpointCause};
+use liza_team::project::now;
+use liza_team::report::summary::{self, digest};
 use serde_json::json;
-
-use crate::project::now;
-use crate::report::summary::{self, digest};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

@@ -2,11 +2,11 @@
 
 use liza_core::model::{AgentId, TaskId};
 use liza_core::protocol::ReviewClaimed;
+use liza_team::lifecycle::claim_review;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::lifecycle::claim_review;
 
 /// Claim a review for a code reviewer.
 ///

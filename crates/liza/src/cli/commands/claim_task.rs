@@ -1,11 +1,11 @@
 //! `liza claim-task`: a coder gets a task and a worktree.
 
 use liza_core::model::{AgentId, TaskId, Worktree};
+use liza_team::lifecycle::{TaskClaim, claim_task};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::{Reply, to_json};
-use crate::lifecycle::{TaskClaim, claim_task};
 
 /// Claim a task for a coder and make its worktree.
 ///

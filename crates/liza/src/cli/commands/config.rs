@@ -2,10 +2,14 @@
 
 use liza_core::model::{Actor, Fields, SettingSource, TEAM_FILE, TeamFile, Value, source_of};
 use liza_core::rules::misspelled::{meant_setting, unknown_gate_part, unknown_role_part, unknown_settings};
+use liza_git::{GitError, Repo};
 use liza_store::{ValueSyntax, settings_as_fields, yaml};
+use liza_team::project::accepted_gate::accept_gate_here;
+use liza_team::project::team_file::{self, TeamFileContent, TeamFileError};
+use liza_team::project::{Project, now};
+use liza_team::run::{TOKEN_BUDGET, TeamOptions, team_posts};
 use serde_json::json;
 
-use crate::accepted_gate::accept_gate_here;
 use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
 use crate::cli::setting_check;
@@ -13,11 +17,7 @@ use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;
-use crate::git::{GitError, Repo};
-use crate::project::{Project, now};
-use crate::run::{TOKEN_BUDGET, TeamOptions, team_posts};
 use crate::settings_text::without_setting;
-use crate::team_file::{self, TeamFileContent, TeamFileError};
 
 use super::lock::{as_refusal, begin_edit, log_entry};
 

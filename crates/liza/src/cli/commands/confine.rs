@@ -19,11 +19,11 @@ pub(crate) fn is_stage(arguments: &[OsString]) -> bool {
 
 /// Whether these arguments start the keeper of a program, which starts a stage.
 pub(crate) fn is_keeper(arguments: &[OsString]) -> bool {
-    matches!(arguments, [_, verb, option] if verb == "confine" && option == crate::confine::KEEP)
+    matches!(arguments, [_, verb, option] if verb == "confine" && option == liza_sandbox::confine::KEEP)
 }
 
 /// Runs it; returns only if the program could not be started.
 pub(crate) fn run(Args {}: Args, _: &Context) -> Result<Reply, CommandError> {
-    let code = crate::confine::serve();
+    let code = liza_sandbox::confine::serve();
     Ok(Reply::already_written().exit(Exit::Session(code)))
 }

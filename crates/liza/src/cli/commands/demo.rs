@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::{Config, EventName, GoalStatus, State, Status, TaskId, TaskRecord};
 use liza_rehearsal::PLAYBOOK_VARIABLE;
+use liza_sandbox::sys::find_program;
+use liza_team::project::Project;
+use liza_team::run::demo::{DemoError, folder, keep_playbook, set_stage};
+use liza_team::run::playbook;
+use liza_team::run::{TeamOptions, team_posts};
+use liza_team::supervisor::{MessageLevel, Post};
+use liza_team::watch::WatchOptions;
 use serde_json::json;
-
-use crate::demo::{DemoError, folder, keep_playbook, set_stage};
-use crate::playbook;
-use crate::project::Project;
-use crate::run::{TeamOptions, team_posts};
-use crate::supervisor::{MessageLevel, Post};
-use crate::sys::find_program;
-use crate::watch::WatchOptions;
 
 use crate::cli::context::Context;
 use crate::cli::ui::console::Stream;

@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use liza_core::model::{Board, EventName, Sha, State, Status, TaskBody, TaskId, TaskRecord};
 use liza_core::text::{is_unprintable, shell_word};
+use liza_git::{Branch, BranchError, MergeChange, PATCH_MAX, Patch, Repo};
+use liza_team::engine::integration_branch;
+use liza_team::lifecycle::{fetch_merged, fetch_sent, fetch_submitted, integration_head, take_work};
+use liza_team::project::Project;
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -12,10 +16,6 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, GREEN, RED, clean, paint};
 use crate::cli::ui::output::Reply;
 use crate::cli::ui::pager;
-use crate::engine::integration_branch;
-use crate::git::{Branch, BranchError, MergeChange, PATCH_MAX, Patch, Repo};
-use crate::lifecycle::{fetch_merged, fetch_sent, fetch_submitted, integration_head, take_work};
-use crate::project::Project;
 
 /// How many files of a large patch are named.
 const FILES_MAX: usize = 200;

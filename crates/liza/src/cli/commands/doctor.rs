@@ -1,18 +1,18 @@
 //! `liza doctor`: checks the setup and reports how to fix problems.
 
+use liza_git::Git;
+use liza_team::lifecycle::{RecoveryReport, recover as recover_project};
+use liza_team::project::Project;
 use serde_json::json;
 
-use crate::doctor::{Check, Health, check, fix};
-use crate::git::Git;
-use crate::lifecycle::{RecoveryReport, recover as recover_project};
-use crate::project::Project;
-
-use super::recover;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::layout::wrap;
 use crate::cli::ui::output::Reply;
+use crate::doctor::{Check, Health, check, fix};
+
+use super::recover;
 
 /// Check git, the repository, the blackboard and the agent programs.
 ///

@@ -9,6 +9,7 @@ use std::process::{Command, ExitStatus};
 use liza_core::model::TaskId;
 use liza_host::private;
 use liza_store::{Conflicts, StoreError, infer_base, task_range, three_way_merge};
+use liza_team::project::{Project, now};
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -16,7 +17,6 @@ use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use crate::project::{Project, now};
 
 use super::lock::{as_refusal, begin_edit, log_entry};
 

@@ -2,6 +2,11 @@
 
 use liza_core::model::{GoalStatus, State, Status};
 use liza_core::text::count;
+use liza_git::{Branch, BranchError, MergeError, Remote};
+use liza_team::engine::Engine;
+use liza_team::lifecycle::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
+use liza_team::project::Project;
+use liza_team::report::markdown_line;
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -11,12 +16,7 @@ use crate::cli::ui::confirm::{ask, at_terminal};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use crate::engine::Engine;
-use crate::git::{Branch, BranchError, MergeError, Remote};
-use crate::lifecycle::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
-use crate::project::Project;
 use crate::pull_request::{Forge, PullRequest};
-use crate::report::markdown_line;
 
 /// Take the result: merge it into your main branch, or open a pull request.
 ///

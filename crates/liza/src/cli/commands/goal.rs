@@ -4,6 +4,8 @@ use clap::Subcommand;
 use liza_core::model::{Goal, GoalStatus, Section, StopFile};
 use liza_core::protocol::{AbortGoal, CompleteGoal, NewGoal};
 use liza_core::watch::view::view;
+use liza_team::observe::observe;
+use liza_team::project::{Project, now};
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -12,8 +14,6 @@ use crate::cli::ui::confirm::{GOAL_ENDS, confirm_end};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
-use crate::observations::observe;
-use crate::project::{Project, now};
 
 /// Show the goal, end it, or state a new one.
 #[derive(Debug, clap::Args)]

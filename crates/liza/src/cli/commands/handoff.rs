@@ -2,9 +2,8 @@
 
 use liza_core::model::{Role, TaskId};
 use liza_core::protocol::{HandoffNotes, WriteHandoff};
-
-use crate::engine::Engine;
-use crate::lifecycle::{generation_of, take_and_send, worktree_facts};
+use liza_team::engine::Engine;
+use liza_team::lifecycle::{generation_of, take_and_send, worktree_facts};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

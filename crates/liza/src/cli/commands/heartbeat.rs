@@ -2,11 +2,11 @@
 
 use liza_core::model::{AgentId, Seconds};
 use liza_core::protocol::Heartbeat;
+use liza_team::lifecycle::take_new_commits;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::lifecycle::take_new_commits;
 
 /// Renew the lease of an agent and of its claims.
 #[derive(Debug, clap::Args)]

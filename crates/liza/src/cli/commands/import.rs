@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use liza_core::model::LogEntry;
 use liza_core::text::count;
 use liza_store::Export;
+use liza_team::project::now;
 use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::project::now;
 
 /// Fill an empty blackboard with what `liza export` wrote.
 ///

@@ -8,18 +8,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use liza_agents::contracts::vision_template;
 use liza_core::model::{
     Alignment, Config, Goal, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, TaskId, Timestamp,
 };
 use liza_core::text::{count, one_line};
 use liza_core::watch::alarms::VisionGap;
+use liza_git::{Branch, Git, Head, RemovedWorktree, Repo, UntrackedFiles, UnusedTest};
 use liza_store::{Address, Store};
+use liza_team::lifecycle::{create_on_remote, try_remote};
+use liza_team::project::{EXCLUDED, now};
 use serde_json::json;
-
-use crate::contracts::vision_template;
-use crate::git::{Branch, Git, Head, RemovedWorktree, Repo, UntrackedFiles, UnusedTest};
-use crate::lifecycle::{create_on_remote, try_remote};
-use crate::project::{EXCLUDED, now};
 
 use crate::cli::commands::config::note_accepted_programs;
 use crate::cli::commands::join::{address, default_name};

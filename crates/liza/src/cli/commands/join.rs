@@ -4,12 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use liza_core::model::{Config, Sha};
+use liza_git::{Branch, Git, Repo};
 use liza_store::{Address, Store};
+use liza_team::engine::integration_branch;
+use liza_team::project::EXCLUDED;
 use serde_json::json;
-
-use crate::engine::integration_branch;
-use crate::git::{Branch, Git, Repo};
-use crate::project::EXCLUDED;
 
 use crate::cli::commands::config::note_accepted_programs;
 use crate::cli::context::Context;

@@ -13,10 +13,9 @@ use liza_core::model::{Actor, LogAction, LogEntry, Revision, Section};
 use liza_core::protocol::manual_edit::ManualEdit;
 use liza_core::text::one_line;
 use liza_store::{EditSession, LOCK_HELD_ENV, StoreError, ValueSyntax};
+use liza_team::project::{Project, now};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
-
-use crate::project::{Project, now};
 
 use crate::cli::context::Context;
 use crate::cli::ui::console::Stream;

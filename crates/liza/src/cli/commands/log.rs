@@ -5,6 +5,7 @@ use std::time::Duration;
 use liza_core::model::{AgentId, Refusal, TaskId};
 use liza_host::local_time::LocalTime;
 use liza_store::LogRecord;
+use liza_team::project::Project;
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -13,7 +14,6 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{DIM, cut, pad, paint, style_of, wrap};
 use crate::cli::ui::output::Reply;
 use crate::log_text::sentence;
-use crate::project::Project;
 
 /// Print the activity log.
 #[derive(Debug, clap::Args)]

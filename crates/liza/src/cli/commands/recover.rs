@@ -1,11 +1,9 @@
 //! `liza recover`: repairs git and the blackboard after a crash.
 
-use serde_json::json;
-
 use liza_store::Store;
-
-use crate::lifecycle::{Finding, FindingKind, RecoveryReport, recover};
-use crate::project::Project;
+use liza_team::lifecycle::{Finding, FindingKind, RecoveryReport, recover};
+use liza_team::project::Project;
+use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

@@ -2,11 +2,11 @@
 
 use liza_core::model::AgentId;
 use liza_core::protocol::Register;
+use liza_team::project::machine::machine_name;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::machine::machine_name;
 
 /// Register an agent.
 ///

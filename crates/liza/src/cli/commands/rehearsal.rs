@@ -8,9 +8,8 @@ use std::path::Path;
 use liza_rehearsal::{
     OutputFormat, PLAYBOOK_VARIABLE, Playbook, RehearsalError, SessionOptions, hang, run_session,
 };
-
-use crate::playbook::{self, PlaybookError};
-use crate::project::{AGENT_GENERATION, AGENT_ID};
+use liza_team::project::{AGENT_GENERATION, AGENT_ID};
+use liza_team::run::playbook::{self, PlaybookError};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

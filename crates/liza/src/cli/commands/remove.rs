@@ -1,9 +1,13 @@
 //! `liza remove`: takes everything out of this repository that Liza put into it.
 
-use serde_json::json;
-
 use liza_core::model::{AgentId, AgentRecord};
 use liza_core::text::count;
+use liza_team::engine::LivenessLock;
+use liza_team::lifecycle::{Removal, carry_out_removal, plan_removal};
+use liza_team::project::machine::runs_here;
+use liza_team::project::{Project, now};
+use liza_team::run::RunLock;
+use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::contract_links;
@@ -11,11 +15,6 @@ use crate::cli::own_files::{advice, has_uncommitted, own_folders};
 use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::engine::LivenessLock;
-use crate::lifecycle::{Removal, carry_out_removal, plan_removal};
-use crate::machine::runs_here;
-use crate::project::{Project, now};
-use crate::run::RunLock;
 
 /// Take everything out of this repository that Liza put into it.
 ///

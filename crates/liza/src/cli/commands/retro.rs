@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use liza_core::model::Section;
 use liza_core::protocol::WriteRetro;
+use liza_team::project::{Project, now};
+use liza_team::report::{masker, retro};
 use serde_json::json;
-
-use crate::project::{Project, now};
-use crate::report::{masker, retro};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

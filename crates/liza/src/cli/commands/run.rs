@@ -9,24 +9,20 @@ use std::time::Duration;
 
 use liza_core::model::{Actor, GoalStatus, State};
 use liza_core::watch::view::Progress;
-use serde_json::json;
-
-use crate::engine::Engine;
-use crate::lifecycle::adopt_integration;
-use crate::project::{Project, now};
-use crate::run::{
+use liza_team::engine::Engine;
+use liza_team::lifecycle::adopt_integration;
+use liza_team::project::{Project, now};
+use liza_team::run::{
     AlreadyRunning, CopyError, RunLock, TeamOptions, WatcherObserver, copy_for_rehearsal, detached,
     first_run_notice, is_demo, leave_planning_to_other, team_posts,
 };
-use crate::supervisor::{
+use liza_team::supervisor::{
     AgentEnd, MessageLevel, Observer, Post, SupervisorOptions, TeamMessage, planned_elsewhere,
     run as supervise,
 };
-use crate::tui::{LiveScreen, ScreenMode, ThemeName};
-use crate::watch::{WatchError, WatchOptions, Watcher};
+use liza_team::watch::{WatchError, WatchOptions, Watcher};
+use serde_json::json;
 
-use super::agent::{check_confinement, endings, missing_login_notes, not_started, require_any_program};
-use super::config::use_team_file;
 use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
 use crate::cli::end_text::{next_steps, what_waits, why_it_ended};
@@ -40,6 +36,10 @@ use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::{Color, Reply};
 use crate::cli::ui::program_name::ProgramName;
+use crate::tui::{LiveScreen, ScreenMode, ThemeName};
+
+use super::agent::{check_confinement, endings, missing_login_notes, not_started, require_any_program};
+use super::config::use_team_file;
 
 /// The built-in agent program.
 const REHEARSAL: &str = "rehearsal";

@@ -15,6 +15,6 @@ pub(crate) struct Args {
 
 /// Runs it. Standard output carries the reports to the supervisor; nothing else may be written there.
 pub(crate) fn run(Args { of: _ }: Args, _: &Context) -> Result<Reply, CommandError> {
-    let code = crate::supervisor::helper::serve();
+    let code = liza_team::supervisor::helper::serve();
     Ok(Reply::already_written().exit(Exit::Session(code)))
 }

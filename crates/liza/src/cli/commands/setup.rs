@@ -7,11 +7,10 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use liza_agents::contracts;
 use liza_core::model::Section;
+use liza_team::engine::integration_branch;
 use serde_json::json;
-
-use crate::contracts;
-use crate::engine::integration_branch;
 
 use crate::cli::context::Context;
 use crate::cli::contract_links::{self, ContractLinks};

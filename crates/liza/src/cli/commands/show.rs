@@ -4,11 +4,14 @@ use liza_core::model::{
     Actor, AgentId, EventName, Fields, GateChange, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord,
     Usage, Value,
 };
+use liza_core::text::compact_number;
 use liza_core::text::count;
 use liza_core::watch::task_words::{self, anomaly_name, event_name};
 use liza_core::watch::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
 use liza_core::watch::words::task_status;
 use liza_host::local_time::LocalTime;
+use liza_team::observe::observe;
+use liza_team::project::{Project, now};
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -16,9 +19,6 @@ use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, one_line, pad, paint, width, wrap};
 use crate::cli::ui::output::{Reply, to_json};
-use crate::observations::observe;
-use crate::project::{Project, now};
-use liza_core::text::compact_number;
 
 /// Show everything about one task.
 ///

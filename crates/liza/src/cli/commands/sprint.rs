@@ -7,13 +7,13 @@ use liza_core::model::{Decision, Seconds, Section, Sprint, State, Timestamp};
 use liza_core::protocol::{NewSprint, SetDeadline};
 use liza_core::rules::metrics::sprint_metrics;
 use liza_host::local_time::LocalTime;
+use liza_team::project::now;
 use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{cut, one_line, width, wrap};
 use crate::cli::ui::output::Reply;
-use crate::project::now;
 
 use super::update_sprint_metrics::figures;
 

@@ -10,6 +10,9 @@ use liza_core::watch::words::{
     is_well, next_steps, sprint_facts, task_facts, team_does,
 };
 use liza_host::local_time::LocalTime;
+use liza_sandbox::confine::MODEL_ONLY;
+use liza_team::observe::observe;
+use liza_team::project::now;
 use serde_json::Value;
 
 use crate::cli::context::Context;
@@ -20,9 +23,6 @@ use crate::cli::ui::layout::{
 };
 use crate::cli::ui::output::{Reply, to_json};
 use crate::columns::name_columns;
-use crate::confine::MODEL_ONLY;
-use crate::observations::observe;
-use crate::project::now;
 
 /// Show what needs your attention, the tasks and the agents.
 #[derive(Debug, clap::Args)]

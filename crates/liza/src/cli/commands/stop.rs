@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use liza_core::model::{AgentId, Status};
 use liza_core::protocol::Deregister;
 use liza_core::watch::words::stop_waits_for;
+use liza_sandbox::sys::process::interrupt;
+use liza_team::engine::{LivenessLock, is_stopping};
+use liza_team::observe::running_merge::running_merge;
+use liza_team::project::Project;
+use liza_team::project::machine::runs_here;
+use liza_team::run::{AlreadyRunning, RunLock};
 use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::engine::{LivenessLock, is_stopping};
-use crate::machine::runs_here;
-use crate::project::Project;
-use crate::run::{AlreadyRunning, RunLock};
-use crate::running_merge::running_merge;
-use crate::sys::process::interrupt;
 
 /// How often to look whether the team has ended.
 const POLL: Duration = Duration::from_millis(50);

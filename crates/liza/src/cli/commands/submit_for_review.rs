@@ -3,11 +3,11 @@
 use std::str::FromStr;
 
 use liza_core::model::{Refusal, Sha, TaskId};
+use liza_team::lifecycle::{Submitter, submit_for_review};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::lifecycle::{Submitter, submit_for_review};
 
 /// Submit exactly this commit for review, then end your turn.
 ///

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{Sha, Status, TaskId};
 use liza_core::protocol::Verdict;
+use liza_team::lifecycle::submit_verdict;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::{Text, read_file};
 use crate::cli::ui::output::Reply;
-use crate::lifecycle::submit_verdict;
 
 /// Approve or reject the submitted commit.
 ///

@@ -1,15 +1,15 @@
 //! `liza sync`: brings the main branch into the integration branch.
 
 use liza_core::text::count;
+use liza_git::{Branch, BranchError, MergeError};
+use liza_team::lifecycle::{SyncOutcome, sync};
+use liza_team::project::Project;
 
 use crate::cli::context::Context;
 use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use crate::git::{Branch, BranchError, MergeError};
-use crate::lifecycle::{SyncOutcome, sync};
-use crate::project::Project;
 
 /// Merge the main branch into the integration branch.
 ///

@@ -4,21 +4,20 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use liza_agents::providers::stream::EventStream;
 use liza_core::model::{AgentId, IdError};
 use liza_core::rules::sessions::{is_in_session, is_in_session_on};
+use liza_team::observe::activity::{OutputOf, format_of_output, newest_output};
+use liza_team::project::Project;
+use liza_team::project::machine::runs_here;
 use serde_json::json;
-
-use crate::activity::{OutputOf, format_of_output, newest_output};
-use crate::machine::runs_here;
-use crate::project::Project;
-use crate::providers::stream::EventStream;
-use crate::session_output::{RenderedKind, RenderedLine, SessionOutput};
 
 use crate::cli::context::Context;
 use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, RED, clean, paint};
 use crate::cli::ui::output::Reply;
+use crate::session_output::{RenderedKind, RenderedLine, SessionOutput};
 
 /// Show what an agent's or a task's session does; follows it while it runs.
 #[derive(Debug, clap::Args)]
@@ -155,7 +154,7 @@ fn is_running(project: &Project, agent: AgentId, of: &OutputOf) -> bool {
         OutputOf::Agent(_) => is_in_session(board, agent, entry),
         OutputOf::Task(task) => is_in_session_on(board, agent, entry, task),
     };
-    runs && entry.holds(crate::project::now())
+    runs && entry.holds(liza_team::project::now())
 }
 
 fn plain(lines: &[String]) -> Vec<String> {

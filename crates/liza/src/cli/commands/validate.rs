@@ -8,9 +8,8 @@ use liza_core::rules::invariants::{Subject, Violation};
 use liza_core::rules::misspelled::MisspelledKey;
 use liza_core::text::count;
 use liza_store::{ProjectDisk, StoreError, misspelled_keys, read_state};
+use liza_team::project::{Project, now};
 use serde_json::json;
-
-use crate::project::{Project, now};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

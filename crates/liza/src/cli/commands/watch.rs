@@ -7,15 +7,14 @@ use std::time::{Duration, Instant};
 
 use liza_core::text::count;
 use liza_core::watch::alarms::AlarmLevel;
+use liza_sandbox::sys::process::ignores_hangup;
+use liza_team::project::{Project, now};
+use liza_team::watch::{
+    AlertMessage, Wake, WatchError, WatchOptions, WatchReport, Watcher, current_alerts, send_changes, serve,
+};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-
-use crate::project::{Project, now};
-use crate::sys::process::ignores_hangup;
-use crate::watch::{
-    AlertMessage, Wake, WatchError, WatchOptions, WatchReport, Watcher, current_alerts, send_changes, serve,
-};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

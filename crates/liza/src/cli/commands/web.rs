@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use liza_sandbox::sys::process::{hide_memory, is_in_foreground};
+use liza_team::observe::live_view::LiveView;
 use liza_web::{ServerHandle, WebServer};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -15,8 +17,6 @@ use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 use crate::cli::web_seat::{WebSeat, team_reading};
-use crate::live_view::LiveView;
-use crate::sys::process::{hide_memory, is_in_foreground};
 
 /// Watch and steer the team in a browser.
 ///

@@ -1,11 +1,11 @@
 //! `liza wt-create`: creates or repairs a task's worktree by hand.
 
 use liza_core::model::{Status, TaskId};
+use liza_team::lifecycle::{CreatedWorktree, create_worktree};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::{Reply, to_json};
-use crate::lifecycle::{CreatedWorktree, create_worktree};
 
 /// Create the worktree of a task that is CLAIMED or being claimed.
 ///

@@ -3,12 +3,12 @@
 use liza_core::model::{GateChange, TaskId, TestFailure};
 use liza_core::protocol::MergeFailure;
 use liza_core::text::count;
+use liza_team::lifecycle::{MergeOutcome, wt_merge};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use crate::lifecycle::{MergeOutcome, wt_merge};
 
 /// Test and merge an APPROVED task: exactly the approved commit.
 ///

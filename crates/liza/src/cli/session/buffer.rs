@@ -6,7 +6,8 @@ use std::io;
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
-use crate::channel::{TerminalFacts, WrittenTo};
+use liza_team::channel::{TerminalFacts, WrittenTo};
+
 use crate::cli::ui::console::{Console, OwnTerminal, Stream};
 
 /// The streams of one command.

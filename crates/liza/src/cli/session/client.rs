@@ -1,13 +1,14 @@
 //! The connection of a command to its session's supervisor: sends, prints answers, explains what went wrong.
 
-use crate::channel::{
+use liza_team::channel::{
     Address, Answer, CHANNEL, ChannelError, Refused, SessionCall, TerminalFacts, WrittenTo, send,
 };
+use liza_team::project::identity::SessionAround;
+
 use crate::cli::context::Caller;
 use crate::cli::ui::console::{Console, Stream};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
-use crate::identity::SessionAround;
 
 /// The largest file whose content a command may send, and the longest text on standard input.
 pub(super) const CONTENT_MAX: u64 = 1 << 20;

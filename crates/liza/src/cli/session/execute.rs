@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use liza_core::model::Actor;
+use liza_team::channel::{Answer, ServedSession, SessionCall, SessionCommands};
 
-use crate::channel::{Answer, ServedSession, SessionCall, SessionCommands};
 use crate::cli::context::{Caller, Environment, OnBehalf};
 use crate::cli::ui::exit_code::Exit;
 

@@ -6,16 +6,16 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use liza_team::channel::SessionCall;
+use liza_team::project::Project;
+use liza_team::project::identity::{SessionAround, session_in};
 use rustix::fs::OFlags;
 
-use crate::channel::SessionCall;
 use crate::cli::context::{Caller, enter};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Screen;
 use crate::cli::verb::Cli;
-use crate::identity::{SessionAround, session_in};
-use crate::project::Project;
 
 use super::client::{CONTENT_MAX, SessionClient};
 use super::modify;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use liza_host::private;
+use liza_team::channel::{Answer, SessionCall, WrittenTo};
 use serde_json::{Value, json};
 
-use crate::channel::{Answer, SessionCall, WrittenTo};
 use crate::cli::commands::lock::{not_run, not_successful, shell_or_program};
 use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;

@@ -1,9 +1,10 @@
 //! Inside of a confined session, "Permission denied" is the confinement: errors say so, with the path.
 
+use liza_team::session::check::PLAN_VARIABLE;
+use liza_team::session::denied::denied_path;
+
 use crate::cli::context::Caller;
 use crate::cli::ui::error::CommandError;
-use crate::confine::PLAN_VARIABLE;
-use crate::denied::denied_path;
 
 /// Whether the caller is a process of a confined session.
 pub(in crate::cli) fn is_confined(caller: &Caller) -> bool {

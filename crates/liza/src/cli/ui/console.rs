@@ -5,10 +5,9 @@ use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Stdio};
 
 use anstream::{AutoStream, ColorChoice};
+use liza_sandbox::sys::process::terminal_name;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
-
-use crate::sys::process::terminal_name;
 
 /// A stream of a console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,10 @@
 use std::path::Path;
 
 use liza_core::model::{IdError, Refusal};
+use liza_git::{Git, GitError, Repo};
 use liza_store::StoreError;
+use liza_team::engine::EngineError;
 use serde_json::Value;
-
-use crate::engine::EngineError;
-use crate::git::{Git, GitError, Repo};
 
 use super::exit_code::Exit;
 

@@ -6,9 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use liza_core::model::Role;
 use liza_host::local_time::LocalTime;
-
-use crate::project::now;
-use crate::supervisor::{MessageLevel, TeamMessage};
+use liza_team::project::now;
+use liza_team::supervisor::{MessageLevel, TeamMessage};
 
 use super::console::Stream;
 use super::layout::clean;

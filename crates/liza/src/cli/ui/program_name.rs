@@ -3,8 +3,7 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-
-use crate::providers::builtin_names;
+use liza_agents::providers::builtin_names;
 
 /// Parses the name of an agent program.
 #[derive(Debug, Clone)]

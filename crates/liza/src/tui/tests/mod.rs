@@ -11,12 +11,11 @@ use liza_core::model::{Seconds, StopFileTimes, Timestamp};
 use liza_core::watch::alarms::{Observations, SessionActivity};
 use liza_core::watch::view::{View, view};
 use liza_host::local_time::LocalTime;
+use liza_team::project::Project;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-
-use crate::project::Project;
 
 use super::ScreenMode;
 use super::draw::{Painter, draw};

@@ -1,0 +1,208 @@
+//! The embedded contracts and templates: their texts, their installation, and the part for one role.
+//!
+//! A project's `contracts/` folder takes precedence over `~/.liza`, which takes precedence over the embedded texts.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use liza_core::model::Role;
+use liza_core::text::one_line;
+use liza_host::durable::replace_file;
+
+/// The rules for all modes: mode selection, tiers of invariants.
+pub const CORE: &str = include_str!("CORE.md");
+/// The rules for one person with one agent.
+const PAIRING_MODE: &str = include_str!("PAIRING_MODE.md");
+/// The rules for many agents on one blackboard.
+pub const MULTI_AGENT_MODE: &str = include_str!("MULTI_AGENT_MODE.md");
+/// A template for a vision document.
+const VISION: &str = include_str!("templates/vision-template.md");
+
+/// What the template has in place of the goal's name.
+const VISION_NAME: &str = "[name of the goal]";
+/// What the template has in place of what the person wants.
+const VISION_GOAL: &str = "[One or two sentences: who will be able to do what they cannot do now.]";
+
+/// The vision document of a goal, to be filled in.
+pub fn vision_template(goal: &str) -> String {
+    match one_line(goal, 120) {
+        name if name.is_empty() => VISION.to_owned(),
+        name => VISION.replace(VISION_NAME, &name),
+    }
+}
+
+/// Whether a vision document still lacks what the person wants.
+pub fn is_vision_template(text: &str) -> bool {
+    text.contains(VISION_GOAL)
+}
+
+/// The file name of [`CORE`].
+pub const CORE_NAME: &str = "CORE.md";
+const MODE_NAME: &str = "MULTI_AGENT_MODE.md";
+
+/// Every text with its file name, relative to the folder where `liza setup` installs it.
+pub const FILES: [(&str, &str); 6] = [
+    (CORE_NAME, CORE),
+    ("PAIRING_MODE.md", PAIRING_MODE),
+    (MODE_NAME, MULTI_AGENT_MODE),
+    ("templates/vision-template.md", VISION),
+    ("templates/adr-template.md", include_str!("templates/adr-template.md")),
+    ("templates/README.md", include_str!("templates/README.md")),
+];
+
+/// Reading or writing a contract failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {}: {source}", path.display())]
+pub struct ContractError {
+    /// What was being done.
+    pub action: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// The error of the operating system.
+    pub source: io::Error,
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ContractError {
+    move |source| ContractError { action, path: path.to_owned(), source }
+}
+
+/// The result of an installation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Installed {
+    /// Files that are new or were replaced.
+    pub written: Vec<&'static str>,
+    /// Files that a person changed; they were not touched.
+    pub kept: Vec<&'static str>,
+    /// Files that were up to date.
+    pub unchanged: Vec<&'static str>,
+}
+
+/// Installs every text below `dir`. Files that a person changed stay, unless `force` is given.
+///
+/// # Errors
+///
+/// When a file cannot be read or written.
+pub fn install(dir: &Path, force: bool) -> Result<Installed, ContractError> {
+    let mut done = Installed::default();
+    for (name, text) in FILES {
+        let path = dir.join(name);
+        match fs::read(&path) {
+            Ok(old) if old == text.as_bytes() => done.unchanged.push(name),
+            Ok(_) if !force => done.kept.push(name),
+            Ok(_) => write(&path, text).map(|()| done.written.push(name))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                write(&path, text).map(|()| done.written.push(name))?;
+            }
+            Err(error) => return Err(failed("read", &path)(error)),
+        }
+    }
+    Ok(done)
+}
+
+/// Writes a text; a kill leaves the old file or the new one.
+fn write(path: &Path, text: &str) -> Result<(), ContractError> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder).map_err(failed("create", folder))?;
+    replace_file(path, text.as_bytes()).map_err(failed("write", path))
+}
+
+/// The contract of one session: its documents, and the part that its role reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contract {
+    /// The paths of the documents; embedded ones have none.
+    pub paths: Vec<PathBuf>,
+    /// The rules for this role.
+    pub text: String,
+}
+
+impl Contract {
+    /// The embedded contract.
+    pub fn embedded(role: Role) -> Self {
+        Self { paths: Vec::new(), text: for_role(CORE, MULTI_AGENT_MODE, role) }
+    }
+
+    /// The contract of a project: each document from the project's `contracts/`, else from `~/.liza`, else embedded.
+    ///
+    /// # Errors
+    ///
+    /// When a document exists but cannot be read.
+    pub fn load(project: &Path, home: Option<&Path>, role: Role) -> Result<Self, ContractError> {
+        let mut folders = vec![project.join("contracts")];
+        folders.extend(home.map(|home| home.join(".liza")));
+        let mut paths = Vec::new();
+        let core = read_first(&folders, CORE_NAME, CORE, &mut paths)?;
+        let mode = read_first(&folders, MODE_NAME, MULTI_AGENT_MODE, &mut paths)?;
+        Ok(Self { paths, text: for_role(&core, &mode, role) })
+    }
+}
+
+fn read_first(
+    folders: &[PathBuf],
+    name: &str,
+    embedded: &str,
+    paths: &mut Vec<PathBuf>,
+) -> Result<String, ContractError> {
+    for path in folders.iter().map(|folder| folder.join(name)) {
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                paths.push(path);
+                return Ok(text);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed("read", &path)(error)),
+        }
+    }
+    Ok(embedded.to_owned())
+}
+
+/// The heading before the part for one role in the mode document.
+const ROLE_HEADING: &str = "## Role: ";
+
+/// The heading before the part of the core rules that selects a mode.
+const GATE_HEADING: &str = "## Mode selection gate";
+
+/// The core rules and the mode document, without the parts for other roles and without the mode selection: the prompt
+/// states the mode.
+pub fn for_role(core: &str, mode: &str, role: Role) -> String {
+    let mut text = String::new();
+    let mut is_included = true;
+    for line in core.trim_end().lines() {
+        if line.starts_with("# ") || line.starts_with("## ") {
+            is_included = line.trim_end() != GATE_HEADING;
+        }
+        push_line(&mut text, line, is_included);
+    }
+    push_line(&mut text, "", true);
+    is_included = true;
+    for line in mode.lines() {
+        if let Some(title) = line.strip_prefix(ROLE_HEADING) {
+            is_included = title.trim() == role.title();
+        }
+        push_line(&mut text, line, is_included);
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn push_line(text: &mut String, line: &str, is_included: bool) {
+    if is_included {
+        text.push_str(line);
+        text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: BB-15
+    #[test]
+    fn the_vision_template_is_named_after_the_goal_and_known_until_it_is_filled_in() {
+        assert!(vision_template("Retry\n  everything").starts_with("# Vision: Retry everything\n"));
+        assert_eq!(vision_template(""), VISION);
+        assert!(VISION.contains(VISION_NAME) && is_vision_template(VISION));
+        assert!(!is_vision_template("# Vision\n\nEverything retries.\n"));
+    }
+}

@@ -1,0 +1,173 @@
+//! Parts of the prompts of several roles: notes, handoffs, earlier verdicts, changed specifications.
+
+use std::path::Path;
+
+use liza_core::model::{
+    AgentId, EventName, Handoff, HistoryEvent, HumanNote, Role, SpecChange, State, TaskId, TaskRecord, Value,
+};
+use liza_core::text::count;
+
+use super::prompt_text::{PromptText, inline, path, word};
+
+/// The most notes in a prompt; the rest are left to `liza get`.
+const NOTES_MAX: usize = 20;
+
+/// The task's history, empty if it has none.
+pub(super) fn history(record: &TaskRecord) -> &[HistoryEvent] {
+    record.history.as_deref().unwrap_or_default()
+}
+
+/// The last event of that name.
+pub(super) fn last(record: &TaskRecord, name: EventName) -> Option<&HistoryEvent> {
+    history(record).iter().rev().find(|event| event.is(name))
+}
+
+fn position_of(record: &TaskRecord, name: EventName) -> Option<usize> {
+    history(record).iter().rposition(|event| event.is(name))
+}
+
+/// A fact of an event as text; empty if it is missing.
+pub(super) fn fact(event: &HistoryEvent, key: &str) -> String {
+    event.more.get(key).map(ToString::to_string).unwrap_or_default()
+}
+
+/// A fact of an event as a list.
+pub(super) fn facts(event: &HistoryEvent, key: &str) -> Vec<String> {
+    match event.more.get(key) {
+        Some(Value::List(items)) => items.iter().map(ToString::to_string).collect(),
+        Some(value) if !value.is_blank() => vec![value.to_string()],
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// The absolute path of the specification, with its anchor.
+pub(super) fn spec(project: &Path, spec_ref: Option<&str>) -> String {
+    match spec_ref.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => path(&project.join(text)),
+        None => "(not given)".to_owned(),
+    }
+}
+
+/// Writes what the task asks for.
+pub(super) fn write_definition(page: &mut PromptText, project: &Path, record: &TaskRecord) {
+    page.field("DESCRIPTION", record.description.as_deref().unwrap_or_default());
+    page.field("DONE WHEN", record.done_when.as_deref().unwrap_or_default());
+    page.field("SCOPE", record.scope.as_deref().unwrap_or_default());
+    page.line(format!("SPEC: {}", spec(project, record.spec_ref.as_deref())));
+}
+
+/// The goal's specification, as a word of a command.
+pub(super) fn goal_spec(state: &State) -> String {
+    let goal = state.board.goal.ready().and_then(|goal| goal.spec_ref.as_deref());
+    let file = goal.map(|spec| spec.split('#').next().unwrap_or_default().trim().to_owned());
+    word(Path::new(file.as_deref().filter(|file| !file.is_empty()).unwrap_or("specs/vision.md")))
+}
+
+/// A rejection that is not yet answered.
+pub(super) struct Rejection<'r> {
+    pub reason: &'r str,
+    /// Who rejected which commit, when.
+    pub by: String,
+    /// The coder whose work it was.
+    pub coder: Option<&'r str>,
+}
+
+/// The last verdict, if it was a rejection.
+pub(super) fn open_rejection(record: &TaskRecord) -> Option<Rejection<'_>> {
+    let reason = record.rejection_reason.as_deref()?;
+    let Some(at) = position_of(record, EventName::Rejected) else {
+        return Some(Rejection { reason, by: "an earlier review".to_owned(), coder: None });
+    };
+    if position_of(record, EventName::Approved).is_some_and(|approved| approved > at) {
+        return None;
+    }
+    let (before, event) = (history(record).get(..at)?, history(record).get(at)?);
+    let claim = before.iter().rev().find(|event| event.is_claim());
+    let who = inline(event.agent.as_deref().unwrap_or("system"));
+    let commit = fact(event, "commit");
+    let of = if commit.is_empty() { String::new() } else { format!(" of commit {}", inline(&commit)) };
+    Some(Rejection {
+        reason,
+        by: format!("{who}{of}, {}", event.time),
+        coder: claim.and_then(|event| event.agent.as_deref()),
+    })
+}
+
+/// The handoff notes for a session of this role on this task: those not yet followed by a submission.
+pub(super) fn handoff_for<'s>(
+    state: &'s State,
+    task: &TaskId,
+    record: &TaskRecord,
+    role: Role,
+) -> Option<&'s Handoff> {
+    let notes = state.board.handoff.ready()?.get(task).filter(|notes| notes.reader() == role)?;
+    let pending = record.handoff_pending == Some(true);
+    let written = position_of(record, EventName::Handoff);
+    let current = role != Role::Coder || written > position_of(record, EventName::ReadyForReview);
+    (pending || current).then_some(notes)
+}
+
+/// Writes handoff notes; `reader` is the agent that the prompt is for.
+pub(super) fn write_handoff(page: &mut PromptText, notes: &Handoff, reader: AgentId) {
+    let time = notes.timestamp.map(|time| format!(", {time}")).unwrap_or_default();
+    let used = notes.context_used.as_deref().map(|used| format!(", context {} full", inline(used)));
+    page.gap();
+    page.line(format!("HANDOFF NOTES (from {}{time}{}):", notes.agent, used.unwrap_or_default()));
+    page.field("Summary", &notes.summary);
+    page.field("Next action", &notes.next_action);
+    page.field_some("Approach", notes.approach.as_deref());
+    page.field_some("Blockers", notes.blockers.as_deref());
+    page.list("Files modified", &notes.files_modified);
+    page.list("Next steps", &notes.next_steps);
+    if notes.agent != reader {
+        page.line("Another agent wrote these notes: if they and git disagree, git is right.");
+    }
+}
+
+/// How to end a session whose context is almost full.
+pub(super) fn handoff_step(before: &str, command: &str) -> String {
+    format!(
+        "If your context is almost full before that: {before}hand off and end your turn:\n{command} --summary \"...\" \
+         --next-action \"...\""
+    )
+}
+
+/// Writes the human notes that `wanted` selects; only the newest if there are too many.
+pub(super) fn write_notes(page: &mut PromptText, state: &State, wanted: impl Fn(&HumanNote) -> bool) {
+    let notes: Vec<&HumanNote> = state.journal.human_notes.iter().filter(|note| wanted(note)).collect();
+    if notes.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line("HUMAN NOTES (they override description, scope and tier 1, never tier 0):");
+    let skipped = notes.len().saturating_sub(NOTES_MAX);
+    if skipped > 0 {
+        page.line(format!("({} left out: liza get human_notes)", count(skipped, "older note")));
+    }
+    for note in notes.iter().skip(skipped) {
+        let to = note.to.as_ref().map_or_else(|| "for all agents".to_owned(), |task| format!("for {task}"));
+        page.quote(&format!("{}, {to}: {}", note.timestamp, note.message));
+    }
+}
+
+/// Whether a note is for the agents that work on this task.
+pub(super) fn note_is_for(note: &HumanNote, task: &TaskId) -> bool {
+    note.to.as_ref().is_none_or(|to| to == task)
+}
+
+/// Writes the changes of a task's specification since the task was created.
+pub(super) fn write_spec_changes(page: &mut PromptText, state: &State, record: &TaskRecord) {
+    let file = |text: &str| text.split('#').next().unwrap_or_default().trim().to_owned();
+    let Some(own) = record.spec_ref.as_deref().map(file) else { return };
+    let since = |change: &&SpecChange| {
+        file(&change.spec) == own && record.created.is_none_or(|created| change.timestamp >= created)
+    };
+    let describe = |change: &SpecChange| {
+        format!("{} {}: {}", change.timestamp, inline(&change.spec), inline(&change.change))
+    };
+    let changes: Vec<String> = state.journal.spec_changes.iter().filter(since).map(describe).collect();
+    if !changes.is_empty() {
+        page.gap();
+        page.list("SPEC CHANGES since the task was written (the current spec applies)", &changes);
+    }
+}

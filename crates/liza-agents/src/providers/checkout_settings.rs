@@ -1,0 +1,128 @@
+//! Files of a checkout from which agent programs take settings, hooks, plugins or their environment when they start in it.
+//!
+//! A program does what they say before it reads its prompt, as itself: a code reviewer's program would do what the code
+//! under review says. Files with instructions for the model are another matter: they are part of many changes.
+
+use std::path::Path;
+
+/// The names of such files and folders.
+const NAMES: [&str; 11] = [
+    ".agents",
+    ".claude",
+    ".codex",
+    ".envrc",
+    ".gemini",
+    ".goose",
+    ".mcp.json",
+    ".opencode",
+    "opencode.json",
+    "opencode.jsonc",
+    ".vibe",
+];
+
+/// A folder and a file in it; the rest of the folder is text.
+const IN_FOLDERS: [(&str, &str); 1] = [(".cursor", "mcp.json")];
+
+/// The names of files that are read as instructions, in any folder.
+const INSTRUCTIONS: [&str; 9] = [
+    "AGENTS.md",
+    "AGENTS.override.md",
+    "CLAUDE.local.md",
+    "CLAUDE.md",
+    "copilot-instructions.md",
+    ".cursorrules",
+    "GEMINI.md",
+    ".goosehints",
+    ".windsurfrules",
+];
+
+/// Folders of such files.
+const INSTRUCTION_FOLDERS: [(&str, &str); 2] = [(".cursor", "rules"), (".github", "instructions")];
+
+/// At the top of a checkout only: many projects have such files elsewhere.
+const AT_THE_TOP: &str = ".env";
+
+/// Whether agent programs take settings from a path: it has such a name, or is below such a folder, at any depth. Some file
+/// systems take letters of either case for the same.
+pub fn is_client_setting(path: &Path) -> bool {
+    path.as_os_str().eq_ignore_ascii_case(AT_THE_TOP)
+        || path.iter().any(|part| NAMES.iter().any(|name| part.eq_ignore_ascii_case(name)))
+        || has_folder(path, &IN_FOLDERS)
+}
+
+/// Whether agent programs read a path as instructions for the model.
+pub fn is_instruction(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    INSTRUCTIONS.iter().any(|known| name.eq_ignore_ascii_case(known))
+        || has_folder(path, &INSTRUCTION_FOLDERS)
+}
+
+/// Whether agent programs take settings or instructions from a path.
+pub fn steers_program(path: &Path) -> bool {
+    is_client_setting(path) || is_instruction(path)
+}
+
+/// Whether a path has a folder of such a name with an entry of such a name.
+fn has_folder(path: &Path, known: &[(&str, &str)]) -> bool {
+    path.iter().zip(path.iter().skip(1)).any(|(folder, entry)| {
+        known.iter().any(|known| folder.eq_ignore_ascii_case(known.0) && entry.eq_ignore_ascii_case(known.1))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-13, IS-15
+    #[test]
+    fn settings_are_found_at_any_depth_and_in_any_case() {
+        let settings = [
+            ".claude/settings.json",
+            "pkg/.MCP.json",
+            ".Gemini",
+            "a/b/opencode.jsonc",
+            ".env",
+            "web/.envrc",
+            ".cursor/mcp.json",
+            "a/.Cursor/MCP.json",
+        ];
+        for setting in settings {
+            assert!(is_client_setting(Path::new(setting)), "{setting}");
+        }
+        let others = [
+            "CLAUDE.md",
+            "claude/settings.json",
+            ".env.example",
+            "web/.env",
+            "src/codex.rs",
+            ".cursor/rules/a.mdc",
+            "mcp.json",
+        ];
+        for other in others {
+            assert!(!is_client_setting(Path::new(other)), "{other}");
+        }
+    }
+
+    /// Covers: IS-13
+    #[test]
+    fn instructions_are_found_in_any_folder() {
+        let files = [
+            "CLAUDE.md",
+            "a/b/claude.local.md",
+            "AGENTS.md",
+            "web/GEMINI.md",
+            ".goosehints",
+            "a/.cursorrules",
+            ".github/copilot-instructions.md",
+            ".cursor/rules/deep/a.mdc",
+        ];
+        for file in files {
+            assert!(is_instruction(Path::new(file)), "{file}");
+        }
+        for other in
+            ["README.md", "AGENTS.md/other", "docs/agents.rst", "rules/a.mdc", ".github/workflows/a.yml"]
+        {
+            assert!(!is_instruction(Path::new(other)), "{other}");
+        }
+    }
+}

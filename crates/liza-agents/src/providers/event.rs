@@ -1,0 +1,107 @@
+//! The common events of all agent programs, and what an adapter has to provide.
+//!
+//! Plain data; reads nothing.
+
+use liza_core::model::{ClientFault, FaultKind, Usage};
+use serde::{Deserialize, Serialize};
+use strum::{EnumString, VariantNames};
+
+/// The format of the events that a program writes to its output, named as in `config.providers`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum EventFormat {
+    /// Plain text.
+    #[default]
+    None,
+    /// The events of the rehearsal agent.
+    Rehearsal,
+    /// The events of Claude Code.
+    Claude,
+    /// The events of Codex.
+    Codex,
+    /// The events of Gemini CLI.
+    Gemini,
+    /// The events of Goose.
+    Goose,
+    /// The events of opencode.
+    Opencode,
+    /// The events of Mistral Vibe.
+    Vibe,
+}
+
+impl EventFormat {
+    /// Whether the program says what a session costs.
+    pub(crate) fn reports_cost(self) -> bool {
+        match self {
+            EventFormat::Rehearsal
+            | EventFormat::Claude
+            | EventFormat::Goose
+            | EventFormat::Opencode
+            | EventFormat::Vibe => true,
+            EventFormat::None | EventFormat::Codex | EventFormat::Gemini => false,
+        }
+    }
+}
+
+/// One event of a session, whatever the program.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClientEvent {
+    /// The program has begun; its name for the conversation.
+    Started(String),
+    /// What the model, or the program itself, said.
+    Text(String),
+    /// A tool is used: its name, and what it is used on.
+    Tool(String, String),
+    /// A tool has ended; the model has its result.
+    ToolEnded,
+    /// A tool call and its answer, to be compared with others.
+    Exchange(ToolExchange),
+    /// The conversation was compacted.
+    Compacted,
+    /// The program has ended its session because it has cost what it may.
+    BudgetReached,
+    /// Tokens, cost and context.
+    Used(UsageReport),
+    /// Something that a person may want to know, such as a retry; not an error yet.
+    Note(String),
+    /// A warning of the client, which says nothing about what the session does.
+    Warning(String),
+    /// An error.
+    Fault(ClientFault),
+    /// The program has reported its regular end.
+    Ended,
+}
+
+/// A tool call and its answer as numbers: equal ones have equal numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolExchange {
+    /// The tool and its input.
+    pub call: u64,
+    /// The answer; `None` if the program does not say it.
+    pub answer: Option<u64>,
+}
+
+/// What a program reports about its usage.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UsageReport {
+    /// Tokens and cost.
+    pub usage: Usage,
+    /// Whether the figures are those of the whole session, and replace what was added up.
+    pub is_total: bool,
+    /// How full the context is, if it is known.
+    pub context_percent: Option<f64>,
+}
+
+/// Turns the lines of one program's output into common events; may keep state from line to line.
+pub trait EventReader: Send {
+    /// The events in a line; `None` if it is no event of this program, but plain text.
+    ///
+    /// An event that says nothing of interest is an empty list. Must not fail: output is not trusted.
+    fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>>;
+
+    /// The kind of error that this exit code alone means.
+    fn of_exit(&self, _code: i32) -> Option<FaultKind> {
+        None
+    }
+}

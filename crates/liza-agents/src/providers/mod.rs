@@ -1,0 +1,331 @@
+//! Agent programs: which one runs for a role, with which arguments, prompt and environment.
+//!
+//! Starts nothing. The prompt is never an argument: it could exceed the system's limit and would show in process lists.
+
+mod builtin;
+mod checkout_settings;
+mod claude;
+mod clock_time;
+mod codex;
+mod config;
+mod error;
+pub mod event;
+mod fault;
+mod gemini;
+mod goose;
+pub mod guard;
+mod installed;
+mod json_line;
+mod log_line;
+mod opencode;
+pub mod readers;
+mod rehearsal;
+mod request_logs;
+mod rollout;
+pub mod side_log;
+pub mod stream;
+mod template;
+mod tool_calls;
+pub mod usage;
+mod vibe;
+
+use std::path::{Path, PathBuf};
+
+use builtin::BuiltIn;
+use liza_core::model::{AgentId, Config, Price, Role, TaskId};
+use liza_sandbox::sys::find_program;
+use strum::VariantArray as _;
+
+pub use checkout_settings::{is_client_setting, is_instruction, steers_program};
+use config::ChosenTemplate;
+pub use config::{agent_count, check_sections, role_network};
+pub use error::ProviderError;
+use event::EventFormat;
+pub use installed::{
+    InstalledClient, LoginPlaces, default_provider, has_choice, installed_clients, missing_logins, rights_of,
+};
+pub use log_line::is_log_line;
+use template::{CommandTemplate, PromptDelivery};
+
+/// The provider chosen for a role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    /// How it is called.
+    template: CommandTemplate,
+    /// The model, if one was chosen.
+    model: Option<String>,
+    /// The path of the program; `None` if it is not installed.
+    program: Option<PathBuf>,
+    /// The providers that take over while this one is held, as far as they are installed.
+    fallbacks: Vec<Provider>,
+}
+
+/// What the command line of a session depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionDetails<'a> {
+    /// The agent.
+    pub agent: AgentId,
+    /// The task, if it has one.
+    pub task: Option<&'a TaskId>,
+    /// The working folder.
+    pub directory: &'a Path,
+    /// The project's root.
+    pub project: &'a Path,
+    /// The repository's `.git`.
+    pub git: &'a Path,
+    /// Where git keeps the index and HEAD of the working folder.
+    pub worktree_git: &'a Path,
+    /// The file with the prompt.
+    pub prompt: &'a Path,
+    /// The folder for its temporary files.
+    pub scratch: &'a Path,
+    /// The conversation that is resumed.
+    pub conversation: Option<&'a str>,
+    /// The rest of the budget in dollars, if there is one.
+    pub dollars: Option<f64>,
+    /// Whether a person takes part.
+    pub interactive: bool,
+    /// Whether Liza confines it.
+    pub confined: bool,
+}
+
+/// A command line that is ready to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Environment variables to add.
+    pub environment: Vec<(String, String)>,
+    /// Whether the prompt goes to standard input.
+    pub on_stdin: bool,
+    /// The file in which the program leaves its last event.
+    pub result_file: Option<PathBuf>,
+}
+
+impl Provider {
+    /// The provider for a role: the one asked for, else the role's in the config, else the default.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such provider, or the config is wrong.
+    pub fn choose(config: &Config, role: Role, asked: Option<&str>) -> Result<Self, ProviderError> {
+        Self::choose_or(config, role, asked, config::DEFAULT_PROVIDER)
+    }
+
+    /// The same with this default.
+    ///
+    /// # Errors
+    ///
+    /// As [`Provider::choose`].
+    pub fn choose_or(
+        config: &Config,
+        role: Role,
+        asked: Option<&str>,
+        default: &str,
+    ) -> Result<Self, ProviderError> {
+        let (first, others) = config::choose_templates(config, role, asked, default)?;
+        let others = others.into_iter().map(Self::new).filter(|other| other.program.is_some());
+        Ok(Self { fallbacks: others.collect(), ..Self::new(first) })
+    }
+
+    fn new((template, model): ChosenTemplate) -> Self {
+        let program = match &template.program {
+            None => std::env::current_exe().ok(),
+            Some(name) => find_program(name),
+        };
+        Self { template, model, program, fallbacks: Vec::new() }
+    }
+
+    /// Its name and those of the providers that take over while it is held.
+    pub fn names(&self) -> Vec<String> {
+        self.all().map(|provider| provider.template.name.clone()).collect()
+    }
+
+    /// The provider at that place of [`Provider::names`].
+    pub fn nth(&self, index: usize) -> Option<&Self> {
+        self.all().nth(index)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.fallbacks)
+    }
+
+    /// What the human can do if it has no valid login.
+    pub fn login_advice(&self, places: &LoginPlaces<'_>) -> Option<String> {
+        places.advice(&self.template)
+    }
+
+    /// Looks for a variable with a key for it, which is used instead of a login in a file.
+    pub fn has_key(&self, places: &LoginPlaces<'_>) -> bool {
+        places.has_key(&self.template)
+    }
+
+    /// The variables of the person's environment that its sessions need to reach its model. An entry of the settings that
+    /// starts a known program needs those of that program.
+    pub fn login_variables(&self, places: &LoginPlaces<'_>) -> Vec<String> {
+        let own = places.login_variables(&self.template);
+        let stem =
+            self.template.program.as_ref().and_then(|program| Path::new(program).file_stem()?.to_str());
+        let known = stem.and_then(|stem| stem.parse::<BuiltIn>().ok()).map(BuiltIn::template);
+        own.into_iter().chain(known.iter().flat_map(|known| places.login_variables(known))).collect()
+    }
+
+    /// Whether it can resume a conversation.
+    pub fn can_resume(&self) -> bool {
+        !self.template.resume_args.is_empty()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.template.name
+    }
+
+    /// The hosts of its model, and those that variables of the session name.
+    pub fn model_hosts(&self, variable: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+        let named = self.template.address_variables.iter().filter_map(|name| variable(name));
+        let named = named.filter(|address| !address.trim().is_empty());
+        self.template.model_hosts.iter().cloned().chain(named).collect()
+    }
+
+    /// The format of the events in its output.
+    pub fn events(&self) -> EventFormat {
+        self.template.events
+    }
+
+    /// What its tokens cost, if it does not report that itself.
+    pub fn price(&self, config: &Config) -> Option<Price> {
+        config.prices.get(self.model.as_ref()?).copied()
+    }
+
+    /// Checks that a budget in dollars can be kept with it and the providers that take over.
+    ///
+    /// # Errors
+    ///
+    /// When one of them neither reports its cost nor has a price.
+    pub fn check_budget(&self, config: &Config) -> Result<(), ProviderError> {
+        match self.without_cost(config).filter(|_| config.budget.counts_dollars()) {
+            Some(Self { template, model, .. }) => {
+                Err(ProviderError::NoPrice { name: template.name.clone(), model: model.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The first of it and the providers that take over whose sessions cost an unknown amount.
+    pub fn without_cost(&self, config: &Config) -> Option<&Self> {
+        let unknown =
+            |provider: &&Self| !provider.events().reports_cost() && provider.price(config).is_none();
+        self.all().find(unknown)
+    }
+
+    /// Adds environment variables for its sessions.
+    pub fn add_environment(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
+        self.template.environment.extend(variables);
+    }
+
+    /// The path of the program.
+    ///
+    /// # Errors
+    ///
+    /// When it is not installed; the error says how to install it.
+    pub fn installed_program(&self) -> Result<&Path, ProviderError> {
+        let missing = || ProviderError::Missing {
+            name: self.template.name.clone(),
+            program: self.template.program.clone().unwrap_or_else(|| "liza".to_owned()),
+            install: self.template.install.clone(),
+        };
+        self.program.as_deref().ok_or_else(missing)
+    }
+
+    /// Checks that it can run an interactive session.
+    ///
+    /// # Errors
+    ///
+    /// When it has no interactive mode.
+    pub fn require_interactive(&self) -> Result<(), ProviderError> {
+        match self.template.interactive_args.is_empty() {
+            true => Err(ProviderError::NotInteractive { name: self.template.name.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// The command line of one session.
+    ///
+    /// # Errors
+    ///
+    /// When the session is interactive and the program has no such mode.
+    pub fn command_line(&self, session: &SessionDetails<'_>) -> Result<CommandLine, ProviderError> {
+        let template = &self.template;
+        if session.interactive {
+            self.require_interactive()?;
+        }
+        let fill = |text: &String| self.fill(text, session);
+        let role = match session.agent.role() {
+            Role::Coder => &template.writing_args,
+            Role::Planner | Role::CodeReviewer => &template.reading_args,
+        };
+        let with_model = self.model.is_some();
+        let model = if with_model { template.model_args.as_slice() } else { &[] };
+        let protection = if session.confined { &template.confined_args } else { &template.unconfined_args };
+        let (first, last) = match session.interactive {
+            true => (&template.interactive_args, [].as_slice()),
+            false => (&template.args, template.last_args.as_slice()),
+        };
+        let is_resumed = session.conversation.is_some() && !session.interactive;
+        let resume = if is_resumed { template.resume_args.as_slice() } else { &[] };
+        let is_limited = session.dollars.is_some() && !session.interactive;
+        let budget = if is_limited { template.budget_args.as_slice() } else { &[] };
+        let arguments = first.iter().chain(protection).chain(model).chain(role).chain(budget);
+        let arguments = arguments.chain(resume).chain(last);
+        let arguments = arguments.map(fill).collect();
+        let own = if with_model { template.model_environment.as_slice() } else { &[] };
+        let environment = template.environment.iter().chain(own);
+        let environment = environment.map(|(name, value)| (name.clone(), fill(value)));
+        let named = || self.template.program.clone().unwrap_or_default().into();
+        Ok(CommandLine {
+            program: self.program.clone().unwrap_or_else(named),
+            arguments,
+            environment: environment.collect(),
+            on_stdin: template.prompt == PromptDelivery::Stdin && !session.interactive,
+            result_file: template.result_file.as_ref().map(|name| session.scratch.join(name)),
+        })
+    }
+
+    /// Replaces the placeholders in a text of the template.
+    fn fill(&self, text: &str, session: &SessionDetails<'_>) -> String {
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        let values = [
+            ("{worktree}", path(session.directory)),
+            ("{project}", path(session.project)),
+            ("{git}", path(session.git)),
+            ("{worktree_git}", path(session.worktree_git)),
+            ("{liza}", path(&session.project.join(".liza"))),
+            ("{prompt}", path(session.prompt)),
+            ("{scratch}", path(session.scratch)),
+            ("{agent}", session.agent.to_string()),
+            ("{role}", session.agent.role().to_string()),
+            ("{task}", session.task.map(ToString::to_string).unwrap_or_default()),
+            ("{conversation}", session.conversation.unwrap_or_default().to_owned()),
+            ("{model}", self.model.clone().unwrap_or_default()),
+            ("{dollars}", session.dollars.map(|left| format!("{:.4}", left.max(0.0001))).unwrap_or_default()),
+        ];
+        values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+    }
+}
+
+/// The format of what a client prints; plain text if there is no such client.
+pub fn event_format(config: &Config, client: &str) -> EventFormat {
+    config::find_template(config, client).map(|template| template.events).unwrap_or_default()
+}
+
+/// The programs that the built-in providers need.
+pub fn builtin_programs() -> Vec<String> {
+    BuiltIn::VARIANTS.iter().filter_map(|provider| provider.template().program).collect()
+}
+
+/// The names of the built-in providers.
+pub fn builtin_names() -> &'static [&'static str] {
+    <BuiltIn as strum::VariantNames>::VARIANTS
+}

@@ -1,0 +1,457 @@
+//! The output of a session as common events: lines with a bounded length, read by the adapter of the program.
+//!
+//! Output is not trusted. Lines that are no events are text, endless lines are skipped, and nothing can fail. What is
+//! kept does not grow with the output.
+
+use std::borrow::Cow;
+
+use liza_core::model::{ClientFault, FaultKind};
+use liza_core::text::one_line;
+use serde::{Deserialize, Serialize};
+
+use super::event::{ClientEvent, EventFormat, EventReader};
+use super::fault::{fault, of_kind};
+use super::guard::{Allowance, GuardStop, SessionGuard};
+use super::json_line::cut;
+use super::log_line::is_log_line;
+use super::usage::SessionUsage;
+
+/// Longer lines are no events; they are skipped without being stored.
+const LINE_MAX: usize = 1 << 20;
+
+/// After this many lines without an event, the output is not what the adapter expects.
+const PLAIN_LINES: u64 = 50;
+
+/// The maximum length of the name of a conversation.
+const CONVERSATION_MAX: usize = 80;
+
+/// The maximum length of what is quoted.
+const QUOTE_MAX: usize = 300;
+
+/// How a session ended, as far as its program reported it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientOutcome {
+    /// The error that it reported and did not recover from.
+    pub fault: Option<ClientFault>,
+    /// What it said last, on one line.
+    pub said: Option<String>,
+    /// Its name for the conversation.
+    #[serde(default)]
+    pub conversation: Option<String>,
+}
+
+/// Reads the output of one session.
+pub struct EventStream {
+    reader: Option<Box<dyn EventReader>>,
+    expects_events: bool,
+    /// The incomplete last line.
+    line: Vec<u8>,
+    /// Whether the rest of the line is skipped.
+    too_long: bool,
+    /// The number of lines so far, until the first event.
+    plain_lines: u64,
+    /// Whether there was an event.
+    began: bool,
+    used: SessionUsage,
+    said: Option<String>,
+    /// What was printed last beside the events.
+    printed: Option<String>,
+    fault: Option<ClientFault>,
+    conversation: Option<String>,
+    /// The guard of a session that runs, and the reason why the session must end.
+    guard: Option<SessionGuard>,
+    stop: Option<GuardStop>,
+}
+
+/// Whether this can be the name of a conversation: it becomes a word of a command line, and part of a file name.
+fn is_conversation(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=CONVERSATION_MAX).contains(&name.len()) && !name.starts_with('-') && name.chars().all(is_plain)
+}
+
+impl EventStream {
+    /// A stream in this format.
+    pub fn new(format: EventFormat) -> Self {
+        Self {
+            reader: format.reader(),
+            expects_events: format.expects_events(),
+            line: Vec::new(),
+            too_long: false,
+            plain_lines: 0,
+            began: false,
+            used: SessionUsage::default(),
+            said: None,
+            printed: None,
+            fault: None,
+            conversation: None,
+            guard: None,
+            stop: None,
+        }
+    }
+
+    /// The stream of a session that runs, and must end when it has used this much.
+    pub fn guarded(format: EventFormat, allowance: Allowance) -> Self {
+        Self { guard: Some(SessionGuard::new(allowance)), ..Self::new(format) }
+    }
+
+    /// Why the session must end.
+    pub fn guard_stop(&self) -> Option<GuardStop> {
+        self.stop
+    }
+
+    /// The program's name for the conversation.
+    pub fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
+    }
+
+    /// The usage so far.
+    pub fn used(&self) -> &SessionUsage {
+        &self.used
+    }
+
+    /// The error that the program has reported and not recovered from.
+    pub fn fault(&self) -> Option<&ClientFault> {
+        self.fault.as_ref()
+    }
+
+    /// Reads the next output.
+    pub fn push(&mut self, bytes: &[u8], each: &mut dyn FnMut(&ClientEvent)) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
+            let (piece, after) = rest.split_at(end);
+            rest = after;
+            let room = LINE_MAX - self.line.len().min(LINE_MAX);
+            self.too_long |= piece.len() > room;
+            if self.too_long {
+                self.line = Vec::new();
+            } else {
+                self.line.extend_from_slice(piece);
+            }
+            if piece.ends_with(b"\n") {
+                self.end_line(each);
+            }
+        }
+    }
+
+    /// Reads a line that is not part of the output, even in the middle of one that is.
+    pub fn insert(&mut self, line: &str) {
+        let events = self.reader.as_mut().and_then(|reader| reader.read(line)).unwrap_or_default();
+        events.iter().for_each(|event| self.take(event, &mut |_| {}));
+    }
+
+    /// Reads the last line, which may have no line break.
+    pub fn finish(&mut self, each: &mut dyn FnMut(&ClientEvent)) {
+        self.end_line(each);
+        if self.expects_events && !self.began && (1..PLAIN_LINES).contains(&self.plain_lines) {
+            each(&unexpected());
+        }
+    }
+
+    /// How the session ended; `code` is the exit code if it ended by itself.
+    pub fn outcome(&self, code: Option<i32>) -> ClientOutcome {
+        let failed = code.filter(|code| *code != 0);
+        let said = || self.said.clone().unwrap_or_default();
+        let of_exit = || {
+            let kind = self.reader.as_ref()?.of_exit(failed?)?;
+            Some(of_kind(kind, &said()))
+        };
+        // Before its first event, a program speaks for itself: these are no words of a model.
+        let at_start = || {
+            let own = self.expects_events && !self.began && failed.is_some();
+            own.then(|| fault(None, &said())).filter(|fault| fault.kind != FaultKind::Crashed)
+        };
+        let fault = self.fault.clone().or_else(of_exit).or_else(at_start);
+        let words = fault.as_ref().map(|fault| fault.message.clone()).filter(|words| !words.is_empty());
+        let said = words.or_else(|| self.last_said(failed.is_some())).map(|said| one_line(&said, QUOTE_MAX));
+        ClientOutcome { fault, said, conversation: self.conversation.clone() }
+    }
+
+    /// The last words of the agent. A program that fails may say why beside its events; its log and the warnings of one
+    /// that ends normally count only if there is nothing else.
+    fn last_said(&self, failed: bool) -> Option<String> {
+        let printed = self.printed.as_ref();
+        let why = printed.filter(|text| failed && !is_log_line(text));
+        why.or(self.said.as_ref()).or(printed).cloned()
+    }
+
+    fn end_line(&mut self, each: &mut dyn FnMut(&ClientEvent)) {
+        let mut line = std::mem::take(&mut self.line);
+        if !std::mem::take(&mut self.too_long) {
+            self.read_line(&line, each);
+        }
+        // Its memory serves the next line.
+        line.clear();
+        self.line = line;
+    }
+
+    fn read_line(&mut self, line: &[u8], each: &mut dyn FnMut(&ClientEvent)) {
+        let text = String::from_utf8_lossy(line);
+        // Text that is not UTF-8 was changed, so it is no event either.
+        let valid = matches!(text, Cow::Borrowed(_));
+        let text = text.trim_end_matches(['\n', '\r']);
+        let events = self.reader.as_mut().filter(|_| valid).and_then(|reader| reader.read(text));
+        if let Some(events) = events {
+            self.began = true;
+            events.into_iter().for_each(|event| self.take(&event, each));
+        } else if !text.trim().is_empty() {
+            self.take_plain(text, each);
+        }
+    }
+
+    fn take_plain(&mut self, text: &str, each: &mut dyn FnMut(&ClientEvent)) {
+        self.plain_lines = self.plain_lines.saturating_add(1);
+        let event = ClientEvent::Text(cut(text));
+        if self.expects_events && self.began {
+            if self.printed.is_none() || !is_log_line(text) {
+                self.printed = Some(cut(text));
+            }
+            each(&event);
+        } else {
+            self.take(&event, each);
+        }
+        if self.expects_events && !self.began && self.plain_lines == PLAIN_LINES {
+            each(&unexpected());
+        }
+    }
+
+    fn take(&mut self, event: &ClientEvent, each: &mut dyn FnMut(&ClientEvent)) {
+        match event {
+            ClientEvent::Used(report) => {
+                // The model has answered since, unless these are the figures at the end.
+                self.fault = self.fault.take().filter(|_| report.is_total);
+                self.used.count(report);
+            }
+            ClientEvent::Tool(..) => self.fault = None,
+            ClientEvent::Text(text) => self.said = Some(text.clone()),
+            ClientEvent::Fault(fault) => self.fault = Some(fault.clone()),
+            ClientEvent::Started(name) if is_conversation(name) => self.conversation = Some(name.clone()),
+            ClientEvent::Started(_)
+            | ClientEvent::ToolEnded
+            | ClientEvent::Exchange(_)
+            | ClientEvent::Compacted
+            | ClientEvent::BudgetReached
+            | ClientEvent::Note(_)
+            | ClientEvent::Warning(_)
+            | ClientEvent::Ended => {}
+        }
+        let seen = self.guard.as_mut().and_then(|guard| guard.see(event, &self.used));
+        self.stop = self.stop.or(seen);
+        each(event);
+    }
+}
+
+fn unexpected() -> ClientEvent {
+    let text = "the output has an unknown format and is read as text; errors and usage may be missing";
+    ClientEvent::Note(text.to_owned())
+}
+
+#[cfg(test)]
+pub mod tests {
+    use liza_core::model::Usage;
+
+    use super::*;
+    use crate::providers::event::ToolExchange;
+
+    /// All events of an output, without those that are only compared.
+    pub fn read(format: EventFormat, output: &str) -> Vec<ClientEvent> {
+        let (mut stream, mut events) = (EventStream::new(format), Vec::new());
+        stream.push(output.as_bytes(), &mut |event| events.push(event.clone()));
+        stream.finish(&mut |event| events.push(event.clone()));
+        events.retain(|event| !matches!(event, ClientEvent::Exchange(_)));
+        events
+    }
+
+    /// The tool calls of an output with their answers.
+    pub(crate) fn exchanges(format: EventFormat, output: &str) -> Vec<ToolExchange> {
+        let (mut stream, mut found) = (EventStream::new(format), Vec::new());
+        stream.push(format!("{output}\n").as_bytes(), &mut |event| {
+            if let ClientEvent::Exchange(exchange) = event {
+                found.push(*exchange);
+            }
+        });
+        found
+    }
+
+    fn whole(format: EventFormat, output: &[u8]) -> EventStream {
+        let mut stream = EventStream::new(format);
+        stream.push(output, &mut |_| {});
+        stream.finish(&mut |_| {});
+        stream
+    }
+
+    pub fn used(format: EventFormat, output: &str) -> SessionUsage {
+        whole(format, output.as_bytes()).used
+    }
+
+    pub fn faults(format: EventFormat, output: &str) -> Vec<ClientFault> {
+        let fault = |event| if let ClientEvent::Fault(fault) = event { Some(fault) } else { None };
+        read(format, output).into_iter().filter_map(fault).collect()
+    }
+
+    pub fn outcome(format: EventFormat, output: &str, code: Option<i32>) -> ClientOutcome {
+        whole(format, output.as_bytes()).outcome(code)
+    }
+
+    const GOOD: &str =
+        r#"{"type":"usage","input":100,"output":20,"cached":50,"cost_usd":0.25,"context_percent":34.9}"#;
+
+    fn once() -> SessionUsage {
+        let usage = Usage { input: 100, output: 20, cached: 50, cost_usd: 0.25 };
+        SessionUsage { usage, context_percent: Some(34), events: 1 }
+    }
+
+    fn rehearsal(output: &[u8]) -> SessionUsage {
+        whole(EventFormat::Rehearsal, output).used
+    }
+
+    /// Covers: AG-14
+    #[test]
+    fn events_add_up_and_the_last_context_counts() {
+        assert_eq!(rehearsal(format!("Mode: Liza [Coder]\n{GOOD}\n").as_bytes()), once());
+        let more = r#"{"type":"usage","output":1,"context_percent":91}"#;
+        let silent = r#"{"type":"usage","output":1}"#;
+        let all = rehearsal(format!("{GOOD}\nwords\n{more}\n{silent}").as_bytes());
+        assert_eq!((all.usage.input, all.usage.output, all.events), (100, 22, 3), "the last line has no end");
+        assert_eq!(
+            (all.context_percent, all.should_hand_over(), once().should_hand_over()),
+            (Some(91), true, false)
+        );
+    }
+
+    /// Covers: AG-14
+    #[test]
+    fn output_in_pieces_of_any_size_reads_the_same() {
+        let text = format!("x\n{GOOD}\ny");
+        for size in 1..text.len() {
+            let mut stream = EventStream::new(EventFormat::Rehearsal);
+            text.as_bytes().chunks(size).for_each(|chunk| stream.push(chunk, &mut |_| {}));
+            stream.finish(&mut |_| {});
+            assert_eq!(stream.used, once(), "{size}");
+        }
+    }
+
+    /// Covers: AG-14
+    #[test]
+    fn invalid_lines_count_for_nothing() {
+        let deep = format!(r#"{{"type":"usage","x":{}"#, "[".repeat(100_000));
+        let lines = [
+            r#"{"type":"usage","input":-1}"#,
+            r#"{"type":"usage","input":1.5}"#,
+            r#"{"type":"usage","input":99999999999999999999999}"#,
+            r#"{"type":"usage","input":1000000000001}"#,
+            r#"{"type":"usage","output":"7"}"#,
+            r#"{"type":"usage","input":1,"cost_usd":-0.01}"#,
+            r#"{"type":"usage","input":1,"cost_usd":1e999}"#,
+            r#"{"type":"usage","input":1,"cost_usd":1e300}"#,
+            r#"{"type":"usage","input":1,"cost_usd":NaN}"#,
+            r#"{"type":"usage","input":1,"context_percent":101}"#,
+            r#"{"type":"usage","input":1,"context_percent":-3}"#,
+            r#"{"type":"usage","input":1,"input":2}"#,
+            r#"{"type":"usage","input":1"#,
+            r#"{"type":"says","input":1}"#,
+            r#"{"input":1}"#,
+            r#"  {"type":"usage","input":1}"#,
+            r#"he says {"type":"usage","input":1}"#,
+            r#"[{"type":"usage","input":1}]"#,
+            "{}",
+            "{",
+            "\u{0}\u{1b}[31m",
+            &deep,
+        ];
+        for line in lines {
+            let seen = rehearsal(format!("{line}\n").as_bytes());
+            assert_eq!(seen, SessionUsage::default(), "{}", line.chars().take(80).collect::<String>());
+            assert_eq!(
+                rehearsal(format!("{line}\n{GOOD}\n").as_bytes()),
+                once(),
+                "and does not stop the rest"
+            );
+        }
+        assert_eq!(rehearsal(b"{\"type\":\"usage\",\"input\":1,\"x\":\"\xff\"}\n"), SessionUsage::default());
+    }
+
+    /// Covers: AG-14, SE-01
+    #[test]
+    fn a_gigabyte_without_a_line_break_is_not_stored() {
+        for format in [EventFormat::None, EventFormat::Rehearsal, EventFormat::Claude] {
+            let mut stream = EventStream::new(format);
+            let chunk = vec![b'{'; 1 << 20];
+            for _ in 0..1024 {
+                stream.push(&chunk, &mut |_| {});
+                assert!(stream.line.capacity() <= 2 * LINE_MAX, "{}", stream.line.capacity());
+            }
+            assert_eq!(stream.line.capacity(), 0, "what is skipped takes no memory");
+            stream.push(format!("\n{GOOD}\n").as_bytes(), &mut |_| {});
+            assert_eq!(stream.used.events, u64::from(format == EventFormat::Rehearsal));
+        }
+    }
+
+    /// Covers: SE-01
+    #[test]
+    fn output_of_another_format_is_read_as_text_with_a_note() {
+        let formats = [
+            EventFormat::Claude,
+            EventFormat::Codex,
+            EventFormat::Gemini,
+            EventFormat::Goose,
+            EventFormat::Opencode,
+            EventFormat::Vibe,
+        ];
+        for format in formats {
+            let seen = read(format, "Hello\n{\"kind\":\"new\"}\n{\"broken\n\u{1b}[31mred\n");
+            let text = |text: &str| ClientEvent::Text(text.to_owned());
+            let expected =
+                [text("Hello"), text("{\"kind\":\"new\"}"), text("{\"broken"), text("\u{1b}[31mred")];
+            assert_eq!(seen.get(..4), Some(expected.as_slice()), "{format:?}");
+            assert_eq!(seen.get(4..), Some([unexpected()].as_slice()), "{format:?}");
+            let long = read(format, &"words\n".repeat(200));
+            assert_eq!(long.iter().filter(|event| **event == unexpected()).count(), 1, "{format:?}");
+            assert_eq!(read(format, ""), [], "{format:?}");
+        }
+        assert_eq!(read(EventFormat::None, "Hello\n"), [ClientEvent::Text("Hello".to_owned())]);
+    }
+
+    /// Covers: SE-01
+    #[test]
+    fn words_before_the_first_event_are_the_programs_own() {
+        let refused = "Invalid API key · Please run /login\n";
+        let end = outcome(EventFormat::Claude, refused, Some(1));
+        assert_eq!(end.fault.map(|fault| fault.kind), Some(FaultKind::Auth));
+        assert_eq!(end.said.as_deref(), Some("Invalid API key · Please run /login"));
+        assert_eq!(outcome(EventFormat::Claude, refused, Some(0)).fault, None, "it ended well");
+        assert_eq!(
+            outcome(EventFormat::None, refused, Some(1)).fault,
+            None,
+            "ordinary output is not searched"
+        );
+        let later = format!("{{\"type\":\"system\",\"subtype\":\"init\"}}\n{refused}");
+        assert_eq!(outcome(EventFormat::Claude, &later, Some(1)).fault, None, "it may quote the model");
+    }
+
+    /// Covers: SE-01
+    #[test]
+    fn an_error_that_the_program_recovers_from_is_no_outcome() {
+        let error = r#"{"type":"error","message":"You've hit your usage limit"}"#;
+        let works = r#"{"type":"item.started","item":{"type":"command_execution","command":"ls"}}"#;
+        let end = r#"{"type":"turn.completed","usage":{"input_tokens":1}}"#;
+        let kind = |lines: &[&str]| {
+            outcome(EventFormat::Codex, &lines.join("\n"), Some(0)).fault.map(|fault| fault.kind)
+        };
+        assert_eq!(kind(&[error, end]), Some(FaultKind::Quota));
+        assert_eq!(kind(&[error, works, end]), None);
+    }
+
+    /// Covers: SE-05, AC-01
+    #[test]
+    fn a_log_line_beside_the_events_is_not_what_the_agent_said() {
+        let said = r#"{"type":"item.completed","item":{"type":"agent_message","text":"Done."}}"#;
+        let log = "2026-11-16T19:49:47.453076Z ERROR codex_core::session: failed to record";
+        let last = |output: &str, code| outcome(EventFormat::Codex, output, Some(code)).said.unwrap();
+        assert_eq!(last(&format!("{said}\n{log}\n"), 0), "Done.");
+        assert_eq!(last(&format!("{said}\n{log}\n"), 1), "Done.");
+        assert_eq!(last(&format!("{said}\na warning\n"), 0), "Done.");
+        assert_eq!(last(&format!("{said}\nthread 'main' panicked\n{log}\n"), 1), "thread 'main' panicked");
+        assert_eq!(last(&format!("{log}\n"), 1), log, "if there is nothing else");
+    }
+}

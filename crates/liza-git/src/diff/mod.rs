@@ -1,0 +1,9 @@
+//! Trees, changes and patches: what differs between commits, asked in folders of our own.
+
+pub(crate) mod change;
+pub(crate) mod isolated;
+pub(crate) mod objects;
+pub(crate) mod patch;
+pub(crate) mod scratch_index;
+pub(crate) mod takes_back;
+pub(crate) mod tree_changes;

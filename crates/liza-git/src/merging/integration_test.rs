@@ -1,0 +1,296 @@
+//! Runs the project's `scripts/integration-test.sh` on a commit, in a checkout of its own.
+//!
+//! Leaves no process and no checkout behind. The script's exit status and the time limit alone decide the result.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use liza_host::private;
+use liza_ids::gate::GatePatterns;
+use liza_ids::{GateSettings, SandboxMin, Sha};
+use liza_sandbox::confine::{Plan, ProgramRun, RunEnd, RunStage};
+use liza_sandbox::sys::remove_tree::remove_tree;
+
+use crate::merging::protected::Protected;
+use crate::program::error::GitError;
+use crate::program::leftovers::{leftovers, temporary_name};
+use crate::program::refs::Branch;
+use crate::program::repo::Repo;
+use crate::workspace::own_repo::NewCheckout;
+use crate::workspace::view::Files;
+
+/// The script, if a project has one.
+pub(crate) const SCRIPT: &str = "scripts/integration-test.sh";
+
+/// The prefix of our checkouts; no task ID starts with a dot.
+const PREFIX: &str = ".integration-test-";
+
+/// What errors name.
+const ACTION: &str = "running the integration test";
+
+/// The result of an integration test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "the branch must not move after a failed test"]
+pub enum IntegrationTestResult {
+    /// The commit has no such script.
+    NoScript,
+    /// It exited with status 0.
+    Passed,
+    /// It exited with another status, or was killed by a signal.
+    Failed {
+        /// Its exit status; `None` when a signal killed it.
+        status: Option<i32>,
+        /// The signal that killed it.
+        signal: Option<i32>,
+    },
+    /// It took too long and was killed with everything that it had started.
+    TimedOut,
+    /// It exited with status 0, but the files that it runs from were changed meanwhile.
+    Changed {
+        /// Which ones.
+        paths: Vec<PathBuf>,
+    },
+}
+
+/// Why a test does not test merges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnusedTest {
+    /// It is committed, but not on the integration branch.
+    NotOnBranch,
+    /// It is not committed.
+    NotCommitted,
+}
+
+impl UnusedTest {
+    /// What is wrong.
+    pub fn problem(self) -> String {
+        match self {
+            UnusedTest::NotOnBranch => {
+                format!(
+                    "{SCRIPT} is on your branch but not on the integration branch, so merges are not tested"
+                )
+            }
+            UnusedTest::NotCommitted => format!("{SCRIPT} is not committed, so merges are not tested"),
+        }
+    }
+
+    /// The command that brings it.
+    pub fn fix(self) -> String {
+        match self {
+            UnusedTest::NotOnBranch => "liza sync".to_owned(),
+            UnusedTest::NotCommitted => {
+                format!("git add {SCRIPT} && git commit -m \"Add the integration test\", then: liza sync")
+            }
+        }
+    }
+}
+
+/// A checkout of one commit beside the worktrees of the tasks, removed on drop.
+#[derive(Debug)]
+pub struct ScratchCheckout {
+    path: PathBuf,
+}
+
+impl ScratchCheckout {
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchCheckout {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed by a later process; the result of the test does not depend on it.
+        let _ = remove_tree(&self.path);
+    }
+}
+
+/// How a test is confined.
+pub struct TestStage<'a> {
+    /// The liza program, which is also the stage that confines itself.
+    pub liza: &'a Path,
+    /// The folder with the caches of tests.
+    pub caches: &'a Path,
+    /// The lowest level at which the test runs.
+    pub minimum: Option<SandboxMin>,
+    /// What a test may use, from its checkout and its folder for temporary files.
+    pub plan: &'a dyn Fn(&Path, &Path) -> Result<Plan, GitError>,
+}
+
+/// A checkout with an integration test.
+#[derive(Debug)]
+pub struct TestCheckout {
+    checkout: ScratchCheckout,
+    /// Whether the script is executable.
+    executable: bool,
+}
+
+impl TestCheckout {
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.checkout.path
+    }
+}
+
+impl Repo {
+    /// Runs the test of `commit`, if it has one, and writes its output to the file `output`. It is not confined.
+    ///
+    /// # Errors
+    ///
+    /// When the worktree or the file cannot be created.
+    pub fn run_integration_test(
+        &self,
+        commit: &Sha,
+        output: &Path,
+        limit: Duration,
+    ) -> Result<IntegrationTestResult, GitError> {
+        let protected = self.protected(commit, &GatePatterns::new(&GateSettings::default()))?;
+        match self.test_checkout(commit)? {
+            Some(test) => self.run_test(&test, &protected, output, limit, None),
+            None => Ok(IntegrationTestResult::NoScript),
+        }
+    }
+
+    /// A checkout of `commit`, if that has a test.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be created.
+    pub fn test_checkout(&self, commit: &Sha) -> Result<Option<TestCheckout>, GitError> {
+        let Some(executable) = self.test_script(commit)? else { return Ok(None) };
+        Ok(Some(TestCheckout { checkout: self.scratch_checkout(commit)?, executable }))
+    }
+
+    /// Runs the test of a checkout, confined if there is a stage. The protected files are written first, as they are stored.
+    ///
+    /// # Errors
+    ///
+    /// When a folder or the file cannot be created.
+    pub fn run_test(
+        &self,
+        test: &TestCheckout,
+        protected: &Protected,
+        output: &Path,
+        limit: Duration,
+        stage: Option<&TestStage<'_>>,
+    ) -> Result<IntegrationTestResult, GitError> {
+        let script = test.path().join(SCRIPT);
+        let scratch = stage.map(|_| self.scratch_folder()).transpose()?;
+        let stage = match stage.zip(scratch.as_ref()) {
+            None => None,
+            Some((TestStage { liza, caches, minimum, plan }, scratch)) => {
+                let plan = plan(test.path(), &scratch.path)?;
+                Some(RunStage { liza, caches, scratch: &scratch.path, minimum: *minimum, plan })
+            }
+        };
+        let shell = || (PathBuf::from("/bin/sh"), vec![script.to_string_lossy().into_owned()]);
+        let (program, arguments) = if test.executable { (script.clone(), Vec::new()) } else { shell() };
+        let directory = test.path();
+        let gate = self.lay_out(directory, protected)?;
+        gate.settle();
+        let mut environment = self.git().environment().to_vec();
+        // Else a gate in Python would change its own folder.
+        environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
+        let environment = &environment;
+        let run = ProgramRun { program, arguments, directory, environment, output, limit, stage };
+        Ok(match run.run().map_err(|error| GitError::io(ACTION, output, error))? {
+            RunEnd::Exited(status) => match gate.changed() {
+                paths if status.success() && !paths.is_empty() => IntegrationTestResult::Changed { paths },
+                _ => result_of(status),
+            },
+            RunEnd::TimedOut => IntegrationTestResult::TimedOut,
+            RunEnd::NotStarted(error) => not_started(output, &error),
+        })
+    }
+
+    /// A folder for temporary files, removed like a checkout.
+    pub fn scratch_folder(&self) -> Result<ScratchCheckout, GitError> {
+        self.check_worktrees_folder()?;
+        let path = self.root().join(".worktrees").join(temporary_name(PREFIX));
+        private::create_folder(&path).map_err(|error| GitError::io("creating a folder", &path, error))?;
+        Ok(ScratchCheckout { path })
+    }
+
+    /// Removes scratch checkouts of dead processes; returns them.
+    pub(crate) fn remove_test_leftovers(&self) -> Vec<PathBuf> {
+        let left = leftovers(&self.root().join(".worktrees"), PREFIX);
+        for path in &left {
+            let _ = remove_tree(path);
+            let _ = self.forget_linked(path);
+        }
+        left
+    }
+
+    /// Whether merges onto this branch are tested.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn has_test(&self, integration: &Branch) -> Result<bool, GitError> {
+        let Some(tip) = self.tip(integration)? else { return Ok(false) };
+        Ok(self.script_entry(&tip)?.is_some())
+    }
+
+    /// What keeps the test of the person's checkout from testing merges onto this branch; `None` if nothing does, or
+    /// there is no test.
+    pub fn unused_test(&self, integration: &Branch) -> Result<Option<UnusedTest>, GitError> {
+        let Some(tip) = self.tip(integration)? else { return Ok(None) };
+        if self.script_entry(&tip)?.is_some() {
+            return Ok(None);
+        }
+        if self.script_entry(&self.head()?.commit)?.is_some() {
+            return Ok(Some(UnusedTest::NotOnBranch));
+        }
+        Ok(self.root().join(SCRIPT).exists().then_some(UnusedTest::NotCommitted))
+    }
+
+    /// Whether the script of the commit is executable; `None` if there is no script.
+    fn test_script(&self, commit: &Sha) -> Result<Option<bool>, GitError> {
+        Ok(self.script_entry(commit)?.map(|entry| !entry.starts_with(b"100644")))
+    }
+
+    /// The mode and the object of the commit's script; `None` if there is no script.
+    fn script_entry(&self, commit: &Sha) -> Result<Option<Vec<u8>>, GitError> {
+        let command = self.command("looking for the integration test");
+        let output = command.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", SCRIPT]).read()?;
+        let is_file = output.starts_with(b"100") || output.starts_with(b"120000");
+        Ok(is_file.then_some(output))
+    }
+
+    /// Checks out a commit in a folder of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be created.
+    pub fn scratch_checkout(&self, commit: &Sha) -> Result<ScratchCheckout, GitError> {
+        self.remove_test_leftovers();
+        let path = self.root().join(".worktrees").join(temporary_name(PREFIX));
+        self.create_checkout(&NewCheckout {
+            place: &path,
+            commit,
+            branch: None,
+            integration: None,
+            files: Files::All,
+            keeps_index: false,
+        })?;
+        Ok(ScratchCheckout { path })
+    }
+}
+
+/// As a shell does: the reason goes to the output, and the status is 126.
+fn not_started(output: &Path, error: &io::Error) -> IntegrationTestResult {
+    let _ = fs::write(output, format!("{SCRIPT} could not be started: {error}\n"));
+    IntegrationTestResult::Failed { status: Some(126), signal: None }
+}
+
+fn result_of(status: ExitStatus) -> IntegrationTestResult {
+    if status.success() {
+        IntegrationTestResult::Passed
+    } else {
+        IntegrationTestResult::Failed { status: status.code(), signal: status.signal() }
+    }
+}

@@ -1,0 +1,133 @@
+//! Reads the history: which task each merge merged, from the lines at the end of its message, and who made a commit.
+//!
+//! Anyone who can push can write such lines, so they only say what to look for; [`Repo::is_merge_of`] checks the rest.
+
+use std::fs;
+use std::path::Path;
+
+use liza_ids::{AgentId, CommitAuthor, Sha, TaskId};
+use liza_ids::{BranchMerge, BranchSteps};
+
+use crate::program::error::GitError;
+use crate::program::refs::Branch;
+use crate::program::repo::{Repo, sha};
+
+/// A commit on the first-parent line of a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchStep {
+    /// The commit.
+    pub commit: Sha,
+    /// The commit of the branch before.
+    pub before: Option<Sha>,
+    /// The task that it merged, and the approved commit, if its message says so.
+    pub merged: Option<(TaskId, Sha)>,
+}
+
+impl Repo {
+    /// The steps by which a branch went from one commit to another, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When one of them does not exist.
+    pub fn steps_between(&self, from: &Sha, to: &Sha) -> Result<Vec<BranchStep>, GitError> {
+        let range = format!("{from}..{to}");
+        let command = self.command("reading merges").args(["log", "-z", "--first-parent", "--reverse"]);
+        let output = command.args(["--format=%H%n%P%n%B", &range, "--"]).read()?;
+        let text = String::from_utf8_lossy(&output).into_owned();
+        Ok(text.split('\0').filter_map(parse).collect())
+    }
+
+    /// What the branch at `to` has beyond `from`: exact merges of tasks, and whether there is anything else.
+    ///
+    /// # Errors
+    ///
+    /// When one of them does not exist.
+    pub fn branch_steps(&self, from: &Sha, to: &Sha) -> Result<BranchSteps, GitError> {
+        let mut beyond = BranchSteps::default();
+        for BranchStep { commit: merge_commit, before, merged } in self.steps_between(from, to)? {
+            match (merged, before) {
+                (Some((task, commit)), Some(before))
+                    if self.has_commit(&commit)? && self.is_merge_of(&merge_commit, &before, &commit)? =>
+                {
+                    beyond.merges.push(BranchMerge { task, commit, merge_commit });
+                }
+                (Some(_) | None, _) => beyond.has_others = true,
+            }
+        }
+        Ok(beyond)
+    }
+
+    /// The head of a branch as its file or the list of packed references has it, without starting git; `None` if git
+    /// keeps it in another way.
+    pub fn head_on_disk(common_dir: &Path, branch: &Branch) -> Option<Sha> {
+        let name = branch.full();
+        if let Ok(text) = fs::read_to_string(common_dir.join(&name)) {
+            return sha(text.trim().as_bytes());
+        }
+        let packed = fs::read_to_string(common_dir.join("packed-refs")).ok()?;
+        let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
+        sha(lines.find(|(_, packed)| *packed == name)?.0.as_bytes())
+    }
+}
+
+impl Repo {
+    /// The authors of the commits that none of these branches has, the oldest first. An agent is named as the author or in
+    /// a line `Liza-Agent`.
+    ///
+    /// # Errors
+    ///
+    /// When the commit does not exist.
+    pub fn authors(&self, branches: &[Branch], commit: &Sha) -> Result<Vec<CommitAuthor>, GitError> {
+        let format = "--format=%H %(trailers:key=Liza-Agent,valueonly,unfold,separator=%x2C)%x09%an";
+        let command = self.command("reading authors").args(["log", "--reverse", format, commit.as_str()]);
+        let known = branches.iter().map(Branch::full);
+        let text = command.arg("--not").args(known).arg("--").read_text()?;
+        let author = |line: &str| {
+            let (head, name) = line.split_once('\t')?;
+            let (commit, agents) = head.split_once(' ')?;
+            let agent = named_agent(agents).or_else(|| named_agent(name));
+            Some(CommitAuthor { commit: sha(commit.as_bytes())?, name: name.to_owned(), agent })
+        };
+        Ok(text.lines().filter_map(author).collect())
+    }
+}
+
+/// The first word of a text that is the ID of an agent.
+fn named_agent(text: &str) -> Option<AgentId> {
+    text.split(|c: char| c.is_whitespace() || c == ',').find_map(|word| word.parse().ok())
+}
+
+fn parse(entry: &str) -> Option<BranchStep> {
+    let mut lines = entry.lines();
+    let commit = sha(lines.next()?.as_bytes())?;
+    let before = lines.next()?.split(' ').next().and_then(|parent| sha(parent.as_bytes()));
+    let body: Vec<&str> = lines.collect();
+    let value = |key: &str| body.iter().rev().find_map(|line| line.strip_prefix(key)).map(str::trim);
+    let merged = value("Liza-Task: ")
+        .and_then(|task| task.parse().ok())
+        .zip(value("Liza-Commit: ").and_then(|commit| commit.parse().ok()).filter(Sha::is_full));
+    Some(BranchStep { commit, before, merged })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: MM-12
+    #[test]
+    fn the_head_of_a_branch_is_read_from_its_file_or_the_packed_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let branch: Branch = "integration".parse().unwrap();
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let head = || Repo::head_on_disk(folder.path(), &branch).map(|head| head.to_string());
+        assert_eq!(head(), None);
+        let packed = format!(
+            "# pack-refs with: peeled\n{two} refs/heads/integration-2\n{one} refs/heads/integration\n"
+        );
+        fs::write(folder.path().join("packed-refs"), packed).unwrap();
+        assert_eq!(head(), Some(one));
+        fs::create_dir_all(folder.path().join("refs/heads")).unwrap();
+        fs::write(folder.path().join("refs/heads/integration"), format!("{two}\n")).unwrap();
+        assert_eq!(head(), Some(two), "its own file is newer");
+    }
+}

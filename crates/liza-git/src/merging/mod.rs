@@ -1,0 +1,11 @@
+//! Merges: made beside the branch, tested, and moved onto it as one step.
+
+pub(crate) mod checkout;
+pub(crate) mod gate_files;
+pub(crate) mod integration_test;
+pub(crate) mod kept_merges;
+pub(crate) mod merge;
+pub(crate) mod merge_history;
+pub(crate) mod move_branch;
+pub(crate) mod protected;
+pub(crate) mod update_note;

@@ -1,0 +1,17 @@
+//! The git program: how it is started, with which settings, and the repository that it is started in.
+
+pub(crate) mod accepted_programs;
+pub(crate) mod command;
+pub(crate) mod environment;
+pub(crate) mod error;
+pub(crate) mod filter_command;
+pub(crate) mod leftovers;
+pub(crate) mod limits;
+pub(crate) mod output;
+pub(crate) mod pipes;
+pub(crate) mod program_changes;
+pub(crate) mod programs;
+pub(crate) mod refs;
+pub(crate) mod repo;
+pub(crate) mod room;
+pub(crate) mod version;

@@ -1,0 +1,31 @@
+//! What a git command printed, and how it ended.
+
+/// The result of a git command.
+#[derive(Debug)]
+pub struct GitOutput {
+    /// Its exit status; `None` when a signal ended it.
+    pub status: Option<i32>,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// Its standard error.
+    pub stderr: Vec<u8>,
+    /// Why a program of the repository's configuration did not run, where there is one.
+    pub advice: Option<String>,
+}
+
+impl GitOutput {
+    /// Git's own message: standard error, or standard output where that is empty.
+    pub fn message(&self) -> String {
+        let message = if self.stderr.trim_ascii().is_empty() { &self.stdout } else { &self.stderr };
+        String::from_utf8_lossy(message.trim_ascii()).into_owned()
+    }
+
+    /// Whether another git was in the way: it held a lock, or removed its worktree while this one listed them all.
+    pub(crate) fn was_disturbed(&self) -> bool {
+        let message = String::from_utf8_lossy(&self.stderr);
+        let locked = message.contains("Unable to create '") && message.contains(".lock': File exists");
+        let vanished = message.contains("/worktrees/")
+            && ["Invalid path '", "failed to read "].iter().any(|part| message.contains(part));
+        self.status != Some(0) && (locked || vanished || message.contains("could not lock config file"))
+    }
+}

@@ -1,0 +1,240 @@
+//! A repository inside an agent's worktree: a submodule, or one that an agent made.
+//!
+//! Git is never started in it: its configuration is the agent's, and git would run the programs that it names, also in the
+//! submodules of a submodule. Its references are read as plain files, and its files are compared through a git folder of
+//! ours that borrows its objects. Changes nothing in it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use liza_ids::Sha;
+use liza_sandbox::sys::untrusted::UntrustedFolder;
+
+use crate::diff::isolated::format_settings;
+use crate::program::command::{GitCommand, TREE_LIMIT};
+use crate::program::error::GitError;
+use crate::program::leftovers::{VIEW, temporary_name};
+use crate::program::repo::{Repo, path, sha};
+use crate::workspace::agent_repo::AgentRepo;
+use crate::workspace::staged_copy::{StagedCopy, listed_files, nul_list};
+use crate::workspace::status::{FileChange, UntrackedFiles, parse};
+use crate::workspace::view::Files;
+
+const ACTION: &str = "looking at a repository inside a worktree";
+
+/// How deep submodules of submodules are looked at.
+const DEEPEST: usize = 8;
+
+/// A repository inside a worktree. Our git folder for it is deleted on drop.
+pub struct NestedRepo<'a> {
+    project: &'a Repo,
+    agent: AgentRepo,
+    /// The worktree.
+    tree: PathBuf,
+    /// Where its files are in the worktree.
+    path: PathBuf,
+    /// Our git folder for it.
+    git_dir: PathBuf,
+    head: Option<Sha>,
+}
+
+impl Drop for NestedRepo<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.git_dir);
+    }
+}
+
+impl Repo {
+    /// The repository at `path` in a worktree; `None` if there is none that is all inside the worktree.
+    pub fn nested(&self, tree: &Path, path: &Path) -> Result<Option<NestedRepo<'_>>, GitError> {
+        let linked = || AgentRepo::inside(tree, path, &self.linked_git_dir(tree)?);
+        let Some(agent) = AgentRepo::inside(tree, path, tree).or_else(linked) else { return Ok(None) };
+        let head = agent.head().ok().map(|head| head.commit);
+        let git_dir = self.common_dir().join(temporary_name(VIEW));
+        let (tree, path) = (tree.to_owned(), path.to_owned());
+        let nested = NestedRepo { project: self, agent, tree, path, git_dir, head };
+        nested.prepare().map_err(|error| GitError::io(ACTION, &nested.git_dir, error))?;
+        Ok(Some(nested))
+    }
+
+    /// The repositories in a folder of a worktree, ignored ones included; not those inside of them.
+    pub(crate) fn repositories_in(&self, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+        let output = self
+            .view(folder, None, Files::All)?
+            .command(ACTION)
+            .args(["ls-files", "--others", "-z"])
+            .limit(TREE_LIMIT)
+            .read()?;
+        let folders = output.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
+        Ok(folders.map(path).collect())
+    }
+
+    /// The files of a folder of a worktree as a tree of the project: all that are not ignored, and `links` instead of the
+    /// repositories in it.
+    pub(crate) fn tree_of_folder(
+        &self,
+        tree: &Path,
+        path: &Path,
+        links: &[(PathBuf, Sha)],
+    ) -> Result<Sha, GitError> {
+        const ACTION: &str = "saving a repository inside a worktree";
+        let folder = tree.join(path);
+        let view = self.view(&folder, None, Files::All)?;
+        let list = view.command(ACTION).args(["ls-files", "--others", "--exclude-standard", "-z"]);
+        let list = list.limit(TREE_LIMIT).read()?;
+        // Git lists a repository as a folder; it would record only the hash of its commit.
+        let files = UntrustedFolder::open(tree).and_then(|tree| tree.folder(path));
+        let files = files.map_err(|error| GitError::io(ACTION, &folder, error))?;
+        let copy = StagedCopy::of(self, &files, &listed_files(&list), u64::MAX)?;
+        if let Some(path) = copy.unreadable.first() {
+            let error = io::Error::from(io::ErrorKind::PermissionDenied);
+            return Err(GitError::io(ACTION, &folder.join(path), error));
+        }
+        let add = view.command_at(ACTION, copy.folder()).args(["update-index", "--add", "-z", "--stdin"]);
+        if !copy.copied.is_empty() {
+            add.stdin(nul_list(&copy.copied)).limit(TREE_LIMIT).check()?;
+        }
+        for (path, commit) in links {
+            let add = view.command(ACTION).args(["update-index", "--add", "--cacheinfo", "160000"]);
+            add.arg(commit.as_str()).arg(path).check()?;
+        }
+        view.write_tree(ACTION)
+    }
+}
+
+impl NestedRepo<'_> {
+    /// Makes our git folder, which borrows the objects.
+    fn prepare(&self) -> std::io::Result<()> {
+        let objects = self.git_dir.join("objects");
+        fs::create_dir_all(objects.join("info"))?;
+        fs::create_dir_all(self.git_dir.join("refs"))?;
+        let head = self.head.as_ref().map_or("ref: refs/heads/none".to_owned(), ToString::to_string);
+        fs::write(self.git_dir.join("HEAD"), format!("{head}\n"))?;
+        let like = self.head.clone().or_else(|| self.agent.branches().into_iter().next());
+        let format = like.as_ref().map_or_else(String::new, format_settings);
+        fs::write(self.git_dir.join("config"), format)?;
+        // Through a link of ours: its own path may have characters that mean something in the list.
+        let borrowed = self.git_dir.join("borrowed");
+        symlink(self.agent.path().join("objects"), &borrowed)?;
+        let mut line = borrowed.into_os_string().into_encoded_bytes();
+        line.push(b'\n');
+        fs::write(objects.join("info/alternates"), line)?;
+        self.agent.shallow().map_or(Ok(()), |shallow| fs::write(self.git_dir.join("shallow"), shallow))
+    }
+
+    /// A git command that sees its files, its objects, and nothing else of it.
+    fn command(&self, action: &str) -> GitCommand {
+        let files = self.files();
+        let command = self.project.command_in(action, &files).env("GIT_DIR", &self.git_dir);
+        command.env("GIT_WORK_TREE", files).in_room(self.project.room([self.git_dir.clone()]))
+    }
+
+    /// The worktree that it is in.
+    pub fn tree(&self) -> &Path {
+        &self.tree
+    }
+
+    /// Where its files are in the worktree.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder of its files.
+    pub fn files(&self) -> PathBuf {
+        self.tree.join(&self.path)
+    }
+
+    /// The repository as plain files.
+    pub fn agent(&self) -> &AgentRepo {
+        &self.agent
+    }
+
+    /// How its files differ from its commit, those of its own submodules left out.
+    ///
+    /// # Errors
+    ///
+    /// When an object of the commit is missing, or git fails.
+    pub fn changes(&self) -> Result<Vec<FileChange>, GitError> {
+        if let Some(head) = &self.head {
+            self.command(ACTION).args(["read-tree", head.as_str()]).limit(TREE_LIMIT).check()?;
+        }
+        let command = self.command(ACTION);
+        let command = command
+            // Git would start itself in each of its submodules.
+            .args(["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=dirty"])
+            .args(UntrackedFiles::Show.options())
+            .limit(TREE_LIMIT);
+        Ok(command.read_with(parse)?.changes)
+    }
+
+    /// Whether anything in it, or in its submodules, is not committed.
+    ///
+    /// # Errors
+    ///
+    /// As [`NestedRepo::changes`].
+    pub fn is_changed(&self) -> Result<bool, GitError> {
+        self.is_changed_to(DEEPEST)
+    }
+
+    fn is_changed_to(&self, depth: usize) -> Result<bool, GitError> {
+        if !self.changes()?.is_empty() {
+            return Ok(true);
+        }
+        for (path, _) in self.submodules()? {
+            let inner = self.project.nested(&self.tree, &self.path.join(path))?;
+            if let Some(inner) = inner.filter(|_| depth > 0)
+                && inner.is_changed_to(depth - 1)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Its own submodules, with the commits that are recorded; after [`NestedRepo::changes`].
+    pub fn submodules(&self) -> Result<Vec<(PathBuf, Sha)>, GitError> {
+        let output = self.command("listing submodules").args(["ls-files", "--stage", "-z"]).read()?;
+        Ok(submodule_entries(&output))
+    }
+
+    /// Whether a commit is on one of its remotes, as it last saw them.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn is_published(&self, commit: &Sha) -> Result<bool, GitError> {
+        let known = self.command(ACTION).args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).run()?;
+        if known.status != Some(0) {
+            return Ok(false);
+        }
+        let remote = self.agent.remote_branches();
+        let list: String = remote.iter().map(|known| format!("^{known}\n")).collect();
+        let command = self.command("looking for unpublished commits");
+        let command = command.args(["rev-list", "--max-count=1", "--ignore-missing", "--stdin"]);
+        Ok(command.stdin(format!("{commit}\n{list}")).read()?.is_empty())
+    }
+
+    /// Its commits that are not known to be on one of its remotes: what is checked out, its branches and its stash.
+    pub(crate) fn unpublished(&self) -> Vec<Sha> {
+        let mut left = Vec::new();
+        for tip in self.head.iter().cloned().chain(self.agent.branches()) {
+            if !left.contains(&tip) && !self.is_published(&tip).unwrap_or(false) {
+                left.push(tip);
+            }
+        }
+        left
+    }
+}
+
+/// The submodules in the output of `git ls-files --stage -z`.
+pub(crate) fn submodule_entries(output: &[u8]) -> Vec<(PathBuf, Sha)> {
+    let lines = output.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"160000 "));
+    let entry = |line: &[u8]| {
+        let (head, name) = line.split_at_checked(line.iter().position(|byte| *byte == b'\t')?)?;
+        let commit = head.split(|byte| *byte == b' ').next().and_then(sha)?;
+        Some((path(name.get(1..)?), commit))
+    };
+    lines.filter_map(entry).collect()
+}

@@ -1,0 +1,314 @@
+//! Checkouts with a repository of their own, which borrows the project's objects: for tasks, reviews, tests and planners.
+//!
+//! Nothing that is done in one changes the project's repository. Its files are written here, without `git init`: HEAD, an
+//! allow-list of the project's configuration, references, and the place of the project's objects. It is complete before it
+//! gets its name.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use liza_ids::{Sha, TaskId};
+use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
+
+use crate::diff::isolated::{format_settings, setting_lines};
+use crate::program::command::TREE_LIMIT;
+use crate::program::error::GitError;
+use crate::program::leftovers::temporary_name;
+use crate::program::programs::LocalSettings;
+use crate::program::refs::Branch;
+use crate::program::repo::Repo;
+use crate::workspace::agent_repo::AgentRepo;
+use crate::workspace::giant_files::remove_giant_files;
+use crate::workspace::view::Files;
+
+/// The longest list of patterns of a sparse checkout that is used.
+const SPARSE_MAX: u64 = 16 << 20;
+
+/// The prefix of folders that are not complete yet; no task ID starts with a dot.
+pub(crate) const UNFINISHED: &str = ".new-";
+
+/// The name under which a checkout sees the integration branch.
+pub(crate) const INTEGRATION: &str = "refs/remotes/liza/integration";
+
+const ACTION: &str = "creating a worktree";
+
+/// Settings of the project that apply in its checkouts: who commits, how files are written and compared. No remotes,
+/// credentials, addresses or includes.
+const COPIED: [&str; 19] = [
+    "user.",
+    "author.",
+    "committer.",
+    "core.autocrlf",
+    "core.eol",
+    "core.safecrlf",
+    "core.filemode",
+    "core.ignorecase",
+    "core.symlinks",
+    "core.precomposeunicode",
+    "core.quotepath",
+    "core.whitespace",
+    "core.attributesfile",
+    "core.excludesfile",
+    "core.hookspath",
+    "filter.",
+    "diff.",
+    "commit.gpgsign",
+    "gpg.format",
+];
+
+/// A checkout to be created.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewCheckout<'a> {
+    /// Its folder.
+    pub place: &'a Path,
+    /// Its commit.
+    pub commit: &'a Sha,
+    /// Its branch; `None` for a detached HEAD.
+    pub branch: Option<&'a Branch>,
+    /// The integration branch, of which it has a copy; `None` for copies of all branches.
+    pub integration: Option<&'a Branch>,
+    /// Which files it has.
+    pub files: Files,
+    /// Whether Liza will look at it later, and keeps an index for that.
+    pub keeps_index: bool,
+}
+
+impl Repo {
+    /// Creates a checkout; its folder must not exist.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot write the files. Nothing is left then.
+    pub(crate) fn create_checkout(&self, new: &NewCheckout<'_>) -> Result<(), GitError> {
+        let parent = new.place.parent().unwrap_or(self.root());
+        self.check_worktrees_folder()?;
+        let folder = Unfinished(parent.join(temporary_name(UNFINISHED)));
+        let result = self.fill_checkout(new, &folder.0);
+        result.and_then(|()| {
+            fs::rename(&folder.0, new.place).map_err(|error| GitError::io(ACTION, new.place, error))
+        })
+    }
+
+    /// Writes again what the worktree's repository must have, with the present head of the integration branch.
+    ///
+    /// # Errors
+    ///
+    /// When git fails, or the worktree has no usable repository.
+    pub(crate) fn refresh_worktree(&self, task: &TaskId, integration: &Branch) -> Result<(), GitError> {
+        let path = self.worktree_path(task);
+        let Some(agent) = AgentRepo::of(&path) else { return Ok(()) };
+        remove_giant_files(&path)?;
+        let commit = agent.head()?.commit;
+        self.write_git_folder(agent.folder(), &commit)?;
+        if !agent.has_index() {
+            self.view_of_worktree(&path, &commit)?.give_index(&agent)?;
+        }
+        let Some(head) = self.tip(integration)? else { return Ok(()) };
+        self.keep_borrowed(task, &head)?;
+        self.write_integration(agent.folder(), integration, &head)
+    }
+
+    /// Checks that `.worktrees` is a folder: behind a link, checkouts would be elsewhere than where sessions are confined to.
+    pub(crate) fn check_worktrees_folder(&self) -> Result<(), GitError> {
+        let folder = self.root().join(".worktrees");
+        if !fs::symlink_metadata(&folder).is_ok_and(|meta| meta.is_symlink()) {
+            return Ok(());
+        }
+        let link = io::Error::other("it is a link; remove it, Liza makes a folder there");
+        Err(GitError::io("using the folder of worktrees", &folder, link))
+    }
+
+    fn fill_checkout(&self, new: &NewCheckout<'_>, folder: &Path) -> Result<(), GitError> {
+        let git_dir = folder.join(".git");
+        let io = |error| GitError::io(ACTION, &git_dir, error);
+        fs::create_dir_all(git_dir.join("objects/pack")).map_err(io)?;
+        let files = UntrustedFolder::open(&git_dir).map_err(io)?;
+        self.write_git_folder(&files, new.commit)?;
+        let refs = self.checkout_refs(new.integration)?;
+        files.write(Path::new("packed-refs"), refs.as_bytes()).map_err(io)?;
+        let head = match new.branch {
+            Some(branch) => {
+                write_ref(&files, &branch.full(), new.commit).map_err(io)?;
+                format!("ref: {}\n", branch.full())
+            }
+            None => format!("{}\n", new.commit),
+        };
+        files.write(Path::new("HEAD"), head.as_bytes()).map_err(io)?;
+        self.check_out(new, folder)?;
+        Ok(())
+    }
+
+    /// Writes the files of the commit, through a view of ours: the project's configuration applies, as accepted.
+    fn check_out(&self, new: &NewCheckout<'_>, folder: &Path) -> Result<(), GitError> {
+        let view = self.view(folder, Some(new.commit), new.files)?;
+        let write = ["read-tree", "-u", "--reset", new.commit.as_str()];
+        let command = view.checkout_command(ACTION).args(write).limit(TREE_LIMIT);
+        command.check_after(|| {
+            // A first time elsewhere: git fetches what it lacks only where it has your logins, and there it runs no filter.
+            let other = Unfinished(folder.with_file_name(temporary_name(UNFINISHED)));
+            fs::create_dir(&other.0).map_err(|error| GitError::io(ACTION, &other.0, error))?;
+            let view = self.view(&other.0, Some(new.commit), new.files)?;
+            view.raw_checkout_command(ACTION).args(write).limit(TREE_LIMIT).check()
+        })?;
+        let name = new.place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let place = self.kept_index(name);
+        let keep = || {
+            // A filter could have put links there.
+            let git = UntrustedFolder::open(folder)?.folder(Path::new(".git"))?;
+            let mut index = Vec::new();
+            view.index_file()?.read_to_end(&mut index)?;
+            git.write(Path::new("index"), &index)?;
+            if view.is_sparse() {
+                let patterns = Path::new("info/sparse-checkout");
+                let text = UntrustedFolder::open(view.git_dir())?.read(patterns, SPARSE_MAX)?;
+                git.make_folder(Path::new("info"))?;
+                git.write(patterns, &text)?;
+            }
+            if new.keeps_index { view.keep_index_as(name) } else { Ok(()) }
+        };
+        keep().map_err(|error| GitError::io(ACTION, &place, error))
+    }
+
+    /// Writes what a checkout's repository must have, whatever an agent made of it: configuration, the place of the
+    /// project's objects, excluded files.
+    pub(crate) fn write_git_folder(&self, files: &UntrustedFolder, commit: &Sha) -> Result<(), GitError> {
+        let config = self.checkout_config(&self.local_settings()?, commit);
+        let copies = ["info/exclude", "info/attributes"]
+            .map(|name| (name, fs::read(self.common_dir().join(name)).ok()));
+        let shallow = fs::read(self.common_dir().join("shallow")).ok();
+        let write = || {
+            files.make_folder(Path::new("objects/info"))?;
+            files.make_folder(Path::new("objects/pack"))?;
+            files.make_folder(Path::new("refs/heads"))?;
+            files.make_folder(Path::new("info"))?;
+            files.write(Path::new("config"), config.as_bytes())?;
+            files.write(Path::new("objects/info/alternates"), &self.alternates())?;
+            for (name, text) in copies.into_iter().chain([("shallow", shallow)]) {
+                if let Some(text) = text {
+                    files.write(Path::new(name), &text)?;
+                }
+            }
+            Ok(())
+        };
+        write().map_err(|error| GitError::io(ACTION, self.root(), error))
+    }
+
+    /// Gives a checkout the present head of the integration branch.
+    pub(crate) fn write_integration(
+        &self,
+        files: &UntrustedFolder,
+        integration: &Branch,
+        head: &Sha,
+    ) -> Result<(), GitError> {
+        for name in [INTEGRATION, &integration.full()] {
+            write_ref(files, name, head).map_err(|error| GitError::io(ACTION, self.root(), error))?;
+        }
+        Ok(())
+    }
+
+    /// The line that names the project's objects; relative, where the project may be moved with its checkouts.
+    pub fn alternates(&self) -> Vec<u8> {
+        let objects = self.common_dir().join("objects");
+        let place = match objects.strip_prefix(self.root()) {
+            Ok(inside) => Path::new("../../../..").join(inside),
+            Err(_) => objects,
+        };
+        let mut line = place.into_os_string().into_encoded_bytes();
+        line.push(b'\n');
+        line
+    }
+
+    fn checkout_config(&self, settings: &LocalSettings, commit: &Sha) -> String {
+        let allowed =
+            |key: &str| COPIED.iter().any(|one| key == *one || one.ends_with('.') && key.starts_with(one));
+        let own = settings.entries().filter(|(key, _)| allowed(key));
+        let mut text = format_settings(commit).replace("bare = true", "bare = false");
+        text.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n");
+        if settings.get("core.hookspath").is_none() {
+            let hooks = self.common_dir().join("hooks");
+            text.push_str(&setting_lines(("core.hookspath", &hooks.to_string_lossy())));
+        }
+        if settings.get("core.sparsecheckout").is_some_and(|value| value == "true") {
+            text.push_str(&setting_lines(("core.sparsecheckout", "true")));
+            let cone = settings.get("core.sparsecheckoutcone").unwrap_or("false");
+            text.push_str(&setting_lines(("core.sparsecheckoutcone", cone)));
+        }
+        if settings.get("extensions.partialclone").is_some() {
+            // What the project has not fetched either is missing here; git must expect that.
+            let url = self.common_dir().to_string_lossy().into_owned();
+            let lines = [("extensions.partialclone", "project"), ("remote.project.promisor", "true")];
+            lines.into_iter().chain([("remote.project.url", url.as_str())]).for_each(|line| {
+                text.push_str(&setting_lines(line));
+            });
+        }
+        own.for_each(|line| text.push_str(&setting_lines(line)));
+        text
+    }
+
+    /// The project's tags and remote branches, and copies of branches, as a packed list.
+    fn checkout_refs(&self, integration: Option<&Branch>) -> Result<String, GitError> {
+        let branch = integration.map(Branch::full);
+        let branches = branch.as_deref().unwrap_or("refs/heads");
+        let command = self.command(ACTION).args(["for-each-ref", "--format=%(objectname) %(refname)"]);
+        let list = command.args(["refs/tags", "refs/remotes", branches]).read_text()?;
+        let mut lines = Vec::new();
+        for (commit, name) in list.lines().filter_map(|line| line.split_once(' ')) {
+            if branch.as_deref() == Some(name) {
+                lines.push((INTEGRATION, commit));
+            }
+            if !name.starts_with("refs/remotes/liza/") {
+                lines.push((name, commit));
+            }
+        }
+        lines.sort_unstable();
+        let header = "# pack-refs with: sorted \n".to_owned();
+        Ok(lines.iter().fold(header, |text, (name, commit)| format!("{text}{commit} {name}\n")))
+    }
+
+    /// Whether a folder is a checkout with a repository of its own that Liza made.
+    pub(crate) fn is_own_checkout(&self, folder: &Path) -> bool {
+        let Some(agent) = AgentRepo::of(folder) else { return false };
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let place = agent.folder().read(Path::new("objects/info/alternates"), 4 << 10);
+        self.kept_index(name).exists() || place.is_ok_and(|place| place == self.alternates())
+    }
+
+    /// Whether a checkout's repository has not been used since it was created.
+    pub(crate) fn is_unused(&self, agent: &AgentRepo, commit: &Sha) -> Result<bool, GitError> {
+        const NAMES: [&str; 8] =
+            ["HEAD", "config", "index", "info", "objects", "packed-refs", "refs", "shallow"];
+        let Ok(entries) = agent.folder().entries() else { return Ok(false) };
+        let known = |(name, kind): &(std::ffi::OsString, EntryKind)| {
+            *kind != EntryKind::Other && name.to_str().is_some_and(|name| NAMES.contains(&name))
+        };
+        let config = self.checkout_config(&self.local_settings()?, commit);
+        let is = |name: &str, text: &[u8]| {
+            agent.folder().read(Path::new(name), 1 << 20).is_ok_and(|found| found == text)
+        };
+        let same = is("config", config.as_bytes()) && is("objects/info/alternates", &self.alternates());
+        Ok(same && entries.iter().all(known) && agent.has_index() && agent.has_no_objects())
+    }
+
+    fn local_settings(&self) -> Result<LocalSettings, GitError> {
+        let command = self.command("reading the configuration");
+        let output = command.args(["config", "--list", "--show-scope", "-z"]).read()?;
+        Ok(LocalSettings::parse(&output))
+    }
+}
+
+/// Writes a reference of a checkout's repository.
+pub(crate) fn write_ref(files: &UntrustedFolder, name: &str, commit: &Sha) -> io::Result<()> {
+    let name = Path::new(name);
+    files.make_folder(name.parent().unwrap_or(name))?;
+    files.write(name, format!("{commit}\n").as_bytes())
+}
+
+/// A folder that is deleted on drop unless it was moved to its place.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,56 @@
+//! Takes out of a repository what Liza put into it: references and ignore patterns. Files and branches with work of their
+//! own are not touched here.
+
+use std::fs;
+
+use liza_ids::Sha;
+
+use crate::program::error::GitError;
+use crate::program::repo::{EXCLUDING, Repo, sha};
+
+/// Everything that only Liza uses.
+const PREFIX: &str = "refs/liza/";
+
+impl Repo {
+    /// The references that only Liza uses.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn own_refs(&self) -> Result<Vec<(String, Sha)>, GitError> {
+        let command = self.command("listing Liza's references");
+        let text = command.args(["for-each-ref", "--format=%(objectname) %(refname)", PREFIX]).read_text()?;
+        let parse = |line: &str| {
+            line.split_once(' ').and_then(|(id, name)| Some((name.to_owned(), sha(id.as_bytes())?)))
+        };
+        Ok(text.lines().filter_map(parse).collect())
+    }
+
+    /// Deletes references that have not moved since.
+    ///
+    /// # Errors
+    ///
+    /// When one of them has moved, or git fails; none is deleted then.
+    pub fn delete_refs(&self, refs: &[(String, Sha)]) -> Result<(), GitError> {
+        let lines: String = refs.iter().map(|(name, at)| format!("delete {name} {at}\n")).collect();
+        self.command("deleting Liza's references").args(["update-ref", "--stdin"]).stdin(lines).check()
+    }
+
+    /// Removes patterns from this repository's own list of ignored files; returns those that were there.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or written.
+    pub fn include_again<'p>(&self, patterns: &[&'p str]) -> Result<Vec<&'p str>, GitError> {
+        let (file, old) = self.exclude_file()?;
+        let found: Vec<&str> =
+            patterns.iter().copied().filter(|pattern| old.lines().any(|line| line == *pattern)).collect();
+        if !found.is_empty() {
+            let kept =
+                old.split_inclusive('\n').filter(|line| !patterns.contains(&line.trim_end_matches('\n')));
+            let kept: String = kept.collect();
+            fs::write(&file, kept).map_err(|error| GitError::io(EXCLUDING, &file, error))?;
+        }
+        Ok(found)
+    }
+}

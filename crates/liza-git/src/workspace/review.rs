@@ -1,0 +1,101 @@
+//! The checkout of a review: exactly the submitted commit, in a folder of its own, with nothing that the coder left.
+//!
+//! It belongs to the code reviewer while the review lasts. Changes made in it are saved before it is created again.
+
+use std::fs;
+use std::path::PathBuf;
+
+use liza_ids::{Sha, TaskId};
+use liza_sandbox::sys::remove_tree::remove_tree;
+
+use crate::program::error::GitError;
+use crate::program::leftovers::temporary_name;
+use crate::program::refs::Branch;
+use crate::program::repo::Repo;
+use crate::workspace::own_repo::NewCheckout;
+use crate::workspace::rescue::{Rescue, RescueSource, SafeRevisions};
+use crate::workspace::view::Files;
+use crate::workspace::worktree::{TRASH, WorktreeState};
+
+/// The prefix of these folders; no task ID starts with a dot.
+const PREFIX: &str = ".review-";
+
+impl Repo {
+    /// Where the review of a task takes place.
+    pub fn review_path(&self, task: &TaskId) -> PathBuf {
+        self.root().join(".worktrees").join(format!("{PREFIX}{task}"))
+    }
+
+    /// Checks out the submitted commit for a review, in the place of an earlier review's checkout.
+    ///
+    /// # Errors
+    ///
+    /// When git fails; changes in the earlier checkout that could not be saved are not touched.
+    pub fn create_review(
+        &self,
+        task: &TaskId,
+        commit: &Sha,
+        integration: &Branch,
+    ) -> Result<Option<Rescue>, GitError> {
+        let commit = &self.full_hash(commit)?;
+        let rescued = self.rescue_review(task, commit)?;
+        self.remove_review(task)?;
+        self.create_checkout(&NewCheckout {
+            place: &self.review_path(task),
+            commit,
+            branch: None,
+            integration: Some(integration),
+            files: Files::All,
+            keeps_index: true,
+        })?;
+        Ok(rescued)
+    }
+
+    /// Saves what was changed in the checkout of a review. Untracked files, such as the output of a test, do not count.
+    fn rescue_review(&self, task: &TaskId, commit: &Sha) -> Result<Option<Rescue>, GitError> {
+        let path = self.review_path(task);
+        let Ok(Some(state)) = self.review_state(task, commit) else { return Ok(None) };
+        let safe = SafeRevisions::in_commit(commit);
+        let changed = state.head != *commit || state.tracked_changes().next().is_some();
+        let source = changed.then_some(RescueSource::Checkout { folder: &path, start: Some(commit) });
+        let head = std::slice::from_ref(&state.head);
+        self.rescue_work(task, source, (head, head), &safe)
+    }
+
+    /// The state of a review's checkout; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn review_state(&self, task: &TaskId, base: &Sha) -> Result<Option<WorktreeState>, GitError> {
+        let path = self.review_path(task);
+        if fs::symlink_metadata(&path).is_err() {
+            return Ok(None);
+        }
+        self.checkout_state(&path, &Branch::of(task), base).map(Some)
+    }
+
+    /// Deletes the checkout of a review, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be deleted.
+    pub fn remove_review(&self, task: &TaskId) -> Result<(), GitError> {
+        let path = self.review_path(task);
+        if fs::symlink_metadata(&path).is_err() {
+            return Ok(());
+        }
+        let action = format!("removing the review of {task}");
+        let trash = self.root().join(".worktrees").join(temporary_name(TRASH));
+        fs::rename(&path, &trash).map_err(|error| GitError::io(&action, &path, error))?;
+        self.forget_index(&format!("{PREFIX}{task}"));
+        remove_tree(&trash).map_err(|error| GitError::io(&action, &trash, error))
+    }
+
+    /// The tasks of which there is a checkout for a review.
+    pub fn reviews(&self) -> Vec<TaskId> {
+        let folders = fs::read_dir(self.root().join(".worktrees")).into_iter().flatten().flatten();
+        let task = |name: std::ffi::OsString| name.to_str()?.strip_prefix(PREFIX)?.parse().ok();
+        folders.filter_map(|folder| task(folder.file_name())).collect()
+    }
+}

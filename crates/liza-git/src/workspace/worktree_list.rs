@@ -1,0 +1,102 @@
+//! The worktrees that git itself lists: a person's, and the linked ones of Liza's first version.
+//!
+//! Reads only.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use crate::program::error::GitError;
+use crate::program::refs::Branch;
+use crate::program::repo::{Repo, path, sha};
+
+/// A lock that keeps git from pruning a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorktreeLock {
+    /// `git worktree add` has not ended, or was killed.
+    Initializing,
+    /// A person locked it; the reason may be empty.
+    Other(String),
+}
+
+/// One worktree as git lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorktreeEntry {
+    /// Its folder, which may no longer exist.
+    pub path: PathBuf,
+    /// The full name of its branch; `None` when HEAD is detached.
+    pub branch: Option<String>,
+    /// Its lock, if any.
+    pub lock: Option<WorktreeLock>,
+    /// Why git would prune it: its folder is missing.
+    pub prunable: Option<String>,
+}
+
+impl Repo {
+    /// Every worktree that git lists, the main one first.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
+        if let Some(main) = self.only_worktree() {
+            return Ok(vec![main]);
+        }
+        let command = self.command("listing worktrees").args(["worktree", "list", "--porcelain", "-z"]);
+        command.read_with(parse_entries)
+    }
+
+    /// The project's checkout, if it is the only worktree; found without starting git. `None` where only git can tell.
+    fn only_worktree(&self) -> Option<WorktreeEntry> {
+        let has_linked = match fs::read_dir(self.common_dir().join("worktrees")) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        if has_linked || self.git_dir() != self.common_dir() || self.git_dir() != self.root().join(".git") {
+            return None;
+        }
+        let head = self.git_dir().join("HEAD");
+        let text = fs::symlink_metadata(&head)
+            .is_ok_and(|data| data.is_file())
+            .then(|| fs::read_to_string(head).ok())??;
+        let branch = match text.trim_end().strip_prefix("ref: ") {
+            // Where HEAD is elsewhere, git writes `refs/heads/.invalid` here.
+            Some(name) => Some(name.strip_prefix("refs/heads/")?.parse::<Branch>().ok()?.full()),
+            None => sha(text.as_bytes()).map(|_| None)?,
+        };
+        Some(WorktreeEntry { path: self.root().to_owned(), branch, lock: None, prunable: None })
+    }
+
+    /// The folders in which a branch is checked out.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn checkouts_of(&self, branch: &Branch) -> Result<Vec<PathBuf>, GitError> {
+        let full = branch.full();
+        let holds = |entry: &WorktreeEntry| entry.branch.as_deref() == Some(&full) && entry.path.is_dir();
+        Ok(self.worktrees()?.into_iter().filter(holds).map(|entry| entry.path).collect())
+    }
+}
+
+fn parse_entries(output: &[u8]) -> Option<Vec<WorktreeEntry>> {
+    let mut entries: Vec<WorktreeEntry> = Vec::new();
+    for line in output.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+        let mut words = line.splitn(2, |byte| *byte == b' ');
+        let (name, value) = (words.next()?, words.next().unwrap_or_default());
+        if name == b"worktree" {
+            entries.push(WorktreeEntry { path: path(value), branch: None, lock: None, prunable: None });
+            continue;
+        }
+        let entry = entries.last_mut()?;
+        let text = String::from_utf8_lossy(value);
+        match name {
+            b"branch" => entry.branch = Some(text.into_owned()),
+            b"locked" if text == "initializing" => entry.lock = Some(WorktreeLock::Initializing),
+            b"locked" => entry.lock = Some(WorktreeLock::Other(text.into_owned())),
+            b"prunable" => entry.prunable = Some(text.into_owned()),
+            _ => {}
+        }
+    }
+    Some(entries)
+}

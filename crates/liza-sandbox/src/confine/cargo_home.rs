@@ -1,0 +1,276 @@
+//! Cargo's home folder of a session, filled with what the person has downloaded: links to archives and unpacked sources, which
+//! the session can read and not write.
+//!
+//! Runs in the stage after it has restricted itself, since an earlier session may have left anything there. What fails is
+//! only missing: cargo then downloads it.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::sys::untrusted::UntrustedFolder;
+
+/// What sessions read of the person's home folder of cargo: no credentials, no programs.
+pub(crate) const READABLE: &[&str] = &["registry", "git", "config.toml", "config"];
+
+/// What no session reads of it. A program that can open a lock can hold it, and the person's cargo would wait.
+pub(crate) const HIDDEN: &[&str] = &["credentials*", ".package-cache*"];
+
+/// The mark of a package that cargo has unpacked as a whole, and what it begins with in versions that do not unpack again.
+const UNPACKED: &str = ".cargo-ok";
+const UNPACKED_BY_NOW: &[u8] = b"{";
+
+/// The largest list of locked packages that is read.
+const LOCK_MAX: u64 = 8 << 20;
+
+/// Fills `own` from `yours` for the packages of a checkout; does nothing in one without.
+pub fn fill(own: &Path, yours: &Path, checkout: &Path) -> io::Result<()> {
+    if !has_package(checkout) {
+        return Ok(());
+    }
+    fs::create_dir_all(own)?;
+    link_settings(own, yours, checkout);
+    for kind in ["registry/cache", "registry/src"] {
+        for registry in entries(&yours.join(kind)) {
+            let _ = link_all(&own.join(kind).join(registry.file_name()), &registry.path(), is_whole);
+        }
+    }
+    let locked = locked_packages(checkout);
+    for registry in entries(&yours.join("registry/index")) {
+        let _ = copy_index(&own.join("registry/index").join(registry.file_name()), &registry.path(), &locked);
+    }
+    for repository in entries(&yours.join("git/db")) {
+        let _ = borrow_repository(&own.join("git/db").join(repository.file_name()), &repository.path());
+    }
+    for repository in entries(&yours.join("git/checkouts")) {
+        let place = own.join("git/checkouts").join(repository.file_name());
+        let _ = link_all(&place, &repository.path(), |checkout| checkout.path().join(UNPACKED).exists());
+    }
+    Ok(())
+}
+
+/// Whether a checkout, or a folder directly below, is one of a package: in others a session would wait for nothing.
+fn has_package(checkout: &Path) -> bool {
+    let is_package = |folder: &Path| folder.join("Cargo.toml").exists();
+    is_package(checkout) || entries(checkout).any(|entry| is_package(&entry.path()))
+}
+
+/// Links to the person's settings, unless cargo finds them above the checkout: it would apply lists in them twice.
+fn link_settings(own: &Path, yours: &Path, checkout: &Path) {
+    let is_above =
+        yours.ends_with(".cargo") && yours.parent().is_some_and(|folder| checkout.starts_with(folder));
+    for name in ["config.toml", "config"] {
+        let (link, file) = (own.join(name), yours.join(name));
+        if is_above || !file.is_file() {
+            continue;
+        }
+        // A session may have settings of its own here.
+        let _ = symlink(file, link);
+    }
+}
+
+/// Links to each entry of a folder that is not there yet. Links to what the person has removed go: cargo could not replace them.
+fn link_all(own: &Path, yours: &Path, is_usable: impl Fn(&DirEntry) -> bool) -> io::Result<()> {
+    fs::create_dir_all(own)?;
+    let mut known: HashSet<OsString> = HashSet::new();
+    for entry in entries(own) {
+        let is_dead = entry.file_type().is_ok_and(|kind| kind.is_symlink()) && !entry.path().exists();
+        if !is_dead || fs::remove_file(entry.path()).is_err() {
+            known.insert(entry.file_name());
+        }
+    }
+    for entry in entries(yours) {
+        if !known.contains(&entry.file_name()) && is_usable(&entry) {
+            // Another session of the role can be faster.
+            let _ = symlink(entry.path(), own.join(entry.file_name()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an archive is not empty, or a package was unpacked as a whole: cargo would write to others.
+fn is_whole(entry: &DirEntry) -> bool {
+    let mark = entry.path().join(UNPACKED);
+    match entry.metadata() {
+        Ok(meta) if meta.is_dir() => fs::read(mark).is_ok_and(|mark| mark.starts_with(UNPACKED_BY_NOW)),
+        Ok(meta) => meta.is_file() && meta.len() > 0,
+        Err(_) => false,
+    }
+}
+
+/// Brings the index of a registry: copies for the packages that the checkout uses, which cargo updates, and links for others.
+fn copy_index(own: &Path, yours: &Path, locked: &HashSet<String>) -> io::Result<()> {
+    if yours.join(".git").exists() {
+        // A repository instead of files; cargo fetches it.
+        return Ok(());
+    }
+    fs::create_dir_all(own)?;
+    copy_new(&own.join("config.json"), &yours.join("config.json"))?;
+    copy_packages(&own.join(".cache"), &yours.join(".cache"), locked)
+}
+
+fn copy_packages(own: &Path, yours: &Path, locked: &HashSet<String>) -> io::Result<()> {
+    fs::create_dir_all(own)?;
+    for entry in entries(yours) {
+        let place = own.join(entry.file_name());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            copy_packages(&place, &entry.path(), locked)?;
+        } else if entry.file_name().to_str().is_some_and(|name| locked.contains(name)) {
+            let is_link = fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_symlink());
+            if is_link {
+                fs::remove_file(&place)?;
+            }
+            copy_new(&place, &entry.path())?;
+        } else if fs::symlink_metadata(&place).is_err() {
+            let _ = symlink(entry.path(), &place);
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file that is not there yet.
+fn copy_new(own: &Path, yours: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(own).is_ok() || !yours.is_file() {
+        return Ok(());
+    }
+    fs::copy(yours, own).map(drop)
+}
+
+/// A repository of its own that borrows the objects of the person's: cargo can fetch into it.
+fn borrow_repository(own: &Path, yours: &Path) -> io::Result<()> {
+    if own.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(own.join("objects/info"))?;
+    fs::create_dir_all(own.join("refs"))?;
+    let objects = yours.join("objects").into_os_string();
+    fs::write(own.join("objects/info/alternates"), [objects.as_encoded_bytes(), b"\n"].concat())?;
+    copy_new(&own.join("packed-refs"), &yours.join("packed-refs"))?;
+    copy_tree(&own.join("refs"), &yours.join("refs"))?;
+    copy_new(&own.join("config"), &yours.join("config"))?;
+    // Last: without it, this is no repository, and cargo makes another one.
+    copy_new(&own.join("HEAD"), &yours.join("HEAD"))
+}
+
+fn copy_tree(own: &Path, yours: &Path) -> io::Result<()> {
+    fs::create_dir_all(own)?;
+    for entry in entries(yours) {
+        let place = own.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy_tree(&place, &entry.path())?,
+            false => copy_new(&place, &entry.path())?,
+        }
+    }
+    Ok(())
+}
+
+/// The names of the packages in the `Cargo.lock` of a checkout, or of the folders directly below.
+fn locked_packages(checkout: &Path) -> HashSet<String> {
+    let Ok(folder) = UntrustedFolder::open(checkout) else { return HashSet::new() };
+    let below = entries(checkout).map(|entry| Path::new(&entry.file_name()).join("Cargo.lock"));
+    let files = [PathBuf::from("Cargo.lock")].into_iter().chain(below);
+    let texts = files.filter_map(|file| folder.read(&file, LOCK_MAX).ok());
+    texts.flat_map(|text| names_in(&String::from_utf8_lossy(&text))).collect()
+}
+
+/// The names in the text of a `Cargo.lock`; an index has them in lower case.
+fn names_in(lock: &str) -> Vec<String> {
+    let names = lock.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    names.map(str::to_lowercase).collect()
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Covers: RO-01
+    #[test]
+    fn whole_downloads_are_linked_and_the_index_of_used_packages_is_copied() {
+        let place = tempfile::tempdir().unwrap();
+        let (own, yours, checkout) = ("own", "yours", "checkout");
+        let [own, yours, checkout] = [own, yours, checkout].map(|name| place.path().join(name));
+        for (file, text) in [
+            ("registry/cache/host/a-1.crate", "archive"),
+            ("registry/cache/host/empty-1.crate", ""),
+            ("registry/src/host/a-1/.cargo-ok", "{\"v\":1}"),
+            ("registry/src/host/old-1/.cargo-ok", "ok"),
+            ("registry/src/host/half-1/src/lib.rs", ""),
+            ("registry/index/host/config.json", "{}"),
+            ("registry/index/host/.cache/1/a", "a"),
+            ("registry/index/host/.cache/1/b", "b"),
+            ("git/db/c-1/HEAD", "ref: refs/heads/main\n"),
+            ("git/db/c-1/refs/remotes/origin/main", "0"),
+            ("git/checkouts/c-1/abc/.cargo-ok", ""),
+            ("git/checkouts/c-1/def/lib.rs", ""),
+            ("config.toml", "[net]\n"),
+            ("credentials.toml", "token"),
+        ] {
+            write(&yours.join(file), text);
+        }
+        fill(&own, &yours, &checkout).unwrap();
+        assert!(!own.exists(), "there is no package");
+        write(&checkout.join("backend/Cargo.toml"), "");
+        write(&checkout.join("backend/Cargo.lock"), "[[package]]\nname = \"A\"\nversion = \"1.0.0\"\n");
+        fill(&own, &yours, &checkout).unwrap();
+        let kind = |file: &str| {
+            fs::symlink_metadata(own.join(file))
+                .ok()
+                .map(|meta| if meta.is_symlink() { "link" } else { "own" })
+        };
+        for file in
+            ["registry/cache/host/a-1.crate", "registry/src/host/a-1", "git/checkouts/c-1/abc", "config.toml"]
+        {
+            assert_eq!(kind(file), Some("link"), "{file}");
+        }
+        let missing = ["cache/host/empty-1.crate", "src/host/old-1", "src/host/half-1"];
+        for file in missing.map(|file| format!("registry/{file}")) {
+            assert_eq!(kind(&file), None, "{file}");
+        }
+        assert_eq!((kind("git/checkouts/c-1/def"), kind("credentials.toml")), (None, None));
+        let index = |name: &str| kind(&format!("registry/index/host/.cache/1/{name}"));
+        assert_eq!(
+            (index("a"), index("b"), kind("registry/index/host/config.json")),
+            (Some("own"), Some("link"), Some("own"))
+        );
+        assert_eq!(
+            (kind("git/db/c-1/HEAD"), kind("git/db/c-1/refs/remotes/origin/main")),
+            (Some("own"), Some("own"))
+        );
+        let borrowed = fs::read_to_string(own.join("git/db/c-1/objects/info/alternates")).unwrap();
+        assert_eq!(borrowed.trim(), yours.join("git/db/c-1/objects").to_str().unwrap());
+        // What the person removes, and what a session has changed.
+        fs::remove_file(yours.join("registry/cache/host/a-1.crate")).unwrap();
+        write(&own.join("registry/index/host/.cache/1/a"), "newer");
+        fill(&own, &yours, &checkout).unwrap();
+        assert_eq!(kind("registry/cache/host/a-1.crate"), None);
+        assert_eq!(fs::read_to_string(own.join("registry/index/host/.cache/1/a")).unwrap(), "newer");
+    }
+
+    /// Covers: RO-01
+    #[test]
+    fn settings_that_cargo_finds_above_the_checkout_are_not_linked() {
+        let place = tempfile::tempdir().unwrap();
+        let (own, yours) = (place.path().join("own"), place.path().join(".cargo"));
+        write(&yours.join("config.toml"), "[net]\n");
+        let elsewhere = tempfile::tempdir().unwrap();
+        let project = place.path().join("project");
+        write(&project.join("Cargo.toml"), "");
+        write(&elsewhere.path().join("Cargo.toml"), "");
+        fill(&own, &yours, &project).unwrap();
+        assert!(own.exists() && !own.join("config.toml").exists());
+        fill(&own, &yours, elsewhere.path()).unwrap();
+        assert!(own.join("config.toml").exists());
+    }
+}

@@ -1,0 +1,71 @@
+//! Sends the listener for connects from the stage to its parent: one byte, with the descriptor attached if there is one. The
+//! system adds who sent it.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+
+/// Sends it.
+pub(super) fn send_listener(socket: &UnixStream, listener: Option<&OwnedFd>) -> io::Result<()> {
+    let descriptors: Vec<_> = listener.iter().map(|listener| listener.as_fd()).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    sendmsg(socket, &[IoSlice::new(b".")], &mut control, SendFlags::empty())?;
+    Ok(())
+}
+
+/// Lets the system add to what arrives here who sent it. Call it before the stage sends anything.
+pub(super) fn learn_sender(socket: &UnixStream) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::net::sockopt::set_socket_passcred(socket, true)?;
+    let _ = socket;
+    Ok(())
+}
+
+/// What the stage sends.
+#[derive(Debug, Default)]
+pub(super) struct ReceivedListener {
+    /// The listener, if it has one.
+    pub listener: Option<OwnedFd>,
+    /// The process of the stage, which becomes the program; not what it says, but what the system reports.
+    pub stage: Option<u32>,
+}
+
+/// Receives it.
+pub(super) fn receive_listener(socket: &UnixStream) -> io::Result<ReceivedListener> {
+    #[cfg(target_os = "linux")]
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1), ScmCredentials(1))];
+    #[cfg(not(target_os = "linux"))]
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::empty())?;
+    if received.bytes == 0 {
+        return Err(io::Error::other("the confinement stage ended early"));
+    }
+    let mut found = ReceivedListener::default();
+    for message in control.drain() {
+        match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => found.listener = descriptors.next(),
+            #[cfg(target_os = "linux")]
+            RecvAncillaryMessage::ScmCredentials(sender) => {
+                found.stage = u32::try_from(sender.pid.as_raw_nonzero().get()).ok();
+            }
+            _ => {}
+        }
+    }
+    if let Some(listener) = &found.listener {
+        fcntl_setfd(listener, FdFlags::CLOEXEC)?;
+    }
+    Ok(found)
+}

@@ -1,0 +1,150 @@
+//! The environment of everything that runs agents' work, built from nothing: a list of what is allowed, what the agent program
+//! needs to reach its model, and what the person passes on (`config.pass_env`).
+//!
+//! Decides, and reads no variable itself. Variables that Liza sets are added afterwards.
+
+use std::ffi::{OsStr, OsString};
+
+use super::allowed_variables::{ALLOWED, PROXIES};
+
+/// A name and a value.
+pub type Variable = (OsString, OsString);
+
+/// Variables that lead to the password of the team's database; no program that Liza starts gets them, confined or not.
+const DATABASE_VARIABLES: &[&str] = &[liza_ids::STORE_URL_ENV, "PGPASSFILE", "PGPASSWORD", "PGSERVICEFILE"];
+
+/// Where git finds its settings and makes temporary files. For other programs, Liza sets both.
+const GIT_PLACES: &[&str] = &["XDG_CONFIG_HOME", "TMPDIR"];
+
+/// What an environment is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnvironmentUse<'a> {
+    /// An agent program, which also needs these variables for its login. It hands them to the commands that it starts.
+    AgentProgram(&'a [String]),
+    /// Code that no person has read: `liza check`, `config.setup` and integration tests.
+    CodeUnderTest,
+    /// Git on agents' files, which has the person's own settings.
+    Git,
+}
+
+/// The part of the parent's environment that a confined program gets.
+pub fn passed_environment(
+    parent: impl IntoIterator<Item = Variable>,
+    used_for: EnvironmentUse<'_>,
+    pass_env: &[String],
+) -> Vec<Variable> {
+    let is_passed = |(name, value): &Variable| is_passed(name, value, used_for, pass_env);
+    parent.into_iter().filter(is_passed).collect()
+}
+
+fn is_passed(name: &OsStr, value: &OsStr, used_for: EnvironmentUse<'_>, pass_env: &[String]) -> bool {
+    let text = name.to_string_lossy();
+    let is_named = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, &text));
+    let is_listed = |patterns: &[&str]| patterns.iter().any(|pattern| matches(pattern, &text));
+    if is_of_database(name) {
+        return false;
+    }
+    let is_needed = match used_for {
+        // Without its proxy it does not reach its model, with a password or without.
+        EnvironmentUse::AgentProgram(login) => is_named(login) || is_listed(PROXIES),
+        EnvironmentUse::Git => is_listed(GIT_PLACES),
+        EnvironmentUse::CodeUnderTest => false,
+    };
+    let is_harmless =
+        || (is_listed(ALLOWED) || is_listed(PROXIES)) && !has_password(&value.to_string_lossy());
+    is_needed || is_named(pass_env) || is_harmless()
+}
+
+/// Whether a variable leads to the password of the database.
+pub fn is_of_database(name: &OsStr) -> bool {
+    DATABASE_VARIABLES.iter().any(|variable| name == *variable)
+}
+
+/// Whether a name is meant; one `*` in the pattern stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    // Most differ here, and each git on agents' files waits for all of them.
+    if !pattern.starts_with('*') && pattern.as_bytes().first() != name.as_bytes().first() {
+        return false;
+    }
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
+    }
+}
+
+/// Whether an address in the value says who logs in: `https://ada:secret@host`.
+fn has_password(value: &str) -> bool {
+    let host =
+        |rest: &str| rest.split(['/', '?', '#', ',', '|', ' ']).next().is_some_and(|host| host.contains('@'));
+    // A proxy can be written without a scheme.
+    host(value) || value.split("://").skip(1).any(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed(used_for: EnvironmentUse<'_>, pass_env: &[&str], parent: &[(&str, &str)]) -> Vec<String> {
+        let pass_env: Vec<String> = pass_env.iter().map(ToString::to_string).collect();
+        let parent = parent.iter().map(|(name, value)| (name.into(), value.into()));
+        let passed = passed_environment(parent, used_for, &pass_env).into_iter();
+        passed.map(|(name, _)| name.into_string().unwrap()).collect()
+    }
+
+    /// Covers: RO-02
+    #[test]
+    fn keys_are_passed_only_to_their_program_or_by_name() {
+        let parent = [
+            ("PATH", "/bin"),
+            ("LC_TIME", "C"),
+            ("CARGO_REGISTRIES_MINE_INDEX", "sparse+https://host/"),
+            ("CARGO_REGISTRIES_MINE_TOKEN", "x"),
+            ("ANTHROPIC_API_KEY", "x"),
+            ("OPENAI_API_KEY", "x"),
+            ("DATABASE_URL", "postgres://host/db"),
+            ("PGPASSWORD", "x"),
+            ("SSH_AUTH_SOCK", "/run/agent"),
+        ];
+        let harmless = ["PATH", "LC_TIME", "CARGO_REGISTRIES_MINE_INDEX"];
+        assert_eq!(passed(EnvironmentUse::CodeUnderTest, &[], &parent), harmless);
+        let login = ["ANTHROPIC_*".to_owned()];
+        let program = EnvironmentUse::AgentProgram(&login);
+        assert_eq!(passed(program, &[], &parent), [&harmless[..], &["ANTHROPIC_API_KEY"]].concat());
+        let named = passed(EnvironmentUse::CodeUnderTest, &["DATABASE_URL", "PGPASSWORD"], &parent);
+        assert_eq!(
+            named,
+            [&harmless[..], &["DATABASE_URL"]].concat(),
+            "never the password of the team's database"
+        );
+    }
+
+    /// Covers: RO-02
+    #[test]
+    fn an_address_with_a_password_is_a_secret_and_a_program_still_gets_its_proxy() {
+        let parent = [
+            ("HTTPS_PROXY", "http://ada:secret@proxy:3128"),
+            ("http_proxy", "ada:secret@proxy:3128"),
+            ("NO_PROXY", "localhost,.example.com"),
+            ("PIP_INDEX_URL", "https://token@mirror/simple"),
+            ("GOPROXY", "https://mirror,https://a:b@other,direct"),
+            ("NODE_PATH", "/opt/@scope/lib"),
+        ];
+        let plain = ["NO_PROXY", "NODE_PATH"];
+        assert_eq!(passed(EnvironmentUse::CodeUnderTest, &[], &parent), plain);
+        let program = passed(EnvironmentUse::AgentProgram(&[]), &[], &parent);
+        assert_eq!(program, ["HTTPS_PROXY", "http_proxy", "NO_PROXY", "NODE_PATH"]);
+        assert_eq!(
+            passed(EnvironmentUse::CodeUnderTest, &["GOPROXY"], &parent),
+            ["NO_PROXY", "GOPROXY", "NODE_PATH"]
+        );
+    }
+
+    /// Covers: RO-02
+    #[test]
+    fn a_star_stands_for_any_text() {
+        assert!(matches("LC_*", "LC_ALL") && matches("A_*_INDEX", "A_B_INDEX") && matches("A", "A"));
+        assert!(!matches("LC_*", "LC") && !matches("A_*_INDEX", "A_INDEX") && !matches("A", "AB"));
+    }
+}

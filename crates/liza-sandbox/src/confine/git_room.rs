@@ -1,0 +1,172 @@
+//! What git may use where it meets the files of agents: it reads as sessions do and writes to folders that are made for it.
+//!
+//! A filter, or a fault of git itself, could run what an agent wrote. Here it would find what the agent had in its session.
+
+use std::path::{Path, PathBuf};
+
+use crate::sys::confinement::Grants;
+
+use super::credentials::{IN_ETC, IN_HOME};
+use super::plan::{RoomSettings, Surroundings, expand, readable};
+use super::readable::{LeftOut, Look, all_but};
+use super::system_folders::{ETC, PLAIN_DEVICES, SHARED_MEMORY};
+
+/// The folder of git's own settings, in which a helper may keep passwords.
+const SETTINGS: &str = "git";
+const PASSWORDS: &[&str] = &["credentials"];
+
+/// What the settings of sessions say about git on agents' files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoomRules {
+    /// Whether nothing is confined.
+    pub off: bool,
+    /// What it can read in addition.
+    pub readable: Vec<PathBuf>,
+    /// What it, and its filters, can write in addition.
+    pub writable: Vec<PathBuf>,
+    /// The variables that it gets in addition.
+    pub pass_env: Vec<String>,
+    /// The newest version of Landlock to use.
+    pub max_abi: Option<u32>,
+}
+
+impl RoomRules {
+    /// From the settings.
+    pub fn new(settings: &RoomSettings, home: Option<&Path>) -> Self {
+        let expanded = |paths: &[String]| paths.iter().map(|path| expand(path, home)).collect();
+        Self {
+            off: settings.off,
+            readable: expanded(&settings.readable),
+            writable: expanded(&settings.writable),
+            pass_env: settings.pass_env.clone(),
+            max_abi: settings.max_abi,
+        }
+    }
+}
+
+/// What the grants of a git command are made from.
+#[derive(Debug, Clone, Copy)]
+pub struct GitSurroundings<'a> {
+    /// The project's root.
+    pub root: &'a Path,
+    /// The git folder with its objects.
+    pub git: &'a Path,
+    /// The git program.
+    pub program: &'a Path,
+    /// The folders in which programs are looked up.
+    pub search_path: &'a [PathBuf],
+    /// The home folder of the person.
+    pub home: Option<&'a Path>,
+    /// The folder of the person's settings.
+    pub settings: Option<&'a Path>,
+    /// Files that it needs wherever they are.
+    pub needed: &'a [PathBuf],
+    /// What it may write to.
+    pub writable: &'a [PathBuf],
+}
+
+/// The grants of a git command.
+pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
+    let liza = around.root.join(".liza");
+    let mut left_out = LeftOut::default();
+    left_out.add_path(look, &liza);
+    left_out.add(look, Path::new(ETC), IN_ETC);
+    if let Some(home) = around.home {
+        left_out.add(look, home, IN_HOME);
+    }
+    let session = Surroundings {
+        root: around.root,
+        folder: &liza,
+        git: around.git,
+        checkout: None,
+        scratch: around.git,
+        own: &[],
+        cargo_home: None,
+        needed: &[],
+        program: None,
+        search_path: around.search_path,
+        home: around.home,
+        passwords: &[],
+        user: 0,
+        settings: &RoomSettings::default(),
+        channel: None,
+        network: None,
+    };
+    let mut read = readable(&session, look, &left_out);
+    read.extend(own_settings(around, look));
+    read.push(around.program.to_owned());
+    // The folder of a filter may be your home folder.
+    read.extend(around.needed.iter().flat_map(|path| all_but(look, path, &left_out)));
+    read.extend(look.real(&around.git.join("objects")));
+    let mut write = around.writable.to_owned();
+    // Some libraries that are loaded into every program need it.
+    write.push(look.real(Path::new(SHARED_MEMORY)).unwrap_or_else(|| SHARED_MEMORY.into()));
+    Grants { read, write, devices: PLAIN_DEVICES.iter().map(PathBuf::from).collect(), ..Grants::default() }
+}
+
+/// The person's own settings of git, without passwords.
+fn own_settings(around: &GitSurroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
+    let default = around.home.map(|home| home.join(".config"));
+    let Some(folder) = around.settings.map(Path::to_owned).or(default) else { return Vec::new() };
+    let folder = folder.join(SETTINGS);
+    let mut left_out = LeftOut::default();
+    left_out.add(look, &folder, PASSWORDS);
+    let mut settings = all_but(look, &folder, &left_out);
+    // These may be links to anywhere.
+    settings.extend(["config", "ignore", "attributes"].map(|name| folder.join(name)));
+    settings.extend(around.home.map(|home| home.join(".gitconfig")));
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confine::readable::tests::FakeLook;
+
+    /// Covers: IS-08, IS-14
+    #[test]
+    fn git_among_agents_files_reads_no_password_and_writes_only_where_it_is_told() {
+        let disk = FakeLook::default()
+            .with("/home/me", &[".ssh", ".gitconfig", ".config", "work"])
+            .with("/home/me/.config", &["git", "gh", "nvim"])
+            .with("/home/me/.config/git", &["config", "ignore", "credentials"])
+            .with("/home/me/work", &["shop"])
+            .with("/home/me/work/shop", &[".git", ".liza", ".worktrees", "src"]);
+        let writable = [PathBuf::from("/home/me/work/shop/.git/liza-view-1-1")];
+        let around = GitSurroundings {
+            root: Path::new("/home/me/work/shop"),
+            git: Path::new("/home/me/work/shop/.git"),
+            program: Path::new("/usr/bin/git"),
+            search_path: &["/usr/bin".into(), "/home/me/work/shop/bin".into()],
+            home: Some(Path::new("/home/me")),
+            settings: None,
+            needed: &["/data/gitconfig".into()],
+            writable: &writable,
+        };
+        let grants = git_grants(&around, &disk);
+        assert_eq!(grants.write, [writable[0].clone(), SHARED_MEMORY.into()]);
+        let reads = |path: &str| grants.read.iter().any(|granted| Path::new(path).starts_with(granted));
+        for path in [
+            "/usr/lib/git-core/git",
+            "/home/me/.gitconfig",
+            "/home/me/.config/git/config",
+            "/home/me/.config/git/ignore",
+            "/home/me/.config/nvim/init",
+            "/home/me/work/shop/.git/config",
+            "/home/me/work/shop/.worktrees/t1/a",
+            "/data/gitconfig",
+        ] {
+            assert!(reads(path), "{path}: {grants:?}");
+        }
+        for path in [
+            "/home/me/.ssh/id",
+            "/home/me/.config/git/credentials",
+            "/home/me/.config/gh/hosts.yml",
+            "/home/me/work/shop/.liza/state.yaml",
+            "/etc/shadow",
+            "/var/lib/secret",
+        ] {
+            assert!(!reads(path), "{path}: {grants:?}");
+        }
+    }
+}

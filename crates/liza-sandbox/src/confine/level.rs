@@ -1,0 +1,89 @@
+//! How well a session is confined, in the words that people read.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use liza_ids::{AgentId, Network, SandboxMin};
+use serde::{Deserialize, Serialize};
+
+/// Follows the level of a session that reaches only its model.
+pub const MODEL_ONLY: &str = ", network model-only";
+
+/// The level that was reached, from probes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Level {
+    /// Everything that must be refused is refused.
+    Enforced,
+    /// Some of it is not; what is not, in words.
+    Partly(Vec<String>),
+    /// Nothing is confined, as the settings want it.
+    Off,
+}
+
+impl Level {
+    /// The level of a session with these gaps.
+    pub(crate) fn with_gaps(gaps: Vec<String>) -> Self {
+        if gaps.is_empty() { Self::Enforced } else { Self::Partly(gaps) }
+    }
+
+    /// The level and what the session can reach in the network, in words.
+    pub fn describe(&self, network: Network) -> String {
+        match network {
+            Network::Open => self.to_string(),
+            Network::ModelOnly => format!("{self}{MODEL_ONLY}"),
+        }
+    }
+
+    /// Whether it is high enough.
+    pub fn reaches(&self, minimum: SandboxMin) -> bool {
+        match self {
+            Self::Enforced => true,
+            Self::Partly(_) => minimum == SandboxMin::Partly,
+            Self::Off => false,
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Enforced => f.write_str("enforced"),
+            Self::Partly(gaps) => write!(f, "partly: {}", gaps.join("; ")),
+            Self::Off => f.write_str("off"),
+        }
+    }
+}
+
+/// Keeps the level of an agent's session, for those who ask later.
+pub fn record_level(folder: &Path, agent: AgentId, level: &Level, network: Network) {
+    // Without it, only a line of the status is missing.
+    let _ = fs::write(level_file(folder, agent), format!("{}\n", level.describe(network)));
+}
+
+/// The level of an agent's last session, in words.
+pub fn recorded_level(folder: &Path, agent: AgentId) -> Option<String> {
+    let text = fs::read_to_string(level_file(folder, agent)).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn level_file(folder: &Path, agent: AgentId) -> PathBuf {
+    folder.join("agent-locks").join(format!("{agent}.confinement"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-05
+    #[test]
+    fn a_gap_makes_it_partly_and_the_minimum_decides_what_starts() {
+        let partly = Level::with_gaps(vec!["signals reach processes outside".to_owned()]);
+        assert_eq!(partly.to_string(), "partly: signals reach processes outside");
+        assert_eq!(Level::with_gaps(Vec::new()), Level::Enforced);
+        let reached =
+            |minimum| [Level::Enforced, partly.clone(), Level::Off].map(|level| level.reaches(minimum));
+        assert_eq!(reached(SandboxMin::Enforced), [true, false, false]);
+        assert_eq!(reached(SandboxMin::Partly), [true, true, false]);
+    }
+}

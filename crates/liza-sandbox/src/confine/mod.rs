@@ -1,0 +1,35 @@
+//! The confinement of sessions: what a role may read and write, the stage that restricts itself and starts the client, and
+//! the level that was reached.
+//!
+//! A plan is data and is made outside; the operating system's side is `sys::confinement`. Decides nothing about tasks.
+
+mod allowed_variables;
+pub mod caches;
+pub mod cargo_home;
+mod credentials;
+mod descriptor;
+pub mod environment;
+mod filter_keeper;
+mod git_room;
+mod level;
+pub mod plan;
+mod program_keeper;
+mod program_run;
+mod readable;
+pub mod stage;
+pub mod start;
+mod system_folders;
+mod wrapper;
+
+pub use caches::{cache_variables, cargo_home, check_caches, remove_check_caches};
+pub use environment::{EnvironmentUse, Variable, is_of_database, passed_environment};
+pub use filter_keeper::{KeptFilters, kept_filter, serve_filter};
+pub use git_room::{GitSurroundings, RoomRules, git_grants};
+pub use level::{Level, MODEL_ONLY, record_level, recorded_level};
+pub use plan::{Plan, RoomSettings, Surroundings, make_plan};
+pub use program_keeper::{KEEP, serve_keeper};
+pub use program_run::{ProgramRun, RunEnd, RunStage};
+pub use readable::DiskLook;
+pub use stage::{StageInput, StageOrder, serve};
+pub use start::{StageSocket, probe, too_low, wrapped_stage_command};
+pub use wrapper::wrapper_words;

@@ -1,0 +1,458 @@
+//! Which files a session may read and write, as data: made outside, from the role, the project and the settings.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use liza_ids::{Network, SandboxRead};
+use serde::{Deserialize, Serialize};
+
+use crate::sys::confinement::{Grants, TcpGrants};
+
+use super::cargo_home::{HIDDEN, READABLE as READABLE_OF_CARGO};
+use super::credentials::{IN_ETC, IN_GIT, IN_HOME, IN_MODULE};
+use super::readable::{LeftOut, Look, all_but};
+use super::system_folders::{DEVICES, ETC, READABLE, SERVICES, SHARED_MEMORY};
+
+/// What the person's settings say about a session's room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoomSettings {
+    /// Whether nothing is confined.
+    pub off: bool,
+    /// What of the home folder can be read.
+    pub read: SandboxRead,
+    /// What can be read in addition; `~` is the home folder.
+    pub readable: Vec<String>,
+    /// What can be written in addition.
+    pub writable: Vec<String>,
+    /// Sockets that can be used in addition.
+    pub sockets: Vec<String>,
+    /// Variables of the person's environment that are passed on.
+    pub pass_env: Vec<String>,
+    /// The newest version of Landlock to use.
+    pub max_abi: Option<u32>,
+}
+
+/// What a plan is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The project's root.
+    pub root: &'a Path,
+    /// Its `.liza`.
+    pub folder: &'a Path,
+    /// Its `.git`.
+    pub git: &'a Path,
+    /// The session's own checkout; `None` if it has none.
+    pub checkout: Option<&'a Path>,
+    /// Its folder for temporary files.
+    pub scratch: &'a Path,
+    /// Further folders that are its own.
+    pub own: &'a [PathBuf],
+    /// The person's home folder of cargo.
+    pub cargo_home: Option<&'a Path>,
+    /// Files that it needs wherever they are.
+    pub needed: &'a [PathBuf],
+    /// The agent program.
+    pub program: Option<&'a Path>,
+    /// The folders in which programs are looked up.
+    pub search_path: &'a [PathBuf],
+    /// The home folder of the person.
+    pub home: Option<&'a Path>,
+    /// Files with the password of the team's database.
+    pub passwords: &'a [PathBuf],
+    /// The number of the user, for the names of sockets.
+    pub user: u32,
+    /// The settings.
+    pub settings: &'a RoomSettings,
+    /// The socket on which it sends its commands.
+    pub channel: Option<&'a Path>,
+    /// What it may use of the network; none if all of it is open.
+    pub network: Option<&'a TcpGrants>,
+}
+
+/// What a session may use, and what must turn out to be refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What it may use.
+    pub grants: Grants,
+    /// What it must not be able to write.
+    pub not_written: Vec<PathBuf>,
+    /// What it must not be able to read.
+    pub not_read: Vec<PathBuf>,
+    /// The socket on which it sends its commands.
+    pub channel: Option<PathBuf>,
+    /// What of its own folders and files is not for code under test.
+    pub private: Vec<PathBuf>,
+    /// Where code under test has its caches; none if it has those of the session.
+    pub check_caches: Option<PathBuf>,
+    /// The session's own checkout.
+    pub checkout: Option<PathBuf>,
+    /// The person's home folder of cargo, whose downloads its own one is filled with.
+    pub cargo_home: Option<PathBuf>,
+    /// Variables of the person's environment that it gets in addition (`config.pass_env`).
+    pub pass_env: Vec<String>,
+    /// Services that it must not be able to reach: a name and a socket.
+    pub not_reached: Vec<(String, PathBuf)>,
+    /// A server that it must not be able to reach.
+    pub not_connected: Option<SocketAddr>,
+}
+
+impl Plan {
+    /// What the session can reach in the network.
+    pub fn network(&self) -> Network {
+        if self.grants.network.is_some() { Network::ModelOnly } else { Network::Open }
+    }
+}
+
+/// Makes the plan of a session.
+pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
+    let left_out = left_out(around, look);
+    let write = writable(around, look);
+    let mut read = readable(around, look, &left_out);
+    read.extend(around.needed.iter().cloned());
+    read.extend(around.needed.iter().filter_map(|path| look.real(path)));
+    let downloads =
+        around.cargo_home.into_iter().flat_map(|cargo| READABLE_OF_CARGO.iter().map(|name| cargo.join(name)));
+    read.extend(downloads.filter_map(|path| look.real(&path)));
+    if let Some(program) = around.program {
+        let real = look.real(program).unwrap_or_else(|| program.to_owned());
+        let folder = installed_in(&real, around).map(|folder| all_but(look, &folder, &left_out));
+        read.extend(folder.into_iter().flatten().chain([program.to_owned(), real]));
+    }
+    read.extend(around.settings.readable.iter().map(|path| expand(path, around.home)));
+    read.sort();
+    read.dedup();
+    let devices = DEVICES.iter().map(PathBuf::from).collect();
+    let mut sockets: Vec<PathBuf> = around.channel.iter().map(|path| path.to_path_buf()).collect();
+    sockets.extend(around.settings.sockets.iter().map(|path| expand(path, around.home)));
+    let not_read = [around.folder.to_owned()].into_iter().chain(left_out.paths().iter().cloned());
+    let worktrees = around.root.join(".worktrees");
+    let protected = [around.root, around.folder, around.git, &worktrees, Path::new(ETC)].into_iter();
+    let protected = protected.chain(around.home).map(Path::to_owned);
+    Plan {
+        not_written: protected.collect(),
+        not_read: not_read.collect(),
+        not_reached: services(around.user),
+        channel: around.channel.map(Path::to_owned),
+        private: Vec::new(),
+        check_caches: None,
+        checkout: around.checkout.map(Path::to_owned),
+        cargo_home: around.cargo_home.map(Path::to_owned),
+        pass_env: around.settings.pass_env.clone(),
+        not_connected: None,
+        grants: Grants {
+            read,
+            write,
+            devices,
+            sockets,
+            network: around.network.cloned(),
+            max_abi: around.settings.max_abi,
+        },
+    }
+}
+
+fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
+    let mut left_out = LeftOut::default();
+    left_out.add_path(look, around.folder);
+    around.passwords.iter().for_each(|file| left_out.add_path(look, file));
+    left_out.add(look, Path::new(ETC), IN_ETC);
+    if let Some(cargo) = around.cargo_home {
+        left_out.add(look, cargo, HIDDEN);
+    }
+    left_out.add(look, around.git, IN_GIT);
+    for module in submodules(around.git, look) {
+        left_out.add(look, &module, IN_MODULE);
+    }
+    if let Some(home) = around.home {
+        left_out.add(look, home, IN_HOME);
+        if around.settings.read == SandboxRead::Home && home.join(".git").as_path() != around.git {
+            // A home folder that is a repository, as some people keep their settings.
+            left_out.add(look, &home.join(".git"), IN_GIT);
+        }
+        if around.settings.read == SandboxRead::Home && home.parent().is_some() {
+            other_projects(home, look).iter().for_each(|folder| left_out.add_path(look, folder));
+        }
+    }
+    left_out
+}
+
+/// How deep below the home folder other projects are looked for, and in how many folders: a session waits for its plan.
+const PROJECT_DEPTH: usize = 4;
+const PROJECT_FOLDERS: usize = 4000;
+
+/// The `.liza` of other projects below a folder, the nearest first: they contain logins and prompts.
+fn other_projects(home: &Path, look: &dyn Look) -> Vec<PathBuf> {
+    let (mut found, mut looked) = (Vec::new(), 0);
+    let mut level = vec![home.to_owned()];
+    for _ in 0..PROJECT_DEPTH {
+        let mut next = Vec::new();
+        for folder in level {
+            looked += 1;
+            if looked > PROJECT_FOLDERS {
+                return found;
+            }
+            for entry in look.folders(&folder) {
+                let name = entry.file_name().unwrap_or_default().to_string_lossy();
+                if name == ".liza" {
+                    // The one in the home folder usually contains contracts, which agent programs read.
+                    let is_project = folder != home
+                        || look.entries(&entry).iter().any(|file| file.ends_with("state.yaml"));
+                    found.extend(is_project.then_some(entry));
+                } else if !name.starts_with('.') && name != "node_modules" && name != "target" {
+                    next.push(entry);
+                }
+            }
+        }
+        level = next;
+    }
+    found
+}
+
+/// The repositories of submodules, which can contain others.
+fn submodules(git: &Path, look: &dyn Look) -> Vec<PathBuf> {
+    let direct = look.entries(&git.join("modules"));
+    let nested: Vec<PathBuf> = direct.iter().flat_map(|module| submodules(module, look)).collect();
+    direct.into_iter().chain(nested).collect()
+}
+
+fn writable(around: &Surroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
+    let mut write: Vec<PathBuf> = around.checkout.iter().map(|path| path.to_path_buf()).collect();
+    write.push(around.scratch.to_owned());
+    write.extend(around.own.iter().cloned());
+    // No link is followed to what is written; these are yours, and no session can change where they lead.
+    let yours = around.settings.writable.iter().map(|path| expand(path, around.home));
+    let yours = yours.chain([SHARED_MEMORY.into()]);
+    write.extend(yours.map(|path| look.real(&path).unwrap_or(path)));
+    write.sort();
+    write.dedup();
+    write
+}
+
+pub fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &LeftOut) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
+    folders.extend([PathBuf::from(ETC), around.root.to_owned(), around.git.to_owned()]);
+    folders.extend(borrowed_objects(&around.git.join("objects"), look));
+    folders.extend(around.search_path.iter().filter_map(|folder| searched(folder, around)));
+    if around.settings.read == SandboxRead::Home {
+        // Everything is not a home folder.
+        folders.extend(around.home.filter(|home| home.parent().is_some()).map(Path::to_owned));
+    }
+    folders.iter().flat_map(|folder| all_but(look, folder, left_out)).collect()
+}
+
+/// A folder of the search path, with the rest of what is installed beside it.
+fn searched(folder: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
+    let strict = around.settings.read == SandboxRead::Strict;
+    let hidden = strict && around.home.is_some_and(|home| folder.starts_with(home));
+    if !folder.is_absolute() || hidden {
+        return None;
+    }
+    installed_in(&folder.join("program"), around)
+        .or_else(|| Some(folder.to_owned()).filter(|folder| !contains_yours(folder, around)))
+}
+
+/// The folder with everything that belongs to a program, as far as its path shows it.
+fn installed_in(program: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
+    let is_modules = |folder: &&Path| folder.file_name().is_some_and(|name| name == "node_modules");
+    let parent = program.parent()?;
+    let prefix = parent.parent().filter(|_| parent.file_name().is_some_and(|name| name == "bin"));
+    let folder = program.ancestors().filter(is_modules).last().or(prefix).unwrap_or(parent);
+    (!contains_yours(folder, around)).then(|| folder.to_owned())
+}
+
+/// Whether a folder contains the project or the home folder, and so belongs to no program.
+fn contains_yours(folder: &Path, around: &Surroundings<'_>) -> bool {
+    let contains = |inner: &Path| inner.starts_with(folder);
+    contains(around.root) || around.home.is_some_and(contains) || folder.parent().is_none()
+}
+
+/// How many repositories are followed that a project borrows objects from.
+const BORROWED_MAX: usize = 16;
+
+/// The object folders of other repositories that a repository borrows from.
+fn borrowed_objects(objects: &Path, look: &dyn Look) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = vec![objects.to_owned()];
+    let mut next = 0;
+    // Repositories can borrow from each other in a chain.
+    while let Some(folder) = found.get(next).cloned().filter(|_| next < BORROWED_MAX) {
+        let text = look.text(&folder.join("info/alternates")).unwrap_or_default();
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        found.extend(lines.map(|line| folder.join(line)).take(BORROWED_MAX));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+fn services(user: u32) -> Vec<(String, PathBuf)> {
+    let socket = |path: &str| PathBuf::from(path.replace("{uid}", &user.to_string()));
+    SERVICES.iter().map(|(name, path)| ((*name).to_owned(), socket(path))).collect()
+}
+
+/// A path of the settings; `~/` means the home folder.
+pub fn expand(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~/"), path, home) {
+        (Some(rest), _, Some(home)) => home.join(rest),
+        (None, "~", Some(home)) => home.to_owned(),
+        (_, path, _) => PathBuf::from(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confine::readable::tests::FakeLook;
+
+    fn disk() -> FakeLook {
+        FakeLook::default()
+            .with("/home/a", &[".ssh", ".gitconfig", "project", "database-login"])
+            .with("/home/a/project", &[".liza", ".git", ".worktrees", "src"])
+            .with("/home/a/project/.git", &["objects", "config", "hooks"])
+            .with("/etc", &["shadow", "passwd", "team"])
+            .with("/etc/team", &["login", "other"])
+    }
+
+    fn plan_with(settings: &RoomSettings, look: &FakeLook) -> Plan {
+        let own = [PathBuf::from("/home/a/project/.liza/clients/coder-1")];
+        let around = Surroundings {
+            root: Path::new("/home/a/project"),
+            folder: Path::new("/home/a/project/.liza"),
+            git: Path::new("/home/a/project/.git"),
+            checkout: Some(Path::new("/home/a/project/.worktrees/t1")),
+            scratch: Path::new("/home/a/project/.liza/tmp/coder-1"),
+            own: &own,
+            cargo_home: Some(Path::new("/data/cargo")),
+            needed: &[PathBuf::from("/srv/prompt.md")],
+            program: Some(Path::new("/data/tool/node_modules/agent/bin/agent")),
+            search_path: &[PathBuf::from("/data/sdk/bin"), PathBuf::from("bin")],
+            home: Some(Path::new("/home/a")),
+            passwords: &[PathBuf::from("/home/a/database-login"), PathBuf::from("/etc/team/login")],
+            user: 7,
+            settings,
+            channel: Some(Path::new("/run/liza/1")),
+            network: None,
+        };
+        make_plan(&around, look)
+    }
+
+    fn has(paths: &[PathBuf], path: &str) -> bool {
+        paths.iter().any(|granted| Path::new(path).starts_with(granted))
+    }
+
+    /// Covers: IS-03, IS-14
+    #[test]
+    fn a_session_reads_the_project_and_the_home_folder_without_secrets() {
+        let plan = plan_with(&RoomSettings::default(), &disk());
+        let read = &plan.grants.read;
+        for path in [
+            "/usr/bin/git",
+            "/etc/passwd",
+            "/etc/team/other",
+            "/home/a/.gitconfig",
+            "/home/a/project/src/main.rs",
+            "/home/a/project/.git/objects/ab",
+            "/home/a/project/.git/hooks/pre-commit",
+            "/srv/prompt.md",
+            "/data/tool/node_modules/other/lib.js",
+            "/data/sdk/bin/x",
+            "/data/sdk/lib/x",
+        ] {
+            assert!(has(read, path), "{path} in {read:#?}");
+        }
+        for path in [
+            "/etc/shadow",
+            "/etc/team/login",
+            "/home/a/database-login",
+            "/home/a/.ssh/id_rsa",
+            "/home/a/project/.liza/state.yaml",
+            "/home/a/project/.git/config",
+            "/home/b",
+            "/data/tool/secret",
+            "/tmp/x",
+            "/var/lib/docker",
+        ] {
+            assert!(!has(read, path), "{path} in {read:#?}");
+        }
+        assert!(plan.not_read.contains(&"/home/a/.ssh".into()));
+    }
+
+    /// Covers: IS-14
+    #[test]
+    fn what_other_projects_have_in_their_folders_of_liza_is_left_out() {
+        let look = disk()
+            .with("/home/a", &[".ssh", ".gitconfig", ".liza", "project", "src"])
+            .with("/home/a/.liza", &["CORE.md"])
+            .with("/home/a/src", &["other", ".hidden"])
+            .with("/home/a/src/other", &[".liza", "lib.rs"])
+            .with("/home/a/src/other/.liza", &["clients"]);
+        let plan = plan_with(&RoomSettings::default(), &look);
+        assert!(
+            has(&plan.grants.read, "/home/a/src/other/lib.rs")
+                && has(&plan.grants.read, "/home/a/src/.hidden")
+        );
+        assert!(!has(&plan.grants.read, "/home/a/src/other/.liza/clients"), "{:#?}", plan.grants.read);
+        assert!(plan.not_read.contains(&"/home/a/src/other/.liza".into()));
+        assert!(has(&plan.grants.read, "/home/a/.liza/CORE.md"), "contracts");
+        let strict = RoomSettings { read: SandboxRead::Strict, ..RoomSettings::default() };
+        assert!(!plan_with(&strict, &look).not_read.contains(&"/home/a/src/other/.liza".into()));
+    }
+
+    /// Covers: IS-03
+    #[test]
+    fn a_session_writes_its_own_folders_only() {
+        let plan = plan_with(&RoomSettings::default(), &disk());
+        let write = &plan.grants.write;
+        for path in [
+            "/home/a/project/.worktrees/t1/src",
+            "/home/a/project/.liza/tmp/coder-1/x",
+            "/home/a/project/.liza/clients/coder-1/settings.json",
+        ] {
+            assert!(has(write, path), "{path} in {write:#?}");
+        }
+        for path in [
+            "/home/a/project/src",
+            "/home/a/project/.git/refs",
+            "/home/a/project/.worktrees/t2",
+            "/home/a/project/.liza/state.yaml",
+            "/home/a/project/.liza/tmp/coder-2",
+            "/home/a/.bashrc",
+            "/tmp/x",
+        ] {
+            assert!(!has(write, path), "{path} in {write:#?}");
+        }
+        assert_eq!(plan.grants.sockets, [PathBuf::from("/run/liza/1")]);
+    }
+
+    /// Covers: IS-14
+    #[test]
+    fn strict_leaves_the_home_folder_out_and_settings_add_to_it() {
+        let settings = RoomSettings {
+            read: SandboxRead::Strict,
+            readable: vec!["~/.npmrc".to_owned()],
+            writable: vec!["/var/cache/shared".to_owned()],
+            ..RoomSettings::default()
+        };
+        let plan = plan_with(&settings, &disk());
+        assert!(!has(&plan.grants.read, "/home/a/.gitconfig"));
+        assert!(has(&plan.grants.read, "/home/a/.npmrc"));
+        assert!(has(&plan.grants.read, "/home/a/project/src/main.rs"));
+        assert!(has(&plan.grants.write, "/var/cache/shared/x"));
+    }
+
+    /// Covers: IS-04, IS-14
+    #[test]
+    fn the_objects_that_the_project_borrows_are_readable() {
+        let mut look = disk();
+        let file = "/home/a/project/.git/objects/info/alternates";
+        look.texts.insert(file.into(), "/srv/mirror/objects\n# note\n".to_owned());
+        assert!(has(&plan_with(&RoomSettings::default(), &look).grants.read, "/srv/mirror/objects/ab/cd"));
+    }
+
+    /// Covers: IS-03
+    #[test]
+    fn of_devices_only_harmless_ones_are_granted() {
+        let plan = plan_with(&RoomSettings::default(), &disk());
+        let names: Vec<_> =
+            plan.grants.devices.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+        assert_eq!(names, ["null", "zero", "full", "random", "urandom", "tty", "ptmx"]);
+        assert!(plan.grants.write.contains(&SHARED_MEMORY.into()));
+    }
+}

@@ -1,0 +1,110 @@
+//! Between Liza and a confined program: starts the stage, adopts every orphan, and ends with the last of them.
+//!
+//! An orphan that has cleared its environment and left its group is found by nobody else, and would go on when the checkout
+//! is restored or removed. Its order arrives on its standard input, whose other end only Liza holds: when that closes, by
+//! itself or because Liza has ended, the program is killed.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::sys::family::{ProcessFamily, ProgramExit};
+
+use super::stage::{NOT_STARTED, StageOrder, take_socket};
+use super::start::{NO_SPEAKER, STAGE, stage_command};
+
+/// The option of `liza confine` that makes it a keeper.
+pub const KEEP: &str = "--keep";
+
+/// Liza's end of the connection to a keeper; dropping it ends the program.
+#[derive(Debug)]
+pub(super) struct KeeperSocket(UnixStream);
+
+/// The command that starts a keeper, and the socket for its order. Folder, environment and output of the command become
+/// the program's. Drop the command after it was spawned: it holds the other end.
+pub(super) fn keeper_command(liza: &Path) -> io::Result<(Command, KeeperSocket)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new(liza);
+    command.args([STAGE, KEEP]).stdin(Stdio::from(OwnedFd::from(theirs)));
+    Ok((command, KeeperSocket(ours)))
+}
+
+impl KeeperSocket {
+    /// Sends the order, and waits until the program runs.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be started.
+    pub(super) fn start(&mut self, order: &StageOrder) -> io::Result<()> {
+        let line = serde_json::to_string(order).map_err(io::Error::other)?;
+        writeln!(self.0, "{line}")?;
+        let mut answer = String::new();
+        BufReader::new(&self.0).read_line(&mut answer)?;
+        match answer.strip_suffix('\n') {
+            Some("") => Ok(()),
+            Some(problem) => Err(io::Error::other(problem.to_owned())),
+            None => Err(io::Error::other("the keeper of a program ended early")),
+        }
+    }
+}
+
+/// Runs the order that arrives on standard input; returns the exit code of the program.
+pub fn serve_keeper() -> u8 {
+    let Ok(mut caller) = take_socket() else { return NOT_STARTED };
+    match start(&caller) {
+        Ok(family) => {
+            let _ = writeln!(caller);
+            end_with_caller(caller, family.clone());
+            exit_as(family.wait_for_all())
+        }
+        Err(error) => {
+            let _ = writeln!(caller, "{}", error.to_string().replace('\n', " "));
+            NOT_STARTED
+        }
+    }
+}
+
+fn start(caller: &UnixStream) -> io::Result<ProcessFamily> {
+    // The program must not hold the connection open.
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    let mut line = String::new();
+    BufReader::new(caller).read_line(&mut line)?;
+    let order: StageOrder = serde_json::from_str(&line).map_err(io::Error::other)?;
+    let (mut command, socket) = stage_command(std::env::current_exe()?)?;
+    let family = ProcessFamily::spawn(&mut command, false)?;
+    drop(command);
+    if let Err(error) = socket.start(&order, NO_SPEAKER) {
+        family.kill();
+        family.wait_for_all();
+        return Err(error);
+    }
+    Ok(family)
+}
+
+/// Kills the program as soon as the caller has closed its end.
+fn end_with_caller(mut caller: UnixStream, family: ProcessFamily) {
+    thread::spawn(move || {
+        // It sends nothing more.
+        let _ = caller.read(&mut [0]);
+        family.kill();
+    });
+}
+
+/// The exit code of the program; or ends as it did, by a signal.
+pub(super) fn exit_as(exit: ProgramExit) -> u8 {
+    match exit {
+        ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
+        ProgramExit::Signal(number) => {
+            if let Some(signal) = Signal::from_named_raw(number) {
+                let _ = kill_process(getpid(), signal);
+            }
+            u8::try_from(128 + number).unwrap_or(1)
+        }
+    }
+}

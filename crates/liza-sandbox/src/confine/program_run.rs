@@ -1,0 +1,201 @@
+//! Runs one program to its end, confined or not, within a time limit: an integration test, or the set-up of a checkout.
+//!
+//! What it prints is masked and stored in a file. Leaves no process behind.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use liza_host::private;
+use liza_host::secrets::{MaskStream, Masker};
+use liza_ids::SandboxMin;
+
+use crate::sys::family::ScopedFamily;
+
+use super::caches::cache_variables;
+use super::environment::{EnvironmentUse, Variable, is_of_database, passed_environment};
+use super::plan::Plan;
+use super::program_keeper::{KeeperSocket, keeper_command};
+use super::stage::{StageInput, StageOrder};
+
+/// How long the end of the output may take once the program has ended.
+const OUTPUT_LIMIT: Duration = Duration::from_secs(5);
+
+/// A program to run, and how.
+#[derive(Debug)]
+pub struct ProgramRun<'a> {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its working folder.
+    pub directory: &'a Path,
+    /// The environment that it gets a part of, or all of if it is not confined.
+    pub environment: &'a [(OsString, OsString)],
+    /// The file for its output.
+    pub output: &'a Path,
+    /// How long it may run.
+    pub limit: Duration,
+    /// How it is confined.
+    pub stage: Option<RunStage<'a>>,
+}
+
+/// How a program is confined.
+#[derive(Debug)]
+pub struct RunStage<'a> {
+    /// The liza program, which is also the stage that confines itself.
+    pub liza: &'a Path,
+    /// The folder with its caches.
+    pub caches: &'a Path,
+    /// The folder for its temporary files.
+    pub scratch: &'a Path,
+    /// The lowest level at which it runs.
+    pub minimum: Option<SandboxMin>,
+    /// What it may use.
+    pub plan: Plan,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub enum RunEnd {
+    /// By itself, or by a signal.
+    Exited(ExitStatus),
+    /// It took too long and was killed with everything that it had started.
+    TimedOut,
+    /// It could not be started.
+    NotStarted(io::Error),
+}
+
+/// A command, and the order for the stage that it starts.
+type StagedCommand = (Command, Option<(KeeperSocket, StageOrder)>);
+
+impl ProgramRun<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// When the file for its output cannot be created, or the program cannot be waited for.
+    pub fn run(self) -> io::Result<RunEnd> {
+        let mut log = OutputLog::create(self.output, self.masker())?;
+        let (mut command, order) = self.command()?;
+        command.current_dir(self.directory).env_clear().envs(self.inherited());
+        command.envs(self.stage.iter().flat_map(RunStage::environment));
+        let (stdout, stderr) = log.writers()?;
+        command.stdout(stdout).stderr(stderr);
+        let deadline = Instant::now() + self.limit;
+        let started = ScopedFamily::spawn(&mut command);
+        // It holds write ends of the pipe; the output ends when all of them are closed.
+        drop(command);
+        let family = match started {
+            Ok(family) => family,
+            Err(error) => return Ok(RunEnd::NotStarted(error)),
+        };
+        let keeper = match order.map(|(mut keeper, order)| keeper.start(&order).map(|()| keeper)).transpose()
+        {
+            Ok(keeper) => keeper,
+            Err(error) => return Ok(RunEnd::NotStarted(error)),
+        };
+        // Without Liza's end of the connection, a keeper ends the program and everything that it has started.
+        let ended = family.finish_or(deadline, || drop(keeper))?;
+        log.finish();
+        Ok(ended.map_or(RunEnd::TimedOut, RunEnd::Exited))
+    }
+
+    /// What it gets of the environment.
+    fn inherited(&self) -> Vec<Variable> {
+        let all = self.environment.iter().cloned();
+        match &self.stage {
+            Some(stage) => passed_environment(all, EnvironmentUse::CodeUnderTest, &stage.plan.pass_env),
+            None => all.filter(|(name, _)| !is_of_database(name)).collect(),
+        }
+    }
+
+    /// The command, or the one that starts the stage with its order.
+    fn command(&self) -> io::Result<StagedCommand> {
+        let Some(stage) = &self.stage else {
+            let mut command = Command::new(&self.program);
+            command.args(&self.arguments).stdin(Stdio::null());
+            return Ok((command, None));
+        };
+        private::create_folder(stage.caches)?;
+        let (command, socket) = keeper_command(stage.liza)?;
+        let order = StageOrder {
+            plan: stage.plan.clone(),
+            minimum: stage.minimum,
+            program: Some(self.program.clone()),
+            arguments: self.arguments.clone(),
+            input: StageInput::Nothing,
+        };
+        Ok((command, Some((socket, order))))
+    }
+
+    /// A masker that knows the secrets in its environment.
+    fn masker(&self) -> Masker {
+        let text = |(name, value): &(OsString, OsString)| {
+            Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+        };
+        Masker::of_process_and(self.environment.iter().filter_map(text))
+    }
+}
+
+impl RunStage<'_> {
+    /// The variables that keep programs inside.
+    fn environment(&self) -> Vec<(String, String)> {
+        let scratch = |name: &str| (name.to_owned(), self.scratch.to_string_lossy().into_owned());
+        let own = ["TMPDIR", "XDG_CONFIG_HOME"].map(scratch);
+        own.into_iter().chain(cache_variables(self.caches)).collect()
+    }
+}
+
+/// The output of a program: it goes through a pipe and is masked before it is stored.
+struct OutputLog {
+    copy: Option<JoinHandle<()>>,
+    writer: Option<io::PipeWriter>,
+}
+
+impl OutputLog {
+    fn create(path: &Path, masker: Masker) -> io::Result<Self> {
+        path.parent().map_or(Ok(()), private::create_folder)?;
+        let mut file = private::file_options().write(true).create(true).truncate(true).open(path)?;
+        let (mut reader, writer) = io::pipe()?;
+        // A full disk must not stop the program: everything is read, and what can be is stored.
+        let copy = thread::spawn(move || drop(copy_masked(&mut reader, &mut file, masker)));
+        Ok(Self { copy: Some(copy), writer: Some(writer) })
+    }
+
+    /// The ends of the pipe for output and errors.
+    fn writers(&mut self) -> io::Result<(io::PipeWriter, io::PipeWriter)> {
+        let writer = self.writer.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok((writer.try_clone()?, writer))
+    }
+
+    /// Waits for the end of the output, with a limit: a process that could not be killed may hold it open.
+    fn finish(&mut self) {
+        let Some(copy) = self.copy.take() else { return };
+        let deadline = Instant::now() + OUTPUT_LIMIT;
+        while !copy.is_finished() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Copies everything, masked. After an error of the file the rest is read and dropped, so that no writer waits.
+fn copy_masked(from: &mut impl Read, to: &mut impl Write, masker: Masker) -> io::Result<()> {
+    let mut stream = MaskStream::new(masker);
+    let mut chunk = vec![0; 64 << 10];
+    let mut written = Ok(());
+    loop {
+        let length = match from.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let ready = stream.push(chunk.get(..length).unwrap_or_default());
+        written = written.and_then(|()| to.write_all(&ready));
+    }
+    written.and_then(|()| to.write_all(&stream.finish()))
+}

@@ -1,0 +1,183 @@
+//! Everything below a folder except some of it, as a list of paths to grant: rights can only be granted.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How a plan looks at the disk, so that it can be made without one.
+pub trait Look {
+    /// The files and folders in a folder; no links.
+    fn entries(&self, folder: &Path) -> Vec<PathBuf>;
+    /// The folders among them.
+    fn folders(&self, folder: &Path) -> Vec<PathBuf>;
+    /// Where a path really leads to, if it exists.
+    fn real(&self, path: &Path) -> Option<PathBuf>;
+    /// The text of a small file.
+    fn text(&self, path: &Path) -> Option<String>;
+}
+
+/// The disk itself.
+#[derive(Debug, Clone, Copy)]
+pub struct DiskLook;
+
+impl Look for DiskLook {
+    fn entries(&self, folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        // A link could lead to what is left out; what it leads to is granted by its own name, or not at all.
+        let no_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+        entries.filter(no_link).map(|entry| entry.path()).collect()
+    }
+
+    fn folders(&self, folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        entries.filter(is_folder).map(|entry| entry.path()).collect()
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        path.canonicalize().ok()
+    }
+
+    fn text(&self, path: &Path) -> Option<String> {
+        fs::read_to_string(path).ok()
+    }
+}
+
+/// What must not be granted. A session waits for its plan, so each question takes a few look-ups, however long the lists are.
+#[derive(Debug, Clone, Default)]
+pub struct LeftOut {
+    paths: Vec<PathBuf>,
+    known: HashSet<PathBuf>,
+    /// How names in a folder begin.
+    prefixes: HashMap<PathBuf, Vec<String>>,
+    /// The folders that contain something of this.
+    above: HashSet<PathBuf>,
+}
+
+impl LeftOut {
+    /// Leaves out these names below a folder, and what they lead to.
+    pub fn add(&mut self, look: &dyn Look, folder: &Path, names: &[&str]) {
+        for name in names {
+            let path = folder.join(name);
+            match path.to_str().and_then(|text| text.strip_suffix('*')) {
+                Some(start) => self.add_prefix(folder, Path::new(start)),
+                None => self.add_path(look, &path),
+            }
+        }
+    }
+
+    /// Leaves out a path, and what it leads to.
+    pub(crate) fn add_path(&mut self, look: &dyn Look, path: &Path) {
+        for path in look.real(path).filter(|real| real != path).into_iter().chain([path.to_owned()]) {
+            self.above.extend(path.ancestors().map(Path::to_owned));
+            self.known.insert(path.clone());
+            self.paths.push(path);
+        }
+    }
+
+    fn add_prefix(&mut self, folder: &Path, start: &Path) {
+        let parent = start.parent().unwrap_or(folder);
+        let begins = start.file_name().map(|name| name.to_string_lossy().into_owned());
+        self.above.extend(parent.ancestors().map(Path::to_owned));
+        self.prefixes.entry(parent.to_owned()).or_default().push(begins.unwrap_or_default());
+    }
+
+    /// The paths that are left out by their whole name.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    fn contains(&self, path: &Path) -> bool {
+        path.ancestors().any(|part| self.known.contains(part) || self.has_prefix(part))
+    }
+
+    fn has_prefix(&self, path: &Path) -> bool {
+        let prefixes = path.parent().and_then(|parent| self.prefixes.get(parent));
+        prefixes.zip(path.file_name()).is_some_and(|(prefixes, name)| {
+            let name = name.to_string_lossy();
+            prefixes.iter().any(|begins| name.starts_with(begins.as_str()))
+        })
+    }
+
+    fn is_below(&self, folder: &Path) -> bool {
+        self.above.contains(folder)
+    }
+}
+
+/// The paths to grant so that everything below `folder` is granted except what is left out. What is created later in a
+/// folder with exceptions is not granted.
+pub(super) fn all_but(look: &dyn Look, folder: &Path, left_out: &LeftOut) -> Vec<PathBuf> {
+    if left_out.contains(folder) {
+        return Vec::new();
+    }
+    if !left_out.is_below(folder) {
+        return vec![folder.to_owned()];
+    }
+    look.entries(folder).iter().flat_map(|entry| all_but(look, entry, left_out)).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// A disk that exists in memory only: folders with their entries.
+    #[derive(Debug, Default)]
+    pub(crate) struct FakeLook {
+        pub folders: BTreeMap<PathBuf, Vec<&'static str>>,
+        pub links: BTreeMap<PathBuf, PathBuf>,
+        pub texts: BTreeMap<PathBuf, String>,
+    }
+
+    impl FakeLook {
+        pub(crate) fn with(mut self, folder: &str, entries: &[&'static str]) -> Self {
+            self.folders.insert(folder.into(), entries.to_vec());
+            self
+        }
+    }
+
+    impl Look for FakeLook {
+        fn entries(&self, folder: &Path) -> Vec<PathBuf> {
+            self.folders.get(folder).into_iter().flatten().map(|name| folder.join(name)).collect()
+        }
+
+        fn folders(&self, folder: &Path) -> Vec<PathBuf> {
+            self.entries(folder).into_iter().filter(|entry| self.folders.contains_key(entry)).collect()
+        }
+
+        fn real(&self, path: &Path) -> Option<PathBuf> {
+            Some(self.links.get(path).cloned().unwrap_or_else(|| path.to_owned()))
+        }
+
+        fn text(&self, path: &Path) -> Option<String> {
+            self.texts.get(path).cloned()
+        }
+    }
+
+    /// Covers: IS-14
+    #[test]
+    fn a_folder_with_exceptions_is_granted_entry_by_entry() {
+        let look = FakeLook::default()
+            .with("/home/a", &[".ssh", ".cargo", "src", ".claude.json.backup"])
+            .with("/home/a/.cargo", &["bin", "credentials.toml", "registry"]);
+        let mut left_out = LeftOut::default();
+        left_out.add(&look, Path::new("/home/a"), &[".ssh", ".cargo/credentials*", ".claude.json*"]);
+        let granted = all_but(&look, Path::new("/home/a"), &left_out);
+        let expected = ["/home/a/.cargo/bin", "/home/a/.cargo/registry", "/home/a/src"].map(PathBuf::from);
+        assert_eq!(granted, expected);
+        assert_eq!(all_but(&look, Path::new("/usr"), &left_out), [PathBuf::from("/usr")]);
+        assert!(all_but(&look, Path::new("/home/a/.ssh/keys"), &left_out).is_empty());
+    }
+
+    /// Covers: IS-14
+    #[test]
+    fn what_a_credential_links_to_is_left_out_too() {
+        let mut look =
+            FakeLook::default().with("/home/a", &["dotfiles"]).with("/home/a/dotfiles", &["ssh", "vimrc"]);
+        look.links.insert("/home/a/.ssh".into(), "/home/a/dotfiles/ssh".into());
+        let mut left_out = LeftOut::default();
+        left_out.add(&look, Path::new("/home/a"), &[".ssh"]);
+        let granted = all_but(&look, Path::new("/home/a"), &left_out);
+        assert_eq!(granted, [PathBuf::from("/home/a/dotfiles/vimrc")]);
+    }
+}

@@ -1,0 +1,242 @@
+//! Starts a program through the stage, and finds out the level without starting one.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::socket_folder::{SocketFolder, SocketUse};
+use crate::sys::confinement::{ConnectPolicy, decide_connects};
+use crate::sys::peer::{Silenced, SpeakerRule};
+
+use super::descriptor::{ReceivedListener, learn_sender, receive_listener};
+use super::level::Level;
+use super::plan::Plan;
+use super::stage::{StageInput, StageOrder, StageReport};
+use super::system_folders::{HOST_SERVICES, SHARED_MEMORY, USER_SERVICES};
+
+/// For programs without a channel.
+pub const NO_SPEAKER: SpeakerRule = |_, _| Err(Silenced::UnderTest);
+
+/// The command of the stage.
+pub const STAGE: &str = "confine";
+
+/// How long the stage may take; it opens some hundred folders.
+const STAGE_LIMIT: Duration = Duration::from_secs(30);
+
+/// What became of a stage.
+#[derive(Debug)]
+pub struct StageStarted {
+    /// How well the program is confined.
+    pub level: Level,
+    /// The process that became the program, where the system reports it. With another runner in front it is below that one.
+    pub client: Option<u32>,
+}
+
+/// The parent's end of the socket.
+#[derive(Debug)]
+pub struct StageSocket(UnixStream);
+
+/// The command that starts the stage, and the socket for its order. Folder, environment and output of the command become
+/// the program's. Drop the command after it was spawned: it holds the other end.
+pub fn stage_command(liza: impl AsRef<OsStr>) -> io::Result<(Command, StageSocket)> {
+    wrapped_stage_command(&[], liza)
+}
+
+/// The same, with another runner in front.
+pub fn wrapped_stage_command(
+    wrapper: &[String],
+    liza: impl AsRef<OsStr>,
+) -> io::Result<(Command, StageSocket)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_read_timeout(Some(STAGE_LIMIT))?;
+    ours.set_write_timeout(Some(STAGE_LIMIT))?;
+    learn_sender(&ours)?;
+    let mut command = match wrapper.split_first() {
+        Some((runner, words)) => {
+            let mut command = Command::new(runner);
+            command.args(words).arg(liza);
+            command
+        }
+        None => Command::new(liza),
+    };
+    command.arg(STAGE).stdin(Stdio::from(OwnedFd::from(theirs)));
+    Ok((command, StageSocket(ours)))
+}
+
+impl StageSocket {
+    /// Sends the order to the stage that was spawned, and waits until it has become the program.
+    ///
+    /// # Errors
+    ///
+    /// When the stage or the program could not be started, or the level is too low.
+    pub fn start(mut self, order: &StageOrder, speakers: SpeakerRule) -> io::Result<StageStarted> {
+        let probes = Probes::prepare(&order.plan);
+        let order = StageOrder { plan: probes.added_to(order.plan.clone()), ..order.clone() };
+        let line = serde_json::to_string(&order).map_err(io::Error::other)?;
+        writeln!(self.0, "{line}")?;
+        // Made while the stage restricts itself: its first connect waits for it.
+        let policy = policy(&order.plan, speakers);
+        let ReceivedListener { listener, stage: client } = receive_listener(&self.0)?;
+        if let Some(listener) = listener {
+            decide_connects(listener, ConnectPolicy { client, ..policy });
+        }
+        let mut started = None;
+        for line in BufReader::new(self.0).lines() {
+            match serde_json::from_str(&line?).map_err(io::Error::other)? {
+                StageReport::Started(level) => started = Some(level),
+                StageReport::TooLow(level) => return Err(io::Error::other(too_low(&level))),
+                StageReport::Failed(why) => return Err(io::Error::other(why)),
+            }
+        }
+        let level = started.ok_or_else(|| io::Error::other("the confinement stage ended early"))?;
+        Ok(StageStarted { level, client })
+    }
+}
+
+/// The sockets that the stage tries to reach. Each attempt is decided by this process and delays the start, so one that does
+/// not exist, which no one can reach, is left out.
+fn to_try(mut sockets: Vec<(String, PathBuf)>, witness: Option<(String, PathBuf)>) -> Vec<(String, PathBuf)> {
+    sockets.retain(|(_, path)| fs::symlink_metadata(path).is_ok());
+    sockets.extend(witness);
+    sockets
+}
+
+/// What a session must not reach, to prove that it cannot: a socket, and a server if it has no network.
+struct Probes {
+    socket: Option<OutsideSocket>,
+    server: Option<TcpListener>,
+}
+
+impl Probes {
+    fn prepare(plan: &Plan) -> Self {
+        let server = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
+        Self {
+            socket: OutsideSocket::create(&std::env::temp_dir()),
+            server: plan.grants.network.as_ref().and_then(|_| server()),
+        }
+    }
+
+    fn added_to(&self, mut plan: Plan) -> Plan {
+        let socket = self.socket.as_ref().map(|socket| ("sockets outside".to_owned(), socket.path.clone()));
+        plan.not_reached = to_try(plan.not_reached, socket);
+        plan.not_connected = self.server.as_ref().and_then(|server| server.local_addr().ok());
+        plan
+    }
+}
+
+/// A socket that a session must not reach, to prove that it cannot.
+struct OutsideSocket {
+    path: PathBuf,
+    _listener: UnixListener,
+    _folder: SocketFolder,
+}
+
+impl OutsideSocket {
+    fn create(temporary: &Path) -> Option<Self> {
+        let folder = SocketFolder::create(SocketUse::Probe, None, temporary).ok()?;
+        let path = folder.next();
+        Some(Self { _listener: UnixListener::bind(&path).ok()?, path, _folder: folder })
+    }
+}
+
+/// A session connects to what it made itself, to its channel, and to what the settings name.
+fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
+    let grants = &plan.grants;
+    let hosts = HOST_SERVICES.iter().filter(|_| grants.network.is_none());
+    let harmless = USER_SERVICES.iter().chain(hosts).map(PathBuf::from);
+    // What other programs of the person have in the shared folder is not the session's own.
+    let own = grants.write.iter().filter(|path| path.as_path() != Path::new(SHARED_MEMORY));
+    let allowed = own.chain(&grants.sockets).cloned().chain(harmless);
+    let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    let channel = plan.channel.clone().map(real);
+    let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
+    ConnectPolicy { allowed, channel, network: grants.network.clone(), speakers, client: None }
+}
+
+/// Why a session does not start.
+pub fn too_low(level: &Level) -> String {
+    format!("the confinement would be {level}, and config.sandbox is require")
+}
+
+/// The level that a plan reaches here.
+///
+/// # Errors
+///
+/// When the stage cannot be started.
+pub fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
+    let (mut command, socket) = stage_command(liza)?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    drop(command);
+    let order =
+        StageOrder { plan, minimum: None, program: None, arguments: Vec::new(), input: StageInput::Nothing };
+    let started = socket.start(&order, NO_SPEAKER);
+    let _ = child.wait();
+    Ok(started?.level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::confinement::TcpGrants;
+    use liza_host::random_text::random_hex;
+
+    /// Covers: IS-06, IS-12
+    #[test]
+    fn only_sockets_that_exist_are_tried() {
+        let place = tempfile::tempdir().unwrap();
+        let named = |name: &str| (name.to_owned(), place.path().join(name));
+        let _service = UnixListener::bind(place.path().join("there")).unwrap();
+        let tried = to_try(vec![named("gone"), named("there")], Some(named("witness")));
+        assert_eq!(tried, [named("there"), named("witness")]);
+    }
+
+    /// Covers: IS-05, IS-06
+    #[test]
+    fn a_socket_and_a_server_outside_are_tried() {
+        let open = Plan::default();
+        let probes = Probes::prepare(&open);
+        let tried = probes.added_to(open);
+        assert!(UnixStream::connect(&tried.not_reached[0].1).is_ok(), "{tried:?}");
+        assert_eq!(tried.not_connected, None, "the network is open");
+        let mut closed = Plan::default();
+        closed.grants.network = Some(TcpGrants::default());
+        let probes = Probes::prepare(&closed);
+        let server = probes.added_to(closed).not_connected.unwrap();
+        assert!(std::net::TcpStream::connect(server).is_ok());
+    }
+
+    /// Covers: IS-05
+    #[test]
+    fn a_probe_leaves_nothing_and_removes_what_a_killed_one_left() {
+        // Not where the probes of other tests are, which would remove it, too.
+        let place = tempfile::tempdir_in("/tmp").unwrap();
+        let left = place.path().join(format!("liza-probe-{}", random_hex(8).unwrap()));
+        fs::create_dir(&left).unwrap();
+        let _socket = UnixListener::bind(left.join("0")).unwrap();
+        let probe = OutsideSocket::create(place.path()).unwrap();
+        assert!(!left.exists());
+        let folder = probe.path.parent().unwrap().to_owned();
+        assert!(folder.exists());
+        drop(probe);
+        assert!(!folder.exists());
+    }
+
+    /// Covers: IS-06
+    #[test]
+    fn a_session_that_reaches_only_its_model_asks_no_one_for_names_of_hosts() {
+        let mut plan = Plan::default();
+        plan.grants.write = vec!["/p/.worktrees/t1".into(), SHARED_MEMORY.into()];
+        let allows =
+            |plan: &Plan, path: &str| policy(plan, NO_SPEAKER).allowed.contains(&PathBuf::from(path));
+        assert!(allows(&plan, "/run/nscd/socket") && allows(&plan, "/run/systemd/userdb"));
+        assert!(allows(&plan, "/p/.worktrees/t1") && !allows(&plan, SHARED_MEMORY));
+        plan.grants.network = Some(TcpGrants::default());
+        assert!(!allows(&plan, "/run/nscd/socket") && allows(&plan, "/run/systemd/userdb"));
+    }
+}

@@ -1,0 +1,186 @@
+//! Decides outside of a session which sockets it connects to, and connects for it.
+//!
+//! Everything is decided on copies that the session cannot change: the
+//! address is read once, the socket is duplicated, a path is opened before it is judged, and the call itself is made here.
+//! So no call is ever handed back to run as it is.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, connect, connect_unspec, sockopt};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use super::super::peer::Silenced;
+use super::super::process::pid;
+use super::super::system;
+use super::seccomp::{PendingCall, is_waiting};
+use super::{ConnectPolicy, TcpGrants};
+
+/// The longest address that the kernel knows.
+const ADDRESS_MAX: usize = 128;
+
+/// Makes the `connect` of a session, if it may.
+pub(super) fn connect_for(
+    listener: &OwnedFd,
+    policy: &ConnectPolicy,
+    call: &PendingCall,
+) -> Result<(), Errno> {
+    let [number, address, length, ..] = call.arguments;
+    let address = read_address(call.thread, address, length)?;
+    let socket = duplicate(call.thread, number)?;
+    // Both belong to the caller only if it still waits: numbers of threads are used again.
+    if !is_waiting(listener.as_fd(), call.id) {
+        return Err(Errno::SRCH);
+    }
+    let domain = sockopt::socket_domain(&socket)?;
+    match domain {
+        AddressFamily::UNIX => connect_unix(&socket, policy, call.thread, &address),
+        AddressFamily::INET | AddressFamily::INET6 => connect_internet(&socket, policy, &address),
+        _ => Err(Errno::AFNOSUPPORT),
+    }
+}
+
+/// The address, from the memory of the caller.
+fn read_address(thread: u32, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
+    let length = usize::try_from(length as u32).map_err(|_| Errno::INVAL)?;
+    if !(2..=ADDRESS_MAX).contains(&length) {
+        return Err(Errno::INVAL);
+    }
+    let memory = File::open(format!("/proc/{thread}/mem")).map_err(|_| Errno::PERM)?;
+    let mut bytes = vec![0; length];
+    memory.read_exact_at(&mut bytes, at).map_err(|_| Errno::FAULT)?;
+    Ok(bytes)
+}
+
+/// A descriptor of the caller's, as one of our own.
+pub(super) fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
+    let leader = leader_of(thread).and_then(pid).ok_or(Errno::SRCH)?;
+    let process = pidfd_open(leader, PidfdFlags::empty())?;
+    let number = i32::try_from(number as u32).map_err(|_| Errno::BADF)?;
+    pidfd_getfd(process, number, PidfdGetfdFlags::empty())
+}
+
+/// The process that a thread belongs to.
+pub(super) fn leader_of(thread: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
+}
+
+fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: &[u8]) -> Result<(), Errno> {
+    let (family, name) = split_family(address);
+    match family {
+        0 => return connect_unspec(socket),
+        1 => {}
+        _ => return Err(Errno::INVAL),
+    }
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    if name.is_empty() {
+        // An abstract name: whose it is cannot be known.
+        return Err(Errno::PERM);
+    }
+    let target = open_socket(thread, Path::new(OsStr::from_bytes(name)))?;
+    let own = format!("/proc/self/fd/{}", target.as_raw_fd());
+    let place = fs::read_link(&own).map_err(|_| Errno::ACCESS)?;
+    policy.judge(thread, &place)?;
+    if fstat(&target)?.st_nlink > 1 {
+        // One of its names is here, others may be anywhere.
+        return Err(Errno::ACCESS);
+    }
+    // By the descriptor: nothing can be exchanged between the judgement and the call.
+    connect(socket, &SocketAddrUnix::new(own.as_str())?)
+}
+
+/// Opens a socket by a path of the caller's.
+fn open_socket(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
+    let path = if path.is_absolute() {
+        path.to_owned()
+    } else {
+        PathBuf::from(format!("/proc/{thread}/cwd")).join(path)
+    };
+    open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn connect_internet(socket: &OwnedFd, policy: &ConnectPolicy, address: &[u8]) -> Result<(), Errno> {
+    let (family, rest) = split_family(address);
+    let target = match i32::from(family) {
+        libc::AF_UNSPEC => return connect_unspec(socket),
+        libc::AF_INET => ipv4(rest).ok_or(Errno::INVAL)?,
+        libc::AF_INET6 => ipv6(rest).ok_or(Errno::INVAL)?,
+        _ => return Err(Errno::AFNOSUPPORT),
+    };
+    // This process is not restricted by Landlock, so the ports are judged here too.
+    if policy.network.as_ref().is_some_and(|network| !network.allows(target)) {
+        return Err(Errno::ACCESS);
+    }
+    connect(socket, &target)
+}
+
+impl TcpGrants {
+    /// Whether this address may be connected to: the proxy on this machine, or an open port.
+    fn allows(&self, target: SocketAddr) -> bool {
+        let is_proxy = target.port() == self.proxy && target.ip().to_canonical().is_loopback();
+        is_proxy || self.ports.contains(&target.port())
+    }
+}
+
+fn split_family(address: &[u8]) -> (u16, &[u8]) {
+    let (family, rest) = address.split_at(2.min(address.len()));
+    (family.try_into().map_or(u16::MAX, u16::from_ne_bytes), rest)
+}
+
+fn ipv4(rest: &[u8]) -> Option<SocketAddr> {
+    let port = u16::from_be_bytes(rest.get(..2)?.try_into().ok()?);
+    let address: [u8; 4] = rest.get(2..6)?.try_into().ok()?;
+    Some(SocketAddrV4::new(Ipv4Addr::from(address), port).into())
+}
+
+fn ipv6(rest: &[u8]) -> Option<SocketAddr> {
+    let port = u16::from_be_bytes(rest.get(..2)?.try_into().ok()?);
+    let flow = u32::from_be_bytes(rest.get(2..6)?.try_into().ok()?);
+    let address: [u8; 16] = rest.get(6..22)?.try_into().ok()?;
+    let scope = rest.get(22..26).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes);
+    Some(SocketAddrV6::new(Ipv6Addr::from(address), port, flow, scope).into())
+}
+
+impl ConnectPolicy {
+    /// Whether a thread of the session may connect to the socket at this place.
+    fn judge(&self, thread: u32, place: &Path) -> Result<(), Errno> {
+        if self.channel.as_deref() == Some(place) {
+            return self.may_speak(thread);
+        }
+        let is_allowed = self.allowed.iter().any(|allowed| place.starts_with(allowed));
+        if is_allowed { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    /// Whether the thread may speak for the session. The other end knows the reason by the error number.
+    pub(crate) fn may_speak(&self, thread: u32) -> Result<(), Errno> {
+        let leader = leader_of(thread).ok_or(Errno::ACCESS)?;
+        let line = system::line_below(leader, std::process::id()).ok_or(Errno::ACCESS)?;
+        (self.speakers)(&line, self.client).map_err(|silenced| match silenced {
+            Silenced::UnderTest => Errno::ACCESS,
+            Silenced::Indirect => Errno::PERM,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-06
+    #[test]
+    fn the_proxy_is_reached_on_this_machine_only_and_an_open_port_everywhere() {
+        let network = TcpGrants { proxy: 4000, ports: vec![5432] };
+        let allows = |target: &str| network.allows(target.parse().unwrap());
+        assert!(allows("127.0.0.1:4000") && allows("[::1]:4000") && allows("[::ffff:127.0.0.1]:4000"));
+        assert!(!allows("192.0.2.1:4000") && !allows("[2001:db8::1]:4000") && !allows("127.0.0.1:4001"));
+        assert!(allows("192.0.2.1:5432") && allows("127.0.0.1:5432"));
+    }
+}

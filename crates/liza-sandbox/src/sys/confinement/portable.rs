@@ -1,0 +1,40 @@
+//! Where the system has no confinement that Liza knows: nothing is restricted, and that is reported.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use super::{ConnectPolicy, Grants, Restrictions};
+
+/// Restricts nothing.
+pub(crate) fn restrict(_: &Grants) -> Restrictions {
+    let why = "this system has no Landlock";
+    let missing = || Some(why.to_owned());
+    Restrictions { files: missing(), calls: missing(), capabilities: None, listener: Err(why.to_owned()) }
+}
+
+/// Does it without a restriction.
+pub fn restricted<T: Send>(_: &Grants, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    work()
+}
+
+/// No connects are reported here.
+pub(crate) fn decide_connects(_: OwnedFd, _: ConnectPolicy) {}
+
+/// Nothing protects them.
+pub fn protects_files() -> bool {
+    false
+}
+
+/// Nothing to try: everything is possible.
+#[derive(Debug)]
+pub struct Witnesses;
+
+impl Witnesses {
+    pub fn prepare() -> Self {
+        Self
+    }
+
+    pub(crate) fn still_possible(&self) -> Vec<String> {
+        vec!["system calls are not filtered".to_owned()]
+    }
+}

@@ -1,0 +1,27 @@
+//! What differs between operating systems, behind one interface.
+//!
+//! No code outside this folder asks which system it runs on or reads `/proc`. Each function that needs Linux has a
+//! portable fallback that does less, never something different.
+
+pub mod confinement;
+pub mod desktop;
+pub mod family;
+pub mod inherited;
+pub mod peer;
+pub mod process;
+mod program;
+pub mod remove_tree;
+pub mod tcp_peer;
+pub mod untrusted;
+
+pub use program::{find_program, find_program_in};
+
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod linux;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+use linux as system;
+
+#[cfg(any(not(target_os = "linux"), feature = "portable-sys"))]
+mod portable;
+#[cfg(any(not(target_os = "linux"), feature = "portable-sys"))]
+use portable as system;

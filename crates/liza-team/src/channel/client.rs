@@ -1,0 +1,54 @@
+//! The session's end: sends one command to the supervisor and waits for its answer.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use super::Address;
+use super::message::{self, ANSWER_MAX, Answer, Refused, ServerMessage, SessionCall};
+use super::server::WORKING_INTERVAL;
+
+/// How long a supervisor may be silent. It shows signs of life while a command runs.
+const SILENCE_LIMIT: Duration = WORKING_INTERVAL.saturating_mul(6);
+
+/// Why a command got no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ChannelError {
+    /// No supervisor listens: it has ended, or this session is an old one.
+    #[error("the supervisor of this session is gone: {0}")]
+    Gone(#[source] io::Error),
+    /// It does not answer, or its answer makes no sense.
+    #[error("the supervisor of this session does not answer: {0}")]
+    NoAnswer(#[source] io::Error),
+    /// The channel refused the command.
+    #[error("{0}")]
+    Refused(#[source] Refused),
+}
+
+/// The helper of a confined session connects for it, and gives its reason as a number.
+fn not_connected(error: io::Error) -> ChannelError {
+    let is_indirect = error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error());
+    if is_indirect { ChannelError::Refused(Refused::Indirect) } else { ChannelError::Gone(error) }
+}
+
+/// Sends a command and returns its answer.
+///
+/// # Errors
+/// When the supervisor is gone, does not answer, or refuses the caller. The command may have been executed if the
+/// supervisor went away after it was sent.
+pub fn send(address: &Address, call: &SessionCall) -> Result<Answer, ChannelError> {
+    let mut connection = UnixStream::connect(&address.socket).map_err(not_connected)?;
+    let sent = message::write(&mut connection, call, SILENCE_LIMIT);
+    loop {
+        // A channel that refuses a caller does not read its call.
+        match (message::read(&mut connection, ANSWER_MAX, SILENCE_LIMIT), &sent) {
+            (Ok(ServerMessage::Working), _) => {}
+            (Ok(ServerMessage::Answer(answer)), _) => return Ok(answer),
+            (Ok(ServerMessage::Refused(why)), _) => return Err(ChannelError::Refused(why)),
+            (Err(error), Ok(())) if error.kind() == io::ErrorKind::TimedOut => {
+                return Err(ChannelError::NoAnswer(error));
+            }
+            (Err(error), _) => return Err(ChannelError::Gone(error)),
+        }
+    }
+}

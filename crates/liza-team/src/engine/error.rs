@@ -1,0 +1,186 @@
+//! Why a command or a sequence of commands failed. What had been started is undone, or left to `recover`.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use liza_core::model::{Refusal, Sha};
+use liza_git::{Branch, BranchError, GitError};
+use liza_store::StoreError;
+
+use crate::session::checkout_setup::SetupError;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The rules refuse the command.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
+    /// The blackboard could not be read or written.
+    #[error(transparent)]
+    Store(StoreError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A new checkout could not be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The configured integration branch is not a branch name.
+    #[error("config.integration_branch: {0}")]
+    Branch(#[from] BranchError),
+    /// There is no integration branch.
+    #[error("the integration branch {branch} does not exist")]
+    NoIntegrationBranch {
+        /// Its configured name.
+        branch: Branch,
+    },
+    /// The integration branch of the remote lacks work that is recorded as merged.
+    #[error(
+        "{branch} on the remote {remote} is at {}, without {}, which is merged: someone moved it back or replaced it",
+        found.short(), recorded.short()
+    )]
+    RemoteRewound {
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+        /// The last head that was recorded.
+        recorded: Sha,
+        /// The head of the remote's branch.
+        found: Sha,
+    },
+    /// The integration branch here has commits that the remote's does not have.
+    #[error("{branch} here is at {}, which the remote {remote} does not have ({})", local.short(), found.short())]
+    LocalCommits {
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+        /// Its head here.
+        local: Sha,
+        /// The head of the remote's branch.
+        found: Sha,
+    },
+    /// The remote has no integration branch.
+    #[error("the remote {remote} has no branch {branch}")]
+    NoRemoteBranch {
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+    },
+    /// Other merges were faster every time.
+    #[error("{branch} on the remote {remote} moved during each of {attempts} attempts to merge")]
+    RemoteBusy {
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+        /// How many.
+        attempts: u32,
+    },
+    /// The blackboard refused a merge that is published, and the remote keeps it.
+    #[error(
+        "{refusal}. Its merge {} is on {branch} of the remote {remote} and could not be taken back: {source}",
+        merge.short()
+    )]
+    NotTakenBack {
+        /// Why the blackboard refused it.
+        refusal: Box<Refusal>,
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+        /// The merge.
+        merge: Sha,
+        /// Why the remote keeps it.
+        source: Box<EngineError>,
+    },
+    /// Another process held a lock the whole time.
+    #[error("another liza process holds {}; timed out after {} s", path.display(), waited.as_secs())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// The timeout.
+        waited: Duration,
+    },
+    /// The blackboard was written, but a stop file could not be removed.
+    #[error("written, but {} could not be removed: {source}", path.display())]
+    Effect {
+        /// The stop file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// A file could not be read, written or removed.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
+}
+
+impl From<Refusal> for EngineError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> Self {
+        if let StoreError::Refused(refusal) = error { Self::Refused(refusal) } else { Self::Store(error) }
+    }
+}
+
+impl EngineError {
+    /// The refusal, if the rules refused the command.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        if let Self::Refused(refusal) = self { Some(refusal) } else { None }
+    }
+
+    /// The command that answers what is wrong with the integration branch of the remote; `None` for other errors.
+    pub fn branch_answer(&self) -> Option<String> {
+        match self {
+            Self::RemoteRewound { remote, branch, recorded, found } => {
+                Some(answer_rewound(remote, branch, (recorded, found)))
+            }
+            Self::LocalCommits { .. } => Some(ANSWER_LOCAL_COMMITS.to_owned()),
+            Self::NoRemoteBranch { remote, branch } => Some(answer_no_branch(remote, branch)),
+            Self::NotTakenBack { branch, .. } => {
+                Some(format!("to keep it: liza accept-integration; to drop it, revert it on {branch} first"))
+            }
+            Self::Refused(_)
+            | Self::Store(_)
+            | Self::Git(_)
+            | Self::Setup(_)
+            | Self::Branch(_)
+            | Self::NoIntegrationBranch { .. }
+            | Self::RemoteBusy { .. }
+            | Self::Locked { .. }
+            | Self::Effect { .. }
+            | Self::Io { .. } => None,
+        }
+    }
+
+    pub fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+/// The command that accepts commits which only the branch here has, and publishes them.
+pub(super) const ANSWER_LOCAL_COMMITS: &str = "liza accept-integration";
+
+/// The command that brings merged work back to the branch of the remote, if that is where it was found.
+pub(super) fn answer_rewound(remote: &str, branch: &Branch, (recorded, found): (&Sha, &Sha)) -> String {
+    format!("git push --force-with-lease={branch}:{found} {remote} {recorded}:refs/heads/{branch}")
+}
+
+/// The command that makes the branch on the remote.
+pub(super) fn answer_no_branch(remote: &str, branch: &Branch) -> String {
+    format!("git push {remote} {branch}")
+}

@@ -1,0 +1,150 @@
+//! Publishes a merge: one push that expects the old head. The remote's compare-and-swap decides which of several machines
+//! is first.
+
+use std::time::Duration;
+
+use liza_core::model::{Refusal, Sha, TaskId};
+use liza_git::{GitError, PendingMerge, PushOutcome, RefChange, merged_ref};
+
+use crate::engine::{EngineError, FileLock};
+
+use super::{Exchange, ProblemKind};
+
+/// How long to wait for another process that moves the branch here.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The outcome of publishing a merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    /// It is on the remote's branch.
+    Done,
+    /// Another one was faster: it has to be computed again on the new head.
+    Moved,
+}
+
+impl Exchange<'_> {
+    /// Publishes a merge, or a branch that a person merged (without a task).
+    ///
+    /// # Errors
+    /// When the remote refuses it, or cannot be reached. In the second case it may have arrived: the next attempt finds it.
+    pub fn publish(&self, task: Option<&TaskId>, merge: &PendingMerge) -> Result<Published, EngineError> {
+        let published = self.noted(ProblemKind::Refused, self.push_merge(task, merge))?;
+        if published == Published::Done {
+            // The remote decides; a checkout that cannot follow now follows later.
+            let _lock = FileLock::at(&FileLock::of_branch(self.project.folder()), LOCK_TIMEOUT)?;
+            let _ = self.catch_up(&merge.new);
+        }
+        Ok(published)
+    }
+
+    fn push_merge(&self, task: Option<&TaskId>, merge: &PendingMerge) -> Result<Published, EngineError> {
+        let name = self.integration.full();
+        let (from, to) = (Some(merge.old.clone()), merge.new.clone());
+        let mut changes = vec![RefChange::Move { name, from, to: to.clone() }];
+        changes.extend(task.map(|task| RefChange::Set { name: merged_ref(task), to }));
+        let outcome = self.remote.push(&changes);
+        if let Ok(PushOutcome::Done) = &outcome {
+            return Ok(Published::Done);
+        }
+        // Whatever was reported: what is on the branch decides.
+        let head = self.remote.fetch_branch(&self.integration)?;
+        if let Some(head) = &head
+            && self.contains(head, &merge.new)?
+        {
+            return Ok(Published::Done);
+        }
+        if head.as_ref() != Some(&merge.old) {
+            return Ok(Published::Moved);
+        }
+        match outcome? {
+            PushOutcome::Done | PushOutcome::Moved => Ok(Published::Moved),
+            PushOutcome::Refused { message } => Err(self.refused(&self.integration.to_string(), message)),
+        }
+    }
+
+    /// Takes back a published merge that the blackboard refuses, there and here.
+    ///
+    /// # Errors
+    /// Why the remote keeps it: it cannot be reached, does not allow it, or its branch has moved since.
+    pub(crate) fn take_back(&self, task: &TaskId, merge: &PendingMerge) -> Result<(), EngineError> {
+        self.push_back(task, merge)?;
+        // The remote decides; a checkout that cannot follow now follows later.
+        let _ = self.undo_here(task, merge);
+        Ok(())
+    }
+
+    fn push_back(&self, task: &TaskId, merge: &PendingMerge) -> Result<(), EngineError> {
+        let (from, to) = (Some(merge.new.clone()), merge.old.clone());
+        let back = RefChange::Move { name: self.integration.full(), from, to };
+        let forget = RefChange::Delete { name: merged_ref(task), at: merge.new.clone() };
+        let outcome = self.remote.push(&[back, forget]);
+        if let Ok(PushOutcome::Done) = &outcome {
+            return Ok(());
+        }
+        // Whatever was reported: what is on the branch decides.
+        let head = self.remote.fetch_branch(&self.integration)?;
+        let Some(found) = head else { return Ok(()) };
+        if !self.contains(&found, &merge.new)? {
+            return Ok(());
+        }
+        let refused = |message: String| self.refused(&self.integration.to_string(), message);
+        match outcome? {
+            PushOutcome::Refused { message } => Err(refused(message)),
+            PushOutcome::Done | PushOutcome::Moved if found == merge.new => {
+                Err(refused("it does not let the branch go back".to_owned()))
+            }
+            PushOutcome::Done | PushOutcome::Moved => {
+                Err(Refusal::ForeignCommits { recorded: merge.new.clone(), found }.into())
+            }
+        }
+    }
+
+    fn undo_here(&self, task: &TaskId, merge: &PendingMerge) -> Result<(), EngineError> {
+        let _lock = FileLock::at(&FileLock::of_branch(self.project.folder()), LOCK_TIMEOUT)?;
+        let repo = self.project.repo()?;
+        self.remote.see_branch(&self.integration, &merge.old)?;
+        if repo.undo_merge(&self.integration, merge)? {
+            repo.forget_merge(task)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the branch here and the remote's the same, as the human wants it: commits that only the branch here has are
+    /// pushed. Returns its head.
+    ///
+    /// # Errors
+    /// When each of the two has commits of its own, or the remote refuses it.
+    pub fn publish_branch(&self) -> Result<Sha, EngineError> {
+        let _lock = FileLock::at(&FileLock::of_branch(self.project.folder()), LOCK_TIMEOUT)?;
+        let repo = self.project.repo()?;
+        let head = self.noted(ProblemKind::Unreachable, Ok(self.remote.fetch_branch(&self.integration)?))?;
+        let local = repo.tip(&self.integration)?;
+        let is_ahead = match (&head, &local) {
+            (Some(head), Some(local)) => head != local && repo.is_ancestor(head, local)?,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        if let Some(local) = local.filter(|_| is_ahead) {
+            let name = self.integration.full();
+            let change = RefChange::Move { name: name.clone(), from: head, to: local.clone() };
+            self.noted(ProblemKind::Refused, self.push_all(&[change], &name))?;
+            return Ok(local);
+        }
+        let missing = || EngineError::NoRemoteBranch {
+            remote: self.remote().to_owned(),
+            branch: self.integration.clone(),
+        };
+        let head = head.ok_or_else(missing)?;
+        self.noted(ProblemKind::Branch, self.catch_up(&head))?;
+        Ok(head)
+    }
+
+    fn contains(&self, head: &Sha, commit: &Sha) -> Result<bool, EngineError> {
+        Ok(head == commit || self.project.repo()?.is_ancestor(commit, head)?)
+    }
+
+    pub fn refused(&self, what: &str, message: String) -> EngineError {
+        let (remote, what) = (self.remote().to_owned(), format!("a push to {what}"));
+        GitError::RemoteRefused { remote, what, message }.into()
+    }
+}

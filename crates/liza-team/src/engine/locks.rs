@@ -1,0 +1,133 @@
+//! Locks between processes that work in git: for each task one for its worktree and one for sending its work, one for merges.
+//!
+//! The operating system releases them when a process dies, so a reservation without a held lock belongs to a dead claim.
+//! Must not be taken while the blackboard's lock is held.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use liza_core::model::TaskId;
+
+use super::error::EngineError;
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How much of a note is read.
+const NOTE_MAX: u64 = 1024;
+
+/// A held lock. Its file is removed with it.
+#[derive(Debug)]
+pub struct FileLock {
+    path: PathBuf,
+    /// Holds the lock until it is closed.
+    file: File,
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // A process that opened the file before it was removed notices that and opens it again.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl FileLock {
+    /// The folder of the task locks.
+    pub fn folder(liza: &Path) -> PathBuf {
+        liza.join("locks")
+    }
+
+    /// The lock of a task's worktree.
+    pub fn of_task(liza: &Path, task: &TaskId) -> PathBuf {
+        Self::folder(liza).join(format!("{task}.lock"))
+    }
+
+    /// The lock of the process that sends a task's work to the remote. No task's lock has such a name.
+    pub(crate) fn of_sender(liza: &Path, task: &TaskId) -> PathBuf {
+        Self::folder(liza).join(format!("{task}.sending"))
+    }
+
+    /// The lock of merges.
+    pub(crate) fn of_merges(liza: &Path) -> PathBuf {
+        liza.join("merge.lock")
+    }
+
+    /// The lock of the integration branch here, while it follows the remote.
+    pub fn of_branch(liza: &Path) -> PathBuf {
+        liza.join("branch.lock")
+    }
+
+    /// Writes into the file what the lock is held for. Only for people: an error changes nothing.
+    pub fn note(&self, what: &str) {
+        let _ = self.file.set_len(0).and_then(|()| (&self.file).write_all(what.as_bytes()));
+    }
+
+    /// What the lock is held for; `None` if it is free, or the holder has not said it.
+    pub(crate) fn note_of_holder(path: &Path) -> Option<String> {
+        let mut text = String::new();
+        let file = File::open(path).ok()?;
+        (&file).take(NOTE_MAX).read_to_string(&mut text).ok()?;
+        let is_held = !text.is_empty() && matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        is_held.then_some(text)
+    }
+
+    /// Takes the lock if it is free.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or locked.
+    pub(crate) fn try_at(path: &Path) -> Result<Option<Self>, EngineError> {
+        let failed = |error| EngineError::io("lock", path)(error);
+        loop {
+            let file = open(path).map_err(failed)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Ok(()) if is_at(&file, path) => return Ok(Some(Self { path: path.to_owned(), file })),
+                // The last holder has removed the file: a lock on it protects nothing.
+                Ok(()) => {}
+            }
+        }
+    }
+
+    /// Takes the lock, waiting for at most `timeout`.
+    ///
+    /// # Errors
+    /// When another process holds it until the timeout, or the file cannot be opened or locked.
+    pub fn at(path: &Path, timeout: Duration) -> Result<Self, EngineError> {
+        let failed = |error| EngineError::io("lock", path)(error);
+        let deadline = Instant::now() + timeout;
+        let mut file = open(path).map_err(failed)?;
+        loop {
+            match file.try_lock() {
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Ok(()) if is_at(&file, path) => return Ok(Self { path: path.to_owned(), file }),
+                // The last holder has removed the file.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                    return Err(EngineError::Locked { path: path.to_owned(), waited: timeout });
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            }
+            if !is_at(&file, path) {
+                file = open(path).map_err(failed)?;
+            }
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().create(true).truncate(false).write(true).open(path)
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |data: fs::Metadata| (data.dev(), data.ino());
+    let current = fs::metadata(path).map(id);
+    file.metadata().map(id).is_ok_and(|own| current.is_ok_and(|current| current == own))
+}

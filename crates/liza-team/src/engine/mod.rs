@@ -1,0 +1,259 @@
+//! The only way to change the blackboard: executes a command, then runs its effects outside the blackboard.
+//!
+//! Commands, supervisors and screens all use it. Sequences of commands and git operations are in `lifecycle/`.
+
+mod error;
+mod exchange;
+mod liveness;
+mod locks;
+mod stop_files;
+mod stopping;
+mod worktrees;
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::io;
+
+use liza_core::model::{
+    Actor, Board, Effect, Revision, Section, Sha, State, StopFile, StopFiles, TaskId, Timestamp,
+};
+use liza_core::protocol::{CompleteSprint, Operation, Request};
+use liza_git::{Branch, Repo, Rescue};
+use liza_host::secrets::Masker;
+use liza_sandbox::confine::remove_check_caches;
+use liza_store::{Call, Host, Notice, Outcome};
+
+use crate::project::{Project, now};
+use crate::report::summary;
+use crate::session::conversations::conversations_of;
+
+pub use error::EngineError;
+pub use exchange::{Exchange, Published, TaskSender, failed_since, remote_problem};
+pub use liveness::{LivenessLock, LockAttempt};
+pub use locks::FileLock;
+pub use stop_files::ESCALATION;
+pub use stopping::{clear_stopping, is_stopping, mark_stopping};
+pub use worktrees::is_needed;
+pub use worktrees::{Discarded, discard, discard_locked, lock_task, prepare, try_lock_task};
+
+/// Executes commands for one caller in one project.
+#[derive(Debug)]
+pub struct Engine<'p> {
+    project: &'p Project,
+    actor: Actor,
+    if_revision: Cell<Option<Revision>>,
+    fixed_now: Option<Timestamp>,
+    notices: RefCell<Vec<Notice>>,
+}
+
+/// A command that was written; its effects have not run yet.
+#[must_use = "its effects have not run yet: pass it to `Engine::finish`"]
+#[derive(Debug)]
+pub struct Submitted<R> {
+    /// The revision of the blackboard now.
+    pub revision: Revision,
+    /// The reply of the rules.
+    pub reply: R,
+    effects: Vec<Effect>,
+}
+
+/// A command that was written and whose effects have run.
+#[derive(Debug)]
+pub struct Executed<R> {
+    /// The revision of the blackboard now.
+    pub revision: Revision,
+    /// The reply of the rules.
+    pub reply: R,
+    /// The results of its effects.
+    pub effects: EffectResults,
+}
+
+/// The results of a command's effects.
+#[derive(Debug, Default)]
+pub struct EffectResults {
+    /// Unmerged work of removed worktrees, saved before the removal.
+    pub rescued: Vec<(TaskId, Rescue)>,
+    /// Worktrees that could not be removed, and why; `recover` removes them.
+    pub left: Vec<(TaskId, EngineError)>,
+    /// The revision at which the sprint was completed, if it was.
+    pub sprint_completed: Option<Revision>,
+}
+
+impl<'p> Engine<'p> {
+    /// An engine for this caller.
+    pub fn new(project: &'p Project, actor: Actor) -> Self {
+        let (if_revision, notices) = Default::default();
+        Self { project, actor, if_revision, fixed_now: None, notices }
+    }
+
+    /// Makes the first write fail if its target has changed since that revision.
+    #[must_use]
+    pub fn if_revision(self, revision: Option<Revision>) -> Self {
+        self.if_revision.set(revision);
+        self
+    }
+
+    /// Uses this time instead of the clock.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
+        Self { fixed_now: Some(now), ..self }
+    }
+
+    /// The project.
+    pub fn project(&self) -> &'p Project {
+        self.project
+    }
+
+    /// The caller.
+    pub fn actor(&self) -> Actor {
+        self.actor
+    }
+
+    /// What the store repaired while it executed commands.
+    pub fn notices(&self) -> Vec<Notice> {
+        self.notices.borrow().clone()
+    }
+
+    /// The project's repository, opened when it is first needed.
+    pub fn repo(&self) -> Result<&'p Repo, EngineError> {
+        Ok(self.project.repo()?)
+    }
+
+    /// The whole blackboard.
+    pub fn snapshot(&self) -> Result<State, EngineError> {
+        Ok(self.project.store().snapshot()?)
+    }
+
+    /// The settings and the agents, and the records of these tasks.
+    pub fn read(&self, tasks: &[&TaskId]) -> Result<Board, EngineError> {
+        read(self.project, tasks)
+    }
+
+    /// Executes a command: writes its changes and runs its effects.
+    ///
+    /// # Errors
+    /// When the rules refuse it, the blackboard cannot be written, or a stop file cannot be removed.
+    pub fn execute<C: Operation>(&self, command: C) -> Result<Executed<C::Reply>, EngineError> {
+        let submitted = self.submit(command)?;
+        self.finish(submitted)
+    }
+
+    /// Writes the changes of a command without running its effects, for a caller that must release a lock first.
+    ///
+    /// # Errors
+    /// When the rules refuse it, or the blackboard cannot be written.
+    pub fn submit<C: Operation>(&self, command: C) -> Result<Submitted<C::Reply>, EngineError> {
+        let call = Call { actor: self.actor, if_revision: self.if_revision.take(), command };
+        let Outcome { answer, written } = self.project.store().submit(call, self)?;
+        self.notices.borrow_mut().extend(written.notices);
+        match answer {
+            Ok(reply) => Ok(Submitted { revision: written.revision, reply, effects: written.effects }),
+            Err(refusal) => {
+                self.run(written.effects)?;
+                Err(refusal.into())
+            }
+        }
+    }
+
+    /// Runs the effects of a written command.
+    ///
+    /// # Errors
+    /// When a stop file cannot be removed. A worktree that cannot be removed is in the results instead.
+    pub fn finish<R>(&self, submitted: Submitted<R>) -> Result<Executed<R>, EngineError> {
+        let Submitted { revision, reply, effects } = submitted;
+        let effects = self.run(effects)?;
+        Ok(Executed { revision: effects.sprint_completed.unwrap_or(revision), reply, effects })
+    }
+
+    /// Checks a command against the rules without a lock and without a write, as if these stop files were present.
+    ///
+    /// # Errors
+    /// When the rules would refuse it, or the blackboard cannot be read.
+    pub fn check<C: Operation>(&self, stop_files: StopFiles, command: C) -> Result<C::Reply, EngineError> {
+        let (actor, if_revision) = (self.actor, self.if_revision.get());
+        let request = Request { actor, now: self.now(), stop_files, if_revision, command };
+        Ok(self.project.store().check(request)?)
+    }
+
+    /// The only place where effects are interpreted.
+    fn run(&self, effects: Vec<Effect>) -> Result<EffectResults, EngineError> {
+        let mut results = EffectResults::default();
+        for effect in effects {
+            match effect {
+                Effect::RemoveStopFile(file) => {
+                    self.project.store().change_stop_rows(&[], &[file])?;
+                    stop_files::remove(self.project.folder(), file)?;
+                }
+                Effect::RemoveWorktree(task) => self.remove_worktree(task, &mut results),
+                Effect::WriteSprintSummary => self.write_summary(),
+                Effect::CompleteSprint => results.sprint_completed = self.complete_sprint(),
+            }
+        }
+        Ok(results)
+    }
+
+    fn remove_worktree(&self, task: TaskId, results: &mut EffectResults) {
+        match discard(self.project, &task) {
+            Ok(Discarded::Removed(removed)) => {
+                let _ = fs::remove_dir_all(conversations_of(self.project.folder(), &task));
+                remove_check_caches(self.project.folder(), &task);
+                results.rescued.extend(removed.rescued.map(|rescue| (task, rescue)));
+            }
+            Ok(Discarded::Needed) => {}
+            Err(error) => results.left.push((task, error)),
+        }
+    }
+
+    /// Ignores errors: the checkpoint counts without a summary, and `liza checkpoint` reports why it could not be written.
+    fn write_summary(&self) {
+        if let Ok(state) = self.project.state() {
+            let _ = summary::write(self.project, &state, self.now());
+        }
+    }
+
+    /// Completes the sprint as the system, independent of the caller that ended its last task. A refusal means that another
+    /// process was faster or that the planner has added a task; a missed completion is reconciled later.
+    fn complete_sprint(&self) -> Option<Revision> {
+        let system = Engine { fixed_now: self.fixed_now, ..Engine::new(self.project, Actor::Human) };
+        let done = system.execute(CompleteSprint).ok()?;
+        Some(done.revision)
+    }
+
+    /// The head of the integration branch.
+    pub fn integration_head(&self, integration: &Branch) -> Result<Sha, EngineError> {
+        let missing = || EngineError::NoIntegrationBranch { branch: integration.clone() };
+        self.repo()?.tip(integration)?.ok_or_else(missing)
+    }
+}
+
+impl Host for Engine<'_> {
+    fn now(&self) -> Timestamp {
+        self.fixed_now.unwrap_or_else(now)
+    }
+
+    fn stop_files(&self) -> StopFiles {
+        self.project.stop_files()
+    }
+
+    fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()> {
+        files.iter().try_for_each(|file| stop_files::create(self.project.folder(), *file, now))
+    }
+
+    fn masked(&self, text: &str) -> String {
+        Masker::of_process().mask(text).into_owned()
+    }
+}
+
+/// The branch that approved work is merged to.
+///
+/// # Errors
+/// When the settings are broken, or the configured name is not a branch name.
+pub fn integration_branch(board: &Board) -> Result<Branch, EngineError> {
+    Ok(Branch::for_integration(&board.config()?.integration_branch)?)
+}
+
+/// The settings and the agents, and the records of these tasks.
+pub fn read(project: &Project, tasks: &[&TaskId]) -> Result<Board, EngineError> {
+    let tasks: Vec<TaskId> = tasks.iter().map(|task| (*task).clone()).collect();
+    Ok(project.store().read_parts(&[Section::Config, Section::Agents], &tasks)?)
+}

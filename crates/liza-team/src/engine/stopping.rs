@@ -1,0 +1,30 @@
+//! The mark of a team that is stopping: another `liza stop` waits for it, and kills nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::EngineError;
+
+/// Notes that this process, which runs the project's team, is stopping.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn mark_stopping(folder: &Path) -> Result<(), EngineError> {
+    let path = path(folder);
+    fs::write(&path, std::process::id().to_string()).map_err(EngineError::io("write", &path))
+}
+
+/// Whether the team of that process is stopping.
+pub fn is_stopping(folder: &Path, process: u32) -> bool {
+    fs::read_to_string(path(folder)).is_ok_and(|text| text.trim().parse() == Ok(process))
+}
+
+/// Removes what an earlier team has left, whose process may have had the same number.
+pub fn clear_stopping(folder: &Path) {
+    // Most often there is none.
+    let _ = fs::remove_file(path(folder));
+}
+
+fn path(folder: &Path) -> PathBuf {
+    folder.join("run.stopping")
+}

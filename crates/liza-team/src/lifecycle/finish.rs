@@ -1,0 +1,136 @@
+//! finish: takes the goal's result out of the integration branch, to the main branch here or to a remote.
+//!
+//! The human's own action: nothing calls it but the command. What reviews did not pass is refused.
+
+use std::time::Duration;
+
+use liza_core::model::{GoalStatus, Refusal, Sha, TaskId};
+use liza_core::protocol::Finish;
+use liza_git::{Branch, MergeError, Remote};
+
+use crate::engine::{Engine, EngineError, Exchange, FileLock, integration_branch};
+
+use super::move_intent::{MoveIntent, MovingCommand};
+use super::sync::{check_recorded, current_head};
+
+/// How long to wait for a merge in progress.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Under this name git keeps what was merged.
+const NAME: &str = "finish";
+
+/// What is taken, and where it comes from.
+#[derive(Debug)]
+pub struct GoalResult {
+    /// The goal.
+    pub goal: String,
+    /// Its status.
+    pub status: GoalStatus,
+    /// What it is about, in one line.
+    pub title: String,
+    /// The integration branch.
+    pub integration: Branch,
+    /// Its head.
+    pub head: Sha,
+    /// Whether the human has taken exactly this.
+    pub is_taken: bool,
+}
+
+/// The result of a merge into the main branch.
+#[derive(Debug)]
+pub enum FinishOutcome {
+    /// The main branch contains the result now.
+    Merged {
+        /// Its new head.
+        head: Sha,
+        /// The number of commits that it gained.
+        commits: u64,
+    },
+    /// It contained the result already.
+    UpToDate,
+    /// It was not moved.
+    Failed(MergeError),
+}
+
+/// What the integration branch has to offer.
+///
+/// # Errors
+/// When the branch has commits that no review passed, or git or the blackboard fails.
+pub fn goal_result(engine: &Engine<'_>) -> Result<GoalResult, EngineError> {
+    let integration = integration_branch(&engine.read(&[])?)?;
+    let exchange = Exchange::of(engine.project())?;
+    let head = current_head(engine, exchange.as_ref(), &integration)?;
+    check_recorded(engine, &head)?;
+    let state = engine.project().state()?;
+    let goal = state.board.goal()?;
+    let title = liza_core::text::one_line(&goal.description, 120);
+    let is_taken = goal.taken.as_ref().is_some_and(|taken| taken.head == head);
+    Ok(GoalResult { goal: goal.id.clone(), status: goal.status, title, integration, head, is_taken })
+}
+
+/// Merges the result into the main branch, and updates every checkout of it.
+///
+/// # Errors
+/// When git or the blackboard fails.
+pub fn merge_into_main(
+    engine: &Engine<'_>,
+    result: &GoalResult,
+    main: &Branch,
+) -> Result<FinishOutcome, EngineError> {
+    let _lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), LOCK_TIMEOUT)?;
+    let finish = Finish { head: result.head.clone(), detail: format!("merged into {main}") };
+    // Refused before anything has moved.
+    engine.check(engine.project().stop_files(), finish.clone())?;
+    let repo = engine.repo()?;
+    let text = format!("Merge {}: {}\n", result.goal, result.title);
+    let merge = match repo.prepare_branch_merge(main, (&result.integration, &result.head), &text) {
+        Ok(merge) => merge,
+        Err(MergeError::AlreadyMerged { .. }) => {
+            if !result.is_taken {
+                engine.execute(Finish { detail: format!("{main} has it"), ..finish })?;
+            }
+            return Ok(FinishOutcome::UpToDate);
+        }
+        Err(error) => return Ok(FinishOutcome::Failed(error)),
+    };
+    let name: TaskId = NAME.parse().map_err(|_| Refusal::Missing { what: "a name" })?;
+    let Finish { head, detail } = finish.clone();
+    let command = MovingCommand::Finish { goal: result.goal.clone(), head, detail };
+    MoveIntent::new(main, &merge, command).begin(engine.project())?;
+    if let Err(error) = repo.move_branch(main, &merge, &name) {
+        // After a failure of git, the branch may have moved: the next command finds out.
+        if !matches!(error, MergeError::Git(_)) {
+            MoveIntent::end(engine.project())?;
+        }
+        return Ok(FinishOutcome::Failed(error));
+    }
+    let commits = repo.count_commits(&merge.old, &merge.new).unwrap_or_default();
+    engine.execute(finish)?;
+    MoveIntent::end(engine.project())?;
+    Ok(FinishOutcome::Merged { head: merge.new, commits })
+}
+
+/// Publishes the result as a branch of a remote. It is taken only once `record_taken` was called with what is returned.
+///
+/// # Errors
+/// When the remote refuses it, or the human may not take it.
+pub fn publish(
+    engine: &Engine<'_>,
+    result: &GoalResult,
+    (remote, branch): (&Remote, &Branch),
+) -> Result<Finish, EngineError> {
+    let detail = format!("pushed to {} as {branch}", remote.name);
+    let finish = Finish { head: result.head.clone(), detail };
+    engine.check(engine.project().stop_files(), finish.clone())?;
+    engine.repo()?.push(remote, &result.head, branch)?;
+    Ok(finish)
+}
+
+/// Records that the human has taken the result.
+///
+/// # Errors
+/// When the blackboard fails.
+pub fn record_taken(engine: &Engine<'_>, finish: Finish) -> Result<(), EngineError> {
+    engine.execute(finish)?;
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! remove: takes everything out of a repository that Liza put into it.
+//!
+//! Changes only this clone: a database and a git remote may be used by other machines. Work that is on no branch of the
+//! person's is saved on a `rescue/` branch first, and those branches stay.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use liza_core::model::{Board, Config, Loaded, Sha, TaskId};
+use liza_git::{Branch, Repo, Rescue};
+
+use crate::engine::{EngineError, FileLock, integration_branch};
+use crate::project::{EXCLUDED, Project};
+
+/// How long to wait for a merge in progress.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What will be taken out, and what stays.
+#[derive(Debug)]
+pub struct Removal {
+    /// The folder of the blackboard.
+    pub folder: PathBuf,
+    /// The folder of the worktrees; what others put there stays.
+    pub worktrees: PathBuf,
+    /// The tasks with a branch or a worktree.
+    pub tasks: Vec<TaskId>,
+    /// Why the blackboard cannot be read, if it cannot.
+    pub unreadable: Option<String>,
+    /// How many references only Liza uses.
+    pub references: usize,
+    /// The git remote of the team, which stays as it is.
+    pub remote: Option<String>,
+    /// The integration branch: work that it has is not rescued.
+    pub integration: Branch,
+    /// The integration branch and its head, if the main branch has all of it.
+    pub merged_integration: Option<(Branch, Sha)>,
+    /// The integration branch, if it has work that the main branch has not.
+    pub kept_integration: Option<Branch>,
+}
+
+/// What would be removed.
+///
+/// # Errors
+/// When git or the blackboard cannot be read.
+pub fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
+    let repo = project.repo()?;
+    // One that cannot be read must not keep a person from removing it; then nothing is known to be merged.
+    let (board, unreadable) = match project.state() {
+        Ok(state) => (state.board.clone(), None),
+        Err(error) => (Board::default(), Some(error.to_string())),
+    };
+    let integration = integration_branch(&board).or_else(|_| integration_branch(&readable_default()))?;
+    let config = board.config.ready();
+    let main = config.and_then(|config| config.main_branch.clone());
+    let remote = config.and_then(|config| config.remote.clone());
+    let is_merged = is_merged(repo, &integration, main.as_deref())?;
+    let tip = repo.tip(&integration)?;
+    // A worktree that a person made there has neither a task nor a branch of one.
+    let mut tasks = Vec::new();
+    for task in repo.inventory()?.into_keys() {
+        if board.knows(&task) || repo.tip(&Branch::of(&task))?.is_some() {
+            tasks.push(task);
+        }
+    }
+    Ok(Removal {
+        folder: project.folder().to_owned(),
+        worktrees: project.root().join(".worktrees"),
+        tasks,
+        unreadable,
+        references: repo.own_refs()?.len(),
+        remote,
+        kept_integration: tip.is_some().then(|| integration.clone()).filter(|_| !is_merged),
+        merged_integration: tip.filter(|_| is_merged).map(|tip| (integration.clone(), tip)),
+        integration,
+    })
+}
+
+/// The settings of a blackboard that cannot be read: the defaults.
+fn readable_default() -> Board {
+    Board { config: Loaded::Ready(Config::default()), ..Board::default() }
+}
+
+/// Whether the main branch has all commits of the integration branch, and the branch is checked out nowhere.
+fn is_merged(repo: &Repo, integration: &Branch, main: Option<&str>) -> Result<bool, EngineError> {
+    let main: Option<Branch> = main.and_then(|name| name.parse().ok());
+    let tips = (repo.tip(integration)?, main.map(|main| repo.tip(&main)).transpose()?.flatten());
+    let (Some(tip), Some(main)) = tips else { return Ok(false) };
+    Ok(repo.is_ancestor(&tip, &main)? && repo.checkouts_of(integration)?.is_empty())
+}
+
+/// Removes it. What is interrupted can be repeated: the blackboard goes last.
+///
+/// # Errors
+/// When git or the file system fails.
+pub fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec<Rescue>, EngineError> {
+    let _lock = FileLock::at(&FileLock::of_merges(project.folder()), LOCK_TIMEOUT)?;
+    let (repo, integration) = (project.repo()?, &plan.integration);
+    let mut rescued = Vec::new();
+    for task in &plan.tasks {
+        rescued.extend(repo.remove_worktree(task, None, integration)?.rescued);
+        remove_folder(&plan.worktrees.join(format!(".review-{task}")))?;
+    }
+    if let Some((branch, tip)) = &plan.merged_integration {
+        repo.delete_branch(branch, tip)?;
+    }
+    repo.remove_leftovers();
+    repo.delete_refs(&repo.own_refs()?)?;
+    // Not empty if a person put something there.
+    let _ = fs::remove_dir(&plan.worktrees);
+    let [blackboard, worktrees] = EXCLUDED;
+    repo.include_again(&[blackboard])?;
+    if !plan.worktrees.exists() {
+        repo.include_again(&[worktrees])?;
+    }
+    remove_folder(&plan.folder)?;
+    Ok(rescued)
+}
+
+fn remove_folder(folder: &Path) -> Result<(), EngineError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(EngineError::io("remove", folder)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

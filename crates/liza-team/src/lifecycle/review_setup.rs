@@ -1,0 +1,107 @@
+//! `config.setup` in the checkouts of reviews, which contain code under review: counts how often it fails for one submission.
+//!
+//! As with an integration test, it is the fault of the task if it succeeds on the integration branch.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use liza_core::model::{Role, Sha, TaskId};
+use liza_core::watch::alarms::FailedReviewSetup;
+use liza_host::{durable, private};
+use liza_sandbox::confine::check_caches;
+use liza_sandbox::sys::remove_tree::fresh_folder;
+
+use crate::engine::{Engine, EngineError, integration_branch};
+use crate::project::Project;
+use crate::session::checkout_setup::{CheckoutUse, SetupError, set_up};
+
+/// The folder with one file for each task, below that of set-ups.
+const FOLDER: &str = "setup/reviews";
+
+/// Sets up the checkout of a review.
+///
+/// # Errors
+///
+/// When that fails, which is counted.
+pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
+    let (project, board) = (engine.project(), engine.read(&[])?);
+    let checkout = engine.repo()?.review_path(task);
+    if read(project, task).is_some() {
+        renew_caches(project, task)?;
+    }
+    let done = set_up(project, board.config()?, &checkout, CheckoutUse::Review(task));
+    match &done {
+        Ok(()) => drop(fs::remove_file(file(project, task))),
+        Err(error @ (SetupError::Failed { .. } | SetupError::ChangedSettings { .. })) => {
+            count(project, task, commit, error)
+        }
+        Err(SetupError::Copy { .. } | SetupError::Io { .. } | SetupError::Git(_)) => {}
+    }
+    Ok(done?)
+}
+
+/// Empties the caches of the review, which the code of the task may have spoilt.
+fn renew_caches(project: &Project, task: &TaskId) -> Result<(), EngineError> {
+    let caches = check_caches(project.folder(), Role::CodeReviewer, Some(task));
+    let action = "empty";
+    fresh_folder(&caches).map_err(|source| SetupError::Io { action, path: caches, source }.into())
+}
+
+fn count(project: &Project, task: &TaskId, commit: &Sha, error: &SetupError) {
+    let before =
+        read(project, task).filter(|before| before.commit == *commit).map_or(0, |before| before.count);
+    let message = error.to_string();
+    let failed = FailedReviewSetup { commit: commit.clone(), count: before.saturating_add(1), message };
+    let write = || {
+        let path = file(project, task);
+        path.parent().map_or(Ok(()), private::create_folder)?;
+        durable::replace_private_file(&path, &serde_json::to_vec(&failed)?)
+    };
+    // Without it, the review is tried again as before.
+    let _: std::io::Result<()> = write();
+}
+
+/// Why the submitted commit cannot be reviewed, if its set-up has failed often enough and succeeds on the integration
+/// branch.
+pub(super) fn fault_of_task(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    commit: &Sha,
+) -> Result<Option<String>, EngineError> {
+    let (project, repo) = (engine.project(), engine.repo()?);
+    let is_due = |failed: &FailedReviewSetup| {
+        failed.commit == *commit && failed.count > 0 && failed.count.is_multiple_of(FailedReviewSetup::LIMIT)
+    };
+    let Some(failed) = read(project, task).filter(is_due) else { return Ok(None) };
+    let board = engine.read(&[])?;
+    let Some(head) = repo.tip(&integration_branch(&board)?)? else { return Ok(None) };
+    let copy = repo.scratch_checkout(&head)?;
+    renew_caches(project, task)?;
+    let without_it = set_up(project, board.config()?, copy.path(), CheckoutUse::Review(task));
+    Ok(without_it.is_ok().then_some(failed.message))
+}
+
+/// The tasks whose review could not be set up.
+pub fn failed_review_setups(project: &Project) -> BTreeMap<TaskId, FailedReviewSetup> {
+    let entries = fs::read_dir(project.folder().join(FOLDER)).into_iter().flatten().flatten();
+    let tasks = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<TaskId>().ok());
+    tasks.filter_map(|task| Some((task.clone(), read(project, &task)?))).collect()
+}
+
+/// Puts reviews that could not be set up behind the others: each try may take as long as a set-up may.
+pub fn order_reviews(project: &Project, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
+    if tasks.len() > 1 {
+        let failed = failed_review_setups(project);
+        tasks.sort_by_key(|task| failed.get(task).map_or(0, |failed| failed.count));
+    }
+    tasks
+}
+
+fn read(project: &Project, task: &TaskId) -> Option<FailedReviewSetup> {
+    serde_json::from_slice(&fs::read(file(project, task)).ok()?).ok()
+}
+
+fn file(project: &Project, task: &TaskId) -> PathBuf {
+    project.folder().join(FOLDER).join(task.as_str())
+}

@@ -1,0 +1,128 @@
+//! sync: brings another branch, normally the main branch, into the integration branch, and records the new head.
+//!
+//! The human's way to add commits that no task made; merges of tasks go through `wt_merge`.
+
+use std::time::Duration;
+
+use liza_core::model::{Refusal, Sha, TaskId};
+use liza_core::protocol::AcceptIntegration;
+use liza_git::{Branch, MergeError, PendingMerge};
+
+use crate::engine::{Engine, EngineError, Exchange, FileLock, Published, integration_branch};
+
+use super::move_intent::{MoveIntent, MovingCommand};
+use super::shared_merge::record_found_merges;
+
+/// How long to wait for a merge in progress.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Under this name git keeps what was brought in.
+const NAME: &str = "sync";
+
+/// The result of a sync.
+#[derive(Debug)]
+pub enum SyncOutcome {
+    /// The integration branch contains the other branch now.
+    Synced {
+        /// Its new head.
+        head: Sha,
+        /// The number of commits that it gained.
+        commits: u64,
+    },
+    /// It contained the other branch already.
+    UpToDate {
+        /// Its head.
+        head: Sha,
+    },
+    /// It was not moved.
+    Failed(MergeError),
+}
+
+/// Merges `from` into the integration branch.
+///
+/// # Errors
+/// When the integration branch has foreign commits, or git or the blackboard fails.
+pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineError> {
+    let integration = integration_branch(&engine.read(&[])?)?;
+    let _lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), LOCK_TIMEOUT)?;
+    let repo = engine.repo()?;
+    let Some(tip) = repo.tip(from)? else {
+        return Ok(SyncOutcome::Failed(MergeError::NoBranch { branch: from.clone() }));
+    };
+    let text = format!("Merge {from} into {integration}\n");
+    let exchange = Exchange::of(engine.project())?;
+    let merge = loop {
+        let old = current_head(engine, exchange.as_ref(), &integration)?;
+        check_recorded(engine, &old)?;
+        let merge = match repo.prepare_branch_merge(&integration, (from, &tip), &text) {
+            Ok(merge) => merge,
+            Err(MergeError::AlreadyMerged { .. }) => return Ok(SyncOutcome::UpToDate { head: old }),
+            Err(error) => return Ok(SyncOutcome::Failed(error)),
+        };
+        let detail = format!("{from} was merged into {integration}");
+        MoveIntent::new(&integration, &merge, MovingCommand::Sync { detail }).begin(engine.project())?;
+        match make_visible(engine, exchange.as_ref(), &integration, &merge) {
+            Ok(Published::Done) => break merge,
+            // Each time, a merge of a task came first; it is recorded before the next round.
+            Ok(Published::Moved) => {}
+            Err(NotVisible::Engine(error)) => return Err(error),
+            Err(NotVisible::Git(error)) => {
+                // After a failure of git, the branch may have moved: the next command finds out.
+                if !matches!(error, MergeError::Git(_)) {
+                    MoveIntent::end(engine.project())?;
+                }
+                return Ok(SyncOutcome::Failed(error));
+            }
+        }
+    };
+    let commits = repo.count_commits(&merge.old, &merge.new)?;
+    let (head, detail) = (merge.new, format!("{from} was merged into {integration}"));
+    engine.execute(AcceptIntegration { head: head.clone(), detail, merged: Vec::new() })?;
+    MoveIntent::end(engine.project())?;
+    Ok(SyncOutcome::Synced { head, commits })
+}
+
+/// The head of the integration branch, where the next merge goes.
+pub(super) fn current_head(
+    engine: &Engine<'_>,
+    exchange: Option<&Exchange<'_>>,
+    integration: &Branch,
+) -> Result<Sha, EngineError> {
+    let Some(exchange) = exchange else { return engine.integration_head(integration) };
+    let head = exchange.follow()?.head;
+    record_found_merges(engine, &head)?;
+    Ok(head)
+}
+
+/// Why a merge is not visible.
+enum NotVisible {
+    Engine(EngineError),
+    Git(MergeError),
+}
+
+/// Moves the branch here, or the one of the remote.
+fn make_visible(
+    engine: &Engine<'_>,
+    exchange: Option<&Exchange<'_>>,
+    integration: &Branch,
+    merge: &PendingMerge,
+) -> Result<Published, NotVisible> {
+    let repo = engine.repo().map_err(NotVisible::Engine)?;
+    if let Some(exchange) = exchange {
+        repo.movable_checkouts(integration, merge).map_err(NotVisible::Git)?;
+        return exchange.publish(None, merge).map_err(NotVisible::Engine);
+    }
+    let name = || Refusal::Missing { what: "a name" }.into();
+    let name: TaskId = NAME.parse().map_err(|_| NotVisible::Engine(name()))?;
+    repo.move_branch(integration, merge, &name).map(|()| Published::Done).map_err(NotVisible::Git)
+}
+
+/// What is on the branch without Liza has to be accepted first: it would be accepted in silence otherwise.
+pub(super) fn check_recorded(engine: &Engine<'_>, found: &Sha) -> Result<(), EngineError> {
+    let state = engine.project().state()?;
+    let recorded = state.board.goal.ready().and_then(|goal| goal.integration_head.clone());
+    match recorded.filter(|recorded| recorded != found) {
+        Some(recorded) => Err(Refusal::ForeignCommits { recorded, found: found.clone() }.into()),
+        None => Ok(()),
+    }
+}

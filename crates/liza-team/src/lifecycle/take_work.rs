@@ -1,0 +1,96 @@
+//! Brings what a session has committed into the project, so that a lost worktree costs no commit.
+
+use std::fs;
+
+use liza_core::model::{Board, Generation, Sha, Status, TaskId};
+use liza_git::{is_sent, is_taken};
+
+use crate::engine::{EngineError, Exchange, TaskSender, discard, read};
+use crate::project::Project;
+
+/// Takes the commits of a task's worktree; returns its HEAD, or `None` where there is no worktree.
+///
+/// # Errors
+/// When the worktree's repository is damaged, or git fails.
+pub fn take_work(project: &Project, board: &Board, task: &TaskId) -> Result<Option<Sha>, EngineError> {
+    Ok(project.repo()?.take_work(task, generation_of(board, task))?)
+}
+
+/// Takes the commits of a task's worktree and sends them to the remote, if there is one. What cannot be sent now is sent at
+/// the next renewal, or by the submission.
+///
+/// # Errors
+/// When the worktree's repository is damaged, or git fails.
+pub fn take_and_send(
+    project: &Project,
+    task: &TaskId,
+    generation: Generation,
+) -> Result<Option<Sha>, EngineError> {
+    let head = project.repo()?.take_work(task, generation)?;
+    let Some(exchange) = Exchange::of(project)? else { return Ok(head) };
+    if head.is_none() || is_sent(project.root(), task, generation) {
+        return Ok(head);
+    }
+    match exchange.sender(task) {
+        Ok(sender) => send_taken(project, task, generation, &sender),
+        Err(_) => Ok(head),
+    }
+}
+
+/// Sends what was committed until now. Both are read by the only sender: another one may have sent more, or submitted it.
+fn send_taken(
+    project: &Project,
+    task: &TaskId,
+    generation: Generation,
+    sender: &TaskSender<'_, '_>,
+) -> Result<Option<Sha>, EngineError> {
+    let head = project.repo()?.take_work(task, generation)?;
+    let board = read(project, &[task])?;
+    // A session that has lost its task must not put its work beside that of the next one, and one that has submitted it
+    // must not take the submitted commit away from the other machines.
+    let is_claimed = board.status(task) == Some(Status::Claimed);
+    let is_current = is_claimed && generation_of(&board, task) == generation;
+    if let Some(head) = head.as_ref().filter(|_| is_current && !is_sent(project.root(), task, generation)) {
+        let _ = sender.send(generation, head);
+    }
+    Ok(head)
+}
+
+/// Takes what coders have committed since the last time, at a renewal of their claims. What cannot be taken now is taken by
+/// the submission, by the end of the session, or by a rescue.
+pub fn take_new_commits(project: &Project, claims: &[(TaskId, Generation)]) {
+    let exchange = Exchange::of(project).ok().flatten();
+    for (task, generation) in claims {
+        let root = project.root();
+        if !is_taken(root, task, *generation) {
+            let _ = project.repo().map(|repo| repo.take_work(task, *generation));
+        }
+        let Some(exchange) = exchange.as_ref().filter(|_| !is_sent(root, task, *generation)) else {
+            continue;
+        };
+        // A process that sends now, as a submission does, is not waited for: renewals come first.
+        if let Ok(Some(sender)) = exchange.free_sender(task) {
+            let _ = send_taken(project, task, *generation, &sender);
+        }
+    }
+}
+
+/// Removes worktrees of tasks that ended on another machine. What cannot be removed now is removed by `recover`.
+pub fn remove_ended_worktrees(project: &Project) {
+    let Ok(state) = project.state() else { return };
+    if state.board.config.ready().is_none_or(|config| config.remote.is_none()) {
+        return;
+    }
+    let folders = fs::read_dir(project.root().join(".worktrees")).into_iter().flatten().flatten();
+    let tasks = folders.filter_map(|folder| folder.file_name().to_str()?.parse::<TaskId>().ok());
+    for task in tasks.filter(|task| state.board.status(task).is_some_and(Status::is_terminal)) {
+        let _ = discard(project, &task);
+    }
+}
+
+/// The registration whose session works on the task; none if no session does.
+pub fn generation_of(board: &Board, task: &TaskId) -> Generation {
+    let coder = board.body(task).ok().and_then(|body| body.record().assigned_to);
+    let entry = coder.and_then(|coder| board.agents.ready()?.get(&coder));
+    entry.and_then(|entry| entry.generation).unwrap_or_default()
+}

@@ -1,0 +1,67 @@
+//! What supervisors on this machine try again and again, in one file for each job, for the screens.
+//!
+//! Only what every screen here may show, also when the team has ended: no rule depends on it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use liza_core::model::State;
+use liza_core::watch::alarms::{FailingJob, is_open};
+use liza_core::watch::supervise::{WorkKind, WorkSubject};
+use liza_host::{durable, private};
+
+/// The folder with one file for each job.
+const FOLDER: &str = "failing";
+
+/// Writes down what fails.
+pub fn record(folder: &Path, subject: &WorkSubject, job: &FailingJob) {
+    let path = file(folder, job.kind, subject);
+    let write = || {
+        path.parent().map_or(Ok(()), private::create_folder)?;
+        durable::replace_private_file(&path, &serde_json::to_vec(job)?)
+    };
+    // Without it, the log still has every failure.
+    let _: io::Result<()> = write();
+}
+
+/// Forgets what has succeeded.
+pub fn forget(folder: &Path, kind: WorkKind, subject: &WorkSubject) {
+    let _ = fs::remove_file(file(folder, kind, subject));
+}
+
+/// Forgets what no longer has to be done, and what is about an agent of an earlier team.
+pub(crate) fn forget_earlier(folder: &Path, state: &State) {
+    for path in files(folder) {
+        let is_left = read(&path).is_some_and(|job| job.task.is_some() && is_open(state, &job));
+        if !is_left {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// What fails here.
+pub fn failing_jobs(folder: &Path) -> Vec<FailingJob> {
+    files(folder).iter().filter_map(|path| read(path)).collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder.join(FOLDER)).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> Option<FailingJob> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+fn file(folder: &Path, kind: WorkKind, subject: &WorkSubject) -> PathBuf {
+    let kind: &str = kind.into();
+    // No name of a task contains the second sign.
+    let name = match subject {
+        WorkSubject::Task(task) => format!("{kind}-{task}"),
+        WorkSubject::Agent(agent) => format!("{kind}@{agent}"),
+    };
+    folder.join(FOLDER).join(name)
+}

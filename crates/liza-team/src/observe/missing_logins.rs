@@ -1,0 +1,62 @@
+//! Which agent programs of the team had no login when it started.
+//!
+//! The start of a team keeps them in a file, since other commands do not know its programs; each look searches again, in the
+//! environment of the one who looks, so that an entry ends with the login.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use liza_agents::providers::{LoginPlaces, missing_logins};
+use liza_core::watch::alarms::MissingLogin;
+
+/// The largest file that is read.
+const LONGEST: u64 = 4096;
+
+/// Keeps the names of the programs that a team starts without a login, for those who look at it.
+pub fn record(folder: &Path, names: &[&str]) {
+    // Without it, only an entry of the screens is missing.
+    let file = file(folder);
+    let _ = match names.is_empty() {
+        true => fs::remove_file(file),
+        false => {
+            file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(file, names.join("\n")))
+        }
+    };
+}
+
+/// Those of the recorded programs that still have no login.
+pub fn look(folder: &Path, places: &LoginPlaces<'_>) -> Vec<MissingLogin> {
+    let file = file(folder);
+    let is_small = fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= LONGEST);
+    let text = if is_small { fs::read_to_string(file).unwrap_or_default() } else { String::new() };
+    let names: Vec<String> = text.lines().map(str::to_owned).collect();
+    let missing = missing_logins(places, &names).into_iter();
+    missing.map(|(client, command)| MissingLogin { client: client.to_owned(), command }).collect()
+}
+
+fn file(folder: &Path) -> PathBuf {
+    folder.join("agent-locks").join("missing-logins")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: UI-03
+    #[test]
+    fn a_program_is_listed_until_it_has_a_login() {
+        let home = tempfile::tempdir().unwrap();
+        let places = LoginPlaces { home: Some(home.path()), variable: &|_| None };
+        let found = || look(home.path(), &places).into_iter().map(|login| login.client).collect::<Vec<_>>();
+        assert!(found().is_empty());
+        // Of a program of the settings, or the rehearsal, no one can say whether it has one.
+        record(home.path(), &["codex", "rehearsal", "own"]);
+        assert_eq!(found(), ["codex"]);
+        fs::create_dir(home.path().join(".codex")).unwrap();
+        fs::write(home.path().join(".codex/auth.json"), "{}").unwrap();
+        assert!(found().is_empty());
+        fs::remove_file(home.path().join(".codex/auth.json")).unwrap();
+        record(home.path(), &[]);
+        assert!(found().is_empty());
+    }
+}

@@ -1,0 +1,373 @@
+//! What can be observed besides the tasks: stop files, progress in the log, violations, stale saves.
+//!
+//! Only collects; what is an alarm is decided in `liza-core`.
+
+pub mod activity;
+pub mod database_health;
+pub mod failing_jobs;
+pub mod live_view;
+pub mod missing_logins;
+pub mod push_access;
+pub mod reconcile;
+pub mod running_merge;
+
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use liza_agents::contracts::is_vision_template;
+use liza_agents::providers::LoginPlaces;
+use liza_core::model::{
+    AgentId, AgentRecord, EventName, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes,
+    TEAM_FILE, TaskId, TaskStatus, Timestamp,
+};
+use liza_core::rules::found_merges::FoundMerges;
+use liza_core::rules::invariants::{self, Subject, Violation};
+use liza_core::watch::alarms::{
+    ForeignCommits, MainBranch, MissingLogin, Observations, TeamFileChange, VisionGap,
+};
+use liza_git::{BranchStep, Repo};
+use liza_sandbox::confine::recorded_level;
+use liza_sandbox::sys::untrusted::UntrustedFolder;
+use liza_store::LogRecord;
+
+use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
+use crate::lifecycle::{failed_review_setups, is_at_recorded_head, lost_merges, merged_commits};
+use crate::observe::activity::session_activity;
+use crate::observe::failing_jobs::failing_jobs;
+use crate::observe::missing_logins::look;
+use crate::observe::running_merge::running_merge;
+use crate::project::Project;
+use crate::project::machine::machine_name;
+use crate::project::team_file;
+use crate::session::checkout_setup::last_failure;
+
+/// How much of the log's end is searched first for the last progress.
+const TAIL: u64 = 64 * 1024;
+
+/// How long a look at the branch waits for a merge in progress.
+const MERGE_WAIT: Duration = Duration::from_millis(300);
+
+/// The largest specification that is compared with the template, which is much smaller.
+const LARGEST_SPEC: u64 = 64 * 1024;
+
+/// Everything that can be observed besides the tasks.
+pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations {
+    Observations {
+        stop_files: stop_file_times(project),
+        last_progress: last_progress(project),
+        violations: violations(project, state, now),
+        unreadable: None,
+        stale_edits: stale_edits(project.folder()),
+        foreign_commits: foreign_commits(project, state),
+        changed_programs: changed_programs(project),
+        sessions: session_activity(project, state),
+        confinement: confinement(project, state),
+        setup_failure: last_failure(project),
+        review_setups: failed_review_setups(project),
+        failing_jobs: failing_jobs(project.folder()),
+        remote_problem: remote_problem(project.folder(), &state.board),
+        team_file_change: team_file_change(project, state),
+        dead: dead_agents(project, state, now),
+        main_branch: main_branch(project, state),
+        vision_gap: vision_gap(project, state),
+        missing_logins: missing_logins(project),
+        merge: running_merge(project),
+    }
+}
+
+/// The agent programs of the team for which no login is found here either.
+fn missing_logins(project: &Project) -> Vec<MissingLogin> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let variable = |name: &str| std::env::var_os(name);
+    look(project.folder(), &LoginPlaces { home: home.as_deref(), variable: &variable })
+}
+
+/// Where the shared settings on the integration branch are, if they differ from those that the human accepted. Asks git
+/// only in a project that has such settings.
+fn team_file_change(project: &Project, state: &State) -> Option<TeamFileChange> {
+    let accepted = state.board.config.ready().and_then(|config| config.team_file.as_ref())?;
+    let (branch, repo) = (integration_branch(&state.board).ok()?, project.repo().ok()?);
+    let changed = repo.blob_at(&branch, TEAM_FILE).ok()?.filter(|blob| blob.as_str() != accepted.hash)?;
+    Some(match team_file::read(project) {
+        Ok(content) if content.as_ref().is_none_or(|content| content.hash != changed.as_str()) => {
+            TeamFileChange::OnBranch(branch.to_string())
+        }
+        // A person who accepts a file with a mistake sees the mistake.
+        Ok(_) | Err(_) => TeamFileChange::CheckedOut,
+    })
+}
+
+/// The settings of the project's git configuration that are not as the human accepted them; none if git cannot be asked.
+fn changed_programs(project: &Project) -> Vec<String> {
+    project.repo().ok().and_then(|repo| repo.changed_programs().ok()).unwrap_or_default().keys()
+}
+
+/// How far a reached goal is from the main branch. Asks git only then.
+fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
+    let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::Completed)?;
+    let config = state.board.config.ready()?;
+    let name = config.main_branch.clone()?;
+    let repo = project.repo().ok()?;
+    let main = repo.tip(&name.parse().ok()?).ok()??;
+    let head = match goal.integration_head.as_ref().filter(|_| config.remote.is_some()) {
+        // The branch here may be behind; the distance is not known without the commit.
+        Some(recorded) => recorded.clone(),
+        None => repo.tip(&integration_branch(&state.board).ok()?).ok()??,
+    };
+    if main == head {
+        return Some(MainBranch { name, ahead: 0, behind: 0 });
+    }
+    let (ahead, behind) = (repo.count_commits(&main, &head).ok()?, repo.count_commits(&head, &main).ok()?);
+    Some(MainBranch { name, ahead, behind })
+}
+
+/// Why the vision document of an open goal says nothing to the planner.
+pub fn vision_gap(project: &Project, state: &State) -> Option<VisionGap> {
+    let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
+    let spec = goal.spec_ref.as_deref()?;
+    match read_spec(project.root(), spec.split('#').next().unwrap_or(spec)) {
+        Ok(text) => is_vision_template(&text).then_some(VisionGap::Template),
+        Err(error) => (error.kind() == ErrorKind::NotFound).then_some(VisionGap::Missing),
+    }
+}
+
+/// The text of a specification; an error unless it is a regular file of the project of at most [`LARGEST_SPEC`] bytes.
+/// What is merged can put a link or a pipe there, and each look at the project reads it.
+fn read_spec(root: &Path, file: &str) -> io::Result<String> {
+    let file = Path::new(file);
+    let inside = file.strip_prefix(root).or_else(|_| file.strip_prefix(".")).unwrap_or(file);
+    let bytes = UntrustedFolder::open_yours(root)?.read(inside, LARGEST_SPEC)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}
+
+/// Agents whose lease is live but whose supervisor is proven dead.
+fn dead_agents(project: &Project, state: &State, now: Timestamp) -> BTreeSet<AgentId> {
+    let agents = state.board.agents.ready().into_iter().flatten();
+    // Read once: each reading wakes the watch on the folder.
+    let here = LazyCell::new(|| machine_name(project.folder()));
+    // Locks say nothing about a supervisor on another machine: its lease does.
+    let runs_here = |entry: &AgentRecord| entry.machine.as_ref().is_none_or(|machine| *machine == *here);
+    let leased = agents.filter(|(_, entry)| entry.holds(now) && runs_here(entry));
+    let known = leased.filter_map(|(agent, entry)| Some((*agent, entry.generation?)));
+    let dead = |(agent, generation): &(AgentId, Generation)| {
+        LivenessLock::is_proven_dead(project.folder(), *agent, *generation)
+    };
+    known.filter(dead).map(|(agent, _)| agent).collect()
+}
+
+/// How well the last session of each agent was confined.
+fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, String> {
+    let agents = state.board.agents.ready().into_iter().flatten().map(|(agent, _)| *agent);
+    agents.filter_map(|agent| Some((agent, recorded_level(project.folder(), agent)?))).collect()
+}
+
+/// Commits on the integration branch that neither a merge nor the human put there; none if git cannot be asked.
+fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
+    if is_at_recorded_head(project, &state.board) {
+        return None;
+    }
+    // A merge moves the branch first and records it then.
+    let Ok(_lock) = FileLock::at(&FileLock::of_merges(project.folder()), MERGE_WAIT) else {
+        // What was found before is still true if nothing has moved.
+        let recorded = state.board.goal.ready()?.integration_head.as_ref();
+        return project.known_foreign_commits().filter(|known| Some(&known.expected) == recorded);
+    };
+    let found = find_foreign_commits(project);
+    project.keep_foreign_commits(found.clone());
+    found
+}
+
+/// The same, while no merge is in progress.
+fn find_foreign_commits(project: &Project) -> Option<ForeignCommits> {
+    let state = project.store().snapshot().ok()?;
+    let branch = integration_branch(&state.board).ok()?;
+    let expected = state.board.goal.ready()?.integration_head.clone()?;
+    let repo = project.repo().ok()?;
+    let head = repo.tip(&branch).ok()??;
+    if state.board.config.ready()?.remote.is_some() && is_exchanged(repo, &state, &expected, &head) {
+        return None;
+    }
+    let ours = |commit: &Sha| repo.is_merge_of(&head, &expected, commit).unwrap_or(false);
+    let mut approved = state.bodies().filter_map(|(_, body)| {
+        if let TaskStatus::Approved { commit, .. } = body.status().ok()? { Some(commit) } else { None }
+    });
+    if head == expected || approved.any(ours) {
+        return None;
+    }
+    let commits = repo.list_commits(&expected, &head).unwrap_or_default();
+    let merge_of = refused_merge(repo, &state, &expected, &head);
+    let merges = FoundMerges::new(&state.board, &project.branch_steps(&expected, &head));
+    Some(ForeignCommits { head, expected, commits, merge_of, merges })
+}
+
+/// The task of which the branch has exactly the merge of the submitted and approved commit, and nothing else. Anyone who
+/// can move the branch can write the message of a merge; only the approval shows that the reviews were not bypassed.
+fn refused_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> Option<TaskId> {
+    let steps = repo.steps_between(expected, head).ok()?;
+    let [BranchStep { merged: Some((task, commit)), .. }] = steps.as_slice() else { return None };
+    let record = state.board.body(task).ok()?.record();
+    let is_submitted = record.review_commit.as_ref() == Some(commit);
+    let is_approved = record.events().any(|event| {
+        event.is(EventName::Approved)
+            && event.text("commit").is_some_and(|approved| approved == commit.as_str())
+    });
+    (is_submitted && is_approved && repo.is_merge_of(head, expected, commit).ok()?).then(|| task.clone())
+}
+
+/// Whether the branch here only lags behind other machines, or has merges that their machines have not recorded yet.
+fn is_exchanged(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> bool {
+    if is_behind(repo, expected, head) {
+        return true;
+    }
+    let is_approved = |task: &TaskId, merged: &Sha| {
+        let status = state.board.task(task).map(|task| task.status);
+        matches!(status, Ok(TaskStatus::Approved { commit, .. }) if commit == *merged)
+    };
+    let is_ours = |step: &BranchStep| match (&step.merged, &step.before) {
+        (Some((task, commit)), Some(before)) => {
+            is_approved(task, commit) && repo.is_merge_of(&step.commit, before, commit).unwrap_or(false)
+        }
+        (None, _) | (_, None) => false,
+    };
+    let contains = repo.is_ancestor(expected, head).unwrap_or(false);
+    contains && repo.steps_between(expected, head).is_ok_and(|steps| steps.iter().all(is_ours))
+}
+
+/// Whether the branch here has yet to follow the remote; `None` if there is none, or git cannot be asked.
+fn has_to_follow(project: &Project, state: &State) -> Option<bool> {
+    let _remote = state.board.config.ready()?.remote.as_ref()?;
+    let recorded = state.board.goal.ready()?.integration_head.clone()?;
+    let repo = project.repo().ok()?;
+    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
+    Some(is_behind(repo, &recorded, &head))
+}
+
+/// Whether the recorded head has not been fetched yet, or the branch has not followed it yet.
+fn is_behind(repo: &Repo, recorded: &Sha, head: &Sha) -> bool {
+    !repo.has_commit(recorded).unwrap_or(true) || repo.is_ancestor(head, recorded).unwrap_or(false)
+}
+
+/// What is wrong with the blackboard, on its own and compared with git.
+fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
+    // A task without an approval has an alarm of its own.
+    let mut violations = invariants::validate_edit(state, &project.store().disk(), now);
+    if merged_commits(&state.board).is_empty() || is_at_recorded_head(project, &state.board) {
+        return violations;
+    }
+    if has_to_follow(project, state) == Some(true) {
+        return violations;
+    }
+    let lost = project.repo().ok().and_then(|repo| lost_merges(repo, &state.board).ok()).unwrap_or_default();
+    violations.extend(lost.into_iter().map(|lost| Violation {
+        message: format!("{lost}; to bring it back: {}", lost.command()),
+        subject: Subject::Task(lost.task),
+    }));
+    violations
+}
+
+/// What can be observed if the blackboard cannot be read, and why it cannot.
+pub(crate) fn observe_unreadable(project: &Project, why: String) -> Observations {
+    Observations {
+        stop_files: stop_file_times(project),
+        unreadable: Some(why),
+        stale_edits: stale_edits(project.folder()),
+        ..Observations::default()
+    }
+}
+
+/// Since when each stop file has been present.
+pub(crate) fn stop_file_times(project: &Project) -> StopFileTimes {
+    // In a database they are rows; a file that a person has just created counts too.
+    let rows = project.store().stop_rows().ok().flatten().unwrap_or_default();
+    let since = |file: StopFile| {
+        let row = match file {
+            StopFile::Pause => rows.pause,
+            StopFile::Checkpoint => rows.checkpoint,
+            StopFile::Abort => rows.abort,
+        };
+        row.or_else(|| present_since(&project.folder().join(file.name())))
+    };
+    StopFileTimes {
+        pause: since(StopFile::Pause),
+        checkpoint: since(StopFile::Checkpoint),
+        abort: since(StopFile::Abort),
+    }
+}
+
+/// Since when a stop file has been present: its first line says so; a bare `touch` is dated by the file itself.
+fn present_since(path: &Path) -> Option<Timestamp> {
+    let meta = fs::metadata(path).ok()?;
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let written = text.lines().next().and_then(|line| line.trim().parse().ok());
+    let modified = || {
+        let age = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(Timestamp::from_unix(i64::try_from(age.as_secs()).ok()?))
+    };
+    written.or_else(modified).or(Some(Timestamp::from_unix(0)))
+}
+
+/// When a task, the sprint or a note last changed. Agents that come and go are not progress.
+fn last_progress(project: &Project) -> Option<Timestamp> {
+    let counts = |entry: &&LogRecord| LogAction::is_progress(&entry.action);
+    let length = fs::metadata(project.folder().join("log.yaml")).map_or(0, |meta| meta.len());
+    let mut tail = TAIL;
+    loop {
+        let entries = project.store().log_tail(tail).ok()?;
+        let found = entries.iter().rev().find(counts).map(|entry| entry.timestamp);
+        // Agents that come and go all night can fill more than one tail.
+        if found.is_some() || tail >= length {
+            return found;
+        }
+        tail = tail.saturating_mul(8);
+    }
+}
+
+/// Versions that are kept beside the current one: saved over a newer one, or rewritten without their comments.
+fn stale_edits(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut stale: Vec<String> = names
+        .filter(|name| {
+            name.starts_with("state.yaml.stale-") || name.starts_with("state.yaml.before-rewrite-")
+        })
+        .map(|name| format!(".liza/{name}"))
+        .collect();
+    stale.sort();
+    stale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// Covers: UI-01
+    #[test]
+    fn only_a_small_regular_file_of_the_project_is_read_as_a_specification() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join("project");
+        let specs = root.join("specs");
+        fs::create_dir_all(&specs).unwrap();
+        fs::write(home.path().join("outside.md"), "outside").unwrap();
+        fs::write(specs.join("vision.md"), "# Vision").unwrap();
+        fs::write(specs.join("large.md"), "x".repeat(64 * 1024 + 1)).unwrap();
+        symlink("/dev/zero", specs.join("endless.md")).unwrap();
+        symlink("../../outside.md", specs.join("link.md")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, specs.join("pipe.md"), rustix::fs::Mode::RWXU).unwrap();
+        let absolute = specs.join("vision.md").display().to_string();
+        for file in ["specs/vision.md", "./specs/vision.md", &absolute] {
+            assert_eq!(read_spec(&root, file).unwrap(), "# Vision", "{file}");
+        }
+        let others = ["large.md", "link.md", "endless.md", "pipe.md", "../../outside.md"];
+        for file in others.map(|name| format!("specs/{name}")) {
+            let error = read_spec(&root, &file).unwrap_err();
+            assert_ne!(error.kind(), ErrorKind::NotFound, "{file}: {error}");
+        }
+        assert_eq!(read_spec(&root, "specs/none.md").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(read_spec(&root, "none/vision.md").unwrap_err().kind(), ErrorKind::NotFound);
+    }
+}

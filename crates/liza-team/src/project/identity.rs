@@ -1,0 +1,233 @@
+//! Who calls: the session that this process runs in, whatever its variables say.
+//!
+//! Every process of a session descends from its helper, detached ones included: the helper adopts orphans. So a command
+//! finds its session by walking up its parents. Only where there is none do the variables count.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use liza_core::model::{Actor, AgentId, Generation, Role};
+use liza_sandbox::sys::peer::{LineProcess, Silenced, SpeakerRule};
+use liza_sandbox::sys::process::{command_lines, command_lines_above};
+
+use crate::project::actor_from;
+
+/// The command of the helper, and the option after which its session is named.
+pub(crate) const HELPER: &str = "session";
+const OF: &str = "--of";
+
+/// The command below which code under test runs.
+const CHECK: &str = "check";
+
+/// A session that a process runs in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionAround {
+    root: PathBuf,
+    agent: AgentId,
+    generation: Generation,
+}
+
+impl SessionAround {
+    /// Whose session it is.
+    pub fn agent(&self) -> AgentId {
+        self.agent
+    }
+}
+
+/// The outermost session of the project at `root`: a process can only pretend to be a helper below its own.
+pub fn session_in<'s>(root: &Path, sessions: &'s [SessionAround]) -> Option<&'s SessionAround> {
+    sessions.iter().find(|session| is_same(root, &session.root))
+}
+
+/// The arguments with which a helper is started, so that the commands of its session recognize it.
+pub(crate) fn helper_arguments(root: &Path, agent: AgentId, generation: Generation) -> [OsString; 5] {
+    [HELPER.into(), OF.into(), root.into(), agent.to_string().into(), generation.to_string().into()]
+}
+
+/// The sessions that this process runs in, the outermost first.
+pub fn sessions_around() -> Vec<SessionAround> {
+    command_lines_above().iter().rev().filter_map(|line| parse(line)).collect()
+}
+
+/// The helpers of all sessions that run on this machine, of any project.
+pub fn session_helpers() -> Vec<u32> {
+    command_lines().into_iter().filter(|(_, line)| parse(line).is_some()).map(|(pid, _)| pid).collect()
+}
+
+/// The arguments with which `liza check` starts itself, so that it is recognized; the command follows.
+pub fn check_arguments(root: &Path) -> [OsString; 3] {
+    [CHECK.into(), OF.into(), root.into()]
+}
+
+/// Whether this is the command line of `liza check`, below which code under test runs.
+pub(crate) fn is_check(line: &[OsString]) -> bool {
+    matches!(line, [_, check, of, ..] if check == CHECK && of == OF)
+}
+
+/// Which processes of a session speak for its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speakers {
+    /// All but code under test.
+    All,
+    /// Those of them that the agent program started, without a git in between. A code reviewer works on a checkout that the
+    /// code under review can write to, its `.git` included: what git runs there, and what that leaves behind when git has
+    /// ended, may be the code under review.
+    Direct,
+}
+
+impl Speakers {
+    /// Those of a role's sessions.
+    pub fn of(role: Role) -> Self {
+        match role {
+            Role::CodeReviewer => Speakers::Direct,
+            Role::Coder | Role::Planner => Speakers::All,
+        }
+    }
+
+    /// The rule that decides it.
+    pub fn rule(self) -> SpeakerRule {
+        match self {
+            Speakers::All => |line, _| no_test(line),
+            Speakers::Direct => |line, client| no_test(line).and_then(|()| is_direct(line, client)),
+        }
+    }
+}
+
+fn no_test(line: &[LineProcess]) -> Result<(), Silenced> {
+    let is_test = line.iter().any(|process| is_check(&process.command));
+    if is_test { Err(Silenced::UnderTest) } else { Ok(()) }
+}
+
+/// The line reaches the agent program, and no git is on the way. An orphan's line ends at the helper.
+fn is_direct(line: &[LineProcess], client: Option<u32>) -> Result<(), Silenced> {
+    let below = line.iter().position(|process| Some(process.pid) == client);
+    let is_direct =
+        below.is_some_and(|client| !line.iter().take(client).any(|process| is_git(&process.program)));
+    if is_direct { Ok(()) } else { Err(Silenced::Indirect) }
+}
+
+/// Whether the file is git's, or one of its parts, such as `git-remote-https` and NixOS's `.git-wrapped`.
+fn is_git(program: &OsStr) -> bool {
+    let name = program.to_string_lossy();
+    let name = name.trim_start_matches('.').split(' ').next().unwrap_or_default();
+    name == "git" || name.starts_with("git-")
+}
+
+fn parse(line: &[OsString]) -> Option<SessionAround> {
+    let [_, helper, of, root, agent, generation, ..] = line else { return None };
+    if helper != HELPER || of != OF {
+        return None;
+    }
+    let agent = agent.to_str()?.parse().ok()?;
+    let generation = Generation(generation.to_str()?.parse().ok()?);
+    Some(SessionAround { root: PathBuf::from(root), agent, generation })
+}
+
+/// The caller in the project at `root`. In a session of that project it is the session's agent, even if the variables are
+/// unset or name another one.
+///
+/// # Errors
+/// When no session is around, and the variables make no sense.
+pub fn actor_in(
+    root: Option<&Path>,
+    sessions: &[SessionAround],
+    variables: (Option<&str>, Option<&str>),
+) -> Result<Actor, String> {
+    if let Some(session) = root.and_then(|root| session_in(root, sessions)) {
+        return Ok(Actor::Agent(session.agent, session.generation));
+    }
+    // In another project, such as one that a test makes, the variables of the session around mean nothing.
+    let inherited = |session: &SessionAround| {
+        let (id, generation) = (session.agent.to_string(), session.generation.to_string());
+        variables == (Some(id.as_str()), Some(generation.as_str()))
+    };
+    match sessions.iter().any(inherited) {
+        true => Ok(Actor::Human),
+        false => actor_from(variables.0, variables.1),
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    bytes(one) == bytes(other)
+        || matches!((one.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(root: &str, agent: &str, generation: u64) -> SessionAround {
+        SessionAround { root: root.into(), agent: agent.parse().unwrap(), generation: Generation(generation) }
+    }
+
+    fn coder(generation: u64) -> Actor {
+        Actor::Agent("coder-1".parse().unwrap(), Generation(generation))
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn a_helper_is_recognized_by_its_arguments() {
+        let arguments = helper_arguments(Path::new("/p q"), "coder-1".parse().unwrap(), Generation(7));
+        let line: Vec<OsString> = [OsString::from("/bin/liza")].into_iter().chain(arguments).collect();
+        assert_eq!(parse(&line), Some(session("/p q", "coder-1", 7)));
+        assert_eq!(parse(&line[..4]), None);
+        let shell: Vec<OsString> = ["sh", "session", "x", "/p", "coder-1", "7"].map(OsString::from).into();
+        assert_eq!(parse(&shell), None);
+    }
+
+    fn line(processes: &[(u32, &str)]) -> Vec<LineProcess> {
+        let process = |(pid, words): &(u32, &str)| {
+            let command: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            LineProcess { pid: *pid, program: command[0].clone(), command }
+        };
+        processes.iter().map(process).collect()
+    }
+
+    /// Covers: IS-13
+    #[test]
+    fn a_reviewer_speaks_through_what_its_program_started_without_git() {
+        let direct = Speakers::of(Role::CodeReviewer).rule();
+        let client = (10, "node claude");
+        assert_eq!(direct(&line(&[(12, "liza status"), (11, "sh -c x"), client]), Some(10)), Ok(()));
+        // What is above the program is another runner.
+        assert_eq!(direct(&line(&[(12, "liza status"), client, (9, "git-wrapper")]), Some(10)), Ok(()));
+        let silenced = Err(Silenced::Indirect);
+        for git in ["git status", "git-lfs filter-process", ".git-wrapped diff", "git\u{20}(deleted) log"] {
+            let through_git = line(&[(13, "liza x"), (12, "sh planted"), (11, git), client]);
+            assert_eq!(direct(&through_git, Some(10)), silenced, "{git}");
+            assert_eq!(Speakers::of(Role::Coder).rule()(&through_git, Some(10)), Ok(()));
+        }
+        assert_eq!(direct(&line(&[(12, "liza x"), (11, "sh planted")]), Some(10)), silenced, "an orphan");
+        assert_eq!(direct(&line(&[(12, "liza x"), client]), None), silenced, "its program is not known");
+        assert_eq!(direct(&line(&[(12, "liza x"), (11, "gitea"), client]), Some(10)), Ok(()));
+        let tested = line(&[(12, "liza x"), (11, concat!("liza", " check --of /p")), client]);
+        for role in [Role::Coder, Role::CodeReviewer, Role::Planner] {
+            assert_eq!(Speakers::of(role).rule()(&tested, Some(10)), Err(Silenced::UnderTest));
+        }
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn in_a_session_no_variable_changes_who_calls() {
+        let sessions = [session("/p", "coder-1", 7), session("/p", "code-reviewer-1", 9)];
+        let here = Some(Path::new("/p"));
+        for variables in
+            [(None, None), (Some("code-reviewer-1"), Some("9")), (Some("bob"), None), (Some(""), Some("x"))]
+        {
+            assert_eq!(actor_in(here, &sessions, variables), Ok(coder(7)), "{variables:?}");
+        }
+        assert_eq!(actor_in(here, &[], (None, None)), Ok(Actor::Human));
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn in_another_project_liza_works_as_usual() {
+        let sessions = [session("/p", "coder-1", 7)];
+        let other = Some(Path::new("/tmp/other"));
+        assert_eq!(actor_in(other, &sessions, (Some("coder-1"), Some("7"))), Ok(Actor::Human));
+        assert_eq!(actor_in(None, &sessions, (None, None)), Ok(Actor::Human));
+        assert_eq!(actor_in(other, &sessions, (Some("coder-1"), Some("3"))), Ok(coder(3)));
+    }
+}

@@ -1,0 +1,152 @@
+//! The tasks of a sprint, with what each task's history shows.
+
+use std::collections::BTreeSet;
+
+use liza_core::model::{
+    EventName, HistoryEvent, Seconds, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Usage, Value,
+};
+use liza_core::rules::sprint::planned_with_replacements;
+use liza_core::text::compact_number;
+
+/// One task of the sprint.
+#[derive(Debug, Clone)]
+pub(crate) struct SprintTask<'a> {
+    pub id: TaskId,
+    pub status: Option<Status>,
+    /// None if it is in the archive.
+    pub record: Option<&'a TaskRecord>,
+    /// Whether it counts: planned, or the replacement of a planned task.
+    pub planned: bool,
+    /// Whether it is optional.
+    pub stretch: bool,
+}
+
+/// The tasks of the current sprint: planned, replacements, stretch, and every other open task.
+pub(super) fn sprint_tasks<'a>(state: &'a State, sprint: &Sprint) -> Vec<SprintTask<'a>> {
+    let planned = planned_with_replacements(&state.board, sprint);
+    let stretch: BTreeSet<&TaskId> = sprint.scope.stretch.iter().collect();
+    let of = |id: &TaskId| {
+        let status = state.board.status(id);
+        let record = state.board.body(id).ok().map(|body| body.record());
+        let (planned, stretch) = (planned.contains(id), stretch.contains(id));
+        SprintTask { id: id.clone(), status, record, planned, stretch: stretch && !planned }
+    };
+    let live = state.board.tasks.keys().map(&of);
+    let archived = state.board.archived.keys().filter(|id| !state.board.tasks.contains_key(*id)).map(&of);
+    let belongs = |task: &SprintTask<'_>| {
+        task.planned || task.stretch || (task.record.is_some() && !task.is_finished())
+    };
+    live.chain(archived).filter(belongs).collect()
+}
+
+impl<'a> SprintTask<'a> {
+    /// Whether its status is final.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.status.is_some_and(Status::is_terminal)
+    }
+
+    pub(crate) fn history(&self) -> impl Iterator<Item = &'a HistoryEvent> + use<'a> {
+        self.record.and_then(|record| record.history.as_deref()).unwrap_or_default().iter()
+    }
+
+    /// Its events of that name.
+    pub(crate) fn events(&self, name: EventName) -> impl Iterator<Item = &'a HistoryEvent> + use<'a> {
+        self.history().filter(move |event| event.is(name))
+    }
+
+    /// The number of claims.
+    pub(crate) fn iterations(&self) -> usize {
+        self.history().filter(|event| event.is_claim()).count()
+    }
+
+    /// The number of rejections.
+    pub(crate) fn rejections(&self) -> u32 {
+        self.record.and_then(|record| record.review_cycles_total).unwrap_or(0)
+    }
+
+    /// How many commits the integration branch had moved when it was merged.
+    pub(crate) fn drift(&self) -> Option<i64> {
+        let merged = self.events(EventName::Merged).last()?;
+        match merged.more.get("drift_commits")? {
+            Value::Int(commits) => Some(*commits),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Time(_)
+            | Value::List(_)
+            | Value::Map(_) => None,
+        }
+    }
+
+    /// Tokens and cost, if its provider reports them.
+    pub(crate) fn usage(&self) -> Option<&'a Usage> {
+        self.record?.usage.as_ref().filter(|usage| **usage != Usage::default())
+    }
+
+    /// When it entered the sprint.
+    pub(crate) fn entered(&self, start: Timestamp) -> Timestamp {
+        self.record.and_then(|record| record.created).map_or(start, |created| created.max(start))
+    }
+
+    /// When it was merged, superseded or abandoned.
+    pub(crate) fn ended(&self) -> Option<Timestamp> {
+        const ENDS: [EventName; 3] = [EventName::Merged, EventName::Superseded, EventName::Abandoned];
+        let end = self.history().filter(|event| ENDS.iter().any(|name| event.is(*name))).last();
+        end.filter(|_| self.is_finished()).map(|event| event.time)
+    }
+
+    /// The time from the first claim to the end, or to now.
+    pub(crate) fn duration(&self, now: Timestamp) -> Option<Seconds> {
+        let began = self.history().find(|event| event.is_claim())?.time;
+        Some(self.ended().unwrap_or(now).since(began))
+    }
+}
+
+/// The usage of all tasks together; none if no provider reported any.
+pub(super) fn total_usage(sprint: &Sprint, tasks: &[SprintTask<'_>]) -> Option<Usage> {
+    // The planner's sessions have no task. Older files have no total.
+    if let Some(usage) = &sprint.usage {
+        return Some(usage.clone());
+    }
+    let mut used = tasks.iter().filter_map(SprintTask::usage);
+    let mut total = used.next()?.clone();
+    used.for_each(|usage| total.add(usage));
+    Some(total)
+}
+
+/// Cost and tokens in a few characters: `$1.20 45k`.
+pub(super) fn spent(usage: &Usage) -> String {
+    let tokens = usage.input.saturating_add(usage.output);
+    match (usage.cost_usd > 0.0, tokens) {
+        (true, 0) => format!("${:.2}", usage.cost_usd),
+        (true, tokens) => format!("${:.2} {}", usage.cost_usd, compact_number(tokens)),
+        (false, tokens) => compact_number(tokens),
+    }
+}
+
+/// Cost and tokens in words: `$1.20, 45k tokens`.
+pub(super) fn spent_in_words(usage: &Usage) -> String {
+    let tokens = usage.input.saturating_add(usage.output);
+    let cost = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
+    let tokens = (tokens > 0 || cost.is_none()).then(|| format!("{} tokens", compact_number(tokens)));
+    cost.into_iter().chain(tokens).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_short() {
+        let cases = [(999, "999"), (45_600, "45k"), (1_250_000, "1.2M")];
+        for (number, text) in cases {
+            assert_eq!(compact_number(number), text);
+        }
+        let usage = Usage { input: 40_000, output: 5_000, cached: 0, cost_usd: 1.2 };
+        assert_eq!(spent(&usage), "$1.20 45k");
+        assert_eq!(spent_in_words(&usage), "$1.20, 45k tokens");
+        assert_eq!(spent_in_words(&Usage { input: 0, output: 0, ..usage }), "$1.20");
+        assert_eq!(spent(&Usage { cost_usd: 0.0, ..usage }), "45k");
+    }
+}

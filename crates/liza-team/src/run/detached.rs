@@ -1,0 +1,45 @@
+//! A team or an agent without a terminal: started in a session of its own, with its lines in a file.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::project::Project;
+
+/// Where a detached team writes its lines.
+pub fn output_file(project: &Project) -> PathBuf {
+    project.folder().join("run.out")
+}
+
+/// Starts `liza run` with these arguments in the background; what it prints goes to [`output_file`].
+///
+/// # Errors
+/// When the file cannot be written or the program not started.
+pub fn start(project: &Project, program: &Path, arguments: &[String]) -> io::Result<Child> {
+    start_verb(project, program, ("run", arguments), &output_file(project))
+}
+
+/// Starts a verb with these arguments in the background; what it prints goes to this file.
+///
+/// # Errors
+/// When the file cannot be written or the program not started.
+pub fn start_verb(
+    project: &Project,
+    program: &Path,
+    (verb, arguments): (&str, &[String]),
+    output: &Path,
+) -> io::Result<Child> {
+    let output = File::create(output)?;
+    let mut command = Command::new(program);
+    command.arg("-C").arg(project.root()).arg(verb).args(arguments);
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).spawn()
+}
+
+/// Leaves the terminal, so that closing it does not end this process.
+///
+/// # Errors
+/// When this process leads a group already.
+pub fn leave_terminal() -> io::Result<()> {
+    rustix::process::setsid().map(drop).map_err(io::Error::from)
+}

@@ -1,0 +1,135 @@
+//! A copy of a project for a rehearsal: a clone in a temporary folder, with the blackboard as it is now.
+//!
+//! Reads the project and changes nothing in it.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use liza_core::model::{Actor, Loaded, LogAction, LogEntry};
+use liza_git::{Git, GitError, Repo};
+use liza_store::{Store, StoreError};
+
+use crate::engine::Engine;
+use crate::lifecycle::recover;
+use crate::project::{EXCLUDED, Project, now};
+use crate::run::demo::{DemoError, temporary_folder};
+
+/// The references that a project has and its copy needs.
+const REFS: [&str; 3] =
+    ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", "+refs/liza/*:refs/liza/*"];
+
+/// The settings of the repository itself that the agents' commits need.
+const SETTINGS: [&str; 2] = ["user.name", "user.email"];
+
+/// The file in a copy's blackboard folder that names the project.
+const COPY_MARK: &str = "rehearsal-of";
+
+/// Why there is no copy.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// There is no folder for it.
+    #[error(transparent)]
+    Folder(#[from] DemoError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The blackboard cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file of the project cannot be copied.
+    #[error("cannot copy {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// Copies the project: its branches, its uncommitted files and its blackboard without agents.
+///
+/// # Errors
+/// When something cannot be read or copied. What was copied stays in the temporary folder.
+pub fn copy_for_rehearsal(project: &Project) -> Result<Project, CopyError> {
+    let (git, from, to) = (Git::new(), project.root(), temporary_folder("liza-rehearsal")?);
+    let call = |arguments: &[&str]| git.command("copying the project", &to).args(arguments).read();
+    let source = from.display().to_string();
+    call(&["clone", "-q", "--no-hardlinks", &source, "."])?;
+    call(&[&["fetch", "-q", "--update-head-ok", &source][..], &REFS].concat())?;
+    // Nothing that a rehearsal does can be pushed.
+    call(&["remote", "remove", "origin"])?;
+    for key in SETTINGS {
+        let value = git.command("reading the configuration", from).args(["config", "--get", key]).read();
+        if let Ok(value) = value {
+            call(&["config", key, String::from_utf8_lossy(&value).trim()])?;
+        }
+    }
+    let repo = Repo::open(&git, &to)?;
+    repo.exclude(&EXCLUDED)?;
+    for path in uncommitted(&git, from)? {
+        copy_file(from, &to, &path)?;
+    }
+    copy_blackboard(project, &to)?;
+    let mark = to.join(".liza").join(COPY_MARK);
+    fs::write(&mark, format!("{source}\n")).map_err(|source| CopyError::File { path: mark, source })?;
+    let copy = Project::open(&to)?;
+    // Worktrees are not copied: those of claimed tasks are checked out again, before anyone could miss them. What cannot be
+    // repaired is reported by the team.
+    let _ = recover(&Engine::new(&copy, Actor::Human));
+    Ok(copy)
+}
+
+/// Whether the project is a copy that a rehearsal plays in.
+pub fn is_rehearsal_copy(project: &Project) -> bool {
+    project.folder().join(COPY_MARK).is_file()
+}
+
+/// Whether the project exists only for rehearsals.
+pub fn is_demo(project: &Project) -> bool {
+    project.folder().join("playbook.yaml").is_file()
+}
+
+/// The files that differ from the last commit or are not in it. Ignored ones stay behind.
+fn uncommitted(git: &Git, root: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let call = |arguments: &[&str]| git.command("listing uncommitted files", root).args(arguments).read();
+    let mut list = call(&["ls-files", "-z", "--modified", "--others", "--exclude-standard"])?;
+    list.extend(call(&["diff-index", "-z", "--cached", "--name-only", "HEAD"])?);
+    let paths = list.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    Ok(paths.map(liza_git::path_of).collect())
+}
+
+fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), CopyError> {
+    let failed = |source| CopyError::File { path: path.to_owned(), source };
+    // A deleted file, a folder with its own repository and a link stay behind.
+    let is_file = fs::symlink_metadata(from.join(path)).is_ok_and(|data| data.is_file());
+    if !is_file || !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Ok(());
+    }
+    let target = to.join(path);
+    target.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+    fs::copy(from.join(path), target).map(drop).map_err(failed)
+}
+
+/// Agents stay behind: the copy's own team registers under the same names and continues their claims.
+fn copy_blackboard(project: &Project, to: &Path) -> Result<(), CopyError> {
+    let mut state = project.store().snapshot()?;
+    state.board.agents = Loaded::Ready(Default::default());
+    if let Loaded::Ready(config) = &mut state.board.config {
+        // Nothing of a rehearsal leaves the copy.
+        config.remote = None;
+        config.escalation_webhook = None;
+        if let Some(file) = &mut config.team_file {
+            file.values.shift_remove("escalation_webhook");
+        }
+    }
+    let log = LogEntry {
+        timestamp: now(),
+        agent: "human".to_owned(),
+        action: LogAction::GoalCreated.name().to_owned(),
+        task: None,
+        detail: format!("copied for a rehearsal from {}", project.root().display()),
+    };
+    Store::create(to, &state, &log)?;
+    Ok(())
+}

@@ -1,0 +1,365 @@
+//! Prepares a new checkout before it is used: brings ignored files along from the human's checkout (`config.copy`), then runs
+//! the command in `config.setup`, confined as an integration test is.
+//!
+//! Never copies from a checkout of an agent, and never writes through a link. A failure counts against no task.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use liza_agents::providers::{is_client_setting, steers_program};
+use liza_core::model::{Config, Role, Sandbox, TaskId};
+use liza_git::GitError;
+use liza_host::{durable, private};
+use liza_sandbox::confine::{ProgramRun, RunEnd, RunStage, check_caches};
+use liza_sandbox::sys::confinement::{Grants, restricted};
+use liza_sandbox::sys::untrusted::{UntrustedFolder, take_rights};
+
+use crate::project::{Project, now};
+use crate::session::nested_repositories::remove_nested_repositories;
+use crate::session::plan::{SessionNeeds, minimum, session_plan};
+use crate::session::repository_guard::{GuardExtent, RepositoryGuard};
+use crate::session::settings_guard::SettingsGuard;
+
+/// The folder in `.liza` with the output of set-ups, and the record of what failed.
+const FOLDER: &str = "setup";
+/// The record of the last failure.
+const FAILURE: &str = "failure";
+/// How many files with output are kept.
+const LOGS_MAX: usize = 200;
+/// Folders of which nothing is copied.
+const RESERVED: [&str; 3] = [".git", ".liza", ".worktrees"];
+
+/// Why a checkout could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The command failed.
+    #[error("config.setup failed in {checkout}: {command:?} {end}. Output: {output}")]
+    Failed {
+        /// The folder, from the project's root.
+        checkout: String,
+        /// The command.
+        command: String,
+        /// How it ended.
+        end: String,
+        /// The file with its output, from the project's root.
+        output: String,
+    },
+    /// A file cannot be brought along.
+    #[error("config.copy: {path}: {problem}")]
+    Copy {
+        /// The entry.
+        path: String,
+        /// Why.
+        problem: String,
+    },
+    /// The command changed what agent programs obey.
+    #[error("config.setup changed {path}, from which agent programs take settings")]
+    ChangedSettings {
+        /// The file, from the project's root.
+        path: String,
+    },
+    /// A file or folder could not be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl SetupError {
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+/// What a checkout is for; its caches are those of the sessions that will use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckoutUse<'t> {
+    /// The work of a coder.
+    Coding,
+    /// The look of a planner.
+    Planning,
+    /// The review of a task: it contains code under review, so its caches are those of `liza check`.
+    Review(&'t TaskId),
+    /// The test of a merge.
+    MergeTest,
+}
+
+impl CheckoutUse<'_> {
+    fn caches(self, liza: &Path) -> PathBuf {
+        let of_role = |name: &str| liza.join("caches").join(name);
+        match self {
+            CheckoutUse::Coding => of_role(&Role::Coder.to_string()),
+            CheckoutUse::Planning => of_role(&Role::Planner.to_string()),
+            CheckoutUse::Review(task) => check_caches(liza, Role::CodeReviewer, Some(task)),
+            CheckoutUse::MergeTest => of_role("integration-test"),
+        }
+    }
+}
+
+/// How long a set-up may take; nothing if there is none.
+pub fn setup_limit(config: &Config) -> Duration {
+    Duration::from_secs(config.setup.as_ref().map_or(0, |_| config.setup_limit.0))
+}
+
+/// Sets up a checkout.
+///
+/// # Errors
+///
+/// When a file cannot be brought along, or the command fails. The failure is recorded until a set-up succeeds.
+pub fn set_up(
+    project: &Project,
+    config: &Config,
+    checkout: &Path,
+    used_by: CheckoutUse<'_>,
+) -> Result<(), SetupError> {
+    let record = project.folder().join(FOLDER).join(FAILURE);
+    let done = copy_files(project, config, checkout)
+        .and_then(|()| config.setup.as_ref().map_or(Ok(()), |_| run(project, config, checkout, used_by)));
+    match &done {
+        Ok(()) => drop(fs::remove_file(&record)),
+        // The failure is reported in any case; the record is for `status`.
+        Err(error) => drop(write_record(&record, &error.to_string())),
+    }
+    done
+}
+
+/// Sets up a task's worktree unless that was done before, with the same settings.
+///
+/// # Errors
+///
+/// As [`set_up`].
+pub(crate) fn set_up_worktree(
+    project: &Project,
+    config: &Config,
+    worktree: &Path,
+    is_new: bool,
+) -> Result<(), SetupError> {
+    let name = worktree.file_name().unwrap_or_default();
+    let mark = project.folder().join(FOLDER).join("done").join(name);
+    let settings = serde_json::json!({"setup": config.setup, "copy": config.copy}).to_string();
+    if !is_new && fs::read_to_string(&mark).is_ok_and(|done| done == settings) {
+        return Ok(());
+    }
+    // A worktree that has no such record was created, and not set up.
+    let _ = fs::remove_file(&mark);
+    set_up(project, config, worktree, CheckoutUse::Coding)?;
+    let write = || {
+        mark.parent().map_or(Ok(()), private::create_folder)?;
+        durable::replace_private_file(&mark, settings.as_bytes())
+    };
+    write().map_err(SetupError::io("write", &mark))
+}
+
+/// The last failure, if no set-up has succeeded since.
+pub(crate) fn last_failure(project: &Project) -> Option<String> {
+    fs::read_to_string(project.folder().join(FOLDER).join(FAILURE)).ok()
+}
+
+fn write_record(record: &Path, message: &str) -> io::Result<()> {
+    record.parent().map_or(Ok(()), private::create_folder)?;
+    fs::write(record, message)
+}
+
+fn run(
+    project: &Project,
+    config: &Config,
+    checkout: &Path,
+    used_by: CheckoutUse<'_>,
+) -> Result<(), SetupError> {
+    let (repo, command) = (project.repo()?, config.setup.clone().unwrap_or_default());
+    let output = new_log(&project.folder().join(FOLDER), checkout)?;
+    let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
+    let caches = used_by.caches(project.folder());
+    let scratch = repo.scratch_folder()?;
+    let own = [caches.clone()];
+    let needs = SessionNeeds {
+        liza: &liza,
+        checkout: Some(checkout),
+        scratch: scratch.path(),
+        own: &own,
+        files: &[],
+        program: None,
+        channel: None,
+        network: None,
+    };
+    let plan = if config.sandbox == Sandbox::Off { None } else { session_plan(project, config, &needs)? };
+    let stage = plan.map(|plan| RunStage {
+        liza: &liza,
+        caches: &caches,
+        scratch: scratch.path(),
+        minimum: minimum(config),
+        plan,
+    });
+    let run = ProgramRun {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".to_owned(), command.clone()],
+        directory: checkout,
+        environment: repo.git().environment(),
+        output: &output,
+        limit: setup_limit(config),
+        stage,
+    };
+    let ended = match used_by {
+        CheckoutUse::Coding | CheckoutUse::Planning | CheckoutUse::Review(_) => {
+            run_guarded(project, config, used_by, checkout, run)
+        }
+        CheckoutUse::MergeTest => run.run().map_err(SetupError::io("run config.setup in", checkout)),
+    };
+    let end = match ended? {
+        RunEnd::Exited(status) if status.success() => return Ok(()),
+        RunEnd::Exited(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exited {code}"),
+            (None, signal) => format!("was killed by signal {}", signal.unwrap_or_default()),
+        },
+        RunEnd::TimedOut => format!("took longer than config.setup_limit ({} s)", config.setup_limit.0),
+        RunEnd::NotStarted(error) => format!("could not be started: {error}"),
+    };
+    let (checkout, output) = (shown(project, checkout), shown(project, &output));
+    Err(SetupError::Failed { checkout, command, end, output })
+}
+
+/// Runs code of the checkout, which must not decide what the agent program of the session does. Code under review
+/// also not what git does and shows: a repository of a submodule that it makes goes too; the files stay.
+fn run_guarded(
+    project: &Project,
+    config: &Config,
+    used_by: CheckoutUse<'_>,
+    checkout: &Path,
+    run: ProgramRun<'_>,
+) -> Result<RunEnd, SetupError> {
+    let is_review = matches!(used_by, CheckoutUse::Review(_));
+    let is_setting = if is_review { steers_program } else { is_client_setting };
+    let settings = SettingsGuard::of(checkout, is_setting).map_err(SetupError::io("read", checkout))?;
+    let guards = is_review.then(|| RepositoryGuard::around(checkout, GuardExtent::Everything));
+    // Many set-ups write one. A coder's session runs the same code in its tests, so that adds nothing.
+    let may_make = |path: &Path| used_by == CheckoutUse::Coding && path == Path::new(".env");
+    let written =
+        run.stage.as_ref().map_or_else(|| vec!["/".into()], |stage| stage.plan.grants.write.clone());
+    let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));
+    // Nothing outside of the checkout can be changed by what the code has left there.
+    let grants = Grants { read: vec!["/".into()], write: vec![checkout.to_owned()], ..Grants::default() };
+    let restore = || -> io::Result<Vec<PathBuf>> {
+        // Git reports nothing in a folder that it cannot list, but programs find a file there by its name.
+        take_rights(&UntrustedFolder::open(checkout)?);
+        if let Some(guards) = &guards {
+            remove_nested_repositories(checkout, guards, &written)?;
+            guards.iter().try_for_each(|guard| guard.restore().map(drop))?;
+        }
+        settings.restore(may_make)
+    };
+    let changed = restricted(&grants, restore).map_err(SetupError::io("restore", checkout))?;
+    // A set-up may change what `config.copy` has brought along, but the session gets it as it was.
+    let is_copied = |path: &Path| config.copy.iter().any(|entry| path.starts_with(entry));
+    match changed.iter().find(|path| is_client_setting(path) && !is_copied(path)) {
+        Some(path) => Err(SetupError::ChangedSettings { path: shown(project, &checkout.join(path)) }),
+        None => ended,
+    }
+}
+
+/// A path from the project's root.
+fn shown(project: &Project, path: &Path) -> String {
+    path.strip_prefix(project.root()).unwrap_or(path).display().to_string()
+}
+
+/// A new file for the output, named after the checkout and the time; old ones are deleted.
+fn new_log(folder: &Path, checkout: &Path) -> Result<PathBuf, SetupError> {
+    let name = checkout.file_name().unwrap_or_default().to_string_lossy();
+    let stamp: String = now().to_string().chars().filter(char::is_ascii_alphanumeric).collect();
+    let mut logs: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    logs.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+    logs.sort();
+    let old = logs.len().saturating_sub(LOGS_MAX);
+    logs.into_iter().take(old).for_each(|path| drop(fs::remove_file(path)));
+    let path = |number: u32| folder.join(format!("{stamp}-{number}-{}.log", name.trim_start_matches('.')));
+    private::create_folder(folder).map_err(SetupError::io("create", folder))?;
+    Ok((1..1000).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(0)))
+}
+
+/// Copies what the settings name from the human's checkout. What is in the new checkout already stays.
+fn copy_files(project: &Project, config: &Config, checkout: &Path) -> Result<(), SetupError> {
+    for entry in &config.copy {
+        let wrong = |problem: &str| SetupError::Copy { path: entry.clone(), problem: problem.to_owned() };
+        let relative = Path::new(entry);
+        let is_plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
+        let first = relative.components().next().map(Component::as_os_str);
+        if !is_plain || first.is_none_or(|first| RESERVED.iter().any(|reserved| first == *reserved)) {
+            return Err(wrong("not a path inside of the project"));
+        }
+        let source = project.root().join(relative);
+        let meta = fs::symlink_metadata(&source).map_err(|_| wrong("it does not exist in your checkout"))?;
+        if !project.repo()?.is_ignored(relative)? {
+            return Err(wrong("git does not ignore it; agents would commit it. Add it to .gitignore"));
+        }
+        let parents = make_parents(checkout, relative).map_err(SetupError::io("create", checkout))?;
+        if let Some(target) = parents {
+            copy_tree(&source, &meta, &target).map_err(SetupError::io("copy", &source))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the folders above a path; `None` if something other than a folder is in the way.
+fn make_parents(checkout: &Path, relative: &Path) -> io::Result<Option<PathBuf>> {
+    let mut folder = checkout.to_owned();
+    for part in relative.parent().into_iter().flat_map(Path::components) {
+        folder.push(part);
+        if !make_folder(&folder)? {
+            return Ok(None);
+        }
+    }
+    Ok(relative.file_name().map(|name| folder.join(name)))
+}
+
+/// Makes a folder; false if something other than a folder is there.
+fn make_folder(path: &Path) -> io::Result<bool> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Ok(fs::symlink_metadata(path)?.is_dir())
+        }
+        done => done.map(|()| true),
+    }
+}
+
+/// Copies a file, a link as such, or a folder with all of it. What exists is kept.
+fn copy_tree(source: &Path, meta: &fs::Metadata, target: &Path) -> io::Result<()> {
+    let kind = meta.file_type();
+    let exists = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
+    if kind.is_symlink() {
+        let made = std::os::unix::fs::symlink(fs::read_link(source)?, target);
+        return made.or_else(|error| if exists(&error) { Ok(()) } else { Err(error) });
+    }
+    if kind.is_dir() {
+        if !make_folder(target)? {
+            return Ok(());
+        }
+        for entry in fs::read_dir(source)? {
+            let entry = entry?;
+            copy_tree(&entry.path(), &entry.metadata()?, &target.join(entry.file_name()))?;
+        }
+        return Ok(());
+    }
+    if !kind.is_file() {
+        // Sockets and devices stay where they are.
+        return Ok(());
+    }
+    // A link in the way is not followed: the file must be new.
+    let mut new = match fs::OpenOptions::new().write(true).create_new(true).open(target) {
+        Err(error) if exists(&error) => return Ok(()),
+        opened => opened?,
+    };
+    io::copy(&mut fs::File::open(source)?, &mut new)?;
+    new.set_permissions(meta.permissions())
+}

@@ -1,0 +1,406 @@
+//! A private folder for the agent program of a session: its settings and its login as copies, so that a session can change
+//! neither for others.
+//!
+//! Made and removed outside of the session. What becomes of the copies of the login is in `login_copies`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use liza_host::private;
+use liza_host::secrets::Masker;
+use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
+use serde::{Deserialize, Serialize};
+
+use crate::session::conversations::KeptConversations;
+use crate::session::login_copies::{LoginCopies, small_file};
+
+/// A folder of a session's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientFolder {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it contains at first.
+    copies: Vec<FileCopy>,
+    /// The conversations, if they are kept.
+    kept: Option<KeptConversations>,
+}
+
+/// A file of the person's and its place in the private folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct FileCopy {
+    from: PathBuf,
+    to: PathBuf,
+    /// True for a login, which is written back when the program has refreshed it.
+    is_login: bool,
+}
+
+/// How an agent program can be given another folder.
+struct ClientHome {
+    /// The program.
+    program: &'static str,
+    /// The variable that names the folder, if there is one.
+    variable: Option<&'static str>,
+    /// The folder, below the home folder, without the variable.
+    folder: &'static str,
+    /// Below both: what is copied.
+    files: &'static [&'static str],
+    /// Below both: the login.
+    logins: &'static [&'static str],
+    /// Further variables that name folders inside of the private one.
+    further: &'static [(&'static str, &'static str)],
+    /// Below both: the conversations, if one of them can be resumed.
+    conversations: Option<&'static str>,
+}
+
+const CLIENTS: &[ClientHome] = &[
+    ClientHome {
+        program: "claude",
+        variable: Some("CLAUDE_CONFIG_DIR"),
+        folder: ".claude",
+        files: &["settings.json", "CLAUDE.md", ".claude.json"],
+        logins: &[".credentials.json"],
+        further: &[],
+        conversations: Some("projects"),
+    },
+    ClientHome {
+        program: "codex",
+        variable: Some("CODEX_HOME"),
+        folder: ".codex",
+        files: &["config.toml", "AGENTS.md"],
+        logins: &["auth.json"],
+        further: &[],
+        conversations: Some("sessions"),
+    },
+    ClientHome {
+        program: "gemini",
+        variable: Some("GEMINI_CLI_HOME"),
+        folder: "",
+        files: &[".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/.env", ".gemini/installation_id"],
+        logins: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
+        further: &[],
+        conversations: None,
+    },
+    ClientHome {
+        program: "vibe",
+        variable: Some("VIBE_HOME"),
+        folder: ".vibe",
+        files: &["config.toml", ".env"],
+        logins: &[],
+        further: &[],
+        conversations: None,
+    },
+    ClientHome {
+        program: "goose",
+        variable: None,
+        folder: "",
+        files: &[".config/goose/config.yaml"],
+        logins: &[".config/goose/secrets.yaml"],
+        further: DATA_FOLDERS,
+        conversations: None,
+    },
+    ClientHome {
+        program: "opencode",
+        variable: None,
+        folder: "",
+        files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
+        logins: &[".local/share/opencode/auth.json"],
+        further: DATA_FOLDERS,
+        conversations: None,
+    },
+];
+
+const DATA_FOLDERS: &[(&str, &str)] =
+    &[("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state")];
+
+/// Every session: git reads its settings there, and would fail at a folder that it cannot read.
+const CONFIG_FOLDER: (&str, &str) = ("XDG_CONFIG_HOME", ".config");
+const GIT_FILES: &[&str] = &[".config/git/ignore", ".config/git/attributes"];
+
+/// Copied files that say nothing about how a program works: its state, keys.
+const OTHER_FILES: &[&str] = &[".claude.json", ".env", "installation_id"];
+
+impl ClientFolder {
+    /// The folder for a session of `program`, and the variables that lead the program to it. `variable` gives the values
+    /// that the person has set.
+    pub fn plan(
+        path: PathBuf,
+        program: &Path,
+        home: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<PathBuf>,
+    ) -> (Self, Vec<(String, String)>) {
+        let mut folder = Self { path, copies: Vec::new(), kept: None };
+        let mut variables = vec![folder.variable(CONFIG_FOLDER.0, CONFIG_FOLDER.1)];
+        if let Some(home) = home {
+            folder.copy(home, Path::new(""), GIT_FILES, false);
+        }
+        let name = program.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let Some(client) = CLIENTS.iter().find(|client| client.program == name) else {
+            return (folder, variables);
+        };
+        let own = client.variable.and_then(variable);
+        let from = own.clone().or_else(|| Some(home?.join(client.folder)));
+        if let Some(from) = &from {
+            folder.copy(from, Path::new(client.folder), client.files, false);
+            folder.copy(from, Path::new(client.folder), client.logins, true);
+        }
+        if client.program == "claude" && own.is_none() {
+            // Without the variable, this file lies beside the folder.
+            let beside = home.map(|home| home.join(".claude.json"));
+            folder.copies.extend(beside.map(|from| FileCopy {
+                from,
+                to: ".claude/.claude.json".into(),
+                is_login: false,
+            }));
+        }
+        variables.extend(client.variable.map(|name| folder.variable(name, client.folder)));
+        variables.extend(client.further.iter().map(|(name, below)| folder.variable(name, below)));
+        (folder, variables)
+    }
+
+    /// The program's name for itself, and the person's login for it, if it has one in a file.
+    pub fn login_of(
+        program: &Path,
+        home: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<PathBuf>,
+    ) -> Option<(&'static str, PathBuf)> {
+        let name = program.file_stem()?.to_str()?;
+        let client = CLIENTS.iter().find(|client| client.program == name)?;
+        let folder = client.variable.and_then(variable).or_else(|| Some(home?.join(client.folder)))?;
+        Some((client.program, folder.join(client.logins.first()?)))
+    }
+
+    /// The person's settings and instructions for a program that its sessions get as copies.
+    pub fn settings_of(
+        program: &Path,
+        home: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let (folder, _) = Self::plan(PathBuf::new(), program, home, variable);
+        let steers = |copy: &FileCopy| {
+            let is_of_git = GIT_FILES.iter().any(|file| copy.to == Path::new(file));
+            !copy.is_login && !is_of_git && !OTHER_FILES.iter().any(|file| copy.to.ends_with(file))
+        };
+        let steering = folder.copies.into_iter().filter(steers).map(|copy| copy.from);
+        steering.filter(|path| path.is_file()).collect()
+    }
+
+    /// Keeps the conversations of the session in `place`; with `restore`, the session gets those that are there.
+    pub(crate) fn keep_conversations(&mut self, program: &Path, place: PathBuf, restore: bool) {
+        let name = program.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let client = CLIENTS.iter().find(|client| client.program == name);
+        let below = client.and_then(|client| Some(Path::new(client.folder).join(client.conversations?)));
+        self.kept = below.map(|below| KeptConversations { below, place, restore });
+    }
+
+    fn variable(&self, name: &str, below: &str) -> (String, String) {
+        (name.to_owned(), self.path.join(below).to_string_lossy().trim_end_matches('/').to_owned())
+    }
+
+    fn copy(&mut self, from: &Path, to: &Path, names: &[&str], is_login: bool) {
+        let copy = |name: &&str| FileCopy { from: from.join(name), to: to.join(name), is_login };
+        self.copies.extend(names.iter().map(copy));
+    }
+
+    /// Creates it with its copies; what an earlier session left there is removed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn create(&self) -> io::Result<LoginCopies> {
+        fresh_folder(&self.path)?;
+        let mut logins = LoginCopies::new(&self.path);
+        for copy in &self.copies {
+            let to = self.path.join(&copy.to);
+            // Also without a file: codex refuses to start if its folder does not exist.
+            to.parent().map_or(Ok(()), private::create_folder)?;
+            let Some(content) = small_file(&copy.from) else { continue };
+            io::Write::write_all(&mut private::create_new(&to)?, &content)?;
+            if copy.is_login {
+                logins.add(&copy.from, &copy.to, content);
+            }
+        }
+        self.kept.as_ref().map_or(Ok(()), |kept| kept.restore(&self.path))?;
+        Ok(logins)
+    }
+
+    /// Keeps the conversations, masked, and removes the folder.
+    pub fn remove(&self, masker: &Masker) {
+        if let Some(kept) = &self.kept {
+            // Without them, the next session begins a new conversation.
+            let _ = kept.keep(&self.path, masker);
+        }
+        // The next session gets a new one in any case.
+        let _ = remove_tree(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::session::login_copies::RefusedLogin;
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn folder(home: &Path, program: &str) -> (ClientFolder, Vec<(String, String)>) {
+        ClientFolder::plan(home.join("private"), Path::new(program), Some(home), &|_| None)
+    }
+
+    /// A session that has ended; what is reported about its logins.
+    fn finish(private: &ClientFolder, logins: &mut LoginCopies) -> String {
+        let refused = logins.finish(std::time::Duration::ZERO);
+        private.remove(&Masker::default());
+        refused.iter().map(RefusedLogin::message).collect()
+    }
+
+    const LOGIN: &str = r#"{"oauth": {"token": "a", "expires": 1, "scopes": ["x"]}}"#;
+
+    /// Covers: IS-15
+    #[test]
+    fn a_session_gets_copies_of_login_and_settings() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        write(&home.join(".claude/.credentials.json"), LOGIN);
+        write(&home.join(".claude/settings.json"), "{}");
+        write(&home.join(".claude.json"), r#"{"trust": true}"#);
+        write(&home.join(".claude/projects/long.jsonl"), "history");
+        let (private, variables) = folder(home, "/opt/bin/claude");
+        let mut logins = private.create().unwrap();
+        let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let at = PathBuf::from(value("CLAUDE_CONFIG_DIR").unwrap());
+        assert_eq!(fs::read_to_string(at.join(".credentials.json")).unwrap(), LOGIN);
+        assert_eq!(fs::read_to_string(at.join(".claude.json")).unwrap(), r#"{"trust": true}"#);
+        assert!(at.join("settings.json").exists() && !at.join("projects").exists());
+        assert!(value("XDG_CONFIG_HOME").is_some() && value("XDG_DATA_HOME").is_none());
+        write(&at.join("settings.json"), r#"{"hooks": "planted"}"#);
+        assert_eq!(finish(&private, &mut logins), "");
+        assert_eq!(fs::read_to_string(home.join(".claude/settings.json")).unwrap(), "{}");
+        assert!(!at.exists());
+    }
+
+    /// Covers: IS-15
+    #[test]
+    fn only_a_refreshed_login_is_written_back_and_the_rest_is_reported() {
+        const REFRESHED: &str = r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["x"]}}"#;
+        let cases = [
+            (REFRESHED, REFRESHED, ""),
+            (
+                r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["x"], "command": "rm"}}"#,
+                REFRESHED,
+                "command",
+            ),
+            (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["y"]}}"#, REFRESHED, "changed scopes in"),
+            (r#"{"oauth": {"token": 3, "expires": 1, "scopes": ["x"]}}"#, LOGIN, "changed token in"),
+            (r#"{"oauth": null}"#, LOGIN, "changed oauth in"),
+            ("not json", LOGIN, "left something else"),
+        ];
+        for (changed, expected, reported) in cases {
+            let home = tempfile::tempdir().unwrap();
+            let home = home.path();
+            write(&home.join(".codex/auth.json"), LOGIN);
+            let (private, variables) = folder(home, "codex");
+            let mut logins = private.create().unwrap();
+            let at = &variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1;
+            write(&Path::new(at).join("auth.json"), changed);
+            let message = finish(&private, &mut logins);
+            assert!(message.contains(reported) && message.is_empty() == reported.is_empty(), "{message}");
+            let now = fs::read_to_string(home.join(".codex/auth.json")).unwrap();
+            let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+            assert_eq!(value(&now), value(expected), "{changed}");
+        }
+    }
+
+    fn codex_session(home: &Path, name: &str) -> (ClientFolder, PathBuf) {
+        let (private, _) = ClientFolder::plan(home.join(name), Path::new("codex"), Some(home), &|_| None);
+        let at = private.path.join(".codex/auth.json");
+        (private, at)
+    }
+
+    /// Covers: AX-26
+    #[test]
+    fn a_used_login_never_replaces_a_refreshed_one() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let person = home.join(".codex/auth.json");
+        let login = |token: &str| format!(r#"{{"tokens":{{"refresh_token":"{token}"}}}}"#);
+        write(&person, &login("first"));
+        let ((one, own), (other, others), (third, _)) =
+            (codex_session(home, "1"), codex_session(home, "2"), codex_session(home, "3"));
+        let mut logins = [&one, &other, &third].map(|session| session.create().unwrap());
+        write(&own, &login("second"));
+        write(&others, &login("third"));
+        // The second session is too late, and the third one has not refreshed its copy.
+        let reported = [&one, &other, &third].into_iter().zip(&mut logins);
+        reported.for_each(|(session, logins)| assert_eq!(finish(session, logins), ""));
+        assert!(fs::read_to_string(&person).unwrap().contains("second"));
+        assert_eq!(logins.map(|logins| logins.is_outdated()), [false, true, true]);
+    }
+
+    /// Covers: IS-15
+    #[test]
+    fn a_link_in_the_place_of_the_login_is_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        write(&home.join(".codex/auth.json"), LOGIN);
+        write(&home.join("other.json"), r#"{"oauth": {"token": "c", "expires": 2, "scopes": ["x"]}}"#);
+        let (private, variables) = folder(home, "codex");
+        let mut logins = private.create().unwrap();
+        let at =
+            Path::new(&variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1).join("auth.json");
+        fs::remove_file(&at).unwrap();
+        std::os::unix::fs::symlink(home.join("other.json"), &at).unwrap();
+        assert_eq!(finish(&private, &mut logins), "");
+        assert_eq!(fs::read_to_string(home.join(".codex/auth.json")).unwrap(), LOGIN);
+    }
+
+    /// Covers: IS-15
+    #[test]
+    fn a_folder_that_the_person_has_named_is_the_source() {
+        let home = tempfile::tempdir().unwrap();
+        write(&home.path().join("elsewhere/auth.json"), LOGIN);
+        let own = home.path().join("elsewhere");
+        let named = |name: &str| (name == "CODEX_HOME").then(|| own.clone());
+        let (private, _) =
+            ClientFolder::plan(home.path().join("private"), Path::new("codex"), Some(home.path()), &named);
+        private.create().unwrap();
+        assert_eq!(fs::read_to_string(private.path.join(".codex/auth.json")).unwrap(), LOGIN);
+    }
+
+    /// Covers: SE-10
+    #[test]
+    fn conversations_are_kept_and_restored_on_request_and_links_are_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let place = home.join("kept");
+        let session = |restore: bool| {
+            let (mut private, _) = folder(home, "claude");
+            private.keep_conversations(Path::new("/opt/bin/claude"), place.clone(), restore);
+            private.create().unwrap();
+            private
+        };
+        let log = home.join("private/.claude/projects/p/1.jsonl");
+        let first = session(true);
+        write(&log, "said");
+        first.remove(&Masker::default());
+        assert!(!first.path.exists() && place.join("p/1.jsonl").exists());
+        let resumed = session(true);
+        assert_eq!(fs::read_to_string(&log).unwrap(), "said");
+        resumed.remove(&Masker::default());
+        let fresh = session(false);
+        assert!(!log.exists(), "a new conversation");
+        fs::create_dir_all(home.join("mine/projects")).unwrap();
+        let _ = fs::remove_dir_all(home.join("private/.claude"));
+        std::os::unix::fs::symlink(home.join("mine"), home.join("private/.claude")).unwrap();
+        fresh.remove(&Masker::default());
+        assert!(home.join("mine/projects").exists() && !place.exists());
+        let (mut other, _) = folder(home, "goose");
+        other.keep_conversations(Path::new("goose"), place, true);
+        assert_eq!(other.kept, None);
+    }
+}

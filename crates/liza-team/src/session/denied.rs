@@ -1,0 +1,59 @@
+//! Recognizes what the confinement refused, from the words of tools and of errors.
+//!
+//! Only reads text; knows no session.
+
+/// How the system says it.
+const DENIED: &str = "Permission denied";
+
+/// The prompt itself explains the words, and some programs repeat their prompt.
+const EXPLAINED: [&str; 2] = ["\" elsewhere", "\\\" elsewhere"];
+
+/// The path that was refused, if the text says so: empty if it names none.
+pub fn denied_path(text: &str) -> Option<&str> {
+    let is_own = |at: &usize| {
+        let after = text.get(at + DENIED.len()..).unwrap_or_default();
+        !EXPLAINED.iter().any(|explained| after.starts_with(explained))
+    };
+    let at = text.match_indices(DENIED).map(|(at, _)| at).find(is_own)?;
+    Some(path_before(text.get(..at).unwrap_or_default()))
+}
+
+/// The path at the end of a text such as `cannot create '/etc/x': `, or nothing.
+fn path_before(text: &str) -> &str {
+    let line = text.rsplit(['\n', '\r']).next().unwrap_or_default();
+    // Output inside of an event has its line breaks written out.
+    let line = line.rsplit("\\n").next().unwrap_or_default();
+    let line = line.trim_end().trim_end_matches([':', '(']).trim_end();
+    for quote in ['\'', '"', '`', '’'] {
+        let Some(inner) = line.strip_suffix(quote) else { continue };
+        let open = if quote == '’' { '‘' } else { quote };
+        let path = inner.rsplit(open).next().unwrap_or_default().trim_end_matches('\\');
+        return if path.starts_with('/') { path } else { "" };
+    }
+    let word = line.rsplit([' ', '\t', '=']).next().unwrap_or_default();
+    if word.starts_with('/') { word } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-03
+    #[test]
+    fn the_path_is_found_in_the_words_of_common_tools() {
+        for (text, expected) in [
+            ("touch: cannot touch '/etc/x': Permission denied", Some("/etc/x")),
+            ("sh: 1: cannot create /home/a/x: Permission denied", Some("/home/a/x")),
+            ("bash: /home/a/x: Permission denied", Some("/home/a/x")),
+            ("cannot read /a/b: Permission denied (os error 13)", Some("/a/b")),
+            ("mkdir: cannot create directory ‘/srv/a b’: Permission denied", Some("/srv/a b")),
+            (r#"{"output":"first\nmkdir: cannot create '/x y': Permission denied\n"}"#, Some("/x y")),
+            ("error: Permission denied", Some("")),
+            ("permission was denied", None),
+            (r#"("Permission denied" elsewhere is caused by your confinement"#, None),
+            (r#"{"prompt":"(\"Permission denied\" elsewhere is caused by your confinement"}"#, None),
+        ] {
+            assert_eq!(denied_path(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Git settings of sessions that look at the work of others: their git runs nothing that a commit or a checkout names.
+//!
+//! They are variables, which win over the settings of every repository. Code under test does not get them: what it does
+//! with git is its own business.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+/// The variable that says how many settings follow.
+const COUNT: &str = "GIT_CONFIG_COUNT";
+
+/// A folder of a commit is taken for no repository, and neither a monitor of files nor a hook is started.
+const SETTINGS: [(&str, &str); 3] =
+    [("safe.bareRepository", "explicit"), ("core.fsmonitor", "false"), ("core.hooksPath", "/dev/null")];
+
+/// A setting in variables: its key and its value.
+type Setting = (OsString, OsString);
+
+/// The variables for a session, behind the settings that the person has set in the same way.
+pub(crate) fn inert_git_variables(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<(String, String)> {
+    let first = settings(variable).len();
+    let mut variables = vec![(COUNT.to_owned(), (first + SETTINGS.len()).to_string())];
+    for (number, (key, value)) in (first..).zip(SETTINGS) {
+        let [key_name, value_name] = names(number);
+        variables.extend([(key_name, key.to_owned()), (value_name, value.to_owned())]);
+    }
+    variables
+}
+
+/// Takes these settings, which this process may have, from a command; those of the person stay.
+pub(crate) fn remove_inert_git(command: &mut Command) {
+    let all = settings(&|name| std::env::var_os(name));
+    let Some(left) = without_ours(&all) else { return };
+    for number in 0..all.len() {
+        for name in names(number) {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove(COUNT);
+    if left.is_empty() {
+        return;
+    }
+    command.env(COUNT, left.len().to_string());
+    for (number, (key, value)) in left.into_iter().enumerate() {
+        let [key_name, value_name] = names(number);
+        command.env(key_name, key).env(value_name, value);
+    }
+}
+
+/// The settings without ours; `None` if they are not there.
+fn without_ours(all: &[Setting]) -> Option<Vec<Setting>> {
+    let is_ours = |window: &[Setting]| {
+        window.iter().zip(SETTINGS).all(|((k, v), ours)| (k, v) == (&ours.0.into(), &ours.1.into()))
+    };
+    let start = all.windows(SETTINGS.len()).rposition(is_ours)?;
+    let outside = |number: usize| number < start || number >= start + SETTINGS.len();
+    Some(all.iter().enumerate().filter(|(number, _)| outside(*number)).map(|(_, it)| it.clone()).collect())
+}
+
+/// The settings in variables; none if git would refuse them.
+fn settings(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Setting> {
+    let count = variable(COUNT).and_then(|count| count.to_str()?.parse::<usize>().ok()).unwrap_or(0);
+    let setting = |number| {
+        let [key, value] = names(number);
+        Some((variable(&key)?, variable(&value)?))
+    };
+    (0..count).map_while(setting).collect()
+}
+
+fn names(number: usize) -> [String; 2] {
+    [format!("GIT_CONFIG_KEY_{number}"), format!("GIT_CONFIG_VALUE_{number}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-13
+    #[test]
+    fn settings_of_the_person_stay_in_front_and_are_what_is_left() {
+        let own =
+            [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.pager"), ("GIT_CONFIG_VALUE_0", "cat")];
+        for own in [&own[..], &[]] {
+            let person =
+                |name: &str| own.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+            let before = settings(&person);
+            let added = inert_git_variables(&person);
+            let session = |name: &str| {
+                let ours = added.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
+                ours.or_else(|| person(name))
+            };
+            let all = settings(&session);
+            assert_eq!(all.len(), before.len() + 3);
+            assert_eq!(all.last(), Some(&("core.hooksPath".into(), "/dev/null".into())));
+            assert_eq!(without_ours(&all), Some(before.clone()));
+            assert_eq!(without_ours(&before), None);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! How the sessions of a project are confined: collects what a plan is made from, and finds out the level.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use liza_core::model::{Config, Network, Sandbox, SandboxMin};
+use liza_git::GitError;
+use liza_host::private;
+use liza_sandbox::confine::{DiskLook, Level, Plan, Surroundings, cargo_home, make_plan, probe, too_low};
+use liza_sandbox::sys::confinement::TcpGrants;
+use liza_sandbox::sys::remove_tree::remove_tree;
+
+use crate::project::{Project, room_settings};
+
+/// What a session needs besides the project.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionNeeds<'a> {
+    /// The liza program.
+    pub liza: &'a Path,
+    /// Its own checkout, if it has one.
+    pub checkout: Option<&'a Path>,
+    /// Its folder for temporary files.
+    pub scratch: &'a Path,
+    /// Further folders that are its own.
+    pub own: &'a [PathBuf],
+    /// Files that it needs wherever they are.
+    pub files: &'a [PathBuf],
+    /// The agent program.
+    pub program: Option<&'a Path>,
+    /// The socket on which it sends its commands.
+    pub channel: Option<&'a Path>,
+    /// What it may use of the network; none if all of it is open.
+    pub network: Option<&'a TcpGrants>,
+}
+
+/// What a session may use; none if the settings switch the confinement off.
+///
+/// # Errors
+///
+/// When git cannot be asked where the repository is.
+pub(crate) fn session_plan(
+    project: &Project,
+    config: &Config,
+    needs: &SessionNeeds<'_>,
+) -> Result<Option<Plan>, GitError> {
+    if config.sandbox == Sandbox::Off {
+        return Ok(None);
+    }
+    let home = home();
+    let cargo_home = cargo_home(home.as_deref());
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    let search_path: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
+    let mut needed = needs.files.to_vec();
+    needed.push(needs.liza.to_owned());
+    let around = Surroundings {
+        root: project.root(),
+        folder: project.folder(),
+        git: project.repo()?.common_dir(),
+        checkout: needs.checkout,
+        scratch: needs.scratch,
+        own: needs.own,
+        cargo_home: cargo_home.as_deref(),
+        needed: &needed,
+        program: needs.program,
+        search_path: &search_path,
+        home: home.as_deref(),
+        passwords: &database_passwords(),
+        user: rustix::process::getuid().as_raw(),
+        settings: &room_settings(config),
+        channel: needs.channel,
+        network: needs.network,
+    };
+    Ok(Some(make_plan(&around, &DiskLook)))
+}
+
+/// The files with the password of the team's database, besides the usual one in the home folder.
+fn database_passwords() -> Vec<PathBuf> {
+    let named = ["PGPASSFILE", "PGSERVICEFILE"].into_iter().filter_map(std::env::var_os);
+    named.filter_map(|file| std::path::absolute(file).ok()).collect()
+}
+
+/// The home folder of the person.
+pub fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+/// The lowest level at which a session may start.
+pub fn minimum(config: &Config) -> Option<SandboxMin> {
+    match config.sandbox {
+        Sandbox::Require => Some(config.sandbox_min),
+        Sandbox::Auto | Sandbox::Off => None,
+    }
+}
+
+/// The level that sessions of this project would have now, from a probe.
+///
+/// # Errors
+///
+/// When the probe cannot be started.
+pub fn level_here(project: &Project, config: &Config, liza: &Path, network: Network) -> io::Result<Level> {
+    let scratch = probe_folder(project);
+    private::create_folder(&scratch)?;
+    let network = match network {
+        Network::Open => None,
+        // Nothing is reached while trying, so any port is as good as that of a proxy.
+        Network::ModelOnly => Some(TcpGrants { proxy: 1, ports: config.network_ports.clone() }),
+    };
+    let needs = SessionNeeds { network: network.as_ref(), ..no_needs(liza, &scratch) };
+    let level = match session_plan(project, config, &needs).map_err(io::Error::other)? {
+        None => Ok(Level::Off),
+        Some(plan) => probe(liza, plan),
+    };
+    let _ = remove_tree(&scratch);
+    level
+}
+
+/// What every session of this project may use; none if the settings switch the confinement off.
+///
+/// # Errors
+///
+/// When git cannot be asked where the repository is.
+pub fn plan_here(project: &Project, config: &Config, liza: &Path) -> Result<Option<Plan>, GitError> {
+    session_plan(project, config, &no_needs(liza, &probe_folder(project)))
+}
+
+fn probe_folder(project: &Project) -> PathBuf {
+    project.folder().join("tmp").join(format!("probe-{}", std::process::id()))
+}
+
+fn no_needs<'a>(liza: &'a Path, scratch: &'a Path) -> SessionNeeds<'a> {
+    SessionNeeds {
+        liza,
+        checkout: None,
+        scratch,
+        own: &[],
+        files: &[],
+        program: None,
+        channel: None,
+        network: None,
+    }
+}
+
+/// Why no session can start: the level would be too low.
+pub fn refusal(config: &Config, level: &Level) -> Option<String> {
+    minimum(config).filter(|minimum| !level.reaches(*minimum)).map(|_| too_low(level))
+}

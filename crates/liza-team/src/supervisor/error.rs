@@ -1,0 +1,276 @@
+//! The errors of a supervisor, and what each one leads to.
+
+use std::io;
+use std::path::PathBuf;
+
+use liza_agents::contracts::ContractError;
+use liza_agents::providers::ProviderError;
+use liza_core::model::{AgentId, Refusal, RefusalClass, TaskId};
+use liza_core::text::count;
+use liza_core::text::shell_word;
+use liza_core::watch::alarms::Remedy;
+use liza_core::watch::supervise::{WorkKind, WorkSubject};
+use liza_git::GitError;
+use liza_store::StoreError;
+
+use crate::engine::EngineError;
+use crate::session::checkout_setup::SetupError;
+
+/// An error of a supervisor.
+#[derive(Debug, thiserror::Error)]
+pub enum SupervisorError {
+    /// A command was refused, or failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The agent program cannot be started.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The contract cannot be read.
+    #[error(transparent)]
+    Contract(#[from] ContractError),
+    /// A file or a process could not be used.
+    #[error("cannot {action}: {source}")]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// No name is free for another agent of this role.
+    #[error("no {role} name is free")]
+    NoFreeName {
+        /// The role.
+        role: &'static str,
+    },
+    /// There was nothing to claim.
+    #[error("no task could be claimed")]
+    NothingToClaim,
+    /// Git refuses to update a checkout of the integration branch, so nothing is merged.
+    #[error("{task} cannot be merged: git refuses to update the checkout in {}: {message}", path.display())]
+    CheckoutRefused {
+        /// Which task.
+        task: TaskId,
+        /// The folder of the checkout.
+        path: PathBuf,
+        /// Git's own message.
+        message: String,
+    },
+    /// A planner reached the limit of sessions without a result.
+    #[error(
+        "{agent} stopped: {} in a row ended without a result{}; the last one printed: {}",
+        count(*times as usize, "session"),
+        woken_for(woken),
+        last_words.as_deref().unwrap_or("nothing")
+    )]
+    NoResult {
+        /// Which one.
+        agent: AgentId,
+        /// How many.
+        times: u32,
+        /// What it was woken for, in words.
+        woken: String,
+        /// The last lines that the last of them printed.
+        last_words: Option<String>,
+    },
+    /// Work that failed.
+    #[error("{source}")]
+    OnWork {
+        /// What was being done.
+        work: FailedWork,
+        /// What went wrong.
+        source: Box<SupervisorError>,
+    },
+    /// A bug in Liza; the panic message was printed.
+    #[error("internal error in liza, see the message above; please report it")]
+    Panicked,
+}
+
+/// What was being done when something failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedWork {
+    /// What kind of work.
+    pub kind: WorkKind,
+    /// On which task.
+    pub task: Option<TaskId>,
+}
+
+impl FailedWork {
+    /// What failed for whom: work on a task for all agents, everything else for this one.
+    pub fn subject(&self, agent: AgentId) -> WorkSubject {
+        self.task.clone().map_or(WorkSubject::Agent(agent), WorkSubject::Task)
+    }
+}
+
+/// What an error leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consequence {
+    /// Another agent was faster, or the state has changed: check again after a pause.
+    Recheck,
+    /// A stop file is present or the goal has ended; the next check shows which.
+    Halted,
+    /// The registration belongs to another process: this agent ends.
+    Fenced,
+    /// The lock was not available after several tries: this agent ends.
+    Locked,
+    /// The blackboard is broken: nothing is started until it is fixed.
+    Inconsistent,
+    /// Anything else: retry with increasing pauses.
+    RetryLater,
+}
+
+impl SupervisorError {
+    /// What this error leads to.
+    pub fn consequence(&self) -> Consequence {
+        match self {
+            SupervisorError::Engine(error) => of_engine(error),
+            SupervisorError::OnWork { source, .. } => source.consequence(),
+            SupervisorError::NoFreeName { .. } | SupervisorError::NothingToClaim => Consequence::Recheck,
+            SupervisorError::Provider(_)
+            | SupervisorError::Contract(_)
+            | SupervisorError::Io { .. }
+            | SupervisorError::CheckoutRefused { .. }
+            | SupervisorError::NoResult { .. }
+            | SupervisorError::Panicked => Consequence::RetryLater,
+        }
+    }
+
+    /// The same, with the work that failed. What ends or stops the agent is about no work.
+    pub fn on(self, kind: WorkKind, task: Option<&TaskId>) -> Self {
+        match self.consequence() {
+            Consequence::Recheck | Consequence::Inconsistent | Consequence::RetryLater => {
+                let work = FailedWork { kind, task: task.cloned() };
+                Self::OnWork { work, source: Box::new(self) }
+            }
+            Consequence::Halted | Consequence::Fenced | Consequence::Locked => self,
+        }
+    }
+
+    /// The work that failed, if that is known.
+    pub fn work(&self) -> Option<&FailedWork> {
+        if let Self::OnWork { work, .. } = self { Some(work) } else { None }
+    }
+
+    /// What a person can do about it, if that is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::OnWork { source, .. } => source.remedy(),
+            Self::CheckoutRefused { path, .. } => {
+                let path = path.to_string_lossy();
+                let path = shell_word(&path);
+                let advice = "Commit, stash or move what git names there".to_owned();
+                Some(Remedy { advice, command: format!("git -C {path} status") })
+            }
+            Self::Engine(EngineError::Setup(SetupError::Copy { .. })) => {
+                let advice = "Correct config.copy, or the file".to_owned();
+                Some(Remedy { advice, command: "liza config copy \"...\"".to_owned() })
+            }
+            Self::Engine(EngineError::Setup(
+                SetupError::Failed { .. } | SetupError::ChangedSettings { .. },
+            )) => {
+                let advice = "Correct the command, or what it needs".to_owned();
+                Some(Remedy { advice, command: "liza config setup \"...\"".to_owned() })
+            }
+            Self::Engine(EngineError::Git(error) | EngineError::Setup(SetupError::Git(error))) => {
+                of_git(error)
+            }
+            Self::Engine(error) => {
+                let advice = "Look at what it names".to_owned();
+                error.branch_answer().map(|command| Remedy { advice, command })
+            }
+            Self::Provider(_)
+            | Self::Contract(_)
+            | Self::Io { .. }
+            | Self::NoFreeName { .. }
+            | Self::NothingToClaim
+            | Self::NoResult { .. }
+            | Self::Panicked => None,
+        }
+    }
+
+    pub fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { action, source }
+    }
+}
+
+#[allow(clippy::wildcard_enum_match_arm, reason = "git's other errors name what is wrong themselves")]
+fn of_git(error: &GitError) -> Option<Remedy> {
+    let (advice, command) = match error {
+        GitError::RemoteUnreachable { remote, .. } => (
+            format!("Check the network and the remote {remote}"),
+            format!("git ls-remote {}", shell_word(remote)),
+        ),
+        GitError::RemoteRefused { remote, .. } => {
+            (format!("Allow pushes to the remote {remote}, or use another one"), "liza doctor".to_owned())
+        }
+        GitError::RemoteRefMissing { remote, .. } => (
+            format!("Send what the remote {remote} lacks, from the machine that has it"),
+            "liza recover".to_owned(),
+        ),
+        other => (other.hint()?.to_owned(), "liza doctor".to_owned()),
+    };
+    Some(Remedy { advice, command })
+}
+
+fn of_engine(error: &EngineError) -> Consequence {
+    match error {
+        EngineError::Refused(refusal) => of_refusal(refusal),
+        EngineError::Store(error) => of_store(error),
+        EngineError::Locked { .. } => Consequence::Locked,
+        EngineError::Git(_)
+        | EngineError::Setup(_)
+        | EngineError::Branch(_)
+        | EngineError::NoIntegrationBranch { .. }
+        | EngineError::RemoteRewound { .. }
+        | EngineError::LocalCommits { .. }
+        | EngineError::NoRemoteBranch { .. }
+        | EngineError::RemoteBusy { .. }
+        | EngineError::NotTakenBack { .. }
+        | EngineError::Effect { .. }
+        | EngineError::Io { .. } => Consequence::RetryLater,
+    }
+}
+
+fn of_refusal(refusal: &Refusal) -> Consequence {
+    if matches!(refusal, Refusal::Fenced { .. } | Refusal::NotRegistered { .. }) {
+        return Consequence::Fenced;
+    }
+    match refusal.class() {
+        RefusalClass::Refused => Consequence::Recheck,
+        RefusalClass::Inconsistent => Consequence::Inconsistent,
+        RefusalClass::Stop => Consequence::Halted,
+    }
+}
+
+#[allow(clippy::wildcard_enum_match_arm, reason = "a new kind of store error counts as an inconsistency")]
+fn of_store(error: &StoreError) -> Consequence {
+    match error {
+        StoreError::Refused(refusal) => of_refusal(refusal),
+        StoreError::Locked { .. } | StoreError::Overtaken { .. } | StoreError::Nested => Consequence::Locked,
+        StoreError::Io { .. } => Consequence::RetryLater,
+        StoreError::Database(error) if error.reason.is_passing() => Consequence::RetryLater,
+        _ => Consequence::Inconsistent,
+    }
+}
+
+/// What a planner was woken for, behind what became of it.
+fn woken_for(woken: &str) -> String {
+    if woken.is_empty() { String::new() } else { format!("; woken because {woken}") }
+}
+
+impl From<Refusal> for SupervisorError {
+    fn from(refusal: Refusal) -> Self {
+        EngineError::from(refusal).into()
+    }
+}
+
+impl From<StoreError> for SupervisorError {
+    fn from(error: StoreError) -> Self {
+        EngineError::from(error).into()
+    }
+}
+
+impl From<GitError> for SupervisorError {
+    fn from(error: GitError) -> Self {
+        EngineError::from(error).into()
+    }
+}

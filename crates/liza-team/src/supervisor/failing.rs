@@ -1,0 +1,127 @@
+//! Work that failed: when it is tried again, and what the screens say of it.
+//!
+//! Shared by all agents of a team: what the environment refuses to one, it refuses to the others.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use liza_core::model::{AgentId, Seconds, State, Timestamp};
+use liza_core::text::count;
+use liza_core::watch::alarms::FailingJob;
+use liza_core::watch::supervise::{Backoffs, WorkKind, WorkSubject, backoff};
+
+use crate::observe::failing_jobs;
+use crate::project::now;
+
+use super::error::{Consequence, FailedWork, SupervisorError};
+use super::event::{FailedClaim, MemberIndex};
+use super::message::MessageLevel;
+use super::team::Team;
+
+/// The longest pause after work that was refused: it was another agent's, or waits for a person who is asked elsewhere.
+const LONGEST_REFUSED: Seconds = Seconds(30);
+
+/// The work that fails.
+#[derive(Debug, Default)]
+pub(super) struct Failing {
+    jobs: BTreeMap<(WorkKind, WorkSubject), FailingJob>,
+    /// How often in a row work was refused by the rules.
+    refused: BTreeMap<(WorkKind, WorkSubject), u32>,
+    backoffs: Backoffs,
+}
+
+impl Failing {
+    /// Begins with nothing, and forgets what an earlier team has left and what no longer has to be done.
+    pub(super) fn begin(folder: &Path, state: &State) -> Self {
+        failing_jobs::forget_earlier(folder, state);
+        Self::default()
+    }
+
+    /// What is left alone for now.
+    pub(super) fn backoffs(&mut self, now: Timestamp) -> &Backoffs {
+        self.backoffs.forget_ended(now);
+        &self.backoffs
+    }
+
+    /// Leaves work alone for a while that did not fail.
+    pub(super) fn put_off(&mut self, kind: WorkKind, subject: WorkSubject, pause: Seconds) {
+        if pause > Seconds(0) {
+            self.backoffs.put_off(kind, subject, now() + pause);
+        }
+    }
+
+    /// Leaves work alone that the rules refused: 1 s, doubling, at most 30 s.
+    fn refuse(&mut self, kind: WorkKind, subject: WorkSubject) {
+        let times = self.refused.entry((kind, subject.clone())).or_default();
+        let pause = Seconds(1u64.checked_shl(*times).unwrap_or(u64::MAX).min(LONGEST_REFUSED.0));
+        *times = times.saturating_add(1).min(16);
+        self.put_off(kind, subject, pause);
+    }
+
+    /// Counts one more failure of the environment, and leaves the work alone for longer each time.
+    fn count(&mut self, agent: AgentId, work: &FailedWork, error: &SupervisorError) -> (FailingJob, Seconds) {
+        let (kind, task, remedy) = (work.kind, work.task.clone(), error.remedy());
+        let key = (kind, work.subject(agent));
+        let before = self.jobs.get(&key);
+        let (times, since) = before.map_or((0, now()), |job| (job.count, job.since));
+        let count = times.saturating_add(1);
+        let job = FailingJob { kind, agent, task, count, message: error.to_string(), remedy, since };
+        self.jobs.insert(key.clone(), job.clone());
+        let pause = backoff(count);
+        self.put_off(kind, key.1, pause);
+        (job, pause)
+    }
+
+    /// Forgets what has succeeded.
+    fn succeeded(&mut self, folder: &Path, kind: WorkKind, subject: &WorkSubject) {
+        let key = (kind, subject.clone());
+        self.refused.remove(&key);
+        self.jobs.remove(&key);
+        self.backoffs.end(kind, subject);
+        // Also what an earlier team has failed at.
+        failing_jobs::forget(folder, kind, subject);
+    }
+}
+
+impl Team<'_> {
+    /// Handles work that failed: it is left alone for a while, and the agent goes on with the rest.
+    pub(super) fn work_failed(&mut self, index: MemberIndex, work: &FailedWork, error: &SupervisorError) {
+        let Some(member) = self.members.get(index) else { return };
+        let agent = member.identity.agent;
+        if error.consequence() == Consequence::Recheck {
+            self.failing.refuse(work.kind, work.subject(agent));
+            return self.info(index, error.to_string());
+        }
+        let (job, pause) = self.failing.count(agent, work, error);
+        let is_due = job.count.is_multiple_of(FailingJob::LIMIT);
+        if job.count >= FailingJob::LIMIT {
+            failing_jobs::record(self.project.folder(), &work.subject(agent), &job);
+        }
+        let why = if is_due { job.in_words() } else { job.message.trim_end_matches('.').to_owned() };
+        let (level, text) = match (&job.task, work.kind) {
+            (Some(task), WorkKind::Code | WorkKind::Review) => {
+                let level = if is_due { MessageLevel::Alert } else { MessageLevel::Info };
+                (level, format!("cannot claim {task} ({}): {why}", count(job.count as usize, "time")))
+            }
+            (Some(_) | None, _) => (MessageLevel::Alert, why),
+        };
+        self.report(index, level, format!("{text}. Retry in {pause}"));
+    }
+
+    /// Leaves tasks alone for a moment that another agent was faster to claim.
+    pub(super) fn claims_lost(&mut self, index: MemberIndex, lost: Vec<FailedClaim>) {
+        for FailedClaim { kind, task, why } in lost {
+            self.debug(index, format!("{task} was not claimed: {why}"));
+            self.failing.refuse(kind, WorkSubject::Task(task));
+        }
+    }
+
+    /// Forgets that this work, or the agent's sessions, failed before.
+    pub(super) fn work_succeeded(&mut self, index: MemberIndex, work: &FailedWork) {
+        let Some(member) = self.members.get(index) else { return };
+        let agent = WorkSubject::Agent(member.identity.agent);
+        for subject in [work.subject(member.identity.agent), agent] {
+            self.failing.succeeded(self.project.folder(), work.kind, &subject);
+        }
+    }
+}
