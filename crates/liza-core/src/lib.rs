@@ -14,8 +14,8 @@
 pub mod model;
 pub mod protocol;
 pub mod rules;
-pub mod text;
 pub mod watch;
 
+pub use liza_ids::text;
 pub use model::{Board, Change, Refusal, State};
 pub use protocol::{Command, Request, apply};

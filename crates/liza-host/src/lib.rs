@@ -1,9 +1,10 @@
-//! What Liza needs of every machine: its clock, random numbers, durable and private files, masked text.
+//! What Liza needs of every machine: its clock, random numbers, durable and private files, masked text, columns of a terminal.
 //!
 //! Knows no file of Liza by name and starts nothing.
 
 #![forbid(unsafe_code)]
 
+pub mod columns;
 pub mod durable;
 pub mod local_time;
 pub mod private;

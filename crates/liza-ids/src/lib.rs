@@ -9,6 +9,7 @@ mod git_facts;
 mod ids;
 mod role;
 mod sandbox;
+pub mod text;
 mod time;
 mod variables;
 

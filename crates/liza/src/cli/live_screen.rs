@@ -1,20 +1,19 @@
 //! The terminal screen for commands: when it can be shown, and how it runs its actions as this command line.
 
-use std::ffi::OsString;
 use std::sync::Arc;
 
-use liza_team::channel::TerminalFacts;
-use liza_team::project::Project;
+use liza_team::project::{Project, now};
 use liza_team::run::is_rehearsal_copy;
-
-use crate::tui::{CommandLine, CommandResult, ScreenMode, ScreenSetup, Theme, ThemeName, show};
+use liza_team::supervisor::{MessageLevel, TeamMessage};
+use liza_tui::{CommandLine, CommandResult, LiveScreen, LogLine, ScreenMode, ScreenSetup, Theme, show};
 
 use super::context::Context;
-use super::session::BufferConsole;
+use super::own_commands::OwnCommands;
+use super::screen_source::ProjectSource;
 use super::ui::console::Stream;
 use super::ui::error::CommandError;
-use super::ui::exit_code::Exit;
 use super::ui::output::{Color, Reply, Screen};
+use super::ui::theme_name::ThemeName;
 
 /// Whether a screen can be shown: a person reads it and can press keys.
 pub(crate) fn is_possible(context: &Context) -> bool {
@@ -26,15 +25,21 @@ pub(crate) fn is_possible(context: &Context) -> bool {
 }
 
 /// What a screen of this project needs.
-pub(crate) fn setup(context: &Context, project: &Project, mode: ScreenMode, theme: ThemeName) -> ScreenSetup {
+fn setup(context: &Context, project: &Project, mode: ScreenMode, theme: ThemeName) -> ScreenSetup {
     let colored = match context.screen.color {
         Color::Auto => context.screen.console.has_color(Stream::Output),
         Color::Always => true,
         Color::Never => false,
     };
-    let name = if colored { theme } else { ThemeName::Plain };
+    let name = match theme {
+        _ if !colored => liza_tui::ThemeName::Plain,
+        ThemeName::Auto => liza_tui::ThemeName::Auto,
+        ThemeName::Dark => liza_tui::ThemeName::Dark,
+        ThemeName::Light => liza_tui::ThemeName::Light,
+        ThemeName::Plain => liza_tui::ThemeName::Plain,
+    };
     ScreenSetup {
-        project: project.clone(),
+        source: Arc::new(ProjectSource::new(project.clone())),
         mode,
         label: is_rehearsal_copy(project).then_some("REHEARSAL IN A COPY"),
         theme: Theme::new(name, context.environment.text("COLORFGBG")),
@@ -59,38 +64,38 @@ pub(crate) fn show_team(
     Ok(Reply::already_written())
 }
 
-/// Runs commands in this process and keeps what they print.
-pub(super) struct OwnCommands {
-    context: Context,
-    project: Project,
-}
+/// The screen of a team that this process runs.
+pub(crate) struct TeamScreen(LiveScreen);
 
-impl OwnCommands {
-    /// Commands of this caller in that project.
-    pub(super) fn new(context: &Context, project: &Project) -> Self {
-        Self { context: context.clone(), project: project.clone() }
+impl TeamScreen {
+    /// Shows the screen; none in a program without screens.
+    pub(crate) fn start(context: &Context, project: &Project) -> Option<Self> {
+        Some(Self(LiveScreen::start(setup(context, project, ScreenMode::Team, ThemeName::Auto))))
+    }
+
+    /// Shows a message of the team; false if the screen has ended, so that the message has to be shown otherwise.
+    pub(crate) fn report(&self, message: &TeamMessage) -> bool {
+        let is_alert = match message.level {
+            MessageLevel::Debug => return true,
+            MessageLevel::Info => false,
+            MessageLevel::Alert => true,
+        };
+        let who = message.agent.map_or_else(|| "liza".to_owned(), |agent| agent.to_string());
+        // Their width differs between terminals, and the line has a colour.
+        let text = message.text.trim_start_matches(['⚠', '🚨', '\u{fe0f}', ' ']).to_owned();
+        self.0.report(LogLine {
+            time: message.happened.unwrap_or_else(now),
+            who,
+            text,
+            is_alert,
+            earlier: message.happened.is_some(),
+        })
     }
 }
 
 impl CommandLine for OwnCommands {
     fn execute(&self, words: &[String], columns: u16) -> CommandResult {
-        let columns = usize::from(columns);
-        let terminal = TerminalFacts {
-            columns: Some(columns),
-            fixed_columns: Some(columns),
-            output: true,
-            color: true,
-            error_color: true,
-        };
-        let console = Arc::new(BufferConsole::new(String::new(), terminal));
-        let mut caller = self.context.caller_in(&self.project, console.clone());
-        let width = columns.to_string();
-        caller.environment = caller.environment.with([("COLUMNS", Some(width.as_str()))].into_iter());
-        let utc = self.context.screen.utc.then_some("--utc");
-        let words = words.iter().map(String::as_str).chain(utc);
-        let arguments = std::iter::once("liza").chain(words).map(OsString::from).collect();
-        let exit = (self.context.services.run)(arguments, caller);
-        let text: String = console.take().into_iter().map(|(_, text)| text).collect();
-        CommandResult { succeeded: exit == Exit::Success, text }
+        let output = OwnCommands::execute(self, words, columns);
+        CommandResult { succeeded: output.succeeded, text: output.text }
     }
 }

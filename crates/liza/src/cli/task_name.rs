@@ -4,9 +4,9 @@
 
 use liza_core::model::{Board, Refusal, TaskId};
 use liza_core::rules::misspelled::distance;
+use liza_host::columns::list;
 
 use super::ui::error::CommandError;
-use crate::columns::list;
 
 /// How many tasks an ambiguous name lists.
 const MOST_NAMED: usize = 8;

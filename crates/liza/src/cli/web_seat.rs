@@ -16,13 +16,12 @@ use liza_team::project::identity::session_helpers;
 use liza_team::session::files::{KeptSession, kept_sessions};
 use liza_web::{CommandResult, LogLine, LogTone, OutputKind, OutputLine, SavedSession, Seat, TeamReading};
 
-use crate::columns::clean;
-use crate::log_text::{Tone, sentence};
-use crate::session_output::{RenderedKind, RenderedLine, SessionOutput};
-use crate::tui::CommandLine as _;
+use crate::cli::ui::clean::clean;
+use crate::cli::ui::log_text::{Tone, sentence};
+use crate::cli::ui::session_output::{RenderedKind, RenderedLine, SessionOutput};
 
 use super::context::Context;
-use super::live_screen::OwnCommands;
+use super::own_commands::OwnCommands;
 
 /// The width for which commands print.
 const COLUMNS: u16 = 100;

@@ -18,7 +18,7 @@ use crate::cli::live_screen;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::clean;
 use crate::cli::ui::output::Reply;
-use crate::tui::ThemeName;
+use crate::cli::ui::theme_name::ThemeName;
 
 /// How often the output is read again.
 const POLL: Duration = Duration::from_millis(300);

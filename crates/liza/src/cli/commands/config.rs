@@ -17,7 +17,7 @@ use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;
-use crate::settings_text::without_setting;
+use crate::cli::ui::settings_text::without_setting;
 
 use super::lock::{as_refusal, begin_edit, log_entry};
 

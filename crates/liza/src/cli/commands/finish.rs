@@ -12,11 +12,11 @@ use serde_json::json;
 use crate::cli::context::Context;
 use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::own_files::not_committed;
+use crate::cli::pull_request::{Forge, PullRequest};
 use crate::cli::ui::confirm::{ask, at_terminal};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use crate::pull_request::{Forge, PullRequest};
 
 /// Take the result: merge it into your main branch, or open a pull request.
 ///

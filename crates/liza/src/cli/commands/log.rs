@@ -12,8 +12,8 @@ use crate::cli::context::Context;
 use crate::cli::task_name::{is_known, meant_task};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{DIM, cut, pad, paint, style_of, wrap};
+use crate::cli::ui::log_text::sentence;
 use crate::cli::ui::output::Reply;
-use crate::log_text::sentence;
 
 /// Print the activity log.
 #[derive(Debug, clap::Args)]

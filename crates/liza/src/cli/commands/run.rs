@@ -27,7 +27,7 @@ use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
 use crate::cli::end_text::{next_steps, what_waits, why_it_ended};
 use crate::cli::interrupted_moves::settle_interrupted;
-use crate::cli::live_screen;
+use crate::cli::live_screen::{self, TeamScreen};
 use crate::cli::spec_path;
 use crate::cli::team_notes::{is_named, team_notes, untested};
 use crate::cli::team_observers::{OutputReader, ProgressLine};
@@ -36,7 +36,6 @@ use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::{Color, Reply};
 use crate::cli::ui::program_name::ProgramName;
-use crate::tui::{LiveScreen, ScreenMode, ThemeName};
 
 use super::agent::{check_confinement, endings, missing_login_notes, not_started, require_any_program};
 use super::config::use_team_file;
@@ -383,9 +382,7 @@ pub(crate) fn work(
     }
     let (program, commands) = (context.program.clone(), (context.services.session_commands)());
     let options = SupervisorOptions { program, in_team: true, commands, observers, limit };
-    let live = printer
-        .has_live_screen()
-        .then(|| LiveScreen::start(live_screen::setup(context, project, ScreenMode::Team, ThemeName::Auto)));
+    let live = printer.has_live_screen().then(|| TeamScreen::start(context, project)).flatten();
     if let Some(live) = &live {
         for message in printer.take_covered() {
             // It has been printed; if the screen has ended already, it is visible.

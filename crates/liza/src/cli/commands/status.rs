@@ -9,6 +9,7 @@ use liza_core::watch::words::{
     PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
     is_well, next_steps, sprint_facts, task_facts, team_does,
 };
+use liza_host::columns::name_columns;
 use liza_host::local_time::LocalTime;
 use liza_sandbox::confine::MODEL_ONLY;
 use liza_team::observe::observe;
@@ -22,7 +23,6 @@ use crate::cli::ui::layout::{
     BOLD, CYAN, DIM, GREEN, RED, YELLOW, command, cut, indent, one_line, pad, paint, width, wrap,
 };
 use crate::cli::ui::output::{Reply, to_json};
-use crate::columns::name_columns;
 
 /// Show what needs your attention, the tasks and the agents.
 #[derive(Debug, clap::Args)]

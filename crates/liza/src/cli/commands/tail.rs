@@ -17,7 +17,7 @@ use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, RED, clean, paint};
 use crate::cli::ui::output::Reply;
-use crate::session_output::{RenderedKind, RenderedLine, SessionOutput};
+use crate::cli::ui::session_output::{RenderedKind, RenderedLine, SessionOutput};
 
 /// Show what an agent's or a task's session does; follows it while it runs.
 #[derive(Debug, clap::Args)]

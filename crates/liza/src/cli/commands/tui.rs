@@ -4,7 +4,7 @@ use crate::cli::context::Context;
 use crate::cli::live_screen;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::tui::ThemeName;
+use crate::cli::ui::theme_name::ThemeName;
 
 /// Watch and steer the team on one live screen.
 ///

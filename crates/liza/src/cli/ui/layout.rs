@@ -5,11 +5,14 @@
 
 use anstyle::{AnsiColor, Style};
 use liza_core::text::is_unprintable;
+
 pub(crate) use liza_core::watch::words::ago;
 
-use crate::log_text::Tone;
+use crate::cli::ui::log_text::Tone;
 
-pub(crate) use crate::columns::{clean, cut, indent, list, one_line, pad, width, wrap};
+pub(crate) use liza_host::columns::{cut, indent, list, one_line, pad, width, wrap};
+
+pub(crate) use super::clean::clean;
 
 /// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();

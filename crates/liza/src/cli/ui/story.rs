@@ -12,7 +12,7 @@ use liza_store::{LogReader, LogRecord};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register;
 
-use crate::log_text::{Tone, sentence};
+use crate::cli::ui::log_text::{Tone, sentence};
 
 use super::layout::{BOLD, CYAN, GREEN, YELLOW, clean, cut, one_line, pad, paint, style_of, wrap};
 use super::output::Screen;

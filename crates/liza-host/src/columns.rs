@@ -1,0 +1,137 @@
+//! Text measured in columns of a terminal: cut at characters, wrapped at words.
+//!
+//! Knows no task and no colour. The command line and the terminal screen share it.
+
+use std::collections::BTreeSet;
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// How many columns a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// White space folded and control characters removed.
+pub fn one_line(text: &str) -> String {
+    liza_ids::text::one_line(text, usize::MAX)
+}
+
+/// One line of at most that many columns; a cut text ends with an ellipsis.
+pub fn cut(text: &str, columns: usize) -> String {
+    let line = one_line(text);
+    if width(&line) <= columns {
+        return line;
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in line.chars() {
+        used += c.width().unwrap_or(0);
+        if used >= columns.max(1) {
+            break;
+        }
+        kept.push(c);
+    }
+    format!("{}…", kept.trim_end())
+}
+
+/// A name cut in its middle: names of similar things often differ at the end.
+pub fn cut_name(name: &str, columns: usize) -> String {
+    let all: Vec<char> = name.chars().collect();
+    if width(name) <= columns || columns < 8 || width(name) != all.len() {
+        return cut(name, columns);
+    }
+    let end = (columns - 1) / 2;
+    let start = columns - 1 - end;
+    let part = |chars: &[char]| chars.iter().collect::<String>();
+    format!("{}…{}", part(&all[..start]), part(&all[all.len() - end..]))
+}
+
+/// The text padded with spaces to that many columns.
+pub fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// Lines of at most that many columns, broken at words; line breaks of the text stay.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in one_line(paragraph).split(' ') {
+            let mut word = word.to_owned();
+            if !line.is_empty() && width(&line) + 1 + width(&word) > columns {
+                lines.push(std::mem::take(&mut line));
+            }
+            while width(&word) > columns {
+                let head = head(&word, columns);
+                word = word[head.len()..].to_owned();
+                lines.push(head);
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&word);
+        }
+        lines.push(line);
+    }
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines
+}
+
+/// As much of a word as fits, at least one character.
+fn head(word: &str, columns: usize) -> String {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= columns
+    };
+    let head: String = word.chars().take_while(fits).collect();
+    if head.is_empty() { word.chars().take(1).collect() } else { head }
+}
+
+/// The text wrapped and indented.
+pub fn indent(text: &str, by: usize, columns: usize) -> Vec<String> {
+    let lines = wrap(text, columns.saturating_sub(by).max(10));
+    lines.into_iter().map(|line| format!("{}{line}", " ".repeat(by))).collect()
+}
+
+/// The columns for a list of names that are cut so: at most that many, unless two of them would look the same.
+pub fn name_columns(names: &[&str], at_most: usize, cut: fn(&str, usize) -> String) -> usize {
+    let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
+    let shown: BTreeSet<String> = names.iter().map(|name| cut(name, at_most)).collect();
+    let different: BTreeSet<&&str> = names.iter().collect();
+    if shown.len() < different.len() { longest } else { longest.min(at_most) }
+}
+
+/// Names separated by commas.
+pub fn list(names: &[impl ToString]) -> String {
+    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cutting_and_padding_count_columns_not_characters() {
+        assert_eq!(cut("short", 10), "short");
+        assert_eq!(cut("a longer text", 9), "a longer…");
+        assert_eq!(cut("日本語のテキスト", 7), "日本語…");
+        assert!(width(&cut("🎉🎉🎉🎉🎉", 6)) <= 6);
+        assert_eq!(cut("line\nbreaks\tand\u{1b}[31m", 40), "line breaks and[31m");
+        assert_eq!(width(&pad("日本", 8)), 8);
+        assert_eq!(cut("anything", 0), "…");
+        assert_eq!(cut_name("retry-orders-min", 9), "retr…-min");
+        assert_eq!(cut_name("retry-orders-min", 16), "retry-orders-min");
+        assert_eq!(cut_name("日本語のテキスト", 9), "日本語の…");
+    }
+
+    #[test]
+    fn wrapping_keeps_words_and_line_breaks() {
+        assert_eq!(wrap("one two three\n\nfour", 8), ["one two", "three", "", "four"]);
+        assert_eq!(wrap("unbreakable", 4), ["unbr", "eaka", "ble"]);
+        assert_eq!(wrap("", 4), Vec::<String>::new());
+        assert!(wrap("日本語のテキスト", 5).iter().all(|line| width(line) <= 5));
+    }
+}

@@ -1,0 +1,237 @@
+//! The bottom of the screen: a dialog if one is open, else the action that runs, else the result of the last one, else the
+//! keys.
+
+use liza_core::model::{GoalStatus, Status};
+use liza_core::watch::action::Action;
+use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::view::View;
+use liza_host::columns::{cut, one_line, width, wrap};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use crate::ScreenMode;
+use crate::dialog::Dialog;
+use crate::input_field::InputField;
+use crate::model::Panel;
+use crate::page::Page;
+use crate::styled::{printable, shell_line};
+use crate::update::PAGE_FRAME;
+
+use super::{Painter, put, row, span};
+
+impl Painter<'_> {
+    /// Draws it; returns where the cursor is, if there is one.
+    pub(crate) fn bottom(&self, buffer: &mut Buffer, area: Rect) -> Option<Position> {
+        if let Some(dialog) = &self.model.dialog {
+            return self.dialog(buffer, area, dialog);
+        }
+        let columns = usize::from(area.width);
+        let line = match (self.model.running.first(), &self.model.notice) {
+            (Some(words), _) => {
+                let command = printable(&format!("→ {} …", shell_line(words)));
+                Line::styled(format!(" {}", cut(&command, columns.saturating_sub(1))), self.theme.name)
+            }
+            (None, Some(notice)) => {
+                let style = if notice.succeeded { self.theme.good } else { self.theme.bad };
+                Line::styled(format!(" {}", cut(&notice.text, columns.saturating_sub(1))), style)
+            }
+            (None, None) => self.keys(columns),
+        };
+        put(buffer, row(area, area.height - 1), &line);
+        None
+    }
+
+    /// The keys that are most likely wanted, as many as fit.
+    fn keys(&self, columns: usize) -> Line<'static> {
+        let mut keys: Vec<(&str, String)> = match &self.model.page {
+            Some(page) => self.page_keys(page),
+            None => self.board_keys(),
+        };
+        keys.extend(self.task_keys().into_iter().map(|(key, what)| (key, what.to_owned())));
+        let stopped = self.model.view.as_ref().is_some_and(|view| !view.stopped.is_empty());
+        let has_ended =
+            |view: &View| view.goal.as_ref().is_some_and(|goal| goal.status != GoalStatus::InProgress);
+        let mut last = match stopped {
+            _ if self.model.view.as_deref().is_some_and(has_ended) => Vec::new(),
+            true if self.model.used_up_budget().is_some() => vec![("r", "raise the budget")],
+            true => vec![("r", "resume")],
+            false if self.model.view.as_ref().is_some_and(|view| view.can_try_now()) => {
+                vec![("r", "try now"), ("p", "pause")]
+            }
+            false => vec![("p", "pause")],
+        };
+        let leave = match self.model.mode {
+            ScreenMode::Observer => ("q", if self.model.page.is_some() { "back" } else { "leave" }),
+            ScreenMode::Team => ("Ctrl-C", "stop"),
+        };
+        last.extend([("?", "keys"), leave]);
+        keys.extend(last.iter().map(|(key, what)| (*key, (*what).to_owned())));
+        let total = |keys: &[(&str, String)]| {
+            keys.iter().map(|(key, what)| width(key) + width(what) + 3).sum::<usize>() + 1
+        };
+        let has_team = self.model.view.as_ref().is_some_and(|view| view.has_team());
+        let goes_on = ", the team goes on";
+        let fits = total(&keys) + width(goes_on) <= columns;
+        if let Some((_, what)) = keys.last_mut().filter(|(_, what)| what == "leave" && has_team && fits) {
+            what.push_str(goes_on);
+        }
+        // The last ones stay: the brake, how to find the others, and how to leave.
+        while total(&keys) > columns && keys.len() > 2 {
+            keys.remove(keys.len().saturating_sub(last.len() + 1));
+        }
+        let spans = keys.into_iter().flat_map(|(key, what)| {
+            [span(format!(" {key}"), self.theme.name), span(format!(" {what} "), self.theme.dim)]
+        });
+        Line::from(spans.collect::<Vec<_>>())
+    }
+
+    fn page_keys(&self, page: &Page) -> Vec<(&'static str, String)> {
+        let height = usize::from(self.model.size.1.saturating_sub(PAGE_FRAME));
+        let scroll = match page.length().saturating_sub(page.top(height) + height) {
+            0 => "scroll".to_owned(),
+            below => format!("scroll, {below} more below"),
+        };
+        let mut keys = vec![("Esc", "back".to_owned()), ("↑↓", scroll)];
+        if page.tabs.len() > 1 {
+            keys.push(("←→", "tab".to_owned()));
+        }
+        keys
+    }
+
+    fn board_keys(&self) -> Vec<(&'static str, String)> {
+        let mut keys = vec![("Tab", "panel".to_owned()), ("↑↓", "select".to_owned())];
+        match self.model.panel {
+            Panel::NeedsYou => keys.push(("Enter", self.answer_key().to_owned())),
+            Panel::Tasks | Panel::Agents => keys.push(("Enter", "open".to_owned())),
+            Panel::Log => {}
+        }
+        keys
+    }
+
+    /// What Enter does about the selected decision.
+    fn answer_key(&self) -> &'static str {
+        let Some(need) = self.model.needs().get(self.model.need) else { return "answer" };
+        let action = Action::answering(need);
+        match need.command.starts_with("liza ") && !action.needs_terminal() {
+            false => "show the command",
+            true if action.fields().is_empty() => "run it",
+            true => "answer",
+        }
+    }
+
+    /// The keys for the selected task.
+    fn task_keys(&self) -> Vec<(&'static str, &'static str)> {
+        let Some(task) = self.model.subject() else { return Vec::new() };
+        let mut keys = Vec::new();
+        if task.status == Some(Status::ReadyForReview) {
+            keys.extend([("v", "approve"), ("x", "reject")]);
+        }
+        let by_enter = self.model.page.is_none() && self.model.panel == Panel::NeedsYou;
+        let is_asked = |need: &NeedsYou| {
+            need.task.as_ref() == Some(&task.id) && need.command.starts_with("liza answer ")
+        };
+        let asks = task.status == Some(Status::Blocked) || self.model.needs().iter().any(is_asked);
+        if asks && !by_enter {
+            keys.push(("a", "answer"));
+        }
+        if task.status.is_some_and(|status| !status.is_terminal()) {
+            keys.push(("n", "note"));
+        }
+        keys
+    }
+
+    fn dialog(&self, buffer: &mut Buffer, area: Rect, dialog: &Dialog) -> Option<Position> {
+        let columns = usize::from(area.width);
+        let room = columns.saturating_sub(2).max(10);
+        let mut lines = vec![self.heading(&cut(&dialog.action.title(), room), "", true, area.width)];
+        lines.extend(self.asked(dialog, room));
+        let warning = dialog.action.warning().unwrap_or_default();
+        lines.extend(
+            wrap(warning, room).into_iter().map(|line| Line::styled(format!(" {line}"), self.theme.warning)),
+        );
+        let first_field = lines.len();
+        let mut cursor = None;
+        for (at, field) in dialog.fields.iter().enumerate() {
+            let (line, column) = self.field(field, columns);
+            if at == dialog.current {
+                cursor = Some((first_field + at, column));
+            }
+            lines.push(line);
+        }
+        let command = wrap(&format!("→ {}", shell_line(&dialog.words())), room);
+        lines.extend(
+            command.into_iter().take(4).map(|line| Line::styled(format!(" {line}"), self.theme.name)),
+        );
+        let hint = match dialog.fields.is_empty() {
+            true => " y run it   n or Esc cancel",
+            false => " Enter run it   Esc cancel",
+        };
+        lines.push(Line::styled(hint, self.theme.dim));
+        let height = u16::try_from(lines.len()).unwrap_or(area.height).min(area.height);
+        let place = Rect { y: area.y + area.height - height, height, ..area };
+        for y in place.top()..place.bottom() {
+            for x in place.left()..place.right() {
+                if let Some(cell) = buffer.cell_mut((x, y)) {
+                    cell.reset();
+                }
+            }
+        }
+        for (at, line) in lines.iter().take(usize::from(height)).enumerate() {
+            put(buffer, row(place, u16::try_from(at).unwrap_or(u16::MAX)), line);
+        }
+        let (at, column) = cursor?;
+        let y = place.y + u16::try_from(at).ok()?;
+        Some(Position { x: area.x + u16::try_from(column).ok()?, y })
+    }
+
+    /// What is being answered, in the words of who asked.
+    fn asked(&self, dialog: &Dialog, room: usize) -> Vec<Line<'static>> {
+        let words = dialog.words();
+        let about = |need: &&NeedsYou| {
+            need.task.as_ref().is_some_and(|task| words.iter().any(|word| word == task.as_str()))
+        };
+        // Other actions may be about something else than the selected decision.
+        let answers = |need: &&NeedsYou| {
+            self.model.panel == Panel::NeedsYou
+                && (matches!(dialog.action, Action::Suggested(_)) || about(need))
+        };
+        let selected = self.model.needs().get(self.model.need).filter(answers);
+        let need = selected.or_else(|| self.model.needs().iter().find(about));
+        let (text, questions) = match (need, &dialog.action) {
+            (Some(need), _) => (Some(need.text.clone()), need.questions.clone()),
+            // The planner has the question first; the person may be faster.
+            (None, Action::Answer(task)) => match self.model.task_view(task) {
+                Some(task) => (task.reason.clone(), task.questions.clone()),
+                None => (None, Vec::new()),
+            },
+            (None, _) => (None, Vec::new()),
+        };
+        let text = text.into_iter().chain(questions.iter().map(|text| format!("? {text}")));
+        let lines = text.flat_map(|text| wrap(&one_line(&text), room)).take(6);
+        lines.map(|line| Line::raw(format!(" {line}"))).collect()
+    }
+
+    /// A field with as much of its text as fits, and the column of its cursor.
+    fn field(&self, field: &InputField, columns: usize) -> (Line<'static>, usize) {
+        let optional = if field.optional { " (optional)" } else { "" };
+        let label = format!(" {}{optional}: ", field.label);
+        let room = columns.saturating_sub(width(&label) + 1).max(1);
+        let before = &field.text[..field.cursor];
+        // The end before the cursor stays visible.
+        let mut start = 0;
+        while width(&before[start..]) > room.saturating_sub(1) {
+            start += before[start..].chars().next().map_or(1, char::len_utf8);
+        }
+        let mut shown = String::new();
+        for c in field.text[start..].chars() {
+            shown.push(c);
+            if width(&shown) > room {
+                shown.pop();
+                break;
+            }
+        }
+        let column = width(&label) + width(&before[start..]);
+        (Line::from(vec![span(label, self.theme.heading), Span::raw(shown)]), column)
+    }
+}

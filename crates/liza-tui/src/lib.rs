@@ -1,0 +1,103 @@
+//! The terminal screen: what the team does, live, and keys for what a person decides.
+//!
+//! View in, command line out: reads no file, starts nothing and has no clock. Split in three: `model` is what the screen knows, `update` changes it and says what to do, `draw` paints it. The
+//! terminal and threads are in `screen`, `action_queue` and `terminal`; what it shows comes from a [`ScreenSource`]. Every action is a command
+//! line that is shown, in its dialog or while it runs, and is executed by the code of the command line, so nothing here
+//! changes the blackboard by itself.
+
+#![forbid(unsafe_code)]
+
+mod action_queue;
+mod dialog;
+mod draw;
+mod input_field;
+mod keys;
+mod model;
+mod page;
+mod screen;
+mod styled;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod update;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+
+use liza_core::model::{AgentId, TaskId};
+use liza_core::watch::view::View;
+use liza_host::local_time::LocalTime;
+use model::Event;
+
+pub use model::LogLine;
+pub use screen::{LiveScreen, show};
+pub use theme::{Theme, ThemeName};
+
+/// What the screen is shown for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScreenMode {
+    /// To look at a team, wherever it runs: the person leaves the screen, the team keeps running.
+    Observer,
+    /// For the team that this process runs: leaving it stops the team.
+    Team,
+}
+
+/// Executes commands as the person at the terminal.
+pub trait CommandLine: Send + Sync {
+    /// Executes `liza WORDS` for a terminal of that width.
+    fn execute(&self, words: &[String], columns: u16) -> CommandResult;
+}
+
+/// What a command printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandResult {
+    /// Whether it succeeded.
+    pub succeeded: bool,
+    /// The text, with the styles of the command line.
+    pub text: String,
+}
+
+/// Where what the screen shows comes from.
+pub trait ScreenSource: Send + Sync {
+    /// Starts to feed the screen; ends when `ended` is set or the feed is closed.
+    fn start(&self, mode: ScreenMode, feed: Feed, ended: Arc<AtomicBool>);
+
+    /// The newest prompt of an agent, about that task.
+    fn newest_prompt(&self, agent: Option<AgentId>, task: Option<&TaskId>) -> Option<String>;
+}
+
+/// The way into the screen. Every method is false once the screen has ended.
+#[derive(Debug, Clone)]
+pub struct Feed(Sender<Event>);
+
+impl Feed {
+    /// Shows a view, or why there is none.
+    pub fn view(&self, view: Result<View, String>) -> bool {
+        let event = view.map_or_else(Event::Unreadable, |view| Event::View(Arc::new(view)));
+        self.0.send(event).is_ok()
+    }
+
+    /// Adds lines to the log.
+    pub fn log(&self, lines: Vec<LogLine>) -> bool {
+        lines.is_empty() || self.0.send(Event::Log(lines)).is_ok()
+    }
+}
+
+/// What a screen needs.
+#[derive(Clone)]
+pub struct ScreenSetup {
+    /// Where what it shows comes from.
+    pub source: Arc<dyn ScreenSource>,
+    /// What it is shown for.
+    pub mode: ScreenMode,
+    /// What kind of project it is, if that is worth a word.
+    pub label: Option<&'static str>,
+    /// Its colours.
+    pub theme: Theme,
+    /// The zone of its times.
+    pub times: LocalTime,
+    /// Executes its actions.
+    pub commands: Arc<dyn CommandLine>,
+}

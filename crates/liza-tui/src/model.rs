@@ -1,0 +1,423 @@
+//! What the screen knows: the last view of the team, what is selected and what is open. Only `update` changes it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use liza_core::model::{AgentId, GoalStatus, Seconds, Status, TaskId, Timestamp};
+use liza_core::watch::action::{ActionSubject, AgentSubject};
+use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
+use liza_core::watch::needs_you::{NeedKind, NeedsYou};
+use liza_core::watch::view::{AgentView, TaskView, View};
+use liza_core::watch::words::{is_held_up, next_steps};
+use ratatui::crossterm::event::KeyEvent;
+
+use crate::dialog::Dialog;
+use crate::page::{Page, PageSource};
+
+use super::{CommandResult, ScreenMode};
+
+/// How many lines of the log are kept.
+const LOG_MAX: usize = 1_000;
+
+/// How long the result of an action is shown.
+const RESULT_TIME: Seconds = Seconds(3);
+
+/// How long a screen says why a key does nothing.
+const REFUSAL_TIME: Seconds = Seconds(5);
+
+/// How long a command for another terminal is shown: a person copies it.
+const COMMAND_TIME: Seconds = Seconds(15);
+
+/// Among how many lines the same one is looked for.
+const REPEATED_LINES: usize = 20;
+
+/// How far apart two reports of the same thing are.
+const REPEATED_TIME: Seconds = Seconds(5);
+
+/// Below this size nothing useful fits, and keys act on nothing that a person could see.
+pub(crate) const LEAST: (u16, u16) = (40, 10);
+
+/// A part of the board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Panel {
+    /// What only the human can decide.
+    NeedsYou,
+    /// The tasks, by state.
+    Tasks,
+    /// The agents.
+    Agents,
+    /// What happens.
+    Log,
+}
+
+impl Panel {
+    /// All of them, in the order of the Tab key.
+    pub(crate) const ALL: [Panel; 4] = [Panel::NeedsYou, Panel::Tasks, Panel::Agents, Panel::Log];
+}
+
+/// Something happened.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// A text was pasted.
+    Paste(String),
+    /// The terminal has another size.
+    Resize(u16, u16),
+    /// The team as it is now.
+    View(Arc<View>),
+    /// The blackboard cannot be read, and why.
+    Unreadable(String),
+    /// New lines of the log.
+    Log(Vec<LogLine>),
+    /// The content of a page.
+    Loaded(PageSource, CommandResult),
+    /// An action has ended.
+    Executed {
+        /// Its command.
+        words: Vec<String>,
+        /// What it printed.
+        result: CommandResult,
+    },
+    /// The screen has to end: a signal, a closed terminal, or the end of the team.
+    End,
+}
+
+/// What has to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Execute a command.
+    Execute(Vec<String>),
+    /// Load a page.
+    Load(PageSource),
+    /// Stop the team that this process runs; a second time kills its sessions.
+    StopTeam,
+    /// Leave the screen.
+    Quit,
+}
+
+/// One line of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// When.
+    pub time: Timestamp,
+    /// Who.
+    pub who: String,
+    /// What.
+    pub text: String,
+    /// Whether it needs attention.
+    pub is_alert: bool,
+    /// Whether it was reported later than it happened.
+    pub earlier: bool,
+}
+
+impl LogLine {
+    /// Whether the other line reports the same thing again.
+    fn is_same(&self, other: &Self) -> bool {
+        let apart = self.time.unix().abs_diff(other.time.unix());
+        self.who == other.who && self.text == other.text && apart <= REPEATED_TIME.0
+    }
+
+    /// Whether it is shown above a line that is added later: the team's messages and the log of the project come from two
+    /// sources. In one second, what a person does comes before what agents do about it; and what was reported late, behind
+    /// what the same agent did, before what others did about it.
+    fn precedes(&self, new: &Self) -> bool {
+        let in_its_second = match (self.who == "human", new.who == "human") {
+            (true, _) => true,
+            (false, true) => false,
+            (false, false) => !new.earlier || self.earlier || self.who == new.who,
+        };
+        self.time < new.time || (self.time == new.time && in_its_second)
+    }
+}
+
+/// The result of the last action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ActionNotice {
+    pub text: String,
+    pub succeeded: bool,
+    /// How long it is shown.
+    time: Seconds,
+    /// When it disappears.
+    pub until: Option<Timestamp>,
+    /// Whether it stays until the next key, as the error of a command does.
+    stays: bool,
+}
+
+impl ActionNotice {
+    pub(crate) fn new(text: impl Into<String>, succeeded: bool) -> Self {
+        Self { text: text.into(), succeeded, time: RESULT_TIME, until: None, stays: !succeeded }
+    }
+
+    /// Why a key does nothing now.
+    pub(crate) fn refusal(why: &str) -> Self {
+        Self { time: REFUSAL_TIME, stays: false, ..Self::new(why, false) }
+    }
+
+    /// A command that the person types elsewhere.
+    pub(crate) fn command(text: String) -> Self {
+        Self { time: COMMAND_TIME, ..Self::new(text, true) }
+    }
+}
+
+/// What the screen knows.
+#[derive(Debug)]
+pub(crate) struct Model {
+    pub mode: ScreenMode,
+    /// What kind of project it shows, if that is worth a word.
+    pub label: Option<&'static str>,
+    /// The columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// None until it was read once.
+    pub view: Option<Arc<View>>,
+    /// Why the blackboard cannot be read now.
+    pub problem: Option<String>,
+    pub log: VecDeque<LogLine>,
+    pub panel: Panel,
+    /// Whether the person has chosen a panel or a row.
+    pub moved: bool,
+    /// The selected decision.
+    pub need: usize,
+    /// An urgent decision that has arrived while another one was selected, until the person selects it.
+    pub arrived: Option<NeedsYou>,
+    /// The selected task, by its place in the view.
+    pub task: usize,
+    /// The selected agent.
+    pub agent: usize,
+    /// How many lines of the log are below the screen.
+    pub log_back: usize,
+    /// What is open instead of the board.
+    pub page: Option<Page>,
+    /// What a person is asked.
+    pub dialog: Option<Dialog>,
+    pub notice: Option<ActionNotice>,
+    /// The commands of the actions that run or wait for an earlier one, in this order.
+    pub running: Vec<Vec<String>>,
+    /// Whether the team has been asked to stop.
+    pub stopping: bool,
+}
+
+impl Model {
+    /// Before anything was read.
+    pub(crate) fn new(mode: ScreenMode, size: (u16, u16)) -> Self {
+        Self {
+            mode,
+            label: None,
+            size,
+            view: None,
+            problem: None,
+            log: VecDeque::new(),
+            panel: Panel::Tasks,
+            moved: false,
+            need: 0,
+            arrived: None,
+            task: 0,
+            agent: 0,
+            log_back: 0,
+            page: None,
+            dialog: None,
+            notice: None,
+            running: Vec::new(),
+            stopping: false,
+        }
+    }
+
+    /// Whether the terminal is too small to show anything.
+    pub(crate) fn is_too_small(&self) -> bool {
+        self.size.0 < LEAST.0 || self.size.1 < LEAST.1
+    }
+
+    /// What only a person can do next, if the screen has to say it: for a team of this process, only how to take the result,
+    /// or what holds up all of it.
+    pub(crate) fn next_steps(&self) -> Vec<(String, &'static str)> {
+        let Some(view) = &self.view else { return Vec::new() };
+        let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
+        let is_silent = is_open && self.mode == ScreenMode::Team && !self.is_held();
+        if is_silent { Vec::new() } else { next_steps(view) }
+    }
+
+    /// Whether nothing is done although there is work, since an agent program cannot be used.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.stopping && self.view.as_deref().is_some_and(is_held_up)
+    }
+
+    /// Whether there is nothing to plan from.
+    pub(crate) fn lacks_goal(&self) -> bool {
+        let goal = self.view.as_ref().and_then(|view| view.goal.as_ref());
+        goal.is_some_and(|goal| goal.description.trim().is_empty())
+    }
+
+    /// The decisions that wait for the human.
+    pub(crate) fn needs(&self) -> &[NeedsYou] {
+        self.view.as_ref().map(|view| view.needs_you.as_slice()).unwrap_or_default()
+    }
+
+    /// The place of an urgent decision that the person has not selected since it arrived.
+    pub(crate) fn arrived(&self) -> Option<usize> {
+        same_need(self.needs(), self.arrived.as_ref()?)
+    }
+
+    /// Forgets the urgent decision that has arrived once it is selected, or gone.
+    pub(crate) fn drop_arrival(&mut self) {
+        if self.arrived().is_none_or(|arrived| arrived == self.need) {
+            self.arrived = None;
+        }
+    }
+
+    /// Notes which urgent decision has arrived.
+    fn note_arrival(&mut self, before: &[NeedsYou]) {
+        let is_new =
+            |need: &&NeedsYou| need.level == AlarmLevel::Critical && same_need(before, need).is_none();
+        let new = self.needs().iter().find(is_new).cloned();
+        self.arrived = new.or_else(|| self.arrived.take());
+        self.drop_arrival();
+    }
+
+    /// The decision about a budget that is used up: nothing resumes before it is raised.
+    pub(crate) fn used_up_budget(&self) -> Option<&NeedsYou> {
+        let is_used_up = |need: &&NeedsYou| {
+            need.kind == NeedKind::Alarm(AlarmKind::Budget) && need.level == AlarmLevel::Critical
+        };
+        let is_stopped = self.view.as_ref().is_some_and(|view| !view.stopped.is_empty());
+        self.needs().iter().find(is_used_up).filter(|_| is_stopped)
+    }
+
+    /// All tasks.
+    pub(crate) fn tasks(&self) -> &[TaskView] {
+        self.view.as_ref().map(|view| view.tasks.as_slice()).unwrap_or_default()
+    }
+
+    /// All agents.
+    pub(crate) fn agents(&self) -> &[AgentView] {
+        self.view.as_ref().map(|view| view.agents.as_slice()).unwrap_or_default()
+    }
+
+    /// A task of the view.
+    pub(crate) fn task_view(&self, id: &TaskId) -> Option<&TaskView> {
+        self.tasks().iter().find(|task| task.id == *id)
+    }
+
+    /// The task that actions are about: that of the open page, or of the selected row.
+    pub(crate) fn subject(&self) -> Option<&TaskView> {
+        if let Some(page) = &self.page {
+            return page.task().and_then(|task| self.task_view(task));
+        }
+        match self.panel {
+            Panel::NeedsYou => {
+                self.needs().get(self.need)?.task.as_ref().and_then(|task| self.task_view(task))
+            }
+            Panel::Tasks => self.tasks().get(self.task),
+            Panel::Agents => {
+                self.agents().get(self.agent)?.task.as_ref().and_then(|task| self.task_view(task))
+            }
+            Panel::Log => None,
+        }
+    }
+
+    /// The selected agent.
+    pub(crate) fn selected_agent(&self) -> Option<AgentId> {
+        Some(self.agents().get(self.agent)?.id)
+    }
+
+    /// The agent that actions are about: that of the open page, or of the selected row.
+    fn agent_subject(&self) -> Option<AgentSubject> {
+        let id = match &self.page {
+            Some(page) => page.agent(),
+            None => self.selected_agent().filter(|_| self.panel == Panel::Agents),
+        }?;
+        self.agents().iter().find(|agent| agent.id == id).map(AgentSubject::from)
+    }
+
+    /// What a key is about.
+    pub(crate) fn action_subject(&self) -> ActionSubject<'_> {
+        ActionSubject { task: self.subject(), agent: self.agent_subject() }
+    }
+
+    /// The first task that waits for an answer, whichever is selected.
+    pub(crate) fn asking_task(&self) -> Option<&TaskView> {
+        self.tasks().iter().find(|task| task.status == Some(Status::Blocked))
+    }
+
+    /// Removes a notice that was shown long enough: it covers the keys.
+    pub(crate) fn drop_old_notice(&mut self) {
+        let Some(now) = self.view.as_ref().map(|view| view.now) else { return };
+        let stays = self.stopping;
+        let merge = self.view.as_ref().and_then(|view| view.merge.as_ref()).filter(|_| stays);
+        if let (Some(merge), Some(notice)) =
+            (merge, self.notice.as_mut().filter(|notice| notice.text.starts_with("stopping")))
+        {
+            notice.text = format!("stopping; waits for the merge of {}; Ctrl-C again: at once", merge.task);
+        }
+        let Some(notice) = self.notice.as_mut().filter(|notice| !notice.stays && !stays) else { return };
+        let until = *notice.until.get_or_insert(now + notice.time);
+        if now >= until {
+            self.notice = None;
+        }
+    }
+
+    /// Shows another view; what was selected stays selected.
+    pub(crate) fn set_view(&mut self, view: Arc<View>) {
+        let task = self.tasks().get(self.task).map(|task| task.id.clone());
+        let agent = self.selected_agent().filter(|_| self.moved);
+        let is_chosen = self.moved && self.panel == Panel::NeedsYou;
+        let need = self.needs().get(self.need).filter(|_| is_chosen).cloned();
+        let before = self.needs().to_vec();
+        let first = self.view.is_none();
+        let mut view = Arc::unwrap_or_clone(view);
+        view.agents.sort_by_key(agent_rank);
+        self.view = Some(Arc::new(view));
+        self.problem = None;
+        let place = |found: Option<usize>, old: usize, length: usize| {
+            found.unwrap_or(old).min(length.saturating_sub(1))
+        };
+        let found = task.and_then(|id| self.tasks().iter().position(|task| task.id == id));
+        self.task = place(found, self.task, self.tasks().len());
+        let found = agent.and_then(|id| self.agents().iter().position(|agent| agent.id == id));
+        self.agent = place(found, self.agent, self.agents().len());
+        let found = need.and_then(|need| same_need(self.needs(), &need));
+        self.need = place(found, if is_chosen { self.need } else { 0 }, self.needs().len());
+        if self.needs().is_empty() && self.panel == Panel::NeedsYou {
+            self.panel = Panel::Tasks;
+        } else if (first || !self.moved || self.tasks().is_empty())
+            && before.is_empty()
+            && !self.needs().is_empty()
+        {
+            self.panel = Panel::NeedsYou;
+        }
+        self.note_arrival(&before);
+    }
+
+    /// Adds lines to the log; a person who has scrolled back keeps the place.
+    pub(crate) fn add_log(&mut self, mut lines: Vec<LogLine>) {
+        lines.retain(|line| !self.log.iter().rev().take(REPEATED_LINES).any(|known| known.is_same(line)));
+        if self.log_back > 0 {
+            self.log_back += lines.len();
+        }
+        for line in lines {
+            let place = self.log.iter().rposition(|known| known.precedes(&line)).map_or(0, |at| at + 1);
+            self.log.insert(place, line);
+        }
+        while self.log.len() > LOG_MAX {
+            self.log.pop_front();
+        }
+        self.log_back = self.log_back.min(self.log.len().saturating_sub(1));
+    }
+}
+
+/// Those at work are what a person looks for, then those that cannot work: rows may be few.
+fn agent_rank(agent: &AgentView) -> u8 {
+    match agent.is_at_work() {
+        true => 0,
+        false if agent.held.is_some() || agent.retry.is_some() => 1,
+        false => 2,
+    }
+}
+
+/// The place of a decision in a new list: the same command, and of those the same text if it has not changed, as ages do.
+fn same_need(needs: &[NeedsYou], need: &NeedsYou) -> Option<usize> {
+    let same = |entry: &NeedsYou| {
+        entry.kind == need.kind && entry.task == need.task && entry.command == need.command
+    };
+    let exact = needs.iter().position(|entry| same(entry) && entry.text == need.text);
+    exact.or_else(|| needs.iter().position(same))
+}

@@ -1,0 +1,109 @@
+//! The output of a session, rendered line by line for people. Knows no colours.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use liza_agents::providers::event::ClientEvent;
+use liza_agents::providers::stream::EventStream;
+use liza_team::observe::activity::describe;
+use liza_team::session::denied::denied_path;
+
+use crate::cli::ui::clean::clean;
+
+/// What a line of the output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RenderedKind {
+    /// What the agent said.
+    Text,
+    /// A tool that it used.
+    Tool,
+    /// Something about the session.
+    Note,
+    /// An error.
+    Fault,
+    /// What a person can do about a refused path.
+    Hint,
+}
+
+/// One entry of the output; its text may have several lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RenderedLine {
+    /// What it is.
+    pub(crate) kind: RenderedKind,
+    /// Its text, without control characters.
+    pub(crate) text: String,
+}
+
+/// A file with a session's output, read as far as it goes.
+pub(crate) struct SessionOutput {
+    file: File,
+    stream: EventStream,
+    /// Whether the session is confined, as its first line says.
+    is_confined: bool,
+}
+
+/// How the first line of a confined session's output begins.
+const CONFINED: [&str; 2] = ["[liza: confinement enforced", "[liza: confinement partly"];
+
+impl SessionOutput {
+    /// Reads from the beginning.
+    pub(crate) fn open(path: &Path, stream: EventStream) -> io::Result<Self> {
+        Ok(Self { file: File::open(path)?, stream, is_confined: false })
+    }
+
+    /// Leaves out all but that many bytes at the end.
+    pub(crate) fn skip_to_last(&mut self, bytes: u64) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        self.file.seek(SeekFrom::Start(length.saturating_sub(bytes))).map(|_| ())
+    }
+
+    /// The lines that are new.
+    pub(crate) fn read_new(&mut self) -> io::Result<Vec<RenderedLine>> {
+        let mut bytes = Vec::new();
+        self.file.read_to_end(&mut bytes)?;
+        let mut lines = Vec::new();
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.stream.push(line, &mut |event| lines.extend(render(event)));
+            let text = String::from_utf8_lossy(line);
+            self.is_confined |= CONFINED.iter().any(|start| text.starts_with(start));
+            lines.extend(denied_path(&text).filter(|_| self.is_confined).map(hint));
+        }
+        Ok(lines)
+    }
+
+    /// What is left when nothing more will be printed.
+    pub(crate) fn finish(&mut self) -> Vec<RenderedLine> {
+        let mut lines = Vec::new();
+        self.stream.finish(&mut |event| lines.extend(render(event)));
+        lines
+    }
+}
+
+fn hint(path: &str) -> RenderedLine {
+    let what = if path.is_empty() {
+        "outside the workspace".to_owned()
+    } else {
+        format!("outside the workspace: {path}")
+    };
+    let text = format!("  {}; to open it: config.sandbox_writable or config.sandbox_readable", clean(&what));
+    RenderedLine { kind: RenderedKind::Hint, text }
+}
+
+fn render(event: &ClientEvent) -> Option<RenderedLine> {
+    let text = describe(event)?;
+    let text: Vec<String> = text.lines().map(clean).collect();
+    let kind = match event {
+        ClientEvent::Tool(..) => RenderedKind::Tool,
+        ClientEvent::Note(_) | ClientEvent::Warning(_) | ClientEvent::BudgetReached => RenderedKind::Note,
+        ClientEvent::Fault(_) => RenderedKind::Fault,
+        ClientEvent::Text(_)
+        | ClientEvent::Started(_)
+        | ClientEvent::ToolEnded
+        | ClientEvent::Exchange(_)
+        | ClientEvent::Compacted
+        | ClientEvent::Used(_)
+        | ClientEvent::Ended => RenderedKind::Text,
+    };
+    Some(RenderedLine { kind, text: text.join("\n") })
+}
