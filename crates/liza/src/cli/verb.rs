@@ -1,15 +1,16 @@
-//! The list of commands, and the parser that follows from it.
+//! The table of commands. The parser, the dispatch, the groups of the help and the rights of sessions follow from it.
 
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use liza_core::model::Role;
 use strum::{EnumDiscriminants, EnumString, IntoStaticStr};
 
 use super::commands;
 use super::context::{Context, GlobalOptions};
 use super::ui::error::CommandError;
-use super::ui::help::{Listed, grouped};
+use super::ui::help::{Group, Listed, grouped};
 use super::ui::output::Reply;
 
 /// Peer-supervised multi-agent coding that you can trust with your repository.
@@ -22,115 +23,159 @@ pub(super) struct Cli {
     pub(super) verb: Verb,
 }
 
-/// Declares the list of commands; the parser and the dispatch follow from it.
+/// The process that runs a command of a session in the session's own project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunsIn {
+    /// The session, with its rights: the command needs no blackboard, or makes one of its own.
+    Session,
+    /// The supervisor, for these roles; it refuses the command to others before any rule is asked.
+    Supervisor(&'static [Role]),
+}
+
+const HERE: RunsIn = RunsIn::Session;
+const ALL: RunsIn = RunsIn::Supervisor(&[Role::Planner, Role::Coder, Role::CodeReviewer]);
+const PLANNER: RunsIn = RunsIn::Supervisor(&[Role::Planner]);
+const CODER: RunsIn = RunsIn::Supervisor(&[Role::Coder]);
+const CODE_REVIEWER: RunsIn = RunsIn::Supervisor(&[Role::CodeReviewer]);
+const HUMAN: RunsIn = RunsIn::Supervisor(&[]);
+
+/// Declares the table of commands: `Name = file, who may use it in a session;`, in the groups and the order of the help.
 macro_rules! verbs {
-    ($($(#[$attribute:meta])* $name:ident = $module:ident,)+) => {
+    ($($heading:literal { $($(#[$attribute:meta])* $name:ident = $module:ident, $sessions:ident;)+ })+) => {
         /// Every command; its help is the doc comment in its own file.
         #[derive(Debug, Subcommand, EnumDiscriminants)]
-        #[strum_discriminants(name(VerbName), vis(pub(super)), derive(EnumString, IntoStaticStr), strum(serialize_all = "kebab-case"))]
+        #[strum_discriminants(
+            name(VerbName), vis(pub(super)), derive(EnumString, IntoStaticStr),
+            strum(serialize_all = "kebab-case", const_into_str)
+        )]
         pub(super) enum Verb {
-            $($(#[$attribute])* $name(commands::$module::Args),)+
+            $($($(#[$attribute])* $name(commands::$module::Args),)+)+
         }
 
-        /// The parser of one command.
-        fn verb_parser(name: VerbName) -> clap::Command {
-            let parser = clap::Command::new(<&'static str>::from(name));
-            match name {
-                $(VerbName::$name => commands::$module::Args::augment_args(parser),)+
+        /// The headings of the help with their commands.
+        const GROUPS: &[Group] = &[$(($heading, &[$(VerbName::$name.into_str()),+])),+];
+
+        impl VerbName {
+            /// The process that runs the command of a session.
+            pub(super) fn runs_in(self) -> RunsIn {
+                match self { $($(VerbName::$name => $sessions,)+)+ }
+            }
+
+            fn parser(self) -> clap::Command {
+                let parser = clap::Command::new(self.into_str());
+                match self {
+                    $($(VerbName::$name => commands::$module::Args::augment_args(parser),)+)+
+                }
             }
         }
 
         /// Runs a command.
         pub(super) fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
             match verb {
-                $(Verb::$name(args) => commands::$module::run(args, context),)+
+                $($(Verb::$name(args) => commands::$module::run(args, context),)+)+
             }
         }
     };
 }
 
 verbs! {
-    AbandonTask = abandon_task,
-    Abort = abort,
-    AcceptGate = accept_gate,
-    AcceptIntegration = accept_integration,
-    Add = add,
-    AddTask = add_task,
-    Agent = agent,
-    Align = align,
-    Analyze = analyze,
-    Anomaly = anomaly,
-    Answer = answer,
-    Archive = archive,
-    Attach = attach,
-    Check = check,
-    Checkpoint = checkpoint,
-    ClaimReview = claim_review,
-    ClaimTask = claim_task,
-    ClearStaleReviewClaims = clear_stale_review_claims,
-    Completions = completions,
-    Config = config,
-    #[command(hide = true)]
-    Confine = confine,
-    ConvertDiscovery = convert_discovery,
-    Demo = demo,
-    Deregister = deregister,
-    Diff = diff,
-    Discover = discover,
-    Dismiss = dismiss,
-    Doctor = doctor,
-    Edit = edit,
-    EditTask = edit_task,
-    Export = export,
-    Finalize = finalize,
-    Finish = finish,
-    Get = get,
-    Goal = goal,
-    Graph = graph,
-    Handoff = handoff,
-    Heartbeat = heartbeat,
-    Import = import,
-    Init = init,
-    Join = join,
-    Lock = lock,
-    Log = log,
-    Man = man,
-    MarkBlocked = mark_blocked,
-    Note = note,
-    Pause = pause,
-    Plan = plan,
-    PreCheck = pre_check,
-    Recover = recover,
-    Register = register,
-    Rehearsal = rehearsal,
-    ReleaseClaim = release_claim,
-    Remove = remove,
-    Resolve = resolve,
-    Resume = resume,
-    Retro = retro,
-    Run = run,
-    #[command(hide = true)]
-    Session = session,
-    Setup = setup,
-    Show = show,
-    SpecChange = spec_change,
-    Sprint = sprint,
-    Status = status,
-    Stop = stop,
-    SubmitForReview = submit_for_review,
-    SubmitVerdict = submit_verdict,
-    SupersedeTask = supersede_task,
-    Sync = sync,
-    Tail = tail,
-    Tui = tui,
-    UnblockTask = unblock_task,
-    UpdateSprintMetrics = update_sprint_metrics,
-    Validate = validate,
-    Watch = watch,
-    Web = web,
-    WtCreate = wt_create,
-    WtDelete = wt_delete,
-    WtMerge = wt_merge,
+    "Start" {
+        Init = init, HERE;
+        Setup = setup, HERE;
+        Demo = demo, HERE;
+        Run = run, HUMAN;
+        Attach = attach, HUMAN;
+        Stop = stop, HUMAN;
+        Agent = agent, HUMAN;
+        Join = join, HERE;
+        Doctor = doctor, HUMAN;
+        Config = config, HUMAN;
+        Remove = remove, HUMAN;
+    }
+    "Inspect" {
+        Tui = tui, HUMAN;
+        Status = status, ALL;
+        Web = web, HUMAN;
+        Show = show, ALL;
+        Diff = diff, ALL;
+        Log = log, ALL;
+        Tail = tail, ALL;
+        Graph = graph, ALL;
+    }
+    "Steer" {
+        Add = add, HUMAN;
+        Plan = plan, HUMAN;
+        Answer = answer, HUMAN;
+        Note = note, HUMAN;
+        Dismiss = dismiss, HUMAN;
+        Goal = goal, PLANNER;
+        Sprint = sprint, HUMAN;
+        Pause = pause, HUMAN;
+        Resume = resume, HUMAN;
+        Checkpoint = checkpoint, HUMAN;
+        Abort = abort, HUMAN;
+        Sync = sync, HUMAN;
+        Finish = finish, HUMAN;
+    }
+    "Examine and correct" {
+        Get = get, ALL;
+        Validate = validate, ALL;
+        Edit = edit, HUMAN;
+        Export = export, HUMAN;
+        Import = import, HUMAN;
+        Retro = retro, HUMAN;
+        Watch = watch, HUMAN;
+        Analyze = analyze, HUMAN;
+        Resolve = resolve, HUMAN;
+        SpecChange = spec_change, HUMAN;
+        AcceptIntegration = accept_integration, HUMAN;
+        AcceptGate = accept_gate, HUMAN;
+    }
+    "Plan" {
+        AddTask = add_task, PLANNER;
+        EditTask = edit_task, PLANNER;
+        Finalize = finalize, PLANNER;
+        UnblockTask = unblock_task, PLANNER;
+        SupersedeTask = supersede_task, PLANNER;
+        AbandonTask = abandon_task, PLANNER;
+        ConvertDiscovery = convert_discovery, PLANNER;
+        Align = align, PLANNER;
+    }
+    "Work and review" {
+        PreCheck = pre_check, CODER;
+        SubmitForReview = submit_for_review, CODER;
+        Check = check, HERE;
+        SubmitVerdict = submit_verdict, CODE_REVIEWER;
+        MarkBlocked = mark_blocked, CODER;
+        Handoff = handoff, ALL;
+        Anomaly = anomaly, ALL;
+        Discover = discover, ALL;
+    }
+    "Supervise and repair" {
+        Register = register, HUMAN;
+        Heartbeat = heartbeat, ALL;
+        Deregister = deregister, HUMAN;
+        ClaimTask = claim_task, HUMAN;
+        ClaimReview = claim_review, HUMAN;
+        ReleaseClaim = release_claim, HUMAN;
+        ClearStaleReviewClaims = clear_stale_review_claims, HUMAN;
+        WtCreate = wt_create, HUMAN;
+        WtMerge = wt_merge, HUMAN;
+        WtDelete = wt_delete, PLANNER;
+        UpdateSprintMetrics = update_sprint_metrics, ALL;
+        Lock = lock, ALL;
+        Recover = recover, HUMAN;
+        Archive = archive, HUMAN;
+    }
+    "More" {
+        Completions = completions, HERE;
+        #[command(hide = true)]
+        Confine = confine, HERE;
+        Man = man, HERE;
+        Rehearsal = rehearsal, HERE;
+        #[command(hide = true)]
+        Session = session, HERE;
+    }
 }
 
 impl Verb {
@@ -150,7 +195,7 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let named = words.filter(|word| !word.starts_with('-')).find_map(|word| VerbName::try_from(word).ok());
     let matches = match small_parser(named).try_get_matches_from(arguments) {
         Err(error) if error.kind() != ErrorKind::DisplayVersion => {
-            grouped(Cli::command(), Listed::ForPeople).try_get_matches_from(arguments)?
+            grouped(Cli::command(), GROUPS, Listed::ForPeople).try_get_matches_from(arguments)?
         }
         accepted => accepted?,
     };
@@ -165,14 +210,14 @@ fn help_request(arguments: &[OsString]) -> Option<clap::Error> {
     let listed = if all { Listed::All } else { Listed::ForPeople };
     let verbs = rest.iter().filter(|word| !word.starts_with('-'));
     let line = std::iter::once("liza").chain(verbs.copied()).chain(["--help"]);
-    grouped(Cli::command(), listed).try_get_matches_from(line).err()
+    grouped(Cli::command(), GROUPS, listed).try_get_matches_from(line).err()
 }
 
 /// A parser that accepts only what the whole one accepts, in the same way.
 fn small_parser(verb: Option<VerbName>) -> clap::Command {
     let parser = clap::Command::new("liza").version(env!("CARGO_PKG_VERSION"));
     let parser = parser.subcommand_required(true).disable_help_subcommand(true);
-    GlobalOptions::augment_args(parser).subcommands(verb.map(verb_parser))
+    GlobalOptions::augment_args(parser).subcommands(verb.map(VerbName::parser))
 }
 
 #[cfg(test)]
@@ -184,7 +229,7 @@ mod tests {
     }
 
     fn whole(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-        let whole = grouped(Cli::command(), Listed::ForPeople);
+        let whole = grouped(Cli::command(), GROUPS, Listed::ForPeople);
         whole.try_get_matches_from(arguments).and_then(|m| Cli::from_arg_matches(&m))
     }
 

@@ -15,11 +15,11 @@ use crate::cli::context::{Caller, enter};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Screen;
-use crate::cli::verb::Cli;
+use crate::cli::verb::{Cli, RunsIn};
 
 use super::client::{CONTENT_MAX, SessionClient};
 use super::modify;
-use super::verbs::{RunsIn, named_file, runs_in};
+use super::verbs::{named_file, runs_in};
 
 /// Sends a command of a session that is for the session's own project to its supervisor; `None` if it is to run here.
 pub(in crate::cli) fn forward(

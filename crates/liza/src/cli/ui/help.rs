@@ -3,96 +3,10 @@
 
 use clap::Command;
 
-/// The groups and their verbs. A verb that is in none of them is listed at the end.
-const GROUPS: [(&str, &[&str]); 7] = [
-    (
-        "Start",
-        &["init", "setup", "demo", "run", "attach", "stop", "agent", "join", "doctor", "config", "remove"],
-    ),
-    ("Inspect", &["tui", "status", "web", "show", "diff", "log", "tail", "graph"]),
-    (
-        "Steer",
-        &[
-            "add",
-            "plan",
-            "answer",
-            "note",
-            "dismiss",
-            "goal",
-            "sprint",
-            "pause",
-            "resume",
-            "checkpoint",
-            "abort",
-            "sync",
-            "finish",
-        ],
-    ),
-    (
-        "Examine and correct",
-        &[
-            "get",
-            "validate",
-            "edit",
-            "export",
-            "import",
-            "retro",
-            "watch",
-            "analyze",
-            "resolve",
-            "spec-change",
-            "accept-integration",
-            "accept-gate",
-        ],
-    ),
-    (
-        "Plan",
-        &[
-            "add-task",
-            "edit-task",
-            "finalize",
-            "unblock-task",
-            "supersede-task",
-            "abandon-task",
-            "convert-discovery",
-            "align",
-        ],
-    ),
-    (
-        "Work and review",
-        &[
-            "pre-check",
-            "submit-for-review",
-            "check",
-            "submit-verdict",
-            "mark-blocked",
-            "handoff",
-            "anomaly",
-            "discover",
-        ],
-    ),
-    (
-        "Supervise and repair",
-        &[
-            "register",
-            "heartbeat",
-            "deregister",
-            "claim-task",
-            "claim-review",
-            "release-claim",
-            "clear-stale-review-claims",
-            "wt-create",
-            "wt-merge",
-            "wt-delete",
-            "update-sprint-metrics",
-            "lock",
-            "recover",
-            "archive",
-        ],
-    ),
-];
+/// A heading and its commands.
+pub(crate) type Group = (&'static str, &'static [&'static str]);
 
-/// How many of the groups are for people.
+/// The number of groups for people, which come first.
 const FOR_PEOPLE: usize = 3;
 
 /// Which commands the help lists.
@@ -105,7 +19,7 @@ pub(crate) enum Listed {
 }
 
 /// The command with its help grouped.
-pub(crate) fn grouped(command: Command, listed: Listed) -> Command {
+pub(crate) fn grouped(command: Command, groups: &[Group], listed: Listed) -> Command {
     let command = command.mut_subcommands(with_whole_examples);
     let width = command.get_subcommands().map(|verb| verb.get_name().len()).max().unwrap_or(0);
     let line = |verb: &Command| {
@@ -113,19 +27,14 @@ pub(crate) fn grouped(command: Command, listed: Listed) -> Command {
         format!("  {:<width$}  {about}\n", verb.get_name())
     };
     let mut list = String::new();
-    let groups = match listed {
+    let count = match listed {
         Listed::ForPeople => FOR_PEOPLE,
-        Listed::All => GROUPS.len(),
+        Listed::All => groups.len(),
     };
-    for (heading, verbs) in GROUPS.into_iter().take(groups) {
-        let known = verbs.iter().filter_map(|name| command.find_subcommand(name));
-        push_group(&mut list, heading, &known.map(line).collect::<String>());
-    }
-    let is_grouped = |name: &str| GROUPS.iter().any(|(_, verbs)| verbs.contains(&name));
-    let rest = command.get_subcommands().filter(|verb| !is_grouped(verb.get_name()) && !verb.is_hide_set());
-    let rest: String = rest.map(line).collect();
-    if listed == Listed::All {
-        push_group(&mut list, "More", &rest);
+    for (heading, verbs) in groups.iter().take(count) {
+        let verbs = verbs.iter().filter_map(|name| command.find_subcommand(name));
+        let lines: String = verbs.filter(|verb| !verb.is_hide_set()).map(line).collect();
+        list.push_str(&format!("{heading}:\n{lines}\n"));
     }
     let more = match listed {
         Listed::ForPeople => "\nAll commands, including those for agents: liza help --all",
@@ -145,11 +54,5 @@ fn with_whole_examples(command: Command) -> Command {
         Some(examples) => command.help_template(format!(
             "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{{all-args}}\n\n{examples}"
         )),
-    }
-}
-
-fn push_group(list: &mut String, heading: &str, lines: &str) {
-    if !lines.is_empty() {
-        list.push_str(&format!("{heading}:\n{lines}\n"));
     }
 }
