@@ -53,28 +53,7 @@ fn help_with_a_command_is_the_help_of_that_command() {
     assert_eq!(project.liza(&["help", "nonsense"]).code, 1);
 }
 
-/// Covers: CM-05
-#[test]
-fn the_map_of_the_code_has_each_command_with_the_files_of_its_name() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let map = std::fs::read_to_string(root.join("docs/architecture.md")).unwrap();
-    let help = TestProject::bare().liza(&["help", "--all"]).ok().to_owned();
-    for verb in verbs(&help) {
-        let file = verb.replace('-', "_");
-        assert!(root.join(format!("crates/liza/src/cli/commands/{file}.rs")).is_file(), "{verb}");
-        let row = map.lines().find(|line| line.starts_with(&format!("| `{verb}` |")));
-        let row = row.unwrap_or_else(|| panic!("{verb} has no row in docs/architecture.md"));
-        for rule in [format!("liza-core/src/protocol/{file}.rs"), format!("liza/src/lifecycle/{file}.rs")] {
-            let is_named = row.contains(&format!("`{rule}`"));
-            assert_eq!(root.join("crates").join(&rule).is_file(), is_named, "{verb}: {rule}");
-        }
-    }
-    for path in map.split('`').filter(|text| text.starts_with("liza") && text.contains("/src/")) {
-        assert!(root.join("crates").join(path).exists(), "docs/architecture.md names {path}");
-    }
-}
-
-fn repository() -> std::path::PathBuf {
+pub(crate) fn repository() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
@@ -94,7 +73,7 @@ fn files(folder: std::path::PathBuf, ending: &str) -> Vec<(std::path::PathBuf, S
 }
 
 /// The pages for users.
-fn pages() -> Vec<(std::path::PathBuf, String)> {
+pub(crate) fn pages() -> Vec<(std::path::PathBuf, String)> {
     let root = repository();
     let more = ["README.md", "CONTRIBUTING.md"].map(|name| root.join(name));
     let more = more.map(|page| (page.clone(), std::fs::read_to_string(page).unwrap()));
@@ -118,7 +97,7 @@ fn every_requirement_has_a_test_and_every_cited_one_is_defined() {
 }
 
 /// The first cell of a row of a table.
-fn first_cell(line: &str) -> Option<&str> {
+pub(crate) fn first_cell(line: &str) -> Option<&str> {
     line.strip_prefix("| ")?.split_once(" |").map(|(cell, _)| cell)
 }
 

@@ -7,6 +7,7 @@ mod fixture;
 mod goal;
 mod help;
 mod init;
+mod map;
 mod notes;
 mod packaging;
 mod plan;
