@@ -38,10 +38,10 @@ fn diagram() -> String {
 /// Covers: TS-01
 #[test]
 fn the_docs_show_the_state_machine_that_the_code_has() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/architecture.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/state-machine.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("docs/architecture.md has the marker");
-    let (shown, after) = rest.split_once(END).expect("docs/architecture.md has the end marker");
+    let (before, rest) = page.split_once(BEGIN).expect("docs/reference/state-machine.md has the marker");
+    let (shown, after) = rest.split_once(END).expect("docs/reference/state-machine.md has the end marker");
     let drawn = diagram();
     if std::env::var_os("LIZA_BLESS").is_some() {
         std::fs::write(&path, format!("{before}{BEGIN}{drawn}{END}{after}")).unwrap();

@@ -213,18 +213,20 @@ fn with_moved_paths(page: &str, sources: &[String]) -> String {
     })
 }
 
-/// The file or folder of the same name whose path has most in common with the old one. A folder may be a crate now.
+/// The file or folder of the same name whose path has most in common with the old one, and is short. A folder may
+/// be a crate now.
 fn moved<'s>(old: &str, sources: &'s [String]) -> Option<&'s str> {
     let name = |path: &str| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
     let crate_of_it = format!("crates/liza-{}/src/", name(old)?);
     let is_candidate = |path: &&String| {
         (path.ends_with('/') == old.ends_with('/') && name(path) == name(old)) || **path == crate_of_it
     };
-    let common = |path: &str| {
+    let rank = |path: &str| {
         let words: Vec<&str> = path.split(['/', '-']).collect();
-        old.split(['/', '-']).filter(|word| words.contains(word)).count()
+        let common = old.split(['/', '-']).filter(|word| words.contains(word)).count();
+        (common, std::cmp::Reverse(path.split('/').count()))
     };
-    let best = sources.iter().filter(is_candidate).max_by_key(|path| common(path))?;
-    let rivals = sources.iter().filter(is_candidate).filter(|path| common(path) == common(best));
+    let best = sources.iter().filter(is_candidate).max_by_key(|path| rank(path))?;
+    let rivals = sources.iter().filter(is_candidate).filter(|path| rank(path) == rank(best));
     (rivals.count() == 1).then_some(best)
 }
