@@ -1,4 +1,4 @@
-//! The pages that say where things are: every command has its row, and every path that a page names exists.
+//! The pages that say where things are: every command and every guide has its row, and every path that a page names exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -229,4 +229,21 @@ fn moved<'s>(old: &str, sources: &'s [String]) -> Option<&'s str> {
     let best = sources.iter().filter(is_candidate).max_by_key(|path| rank(path))?;
     let rivals = sources.iter().filter(is_candidate).filter(|path| rank(path) == rank(best));
     (rivals.count() == 1).then_some(best)
+}
+
+/// Covers: UI-13
+#[test]
+fn the_index_of_the_guide_has_every_page() {
+    let folder = repository().join("docs/guide");
+    let index = fs::read_to_string(folder.join("README.md")).unwrap();
+    let linked: Vec<PathBuf> = index
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', '#']).next())
+        .map(|target| folder.join(target))
+        .collect();
+    let guides = pages().into_iter().map(|(path, _)| path).filter(|path| path.starts_with(&folder));
+    let missing: Vec<PathBuf> =
+        guides.filter(|path| !linked.contains(path) && *path != folder.join("README.md")).collect();
+    assert_eq!(missing, [PathBuf::new(); 0], "docs/guide/README.md does not link them");
 }
