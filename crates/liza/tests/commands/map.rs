@@ -245,5 +245,5 @@ fn the_index_of_the_guide_has_every_page() {
     let guides = pages().into_iter().map(|(path, _)| path).filter(|path| path.starts_with(&folder));
     let missing: Vec<PathBuf> =
         guides.filter(|path| !linked.contains(path) && *path != folder.join("README.md")).collect();
-    assert_eq!(missing, [PathBuf::new(); 0], "docs/guide/README.md does not link them");
+    assert!(missing.is_empty(), "docs/guide/README.md does not link {missing:?}");
 }
