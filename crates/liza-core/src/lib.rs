@@ -7,13 +7,15 @@
 //! | [`model`] | the blackboard as plain data, and every reason to refuse |
 //! | [`protocol`] | one file per command: its data, who may send it, what it loads, what it does, its reply |
 //! | [`rules`] | what several commands and screens ask: who may claim, invariants, metrics, triggers |
-//! | [`watch`] | what supervisors, screens and the watcher derive from the blackboard |
+//! | [`supervise`] | what a supervisor does next, and what a session that ended counts as |
+//! | [`watch`] | what screens and the watcher derive from the blackboard |
 
 #![forbid(unsafe_code)]
 
 pub mod model;
 pub mod protocol;
 pub mod rules;
+pub mod supervise;
 pub mod watch;
 
 pub use liza_ids::text;

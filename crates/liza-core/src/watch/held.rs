@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::model::{AgentId, AgentRecord, Board, FaultKind, Role, Seconds, State, StopFileTimes, Timestamp};
 use crate::rules::clients::waits_for_human;
 use crate::rules::sessions::is_in_session;
+use crate::supervise::needs_session;
 use crate::watch::alarms::Observations;
-use crate::watch::supervise::needs_session;
 
 /// An agent program that an agent needs and that cannot be used now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,11 +1,12 @@
-//! What supervisors, screens and the watcher derive from the blackboard; nothing here changes it.
+//! What screens and the watcher derive from the blackboard; nothing here changes it.
 
 pub mod action;
 pub mod alarms;
 pub(crate) mod held;
 pub mod needs_you;
 pub mod stop_files;
-pub mod supervise;
 pub mod task_words;
 pub mod view;
 pub mod words;
+
+pub use crate::supervise;

@@ -15,11 +15,11 @@ use liza_core::protocol::{
 };
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::questions::open_questions;
-use liza_core::watch::alarms::{AlarmKind, Observations};
-use liza_core::watch::needs_you::NeedKind;
-use liza_core::watch::supervise::{
+use liza_core::supervise::{
     Backoffs, Situation, Step, Work, WorkKind, WorkSubject, next_step, unseen_triggers,
 };
+use liza_core::watch::alarms::{AlarmKind, Observations};
+use liza_core::watch::needs_you::NeedKind;
 use liza_core::watch::view::{View, view};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -10,11 +10,11 @@ use liza_core::rules::clients::{
     probe_pause, session_line,
 };
 use liza_core::rules::found_merges::FoundMerges;
-use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
-use liza_core::watch::needs_you::needs_you;
-use liza_core::watch::supervise::{
+use liza_core::supervise::{
     Backoffs, EndedSession, SessionEnd, Situation, Step, StopReason, WaitReason, after_session, next_step,
 };
+use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
+use liza_core::watch::needs_you::needs_you;
 
 use crate::support::*;
 

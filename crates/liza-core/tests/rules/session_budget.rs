@@ -13,11 +13,11 @@ use liza_core::rules::clients::MAX_PROBES;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::session_budget::SessionBudget;
 use liza_core::rules::triggers::{Trigger, planner_triggers};
-use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
-use liza_core::watch::needs_you::needs_you;
-use liza_core::watch::supervise::{
+use liza_core::supervise::{
     Backoffs, EndedSession, SessionEnd, Situation, Step, Work, after_session, has_result, next_step,
 };
+use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
+use liza_core::watch::needs_you::needs_you;
 use proptest::prelude::*;
 
 use crate::steps::*;

@@ -1,9 +1,9 @@
 //! What supervisors try again and again is shown, with the task, the reason, what to do and a command.
 
 use liza_core::model::{Loaded, Status};
+use liza_core::supervise::WorkKind;
 use liza_core::watch::alarms::{AlarmKind, FailingJob, Observations, Remedy};
 use liza_core::watch::needs_you::NeedKind;
-use liza_core::watch::supervise::WorkKind;
 use liza_core::watch::view::view;
 
 use crate::fixture::*;

@@ -2,8 +2,8 @@
 
 use liza_core::model::{BranchMerge, BranchSteps, Sha, State, Status};
 use liza_core::rules::found_merges::{FoundMerges, unrecorded};
+use liza_core::supervise::{Situation, Step, Work, next_step};
 use liza_core::watch::alarms::{AlarmKind, ForeignCommits, Observations, alarms};
-use liza_core::watch::supervise::{Situation, Step, Work, next_step};
 use liza_core::watch::view::view;
 
 use crate::fixture::*;

@@ -6,8 +6,8 @@ use liza_core::model::{
 };
 use liza_core::protocol::{AbandonTask, Command, apply};
 use liza_core::rules::triggers::planner_triggers;
+use liza_core::supervise::{EndedSession, SessionEnd, after_session, unseen_triggers};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
-use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session, unseen_triggers};
 use liza_core::watch::view::view;
 use liza_core::watch::words::{agent_doing, task_facts};
 

@@ -6,9 +6,9 @@ use liza_core::model::{
 use liza_core::protocol::{Command, MarkTriggersSeen, RefundSession};
 use liza_core::rules::questions::open_questions;
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers};
+use liza_core::supervise::{EndedSession, SessionEnd, Step, after_session, was_suspended};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
-use liza_core::watch::supervise::{EndedSession, SessionEnd, Step, after_session, was_suspended};
 
 use crate::fixture::*;
 use crate::supervise::{session, step};

@@ -8,7 +8,7 @@ use liza_core::model::{
 use liza_core::protocol::{Command, CountExit, CountPlannerExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::triggers::TriggerKind;
-use liza_core::watch::supervise::{
+use liza_core::supervise::{
     Backoffs, EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step,
     StopCause, StopReason, WaitReason, Work, WorkKind, WorkSubject, after_session, backoff, can_be_renewed,
     is_done, next_step, renewal_interval, still_owns, still_registered, stops_session,

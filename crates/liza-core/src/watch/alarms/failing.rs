@@ -1,8 +1,8 @@
 //! What supervisors try again and again: no job is retried for ever in silence, also when its team has ended.
 
 use crate::model::{GoalStatus, State, Status, TaskSummary, Timestamp};
+use crate::supervise::WorkKind;
 use crate::text::count;
-use crate::watch::supervise::WorkKind;
 
 use super::{Alarm, AlarmKind, AlarmSubject, FailingJob, Observations, Remedy};
 

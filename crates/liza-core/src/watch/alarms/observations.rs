@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{AgentId, Sha, StopFileTimes, TaskId, Timestamp};
 use crate::rules::found_merges::FoundMerges;
 use crate::rules::invariants::Violation;
-use crate::watch::supervise::WorkKind;
+use crate::supervise::WorkKind;
 
 /// What the watcher has observed besides the blackboard.
 #[derive(Debug, Clone, Default)]

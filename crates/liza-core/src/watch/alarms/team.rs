@@ -11,8 +11,8 @@ use crate::rules::questions::{Question, open_questions};
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::spending::{Amount, Spending, SpendingScope, spending};
 use crate::rules::triggers::{Trigger, TriggerKind, in_words};
+use crate::supervise::{failed_planning, unseen_triggers};
 use crate::text::count;
-use crate::watch::supervise::{failed_planning, unseen_triggers};
 
 use super::{Alarm, AlarmKind, AlarmSubject, Observations};
 

@@ -9,8 +9,8 @@ use crate::rules::sprint::is_planning;
 use crate::rules::triggers::{
     Trigger, TriggerKind, drafts_of_human, is_complete, lacks_plan, planner_triggers, proposed_tasks,
 };
+use crate::supervise::planner_needs_human;
 use crate::watch::alarms::AlarmLevel;
-use crate::watch::supervise::planner_needs_human;
 use crate::watch::task_words::without_dead;
 
 use super::{NeedKind, NeedsYou};

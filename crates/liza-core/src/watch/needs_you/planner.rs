@@ -7,9 +7,9 @@ use serde::Serializer;
 use crate::model::{AgentId, AgentRecord, Role, State, StopFileTimes, Timestamp};
 use crate::rules::sessions::{decided_since, is_newer, undecided};
 use crate::rules::triggers::Trigger;
+use crate::supervise::planner_needs_human;
 use crate::watch::alarms::{AlarmSubject, Observations};
 use crate::watch::held::held_program;
-use crate::watch::supervise::planner_needs_human;
 
 /// When the planner looks at a question by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use crate::model::{
 };
 use crate::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
 use crate::rules::triggers::{PlannerWork, planner_work};
+use crate::supervise::{backoff, failed_planning, needs_session, unseen_triggers};
 use crate::watch::alarms::Observations;
 use crate::watch::held::{HeldView, held_program};
-use crate::watch::supervise::{backoff, failed_planning, needs_session, unseen_triggers};
 
 use super::merging::MergeView;
 use super::task::LeaseView;

@@ -8,11 +8,11 @@ use crate::model::{
 };
 use crate::rules::approvals::{incomplete_approval, lacks_approval};
 use crate::rules::claimable::{HeldMerge, held_merge, is_present, left_to_others, reserved_for};
+use crate::supervise::planner_needs_human;
 use crate::watch::alarms::Observations;
 use crate::watch::alarms::task::verdict_command;
 use crate::watch::held::held_roles;
 use crate::watch::needs_you::accept_gate;
-use crate::watch::supervise::planner_needs_human;
 use crate::watch::task_words::without_dead;
 
 use super::outlook::{Outlook, TaskPhase, broken_outlook};
