@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::client::SessionSummary;
 use crate::model::lease::{lease_holds, lease_is_live};
-use crate::model::record::Usage;
+use crate::model::spending::Usage;
 
 /// How full a context is, in percent, when its session has to hand off.
 pub const HANDOFF_AT: u32 = 90;

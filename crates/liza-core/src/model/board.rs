@@ -153,6 +153,25 @@ impl Section {
     }
 }
 
+/// The keys at the top of the file that the program knows.
+pub(crate) const TOP_KEYS: [&str; 15] = [
+    "version",
+    "revision",
+    "goal",
+    "tasks",
+    "agents",
+    "discovered",
+    "handoff",
+    "human_notes",
+    "spec_changes",
+    "anomalies",
+    "sprint",
+    "circuit_breaker",
+    "config",
+    "archived",
+    "direct_edits",
+];
+
 /// A section that may not have been read, or could not be understood.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Loaded<T> {

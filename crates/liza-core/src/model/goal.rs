@@ -3,7 +3,7 @@
 use liza_ids::{Sha, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::model::record::Usage;
+use crate::model::spending::Usage;
 
 /// The state of the goal. It spans sprints, so it has no checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]

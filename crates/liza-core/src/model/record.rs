@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::model::event::{EventName, HistoryEvent};
 use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::{GateChange, MergeHold};
+use crate::model::spending::Usage;
 
 /// The eleven states of a task, in the order of its life.
 #[derive(
@@ -113,44 +114,6 @@ impl Reservation {
     /// Whether it still keeps others away.
     pub fn is_live(&self, now: Timestamp) -> bool {
         lease_is_live(self.expires, now)
-    }
-}
-
-/// Tokens and money.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Tokens read.
-    #[serde(default)]
-    pub input: u64,
-    /// Tokens written.
-    #[serde(default)]
-    pub output: u64,
-    /// Tokens read from the provider's cache.
-    #[serde(default)]
-    pub cached: u64,
-    /// What the provider says that it cost.
-    #[serde(default)]
-    pub cost_usd: f64,
-}
-
-impl Usage {
-    /// Adds what one more session used.
-    pub fn add(&mut self, more: &Usage) {
-        self.input = self.input.saturating_add(more.input);
-        self.output = self.output.saturating_add(more.output);
-        self.cached = self.cached.saturating_add(more.cached);
-        self.cost_usd += more.cost_usd;
-    }
-
-    /// What was used since an earlier measurement of the same session.
-    #[must_use]
-    pub fn since(&self, earlier: &Usage) -> Usage {
-        Usage {
-            input: self.input.saturating_sub(earlier.input),
-            output: self.output.saturating_sub(earlier.output),
-            cached: self.cached.saturating_sub(earlier.cached),
-            cost_usd: (self.cost_usd - earlier.cost_usd).max(0.0),
-        }
     }
 }
 

@@ -6,8 +6,6 @@ use liza_ids::Timestamp;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::model::record::Usage;
-
 /// How much sessions may use: `config.budget`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -66,6 +64,44 @@ impl Price {
         millions(usage.input) * self.input
             + millions(usage.output) * self.output
             + millions(usage.cached) * cached
+    }
+}
+
+/// Tokens and money.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read.
+    #[serde(default)]
+    pub input: u64,
+    /// Tokens written.
+    #[serde(default)]
+    pub output: u64,
+    /// Tokens read from the provider's cache.
+    #[serde(default)]
+    pub cached: u64,
+    /// What the provider says that it cost.
+    #[serde(default)]
+    pub cost_usd: f64,
+}
+
+impl Usage {
+    /// Adds what one more session used.
+    pub fn add(&mut self, more: &Usage) {
+        self.input = self.input.saturating_add(more.input);
+        self.output = self.output.saturating_add(more.output);
+        self.cached = self.cached.saturating_add(more.cached);
+        self.cost_usd += more.cost_usd;
+    }
+
+    /// What was used since an earlier measurement of the same session.
+    #[must_use]
+    pub fn since(&self, earlier: &Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_sub(earlier.input),
+            output: self.output.saturating_sub(earlier.output),
+            cached: self.cached.saturating_sub(earlier.cached),
+            cost_usd: (self.cost_usd - earlier.cost_usd).max(0.0),
+        }
     }
 }
 

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::client::ClientRecord;
 use crate::model::metrics::Metrics;
-use crate::model::record::Usage;
-use crate::model::spending::DayUsage;
+use crate::model::spending::{DayUsage, Usage};
 
 /// The state of the sprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]

@@ -6,33 +6,14 @@
 use std::collections::BTreeSet;
 
 use crate::model::{
-    Actor, AgentId, AgentRecord, Board, Fields, Refusal, Revision, StopFile, StopFiles, TaskId, TaskRecord,
-    TaskSummary, Timestamp, Value,
+    Actor, AgentId, AgentRecord, Board, Fields, Refusal, Revision, StopFile, StopFiles, TOP_KEYS, TaskId,
+    TaskRecord, TaskSummary, Timestamp, Value,
 };
 
 use super::admission::check_fence;
 
 /// The texts of a task that are its agent's own notes. What its work is judged by is not among them.
 const OWN_NOTES: [&str; 3] = ["blocked_reason", "blocked_questions", "attempted"];
-
-/// The sections of the file that the program knows.
-pub(crate) const SECTIONS: [&str; 15] = [
-    "version",
-    "revision",
-    "goal",
-    "tasks",
-    "agents",
-    "discovered",
-    "handoff",
-    "human_notes",
-    "spec_changes",
-    "anomalies",
-    "sprint",
-    "circuit_breaker",
-    "config",
-    "archived",
-    "direct_edits",
-];
 
 /// A direct edit of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,13 +126,13 @@ fn may(board: &Board, agent: AgentId, place: &EditedPlace, (old, new): (&Value, 
             let own = summary.is_some_and(|summary| is_own(summary, agent));
             !TaskRecord::KEYS.contains(&key.as_str()) || (own && OWN_NOTES.contains(&key.as_str()))
         }
-        EditedPlace::Section(section, None) => !SECTIONS.contains(&section.as_str()),
+        EditedPlace::Section(section, None) => !TOP_KEYS.contains(&section.as_str()),
         EditedPlace::Section(section, Some(entry)) if section == "agents" => {
             let entries = (get(get(old, section), entry), get(get(new, section), entry));
             matches!(entries, (Value::Map(_), Value::Map(_)))
                 && differing(entries.0, entries.1).iter().all(|key| !is_agent_key(key))
         }
-        EditedPlace::Section(section, Some(_)) => !SECTIONS.contains(&section.as_str()),
+        EditedPlace::Section(section, Some(_)) => !TOP_KEYS.contains(&section.as_str()),
     }
 }
 

@@ -7,8 +7,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor, value};
 use serde::forward_to_deserialize_any;
 
-use crate::model::{Config, Fields, Role, TaskRecord, Value};
-use crate::protocol::manual_edit::SECTIONS;
+use crate::model::{Config, Fields, Role, TOP_KEYS, TaskRecord, Value};
 
 /// The keys of a role in `config.roles`.
 const ROLE_KEYS: [&str; 4] = ["provider", "model", "count", "network"];
@@ -39,7 +38,7 @@ impl fmt::Display for MisspelledKey {
 pub fn misspelled_keys(document: &Value) -> Vec<MisspelledKey> {
     let Some(top) = map(Some(document)) else { return Vec::new() };
     let mut found = Vec::new();
-    check("", top, &SECTIONS, &mut found);
+    check("", top, &TOP_KEYS, &mut found);
     if let Some(config) = map(top.get("config")) {
         check("config", config, known_keys::<Config>(), &mut found);
         check_roles(config, &mut found);
