@@ -69,7 +69,11 @@ pub(crate) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effe
 
 /// Changes the model by these events, as far as the one that ends the screen: a key after it was meant for something that
 /// the person does not see any more.
-pub(crate) fn update_all(model: &mut Model, events: impl Iterator<Item = Event>, theme: &Theme) -> Vec<Effect> {
+pub(crate) fn update_all(
+    model: &mut Model,
+    events: impl Iterator<Item = Event>,
+    theme: &Theme,
+) -> Vec<Effect> {
     let mut effects = Vec::new();
     for event in events {
         effects.extend(update(model, event, theme));

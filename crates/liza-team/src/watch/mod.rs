@@ -7,6 +7,8 @@ mod alert;
 mod alert_files;
 pub mod breaker;
 mod escalation;
+#[cfg(feature = "webhook")]
+mod http;
 mod outbox;
 mod queue;
 mod serve;
@@ -69,9 +71,19 @@ pub enum WatchError {
     /// Another watcher runs; two would report every alarm twice.
     #[error("a watcher is already running in this project")]
     Running,
+    /// A webhook is configured, and this program cannot send to one.
+    #[error("config.escalation_webhook is set, but this liza was built without webhooks")]
+    NoWebhooks,
     /// The lock could not be taken.
     #[error(transparent)]
     Lock(#[from] EngineError),
+}
+
+/// Whether the settings name a webhook.
+fn has_webhook(project: &Project) -> bool {
+    let state = project.state();
+    let config = state.as_ref().ok().and_then(|state| state.board.config().ok());
+    config.is_some_and(|config| config.escalation_webhook.is_some())
 }
 
 /// What one check found.
@@ -118,6 +130,10 @@ impl Watcher {
     /// # Errors
     /// When another watcher has the lock.
     pub fn new(project: &Project, options: WatchOptions) -> Result<Self, WatchError> {
+        // What is configured never fails in silence.
+        if !cfg!(feature = "webhook") && has_webhook(project) {
+            return Err(WatchError::NoWebhooks);
+        }
         let lock = FileLock::try_at(&project.folder().join("watch.lock"))?.ok_or(WatchError::Running)?;
         let (reported, problem) = ReportedAlerts::open(project.folder());
         let outbox = Outbox::open(project, &options);

@@ -6,10 +6,16 @@ mod context;
 mod contract_links;
 mod end_text;
 mod interrupted_moves;
+#[cfg(feature = "screen")]
 mod live_screen;
+#[cfg(not(feature = "screen"))]
+#[path = "no_screen.rs"]
+mod live_screen;
+mod missing_feature;
 mod own_commands;
 mod own_files;
 mod pull_request;
+#[cfg(feature = "screen")]
 mod screen_source;
 mod session;
 mod setting_check;
@@ -21,7 +27,10 @@ mod team_observers;
 mod test_command;
 mod ui;
 mod verb;
+#[cfg(feature = "web")]
 mod web_seat;
+#[cfg(feature = "web")]
+mod web_server;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -5,10 +5,12 @@ use liza_core::model::{DOLLARS_IN_WORDS, Fields, TOKENS_IN_WORDS, Value, parse_d
 use liza_store::yaml;
 use liza_team::project::Project;
 
+use crate::cli::missing_feature::check_setting;
 use crate::cli::ui::error::CommandError;
 
 /// Checks the number of agents, the roles and the budgets; everything else is checked where it is written.
 pub(crate) fn check(project: &Project, key: &str, value: &str) -> Result<(), CommandError> {
+    check_setting(key)?;
     if key.starts_with("roles.") && key.ends_with(".count") {
         check_count(key, value)?;
     }
