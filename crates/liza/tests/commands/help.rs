@@ -125,22 +125,21 @@ fn the_hints_of_the_program_name_only_options_that_exist() {
     let verbs = verbs(project.liza(&["help", "--all"]).ok());
     let mut help = std::collections::BTreeMap::new();
     let mut seen = 0;
-    for name in ["liza", "liza-core", "liza-store", "liza-web"] {
-        for (file, text) in files(repository().join("crates").join(name).join("src"), "rs") {
-            for rest in text.split("liza ").skip(1) {
-                // Up to the end of the sentence or of the text.
-                let hint = rest.split(['"', '\n', '`', ';', '\\']).next().unwrap();
-                let mut words = hint.split(" -- ").next().unwrap().split_whitespace();
-                let Some(verb) = words.next().filter(|verb| verbs.iter().any(|known| known == verb)) else {
-                    continue;
-                };
-                let known = help.entry(verb.to_owned()).or_insert_with(|| project.liza(&[verb, "--help"]));
-                for option in words.filter(|word| word.starts_with("--")) {
-                    let option = option.trim_end_matches(|c: char| !c.is_alphanumeric());
-                    let option = option.split('=').next().unwrap();
-                    assert!(known.stdout.contains(option), "{}: liza {hint}", file.display());
-                    seen += 1;
-                }
+    let sources = files(repository().join("crates"), "rs").into_iter();
+    for (file, text) in sources.filter(|(file, _)| file.components().any(|part| part.as_os_str() == "src")) {
+        for rest in text.split("liza ").skip(1) {
+            // Up to the end of the sentence or of the text.
+            let hint = rest.split(['"', '\n', '`', ';', '\\']).next().unwrap();
+            let mut words = hint.split(" -- ").next().unwrap().split_whitespace();
+            let Some(verb) = words.next().filter(|verb| verbs.iter().any(|known| known == verb)) else {
+                continue;
+            };
+            let known = help.entry(verb.to_owned()).or_insert_with(|| project.liza(&[verb, "--help"]));
+            for option in words.filter(|word| word.starts_with("--")) {
+                let option = option.trim_end_matches(|c: char| !c.is_alphanumeric());
+                let option = option.split('=').next().unwrap();
+                assert!(known.stdout.contains(option), "{}: liza {hint}", file.display());
+                seen += 1;
             }
         }
     }
