@@ -356,4 +356,23 @@ mod tests {
         let (new, three) = (text.find("new: 1").unwrap(), text.find("id: three").unwrap());
         assert!(new < three && three < text.find("agents:").unwrap(), "{text}");
     }
+
+    /// Covers: BB-16
+    #[test]
+    fn the_same_entry_that_both_sides_add_with_another_text_is_a_conflict() {
+        let task = |priority: &str| format!("  - id: three\n    priority: {priority}\n\nagents");
+        let key = |value: &str| format!("    heartbeat: 1\n    own: {value}\n");
+        for (place, one, other, path) in [
+            ("\nagents", task("1"), task("5"), "tasks.three.priority"),
+            ("    heartbeat: 1\n", key("a"), key("b"), "agents.coder-1.own"),
+            ("\nnotes", "\nown: 1\nnotes".to_owned(), "\nown: 2\nnotes".to_owned(), "own"),
+        ] {
+            let conflicts = merged(&[(place, &one)], &[(place, &other)]).unwrap_err();
+            assert_eq!(conflicts, [path]);
+            // With the same text it is there once.
+            let also = ("DRAFT", "UNCLAIMED");
+            let text = merged(&[(place, &one)], &[(place, &one), also]).unwrap();
+            assert_eq!(text.matches(one.trim()).count(), 1, "{text}");
+        }
+    }
 }

@@ -81,3 +81,29 @@ pub(crate) fn mismatch(path: &Path, what: &str) -> StoreError {
 pub(crate) fn not_encoded(path: &Path, source: YamlError) -> StoreError {
     StoreError::Encode { path: path.to_owned(), source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "version: 1\nrevision: 1\ngoal: {id: goal-1}\ntasks: []\nagents: {}\nconfig: {}\nown: {a: [1, 2]}\n";
+
+    /// A text that reads as the intended state is not written if it changes what no operation touches: the state does not
+    /// have the sections that the program does not know.
+    ///
+    /// Covers: BB-06
+    #[test]
+    fn a_text_that_changes_an_untouched_section_does_not_read_back() {
+        let path = Path::new("state.yaml");
+        let mut before = StateView::full(path, TEXT).unwrap();
+        let intended = before.state().unwrap();
+        let checked = |text: &str| check_text(path, text, &intended, &before, &[]);
+        assert!(checked(TEXT).is_ok());
+        assert!(checked(&TEXT.replace("{a: [1, 2]}", "\n  a: [1, 2] # in another form")).is_ok());
+        for other in ["own: {a: [1, 3]}\n", "own: {a: [1, 2], b: 1}\n", ""] {
+            let error = checked(&TEXT.replace("own: {a: [1, 2]}\n", other)).unwrap_err();
+            assert!(matches!(&error, StoreError::ReadBackMismatch { what, .. } if what == "own"), "{error}");
+        }
+    }
+}

@@ -3,9 +3,11 @@
 use std::fs;
 use std::io::{Seek as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use liza_core::model::{StopFile, StopFiles, Timestamp};
 use liza_store::{Call, Host, Notice, Store, StoreError};
+use rustix::fs::{FlockOperation, flock};
 
 use crate::support::*;
 
@@ -114,6 +116,44 @@ fn a_save_that_is_set_aside_keeps_what_its_editor_still_writes() {
     let [Notice::StaleSave { kept, .. }] = &notices[..] else { panic!("{notices:?}") };
     editor.write_all(b"# the rest\n").unwrap();
     assert_eq!(fs::read_to_string(kept).unwrap(), format!("{old}# the rest\n"));
+}
+
+/// An editor empties the file before it writes it: a command that reads it in between waits for the rest.
+///
+/// Covers: AT-06
+#[test]
+fn a_save_that_is_half_written_is_waited_for() {
+    let project = Project::new("half-written");
+    project.add_task("one");
+    let is_locked = || {
+        let file = fs::File::open(project.file("state.yaml.lock")).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+    };
+    for round in 0..10 {
+        let saved = format!("{}# save {round}\n", project.text());
+        let half = &saved[..saved.find("revision:").unwrap()];
+        std::thread::scope(|scope| {
+            project.write(half);
+            let command = scope.spawn(|| project.submit(note("ours")).unwrap());
+            let mut written = Instant::now();
+            wait_until("the lock", || {
+                // Written again and again, so that it stays a recent save.
+                written = Instant::now();
+                project.write(half);
+                is_locked()
+            });
+            project.write(&saved);
+            // A save that rests for longer counts as complete.
+            let is_recent = written.elapsed() < Duration::from_millis(50);
+            let notices = command.join().unwrap().notices;
+            assert!(!is_recent || notices.is_empty(), "{notices:?}");
+            assert!(
+                !is_recent || project.text().contains(&format!("# save {round}\n")),
+                "{}",
+                project.text()
+            );
+        });
+    }
 }
 
 /// Covers: AT-12
