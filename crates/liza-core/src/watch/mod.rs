@@ -8,5 +8,3 @@ pub mod stop_files;
 pub mod task_words;
 pub mod view;
 pub mod words;
-
-pub use crate::supervise;

@@ -7,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::State;
+use liza_core::supervise::{WorkKind, WorkSubject};
 use liza_core::watch::alarms::{FailingJob, is_open};
-use liza_core::watch::supervise::{WorkKind, WorkSubject};
 use liza_host::{durable, private};
 
 /// The folder with one file for each job.

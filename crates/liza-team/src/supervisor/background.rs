@@ -12,7 +12,7 @@ use liza_core::model::{Actor, AgentId, AgentStatus, Generation, State, TaskId};
 use liza_core::protocol::{Deregister, Heartbeat, LeaveReason, Operation, SetStatus, TakeHandoff, UseClient};
 use liza_core::rules::clients::{ClientChoice, choose_client};
 use liza_core::rules::triggers::Trigger;
-use liza_core::watch::supervise::WorkKind;
+use liza_core::supervise::WorkKind;
 use liza_git::ScratchCheckout;
 
 use crate::engine::{Engine, EngineError, Exchange};

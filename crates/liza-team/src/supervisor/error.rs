@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use liza_agents::contracts::ContractError;
 use liza_agents::providers::ProviderError;
 use liza_core::model::{AgentId, Refusal, RefusalClass, TaskId};
+use liza_core::supervise::{WorkKind, WorkSubject};
 use liza_core::text::count;
 use liza_core::text::shell_word;
 use liza_core::watch::alarms::Remedy;
-use liza_core::watch::supervise::{WorkKind, WorkSubject};
 use liza_git::GitError;
 use liza_store::StoreError;
 

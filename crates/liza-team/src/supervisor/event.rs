@@ -1,7 +1,7 @@
 //! Everything that a team waits for, as one type.
 
 use liza_core::model::{TaskId, Timestamp};
-use liza_core::watch::supervise::{AfterSession, WorkKind};
+use liza_core::supervise::{AfterSession, WorkKind};
 
 use super::error::SupervisorError;
 use super::helper_protocol::HelperReport;

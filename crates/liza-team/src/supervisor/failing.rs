@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use liza_core::model::{AgentId, Seconds, State, Timestamp};
+use liza_core::supervise::{Backoffs, WorkKind, WorkSubject, backoff};
 use liza_core::text::count;
 use liza_core::watch::alarms::FailingJob;
-use liza_core::watch::supervise::{Backoffs, WorkKind, WorkSubject, backoff};
 
 use crate::observe::failing_jobs;
 use crate::project::now;

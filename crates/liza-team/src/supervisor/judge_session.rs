@@ -14,7 +14,7 @@ use liza_core::protocol::{
 };
 use liza_core::rules::clients::describe_hold;
 use liza_core::rules::triggers::in_words;
-use liza_core::watch::supervise::{EndedSession, SessionEnd, WorkKind, after_session, has_result};
+use liza_core::supervise::{EndedSession, SessionEnd, WorkKind, after_session, has_result};
 
 use crate::engine::failed_since;
 use crate::lifecycle::take_and_send;

@@ -7,7 +7,7 @@ use liza_agents::providers::Provider;
 use liza_agents::providers::guard::GuardStop;
 use liza_agents::providers::usage::SessionUsage;
 use liza_core::model::{AgentId, ClientFault, Role, StopFiles, TaskId, Timestamp};
-use liza_core::watch::supervise::{SessionPhase, StopReason};
+use liza_core::supervise::{SessionPhase, StopReason};
 
 use crate::engine::LivenessLock;
 

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentStatus, Config, Role, State, Status, TaskId, Timestamp};
 use liza_core::rules::triggers::{in_words, planner_work};
-use liza_core::text::count;
-use liza_core::watch::supervise::{
+use liza_core::supervise::{
     AfterSession, Situation, Step, StopReason, WaitReason, Work, WorkKind, backoff, next_step,
     still_registered, unseen_triggers,
 };
+use liza_core::text::count;
 
 use crate::lifecycle::order_reviews;
 use crate::project::now;

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Seconds, Timestamp};
-use liza_core::watch::supervise::was_suspended;
+use liza_core::supervise::was_suspended;
 
 /// How soon a failed renewal of leases is retried.
 pub(super) const RENEW_RETRY: Duration = Duration::from_secs(2);

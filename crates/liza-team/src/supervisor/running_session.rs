@@ -7,7 +7,7 @@ use liza_agents::providers::guard::GuardStop;
 use liza_agents::providers::stream::ClientOutcome;
 use liza_agents::providers::usage::SessionUsage;
 use liza_core::model::{ClientFault, FaultKind, Network, Role, Timestamp};
-use liza_core::watch::supervise::{
+use liza_core::supervise::{
     EXIT_RESTART, EndedSession, SessionEnd, SessionFacts, SessionPhase, Shutdown, StopCause, is_done,
     still_owns, still_registered, stops_session,
 };

@@ -10,8 +10,8 @@ use liza_core::model::{
 };
 use liza_core::rules::sessions::{decided_since, ending_session};
 use liza_core::rules::triggers::{Trigger, TriggerKind, lacks_plan};
+use liza_core::supervise::{EndedSession, SessionEnd};
 use liza_core::text::{count, one_line};
-use liza_core::watch::supervise::{EndedSession, SessionEnd};
 
 use super::file_modes::FileModes;
 use super::member::UsageToRecord;

@@ -1,6 +1,6 @@
 //! The event loop of a team; a lone agent is a team of one.
 //!
-//! Waits for the next event, asks `liza_core::watch::supervise` what to do and starts that. Decides nothing and
+//! Waits for the next event, asks `liza_core::supervise` what to do and starts that. Decides nothing and
 //! never blocks: what takes time runs in `background`.
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use liza_core::model::{Config, Seconds, State, StopFiles, Timestamp};
 use liza_core::protocol::LeaveReason;
 use liza_core::rules::clients::no_client_left;
 use liza_core::rules::found_merges::FoundMerges;
-use liza_core::watch::supervise::{can_be_renewed, renewal_interval};
+use liza_core::supervise::{can_be_renewed, renewal_interval};
 use liza_host::local_time::wall_clock;
 use liza_sandbox::sys::process::ignores_hangup;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

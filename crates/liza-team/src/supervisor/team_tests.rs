@@ -2,7 +2,7 @@
 
 use liza_agents::providers::Provider;
 use liza_core::model::{Role, TaskId};
-use liza_core::watch::supervise::{Step, Work, WorkKind};
+use liza_core::supervise::{Step, Work, WorkKind};
 
 use crate::channel::{Answer, ServedSession, SessionCall};
 use crate::engine::FileLock;

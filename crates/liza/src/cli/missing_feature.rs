@@ -6,6 +6,13 @@ use super::ui::exit_code::Exit;
 /// The line that installs the whole program.
 pub(crate) const INSTALL: &str = "cargo install --path crates/liza";
 
+/// What a person gets by installing the whole program; none if this is the whole program.
+pub(crate) fn rest_of_the_program() -> Option<String> {
+    let is_whole = cfg!(all(feature = "database", feature = "screen", feature = "web", feature = "webhook"));
+    let rest = "This is the program without its screen, browser pages, database and webhooks; with them";
+    (!is_whole).then(|| format!("{rest}: {INSTALL}"))
+}
+
 /// Refuses what needs a part that was left out of this program.
 pub(crate) fn missing_feature(what: &str) -> CommandError {
     CommandError::refused("missing_feature", format!("this liza was built without {what}"))

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use liza::cli::session_commands;
 use liza_agents::providers::Provider;
 use liza_core::model::{EventName, Role, Status};
-use liza_core::watch::supervise::StopReason;
+use liza_core::supervise::StopReason;
 use liza_team::project::Project;
 use liza_team::supervisor::{EndReason, Post, SupervisorOptions, run};
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use liza_agents::providers::{Provider, ProviderError, SessionDetails};
 use liza_agents::providers::{default_provider, missing_logins};
 use liza_core::model::{Actor, AgentId, AgentRecord, Config, Network, Refusal, Role, Sandbox, State, TaskId};
-use liza_core::watch::supervise::StopReason;
+use liza_core::supervise::StopReason;
 use liza_sandbox::confine::Level;
 use liza_sandbox::sys::confinement::protects_files;
 use liza_team::observe::missing_logins::record;

@@ -16,6 +16,7 @@ use liza_team::watch::WatchOptions;
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::missing_feature::rest_of_the_program;
 use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
@@ -172,6 +173,7 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
     }
     let own = format!("In your own repository: {liza} init \"GOAL\" --template, then {liza} run");
     lines.extend(wrap(&own, columns));
+    lines.extend(rest_of_the_program().iter().flat_map(|rest| wrap(rest, columns)));
     let result =
         json!({"folder": folder, "reached": reached, "progress": progress, "seconds": took.as_secs()});
     let reply = Reply::new(lines.join("\n"), result).at(state.board.revision.0);
