@@ -15,16 +15,13 @@ use liza_ids::{GateSettings, SandboxMin, Sha};
 use liza_sandbox::confine::{Plan, ProgramRun, RunEnd, RunStage};
 use liza_sandbox::sys::remove_tree::remove_tree;
 
-use crate::merging::protected::Protected;
+use crate::merging::protected::{Protected, SCRIPT};
 use crate::program::error::GitError;
 use crate::program::leftovers::{leftovers, temporary_name};
 use crate::program::refs::Branch;
 use crate::program::repo::Repo;
 use crate::workspace::own_repo::NewCheckout;
 use crate::workspace::view::Files;
-
-/// The script, if a project has one.
-pub(crate) const SCRIPT: &str = "scripts/integration-test.sh";
 
 /// The prefix of our checkouts; no task ID starts with a dot.
 const PREFIX: &str = ".integration-test-";

@@ -12,12 +12,14 @@ use liza_ids::Sha;
 use liza_ids::gate::{GatePatterns, Protection, fold};
 
 use crate::diff::tree_changes::TreeEntry;
-use crate::merging::integration_test::SCRIPT;
 use crate::merging::merge::PendingMerge;
 use crate::program::command::TREE_LIMIT;
 use crate::program::error::GitError;
 use crate::program::repo::{Repo, path, sha};
 use crate::workspace::rescue::as_liza;
+
+/// The script, if a project has one.
+pub(crate) const SCRIPT: &str = "scripts/integration-test.sh";
 
 /// How many links are followed before a tree is taken for one that leads out.
 const LINKS_MAX: usize = 1_000;

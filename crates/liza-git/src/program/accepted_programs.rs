@@ -10,7 +10,6 @@ use liza_host::{durable, private};
 
 use crate::program::filter_command::loads_nothing_from_here;
 use crate::program::programs::ProgramSetting;
-use crate::program::repo::Repo;
 
 /// Where the accepted settings of a project are kept.
 #[derive(Debug, Clone)]
@@ -21,14 +20,12 @@ pub struct AcceptedPrograms {
     root: PathBuf,
 }
 
-impl Repo {
-    /// The file with the patterns of the gate that the human accepted on this machine; `None` without a home folder.
-    pub fn accepted_gate(&self) -> Option<PathBuf> {
-        self.accepted().file.as_ref().map(|file| file.with_file_name("gate"))
-    }
-}
-
 impl AcceptedPrograms {
+    /// The file with the patterns of the gate that the human accepted on this machine; `None` without a home folder.
+    pub(super) fn gate(&self) -> Option<PathBuf> {
+        self.file.as_ref().map(|file| file.with_file_name("gate"))
+    }
+
     pub fn of(home: Option<&Path>, common_dir: &Path, root: &Path) -> Self {
         let place = common_dir.strip_prefix("/").unwrap_or(common_dir);
         let file = home.map(|home| home.join(".config/liza/projects").join(place).join("git-programs"));

@@ -53,6 +53,11 @@ struct Location {
 }
 
 impl Repo {
+    /// The file with the patterns of the gate that the human accepted on this machine; `None` without a home folder.
+    pub fn accepted_gate(&self) -> Option<PathBuf> {
+        self.accepted().gate()
+    }
+
     /// Opens the repository of the project that contains `from`, which may be inside a task's worktree.
     ///
     /// # Errors

@@ -7,16 +7,12 @@ use std::path::Path;
 
 use liza_core::model::{AgentId, Seconds, State, Timestamp};
 use liza_core::supervise::{Backoffs, WorkKind, WorkSubject, backoff};
-use liza_core::text::count;
 use liza_core::watch::alarms::FailingJob;
 
 use crate::observe::failing_jobs;
 use crate::project::now;
 
-use super::error::{Consequence, FailedWork, SupervisorError};
-use super::event::{FailedClaim, MemberIndex};
-use super::message::MessageLevel;
-use super::team::Team;
+use super::error::{FailedWork, SupervisorError};
 
 /// The longest pause after work that was refused: it was another agent's, or waits for a person who is asked elsewhere.
 const LONGEST_REFUSED: Seconds = Seconds(30);
@@ -51,7 +47,7 @@ impl Failing {
     }
 
     /// Leaves work alone that the rules refused: 1 s, doubling, at most 30 s.
-    fn refuse(&mut self, kind: WorkKind, subject: WorkSubject) {
+    pub(super) fn refuse(&mut self, kind: WorkKind, subject: WorkSubject) {
         let times = self.refused.entry((kind, subject.clone())).or_default();
         let pause = Seconds(1u64.checked_shl(*times).unwrap_or(u64::MAX).min(LONGEST_REFUSED.0));
         *times = times.saturating_add(1).min(16);
@@ -59,7 +55,12 @@ impl Failing {
     }
 
     /// Counts one more failure of the environment, and leaves the work alone for longer each time.
-    fn count(&mut self, agent: AgentId, work: &FailedWork, error: &SupervisorError) -> (FailingJob, Seconds) {
+    pub(super) fn count(
+        &mut self,
+        agent: AgentId,
+        work: &FailedWork,
+        error: &SupervisorError,
+    ) -> (FailingJob, Seconds) {
         let (kind, task, remedy) = (work.kind, work.task.clone(), error.remedy());
         let key = (kind, work.subject(agent));
         let before = self.jobs.get(&key);
@@ -73,55 +74,12 @@ impl Failing {
     }
 
     /// Forgets what has succeeded.
-    fn succeeded(&mut self, folder: &Path, kind: WorkKind, subject: &WorkSubject) {
+    pub(super) fn succeeded(&mut self, folder: &Path, kind: WorkKind, subject: &WorkSubject) {
         let key = (kind, subject.clone());
         self.refused.remove(&key);
         self.jobs.remove(&key);
         self.backoffs.end(kind, subject);
         // Also what an earlier team has failed at.
         failing_jobs::forget(folder, kind, subject);
-    }
-}
-
-impl Team<'_> {
-    /// Handles work that failed: it is left alone for a while, and the agent goes on with the rest.
-    pub(super) fn work_failed(&mut self, index: MemberIndex, work: &FailedWork, error: &SupervisorError) {
-        let Some(member) = self.members.get(index) else { return };
-        let agent = member.identity.agent;
-        if error.consequence() == Consequence::Recheck {
-            self.failing.refuse(work.kind, work.subject(agent));
-            return self.info(index, error.to_string());
-        }
-        let (job, pause) = self.failing.count(agent, work, error);
-        let is_due = job.count.is_multiple_of(FailingJob::LIMIT);
-        if job.count >= FailingJob::LIMIT {
-            failing_jobs::record(self.project.folder(), &work.subject(agent), &job);
-        }
-        let why = if is_due { job.in_words() } else { job.message.trim_end_matches('.').to_owned() };
-        let (level, text) = match (&job.task, work.kind) {
-            (Some(task), WorkKind::Code | WorkKind::Review) => {
-                let level = if is_due { MessageLevel::Alert } else { MessageLevel::Info };
-                (level, format!("cannot claim {task} ({}): {why}", count(job.count as usize, "time")))
-            }
-            (Some(_) | None, _) => (MessageLevel::Alert, why),
-        };
-        self.report(index, level, format!("{text}. Retry in {pause}"));
-    }
-
-    /// Leaves tasks alone for a moment that another agent was faster to claim.
-    pub(super) fn claims_lost(&mut self, index: MemberIndex, lost: Vec<FailedClaim>) {
-        for FailedClaim { kind, task, why } in lost {
-            self.debug(index, format!("{task} was not claimed: {why}"));
-            self.failing.refuse(kind, WorkSubject::Task(task));
-        }
-    }
-
-    /// Forgets that this work, or the agent's sessions, failed before.
-    pub(super) fn work_succeeded(&mut self, index: MemberIndex, work: &FailedWork) {
-        let Some(member) = self.members.get(index) else { return };
-        let agent = WorkSubject::Agent(member.identity.agent);
-        for subject in [work.subject(member.identity.agent), agent] {
-            self.failing.succeeded(self.project.folder(), work.kind, &subject);
-        }
     }
 }

@@ -7,6 +7,7 @@ mod background;
 mod channels;
 mod error;
 mod event;
+mod failed_work;
 mod failing;
 mod file_modes;
 pub mod helper;
@@ -28,6 +29,7 @@ mod session_result;
 mod start_session;
 mod team;
 mod team_end;
+mod use_login;
 
 pub use error::{Consequence, SupervisorError};
 pub use member::{AgentEnd, EndReason, Post};

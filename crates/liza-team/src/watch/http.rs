@@ -20,7 +20,7 @@ struct Failure {
 ///
 /// # Errors
 /// Why no try succeeded, without the URL.
-pub(super) fn post(url: &str, body: &str, policy: &RetryPolicy) -> Result<(), String> {
+pub fn post(url: &str, body: &str, policy: &RetryPolicy) -> Result<(), String> {
     let agent = agent(url, policy.timeout)?;
     let mut pauses = policy.pauses.iter();
     let mut tries = 1;
@@ -110,5 +110,11 @@ mod tests {
             ["localhost:1", "127.0.0.1", "127.9.9.9:80", "[::1]:80"].iter().all(|host| is_loopback(host))
         );
         assert!(["example.com", "10.0.0.1", "[fe80::1]:80"].iter().all(|host| !is_loopback(host)));
+    }
+
+    /// Covers: SP-05
+    #[test]
+    fn only_http_is_posted_to() {
+        assert!(post("ftp://x/s3cr3t", "{}", &RetryPolicy::default()).unwrap_err().contains("not an http"));
     }
 }

@@ -8,7 +8,10 @@ mod alert_files;
 pub mod breaker;
 mod escalation;
 #[cfg(feature = "webhook")]
-mod http;
+pub mod http;
+#[cfg(not(feature = "webhook"))]
+#[path = "no_http.rs"]
+pub mod http;
 mod outbox;
 mod queue;
 mod serve;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::project::{Project, now};
 
 use super::alert_files::AlertLog;
+use super::http;
 use super::queue::BackgroundQueue;
 use super::webhook::{self, RetryPolicy};
 use super::{AlertMessage, WatchOptions};
@@ -112,7 +113,7 @@ fn webhook_queue(
     let mut down = false;
     BackgroundQueue::start(move |message: WebhookPost| {
         let policy = if down { policy.once() } else { policy.clone() };
-        let posted = webhook::post(&message.url, &message.body, &policy);
+        let posted = http::post(&message.url, &message.body, &policy);
         down = posted.is_err();
         if let Err(why) = posted {
             let line = format!("⚠️ WEBHOOK FAILED: {}: {why}", webhook::masked_url(&message.url));

@@ -4,9 +4,6 @@
 
 use std::time::Duration;
 
-#[cfg(feature = "webhook")]
-use super::http::post as send;
-
 /// How long one try may take, and the pauses between tries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
@@ -33,22 +30,6 @@ impl RetryPolicy {
     pub fn once(&self) -> Self {
         Self { timeout: self.timeout, pauses: Vec::new() }
     }
-}
-
-/// Posts; retries failures that may be temporary.
-///
-/// # Errors
-/// Why no try succeeded, without the URL.
-pub fn post(url: &str, body: &str, policy: &RetryPolicy) -> Result<(), String> {
-    if parts(url).is_none() {
-        return Err("not an http:// or https:// URL".to_owned());
-    }
-    send(url, body, policy)
-}
-
-#[cfg(not(feature = "webhook"))]
-fn send(_: &str, _: &str, _: &RetryPolicy) -> Result<(), String> {
-    Err("this liza was built without webhooks".to_owned())
 }
 
 /// The scheme and host of a URL; the rest may be secret.
@@ -85,7 +66,6 @@ mod tests {
         for (url, expected) in cases {
             assert_eq!(masked_url(url), expected);
         }
-        assert!(post("ftp://x/s3cr3t", "{}", &RetryPolicy::default()).unwrap_err().contains("not an http"));
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 mod agent_programs;
 mod commands;
+mod confirm;
 mod context;
 mod contract_links;
+mod editing_program;
 mod end_text;
+mod input;
 mod interrupted_moves;
 #[cfg(feature = "screen")]
 mod live_screen;
@@ -14,6 +17,7 @@ mod live_screen;
 mod missing_feature;
 mod own_commands;
 mod own_files;
+mod pager;
 mod pull_request;
 #[cfg(feature = "screen")]
 mod screen_source;

@@ -7,7 +7,7 @@ use liza_team::channel::TerminalFacts;
 use liza_team::project::Project;
 
 use super::context::Context;
-use super::session::BufferConsole;
+use super::ui::buffer_console::BufferConsole;
 use super::ui::exit_code::Exit;
 
 /// What a command printed.

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use liza_core::model::Seconds;
 use liza_core::protocol::{Checkpoint, CheckpointCause, Command};
 use liza_team::watch::WatchOptions;
-use liza_team::watch::webhook::{RetryPolicy, post};
+use liza_team::watch::http::post;
+use liza_team::watch::webhook::RetryPolicy;
 
 use crate::fixture::Clocked;
 use crate::server::{Answer, CERTIFICATE, Server, closed_port};

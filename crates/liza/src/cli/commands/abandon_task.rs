@@ -4,9 +4,9 @@ use liza_core::model::{Actor, Board, Refusal, TaskId};
 use liza_core::protocol::AbandonTask;
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Abandon a task.

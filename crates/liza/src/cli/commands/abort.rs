@@ -2,8 +2,8 @@
 
 use liza_core::protocol::Abort;
 
+use crate::cli::confirm::{GOAL_ENDS, confirm_end};
 use crate::cli::context::Context;
-use crate::cli::ui::confirm::{GOAL_ENDS, confirm_end};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 

@@ -4,8 +4,8 @@ use liza_core::model::{Board, Status, TaskId};
 use liza_core::protocol::{AddTask, NewTask};
 
 use crate::cli::context::Context;
+use crate::cli::input::{Tasks, Text};
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::{Tasks, Text};
 use crate::cli::ui::output::Reply;
 
 /// How many characters of the text become the ID.

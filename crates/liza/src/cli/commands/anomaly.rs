@@ -6,8 +6,8 @@ use liza_core::model::{AnomalyType, Fields, TaskId, Value};
 use liza_core::protocol::LogAnomaly;
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Log something unusual as it happens.

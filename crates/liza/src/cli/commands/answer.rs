@@ -4,9 +4,9 @@ use liza_core::model::{Status, TaskId};
 use liza_core::protocol::{Answer, Answered};
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Answer an agent's question about a task.

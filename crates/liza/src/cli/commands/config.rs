@@ -11,9 +11,9 @@ use liza_team::run::{TOKEN_BUDGET, TeamOptions, team_posts};
 use serde_json::json;
 
 use crate::cli::agent_programs::default_client;
+use crate::cli::confirm::{at_terminal, says_yes};
 use crate::cli::context::Context;
 use crate::cli::setting_check;
-use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;

@@ -11,11 +11,11 @@ use liza_team::project::Project;
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::pager;
 use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, GREEN, RED, clean, paint};
 use crate::cli::ui::output::Reply;
-use crate::cli::ui::pager;
 
 /// How many files of a large patch are named.
 const FILES_MAX: usize = 200;

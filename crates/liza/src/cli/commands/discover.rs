@@ -5,8 +5,8 @@ use liza_core::model::{self, TaskId};
 use liza_core::protocol::Discover;
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Report other work that needs doing, instead of doing it.

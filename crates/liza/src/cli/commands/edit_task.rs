@@ -4,8 +4,8 @@ use liza_core::model::{Status, TaskId};
 use liza_core::protocol::{EditTask, TaskEdit};
 
 use crate::cli::context::Context;
+use crate::cli::input::{Tasks, Text};
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::{Tasks, Text};
 use crate::cli::ui::output::Reply;
 
 /// Complete or correct a DRAFT or UNCLAIMED task.

@@ -9,11 +9,11 @@ use liza_team::project::Project;
 use liza_team::report::markdown_line;
 use serde_json::json;
 
+use crate::cli::confirm::{ask, at_terminal};
 use crate::cli::context::Context;
 use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::own_files::not_committed;
 use crate::cli::pull_request::{Forge, PullRequest};
-use crate::cli::ui::confirm::{ask, at_terminal};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;

@@ -8,11 +8,11 @@ use liza_team::observe::observe;
 use liza_team::project::{Project, now};
 use serde_json::json;
 
+use crate::cli::confirm::{GOAL_ENDS, confirm_end};
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::spec_path;
-use crate::cli::ui::confirm::{GOAL_ENDS, confirm_end};
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Show the goal, end it, or state a new one.

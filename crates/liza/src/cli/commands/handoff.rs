@@ -6,8 +6,8 @@ use liza_team::engine::Engine;
 use liza_team::lifecycle::{generation_of, take_and_send, worktree_facts};
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Leave notes for the next session, then end your turn.

@@ -23,13 +23,13 @@ use serde_json::json;
 use crate::cli::commands::config::note_accepted_programs;
 use crate::cli::commands::join::{address, default_name};
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::spec_path;
 use crate::cli::starting_files::{
     failed, new_test, test_in_words, write_missing_vision, write_new, write_test,
 };
 use crate::cli::test_command::{self, SCRIPT};
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// The folder in which the blackboard is built before it is moved to `.liza`.

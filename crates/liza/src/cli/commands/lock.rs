@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Actor, LogAction, LogEntry, Revision, Section};
@@ -18,10 +18,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::editing_program::{not_run, not_successful, shell_or_program};
+use crate::cli::input::Text;
 use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Read or change the blackboard itself, under its lock.
@@ -241,36 +242,6 @@ fn run_inside(
         .env("LIZA_STATE", copy)
         .spawn()?;
     wait(child, limit)
-}
-
-/// One argument is for the shell, several are a program with its arguments.
-pub(crate) fn shell_or_program(command: &[String]) -> io::Result<Command> {
-    match command {
-        [line] => {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", line]);
-            Ok(shell)
-        }
-        [program, arguments @ ..] => {
-            let mut child = Command::new(program);
-            child.args(arguments);
-            Ok(child)
-        }
-        [] => Err(io::ErrorKind::InvalidInput.into()),
-    }
-}
-
-/// The command failed.
-pub(crate) fn not_successful(status: ExitStatus) -> CommandError {
-    let message = format!("the command failed ({status}); the blackboard is unchanged");
-    CommandError::refused("command_failed", message).with("status", json!(status.code()))
-}
-
-/// The command could not be started.
-pub(crate) fn not_run(command: &[String], error: &io::Error) -> CommandError {
-    let message = format!("cannot run {}: {error}", command.first().map_or("", String::as_str));
-    let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Missing } else { Exit::Refused };
-    CommandError::refused("no_program", message).exit(exit)
 }
 
 /// If the new text cannot be read as a blackboard, the caller is at fault; the blackboard itself is unchanged.

@@ -4,8 +4,8 @@ use liza_core::model::TaskId;
 use liza_core::protocol::MarkBlocked;
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Block a task that cannot continue without a decision.

@@ -4,9 +4,9 @@ use liza_core::model::TaskId;
 use liza_core::protocol::WriteNote;
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Leave a note that agents read before they start.

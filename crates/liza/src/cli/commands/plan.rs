@@ -6,8 +6,8 @@ use liza_core::rules::triggers::proposed_tasks;
 use liza_core::text::count;
 use serde_json::json;
 
+use crate::cli::confirm::{at_terminal, says_yes};
 use crate::cli::context::Context;
-use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, clean, list, paint};
 use crate::cli::ui::output::Reply;

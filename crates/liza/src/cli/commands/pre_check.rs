@@ -4,8 +4,8 @@ use liza_core::model::TaskId;
 use liza_core::protocol::{Intent, PreCheck};
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Record what you are about to do, before you do it.

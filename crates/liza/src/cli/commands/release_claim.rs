@@ -5,8 +5,8 @@ use liza_core::model::{Status, TaskId};
 use liza_core::protocol::{ClaimRole, ReleaseClaim};
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Release the claim of an agent that is gone or stuck.

@@ -9,10 +9,10 @@ use liza_team::project::{Project, now};
 use liza_team::run::RunLock;
 use serde_json::json;
 
+use crate::cli::confirm::{at_terminal, says_yes};
 use crate::cli::context::Context;
 use crate::cli::contract_links;
 use crate::cli::own_files::{advice, has_uncommitted, own_folders};
-use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 

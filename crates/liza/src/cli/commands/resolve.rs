@@ -3,8 +3,8 @@
 use liza_core::protocol::Resolve;
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Record how you fixed what the circuit breaker found, and continue.

@@ -4,10 +4,10 @@ use liza_core::model::{DECISIONS, SprintStatus};
 use liza_core::protocol::{Resume, Resumed};
 use liza_team::run::is_team_running;
 
+use crate::cli::confirm::{GOAL_ENDS, confirm_end};
 use crate::cli::context::Context;
-use crate::cli::ui::confirm::{GOAL_ENDS, confirm_end};
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Continue after a pause or a checkpoint.

@@ -9,8 +9,8 @@ use liza_team::report::{masker, retro};
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::input::read_file;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::read_file;
 use crate::cli::ui::output::Reply;
 
 /// Print or write the retrospective of the sprint.

@@ -3,8 +3,8 @@
 use liza_core::protocol::RecordSpecChange;
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Log that a specification changed, so that agents read it again.

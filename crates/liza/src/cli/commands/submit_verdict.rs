@@ -7,8 +7,8 @@ use liza_core::protocol::Verdict;
 use liza_team::lifecycle::submit_verdict;
 
 use crate::cli::context::Context;
+use crate::cli::input::{Text, read_file};
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::{Text, read_file};
 use crate::cli::ui::output::Reply;
 
 /// Approve or reject the submitted commit.

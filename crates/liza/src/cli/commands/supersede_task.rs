@@ -4,8 +4,8 @@ use liza_core::model::TaskId;
 use liza_core::protocol::SupersedeTask;
 
 use crate::cli::context::Context;
+use crate::cli::input::{Tasks, Text};
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::{Tasks, Text};
 use crate::cli::ui::output::Reply;
 
 /// Replace a task with others, in one write.

@@ -4,8 +4,8 @@ use liza_core::model::{Status, TaskId};
 use liza_core::protocol::UnblockTask;
 
 use crate::cli::context::Context;
+use crate::cli::input::Text;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
 /// Let a BLOCKED task continue.

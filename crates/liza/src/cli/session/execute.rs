@@ -9,9 +9,8 @@ use liza_core::model::Actor;
 use liza_team::channel::{Answer, ServedSession, SessionCall, SessionCommands};
 
 use crate::cli::context::{Caller, Environment, OnBehalf};
+use crate::cli::ui::buffer_console::BufferConsole;
 use crate::cli::ui::exit_code::Exit;
-
-use super::buffer::BufferConsole;
 
 /// Executes the commands of sessions with the code of the command line, which is this function.
 pub(crate) struct CommandRunner(pub(crate) fn(Vec<OsString>, Caller) -> Exit);

@@ -1,7 +1,6 @@
 //! Commands inside an agent session: the session's side sends them (`forward`), the supervisor's side executes those that
 //! a session may use (`execute`, `verbs`).
 
-mod buffer;
 mod client;
 mod execute;
 mod forward;
@@ -9,7 +8,6 @@ mod modify;
 mod outside;
 mod verbs;
 
-pub(super) use buffer::BufferConsole;
 pub(super) use execute::CommandRunner;
 pub(super) use forward::forward;
 pub(super) use outside::{explain_denial, is_confined};

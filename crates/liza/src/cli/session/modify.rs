@@ -10,7 +10,7 @@ use liza_host::private;
 use liza_team::channel::{Answer, SessionCall, WrittenTo};
 use serde_json::{Value, json};
 
-use crate::cli::commands::lock::{not_run, not_successful, shell_or_program};
+use crate::cli::editing_program::{not_run, not_successful, shell_or_program};
 use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;

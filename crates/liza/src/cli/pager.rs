@@ -9,8 +9,9 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::SIGINT;
 
-use super::console::{OwnTerminal, Stream};
 use crate::cli::context::{Context, Environment};
+
+use super::ui::console::{OwnTerminal, Stream};
 
 /// Shows the text in the pager; false if it has to be written as usual.
 pub(crate) fn show(context: &Context, text: &str) -> bool {

@@ -11,8 +11,8 @@ use liza_core::model::{IdError, TaskId};
 
 use crate::cli::context::Context;
 
-use super::error::CommandError;
-use super::layout::clean;
+use super::ui::error::CommandError;
+use super::ui::layout::clean;
 
 /// The longest text that the blackboard accepts; it ends up in prompts and on screens.
 const TEXT_MAX: usize = 1024 * 1024;

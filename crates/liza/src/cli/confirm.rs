@@ -2,8 +2,8 @@
 
 use crate::cli::context::Context;
 
-use super::console::Stream;
-use super::error::CommandError;
+use super::ui::console::Stream;
+use super::ui::error::CommandError;
 
 /// Whether there is a person to ask.
 pub(crate) fn at_terminal(context: &Context) -> bool {

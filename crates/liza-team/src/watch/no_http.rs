@@ -1,0 +1,11 @@
+//! In the place of `http` in a program without webhooks: every delivery fails, and says why.
+
+use super::webhook::RetryPolicy;
+
+/// Posts nothing.
+///
+/// # Errors
+/// Always.
+pub fn post(_: &str, _: &str, _: &RetryPolicy) -> Result<(), String> {
+    Err("this liza was built without webhooks".to_owned())
+}
