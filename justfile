@@ -40,4 +40,4 @@ pictures:
     packaging/screenshots
 
 demo:
-    cargo run --release -- demo
+    cargo demo

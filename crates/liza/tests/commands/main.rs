@@ -3,9 +3,11 @@
 
 mod agents;
 mod config;
+mod features;
 mod fixture;
 mod goal;
 mod help;
+mod house;
 mod init;
 mod map;
 mod notes;

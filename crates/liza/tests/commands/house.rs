@@ -1,0 +1,234 @@
+//! The walls of the house: how large a crate may be, what may use what, and where `unsafe` is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::help::repository;
+
+/// The most lines of source that a crate may have.
+const LARGEST_CRATE: usize = 22_000;
+
+/// A crate with more lines than this keeps its modules in folders.
+const LARGE_CRATE: usize = 5_000;
+
+/// The most files beside `lib.rs` and `main.rs` in the `src` of a large crate.
+const LOOSE_FILES: usize = 5;
+
+/// The only crate with `unsafe` code.
+const UNSAFE: &str = "liza-sandbox";
+
+/// The crates of Liza that a crate may use, for those whose rule depends on it.
+const DOORS: [(&str, &[&str]); 9] = [
+    ("liza-ids", &[]),
+    ("liza-host", &["liza-ids"]),
+    ("liza-core", &["liza-ids"]),
+    ("liza-store", &["liza-core", "liza-host", "liza-ids"]),
+    ("liza-sandbox", &["liza-host", "liza-ids"]),
+    ("liza-git", &["liza-host", "liza-ids", "liza-sandbox"]),
+    ("liza-agents", &["liza-core", "liza-host", "liza-ids", "liza-rehearsal", "liza-sandbox"]),
+    ("liza-tui", &["liza-core", "liza-host"]),
+    ("liza-web", &["liza-core", "liza-host"]),
+];
+
+/// The modules of the core that a crate may use.
+const CORE_DOORS: [(&str, &[&str]); 3] = [
+    ("liza-agents", &["model", "text", "rules::triggers", "rules::misspelled", "protocol::MergeFailure"]),
+    ("liza-tui", &["model", "text", "watch", "rules::spending"]),
+    ("liza-web", &["model", "text", "watch", "rules::spending"]),
+];
+
+/// What a crate that neither parses arguments nor prints cannot depend on.
+const OF_A_TERMINAL: [&str; 5] = ["clap", "anstream", "anstyle", "ratatui", "liza-tui"];
+
+fn crates() -> Vec<PathBuf> {
+    let folders = fs::read_dir(repository().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    folders.filter(|folder| folder.join("src/lib.rs").exists()).collect()
+}
+
+fn name(folder: &Path) -> &str {
+    folder.file_name().unwrap().to_str().unwrap()
+}
+
+/// The source files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn lines(folder: &Path) -> usize {
+    sources(&folder.join("src")).iter().map(|path| fs::read_to_string(path).unwrap().lines().count()).sum()
+}
+
+/// The names in a section of a manifest.
+fn section(folder: &Path, heading: &str) -> Vec<String> {
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let Some((_, rest)) = manifest.split_once(&format!("\n[{heading}]\n")) else { return Vec::new() };
+    let section = rest.split("\n[").next().unwrap();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let names = section.lines().filter_map(|line| line.split(|c: char| !is_name(c)).next());
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Covers: HO-01
+#[test]
+fn no_crate_is_larger_than_a_person_can_hold_in_mind() {
+    for folder in crates() {
+        let lines = lines(&folder);
+        assert!(lines <= LARGEST_CRATE, "{} has {lines} lines", name(&folder));
+        let loose = fs::read_dir(folder.join("src")).unwrap().filter(|entry| {
+            let path = entry.as_ref().unwrap().path();
+            path.is_file() && !path.ends_with("lib.rs") && !path.ends_with("main.rs")
+        });
+        let loose = loose.count();
+        assert!(lines <= LARGE_CRATE || loose <= LOOSE_FILES, "{} has {loose} loose files", name(&folder));
+    }
+}
+
+/// Covers: HO-01
+#[test]
+fn crates_use_only_what_their_rule_allows() {
+    for (crate_name, allowed) in DOORS {
+        let folder = repository().join("crates").join(crate_name);
+        let used = section(&folder, "dependencies").into_iter().filter(|name| name.starts_with("liza-"));
+        let wrong: Vec<String> = used.filter(|name| !allowed.contains(&name.as_str())).collect();
+        assert!(wrong.is_empty(), "{crate_name} uses {wrong:?}");
+    }
+    for (crate_name, allowed) in CORE_DOORS {
+        for path in sources(&repository().join("crates").join(crate_name).join("src")) {
+            let text = fs::read_to_string(&path).unwrap();
+            for used in text.split("liza_core::").skip(1) {
+                let is_allowed = |door: &&str| used.starts_with(*door) || used.starts_with(['{', 'S']);
+                let line = used.lines().next().unwrap();
+                assert!(allowed.iter().any(is_allowed), "{}: liza_core::{line}", path.display());
+            }
+        }
+    }
+}
+
+/// Covers: HO-01
+#[test]
+fn the_team_can_neither_parse_arguments_nor_print() {
+    let mut known = BTreeSet::new();
+    let mut next = vec!["liza-team".to_owned()];
+    while let Some(one) = next.pop() {
+        let folder = repository().join("crates").join(&one);
+        if known.insert(one) && folder.is_dir() {
+            next.extend(section(&folder, "dependencies"));
+        }
+    }
+    let wrong: Vec<&&str> = OF_A_TERMINAL.iter().filter(|name| known.contains(**name)).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(known.contains("liza-ids") && known.contains("rustix"), "the manifests were read");
+}
+
+/// Covers: HO-01
+#[test]
+fn unsafe_code_is_in_the_sandbox_only() {
+    for folder in crates() {
+        let lib = fs::read_to_string(folder.join("src/lib.rs")).unwrap();
+        let forbids = lib.contains("#![forbid(unsafe_code)]");
+        assert_eq!(forbids, name(&folder) != UNSAFE, "{}", name(&folder));
+    }
+}
+
+/// A module as its path from the crate's root.
+type Module = Vec<String>;
+
+/// The modules of a crate with their files.
+fn modules(folder: &Path) -> BTreeMap<Module, PathBuf> {
+    let src = folder.join("src");
+    let module = |path: &PathBuf| {
+        let mut parts: Module =
+            path.strip_prefix(&src).unwrap().iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+        let file = parts.pop().unwrap();
+        let stem = file.trim_end_matches(".rs");
+        if !matches!(stem, "mod" | "lib" | "main") {
+            parts.push(stem.to_owned());
+        }
+        parts
+    };
+    let files = sources(&src).into_iter().map(|path| (module(&path), path));
+    files.filter(|(module, _)| !module.iter().any(|part| part.ends_with("tests"))).collect()
+}
+
+/// The modules that a module names: paths that begin with `crate::` or `super::`.
+fn named(module: &Module, text: &str) -> BTreeSet<Module> {
+    let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).fold(
+        String::new(),
+        |mut code, line| {
+            code.push_str(line);
+            code.push('\n');
+            code
+        },
+    );
+    let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let mut found = BTreeSet::new();
+    for (start, word) in [("crate::", Vec::new()), ("super::", module[..module.len().max(1) - 1].to_vec())] {
+        for (at, _) in code.match_indices(start) {
+            if code[..at].ends_with("::") {
+                continue;
+            }
+            let (mut base, mut rest) = (word.clone(), &code[at + start.len()..]);
+            while let Some(above) = rest.strip_prefix("super::") {
+                base.pop();
+                rest = above;
+            }
+            let path = rest.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').next().unwrap();
+            base.extend(path.split("::").filter(|part| !part.is_empty()).map(str::to_owned));
+            found.insert(base);
+        }
+    }
+    found
+}
+
+/// A module that can be reached from itself, among those of one folder.
+fn circle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<&String> {
+    edges.keys().find(|start| {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![*start]);
+        while let Some(one) = next.pop() {
+            for reached in edges.get(one).into_iter().flatten() {
+                if reached == *start {
+                    return true;
+                }
+                if seen.insert(reached) {
+                    next.push(reached);
+                }
+            }
+        }
+        false
+    })
+}
+
+/// Covers: HO-01
+#[test]
+fn modules_of_one_folder_do_not_use_each_other_in_circles() {
+    for folder in crates() {
+        let modules = modules(&folder);
+        let mut levels: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+        for (module, path) in &modules {
+            for used in named(module, &fs::read_to_string(path).unwrap()) {
+                // What is named is an item of the longest module that its path begins with.
+                let known = (1..=used.len()).rev().map(|length| used[..length].to_vec());
+                let Some(used) = known.into_iter().find(|path| modules.contains_key(path)) else { continue };
+                let common = module.iter().zip(&used).take_while(|(one, other)| one == other).count();
+                if let (Some(from), Some(to)) = (module.get(common), used.get(common)) {
+                    let level = levels.entry(module[..common].to_vec()).or_default();
+                    level.entry(from.clone()).or_default().insert(to.clone());
+                }
+            }
+        }
+        for (level, edges) in &levels {
+            let found = circle(edges);
+            assert!(found.is_none(), "{} {level:?}: {found:?} is part of a circle", name(&folder));
+        }
+    }
+}
