@@ -34,7 +34,8 @@ pub struct Written {
 }
 
 impl Written {
-    pub(crate) fn new(revision: Revision, changed: bool, effects: Vec<Effect>, notices: Vec<Notice>) -> Self {
+    /// A write.
+    pub fn new(revision: Revision, changed: bool, effects: Vec<Effect>, notices: Vec<Notice>) -> Self {
         Self { revision, changed, effects, notices, waited: Duration::ZERO }
     }
 }

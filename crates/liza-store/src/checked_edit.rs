@@ -19,7 +19,7 @@ use crate::verify::{not_encoded, verified_text};
 
 /// Who edits, and what is accepted.
 #[derive(Debug, Default)]
-pub(crate) struct EditRules {
+pub struct EditRules {
     /// Allows only what this caller may change.
     pub(crate) permission: Option<ManualEdit>,
     /// Also accepts a text with violations.
@@ -47,10 +47,42 @@ pub(crate) struct CheckedText {
     pub(crate) misspelled: Vec<MisspelledKey>,
 }
 
+/// A whole text that may be written.
+#[derive(Debug)]
+pub struct AcceptedText {
+    /// Its revision.
+    pub revision: Revision,
+    /// The state before, if it could be read.
+    pub before: Option<State>,
+    /// The state that it reads as.
+    pub state: State,
+    /// The text with the revision.
+    pub text: String,
+    /// The keys that the edit added and that are probably misspelled.
+    pub misspelled: Vec<MisspelledKey>,
+}
+
 /// A state in which only some tasks are loaded, and what says which tasks exist.
 pub(crate) type StatePart<'a> = (&'a State, &'a dyn Fn(&TaskId) -> bool);
 
 impl EditRules {
+    /// Checks a text that was made from the current one, and gives it the next revision.
+    pub fn accept(
+        &self,
+        path: &Path,
+        (current, revision): (&str, Revision),
+        text: &str,
+        disk: &ProjectDisk,
+        now: Timestamp,
+    ) -> Result<AcceptedText, StoreError> {
+        let before = read_whole(path, current);
+        let current = CurrentText { path, before: before.as_ref(), revision };
+        let CheckedText { revision, state, spliced, misspelled, .. } =
+            self.check(&current, text, disk, now, |_, _| {})?;
+        let before = before.map(|(state, _)| state);
+        Ok(AcceptedText { revision, before, state, text: spliced.text, misspelled })
+    }
+
     /// Checks a new text, and gives it the next revision. `amend` may add to what is written.
     pub(crate) fn check(
         &self,

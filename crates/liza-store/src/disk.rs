@@ -22,7 +22,7 @@ impl ProjectDisk {
     }
 
     /// The same for a project on several machines: a worktree may be on another one.
-    pub(crate) fn of_several_machines(root: &Path) -> Self {
+    pub fn of_several_machines(root: &Path) -> Self {
         Self { several_machines: true, ..Self::new(root) }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use liza_core::model::Refusal;
 use liza_core::rules::invariants::Violation;
 
-use crate::database_error::DatabaseError;
+use crate::database::DatabaseError;
 use crate::value_path::PathError;
 use crate::yaml::{Position, YamlError};
 
@@ -130,6 +130,9 @@ pub enum StoreError {
     /// The database could not be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// The blackboard is in a database, and this program has no client for one.
+    #[error("the blackboard is in a database, and this liza was built without the feature `database`")]
+    NoDatabaseClient,
     /// The new state has no YAML form; nothing was written.
     #[error("cannot write {path}: {source}")]
     Encode {
@@ -159,9 +162,18 @@ impl From<Refusal> for StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    /// A system call on that path failed.
+    pub fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| StoreError::Io { action, path, source }
+    }
+
+    /// The same error for another caller; only its text, if it is not that of a database.
+    pub(crate) fn copied(&self, action: &'static str, path: &Path) -> Self {
+        if let StoreError::Database(error) = self {
+            return error.clone().into();
+        }
+        StoreError::io(action, path)(io::Error::other(self.to_string()))
     }
 
     pub(crate) fn broken(path: &Path, error: YamlError) -> Self {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use liza_core::model::State;
 
+use crate::backend::ReadState;
 use crate::codec::{self, Layout, StateView, text_without_bom};
 use crate::error::StoreError;
 use crate::file_store::FileStore;
@@ -25,19 +26,9 @@ struct LastRead {
     layout: Option<Layout>,
 }
 
-impl FileStore {
-    /// A reader that keeps the last state.
-    pub(crate) fn incremental_reader(&self) -> FileReader {
-        FileReader { store: self.clone(), last: None }
-    }
-}
-
-impl FileReader {
-    /// The same state as [`FileStore::snapshot`], and the same `Arc` as before if nothing has changed.
-    ///
-    /// # Errors
-    /// When the file is not a valid blackboard. The next read then starts from the last valid one.
-    pub(crate) fn read(&mut self) -> Result<Arc<State>, StoreError> {
+impl ReadState for FileReader {
+    /// The next read after a failure starts from the last valid state.
+    fn read(&mut self) -> Result<Arc<State>, StoreError> {
         let bytes = self.store.files().read()?;
         if let Some(last) = self.last.as_ref().filter(|last| last.bytes == bytes) {
             return Ok(last.state.clone());
@@ -51,6 +42,12 @@ impl FileReader {
         let state = Arc::new(state);
         self.last = Some(LastRead { bytes, state: state.clone(), layout });
         Ok(state)
+    }
+}
+
+impl FileReader {
+    pub(crate) fn new(store: FileStore) -> Self {
+        Self { store, last: None }
     }
 
     fn refresh(&self, bytes: &[u8]) -> Option<(State, Layout)> {

@@ -5,11 +5,11 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+pub mod backend;
 mod call;
 mod checked_edit;
 mod codec;
 mod database;
-mod database_error;
 mod direct_edit;
 mod disk;
 mod document;
@@ -23,6 +23,7 @@ mod part_edit;
 #[cfg(test)]
 mod part_edit_tests;
 mod related_tasks;
+mod rows;
 mod store;
 mod text_edit;
 mod three_way_merge;
@@ -35,9 +36,9 @@ pub mod yaml;
 pub use call::{Call, Host, Outcome, Written};
 pub use codec::settings_as_fields;
 pub use database::{
-    Address, AddressError, DatabaseReport, RaisedAlarms, RequestId, STORE_URL_ENV, clock_difference,
+    Address, AddressError, DatabaseError, DatabaseReason, DatabaseReport, RaisedAlarms, RequestId,
+    STORE_URL_ENV, clock_difference, installed_client,
 };
-pub use database_error::{DatabaseError, DatabaseReason};
 pub use disk::ProjectDisk;
 pub use error::{FileFault, StoreError};
 pub use file::{LOCK_HELD_ENV, Notice};

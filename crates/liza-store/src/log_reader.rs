@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use liza_core::model::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::backend::ReadLog;
 use crate::error::StoreError;
-use crate::file_store::FileStore;
 use crate::yaml;
 
 /// An entry of the log.
@@ -39,29 +39,18 @@ pub(crate) struct FileLogReader {
     offset: u64,
 }
 
-impl FileStore {
-    /// A reader at the beginning of the log.
-    pub(crate) fn log_reader(&self) -> FileLogReader {
-        FileLogReader { path: self.files().log(), offset: 0 }
-    }
-
-    /// A reader that begins with the last entries of the log: those in its last `bytes` bytes.
-    pub(crate) fn recent_log_reader(&self, bytes: u64) -> FileLogReader {
-        let path = self.files().log();
-        let length = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+impl FileLogReader {
+    /// A reader at the beginning of the log, or at its last bytes.
+    pub(crate) fn new(path: PathBuf, tail: Option<u64>) -> Self {
+        let length = || std::fs::metadata(&path).map_or(0, |meta| meta.len());
         // The rest of an entry at the front is skipped like anything else that is not an entry.
-        FileLogReader { path, offset: length.saturating_sub(bytes) }
+        let offset = tail.map_or(0, |bytes| length().saturating_sub(bytes));
+        Self { path, offset }
     }
-}
 
-impl FileStore {
     /// What is not an entry of the log, each with its line.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
-    pub(crate) fn log_faults(&self) -> Result<Vec<String>, StoreError> {
-        let path = self.files().log();
-        let text = self.log_reader().rest().map_err(StoreError::io("read", &path))?;
+    pub(crate) fn faults(&self) -> Result<Vec<String>, StoreError> {
+        let text = self.rest().map_err(StoreError::io("read", &self.path))?;
         let starts: Vec<usize> = entry_starts(&text).collect();
         let first = starts.first().copied().unwrap_or(text.len());
         let is_blank = |line: &str| line.trim().is_empty() || line.starts_with('#');
@@ -83,12 +72,8 @@ impl FileStore {
     }
 }
 
-impl FileLogReader {
-    /// The entries since the last call.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
-    pub(crate) fn read_new(&mut self) -> Result<Vec<LogRecord>, StoreError> {
+impl ReadLog for FileLogReader {
+    fn read_new(&mut self) -> Result<Vec<LogRecord>, StoreError> {
         let text = self.rest().map_err(StoreError::io("read", &self.path))?;
         let starts: Vec<usize> = entry_starts(&text).collect();
         let mut entries = Vec::with_capacity(starts.len());
@@ -107,7 +92,9 @@ impl FileLogReader {
         self.offset += text.len() as u64;
         Ok(entries)
     }
+}
 
+impl FileLogReader {
     fn rest(&self) -> std::io::Result<String> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
@@ -135,15 +122,15 @@ fn entry_starts(text: &str) -> impl Iterator<Item = usize> {
     lines.filter(|start| text[*start..].starts_with("- "))
 }
 
-/// The entry that a text is, if it is one.
 /// The texts of the entries of a log.
-pub(crate) fn entry_texts(log: &str) -> impl Iterator<Item = &str> {
+pub fn entry_texts(log: &str) -> impl Iterator<Item = &str> {
     let starts: Vec<usize> = entry_starts(log).collect();
     let ends = starts.iter().skip(1).copied().chain([log.len()]).collect::<Vec<_>>();
     starts.into_iter().zip(ends).filter_map(|(start, end)| log.get(start..end))
 }
 
-pub(crate) fn entry(text: &str) -> Option<LogRecord> {
+/// The entry that a text is, if it is one.
+pub fn entry(text: &str) -> Option<LogRecord> {
     let node = yaml::parse_fast(text).or_else(|| Some(yaml::parse(text).ok()?.0))?;
     yaml::decode(node.items().first()?).ok()
 }

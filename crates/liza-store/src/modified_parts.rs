@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
-use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, Timestamp, Value};
+use liza_core::model::{Fields, Revision, Section, State, TaskId, Timestamp, Value};
 
-use crate::checked_edit::{adds_none_in_part, new_misspelled, revision_stamps};
+use crate::backend::{Backend as _, LoggedEdit};
+use crate::checked_edit::{EditRules, adds_none_in_part, new_misspelled, revision_stamps};
 use crate::codec::{self, StateView, TaskIndex, text_without_bom};
-use crate::disk::ProjectDisk;
 use crate::document::{plain_value, scan_matches, sections};
 use crate::error::StoreError;
 use crate::file::{Fingerprint, NewVersion, Origin};
@@ -43,11 +43,11 @@ impl<'t> IndexedText<'t> {
 
 impl FileEdit<'_> {
     /// Accepts the text that a command wrote, if that needs only a part of it; none if it needs the whole.
-    pub(crate) fn finish_in_part(
+    pub(crate) fn finish_parts(
         &mut self,
+        rules: &EditRules,
         bytes: &[u8],
-        log: &LogEntry,
-        now: Timestamp,
+        LoggedEdit { entry: log, now }: LoggedEdit<'_>,
     ) -> Result<Option<Edited>, StoreError> {
         let file = self.store.files().state();
         let (old, new) = (text_without_bom(&file, &self.current.bytes)?, text_without_bom(&file, bytes)?);
@@ -59,7 +59,8 @@ impl FileEdit<'_> {
         else {
             return Ok(None);
         };
-        let Some(CheckedParts { before, after, from, to }) = self.checked_parts(&mut old, &mut new, now)?
+        let Some(CheckedParts { before, after, from, to }) =
+            self.checked_parts(rules, &mut old, &mut new, now)?
         else {
             return Ok(None);
         };
@@ -87,6 +88,7 @@ impl FileEdit<'_> {
     /// difference adds a violation: what is new, and why, is seen only in the whole of both texts.
     fn checked_parts(
         &self,
+        rules: &EditRules,
         old: &mut IndexedText<'_>,
         new: &mut IndexedText<'_>,
         now: Timestamp,
@@ -116,9 +118,9 @@ impl FileEdit<'_> {
             return Ok(None);
         };
         new.view.check_version()?;
-        self.rules.check_values(&before.board, &from, &to)?;
+        rules.check_values(&before.board, &from, &to)?;
         let (existed, exists) = (|id: &TaskId| old.index.contains(id), |id: &TaskId| new.index.contains(id));
-        let disk = ProjectDisk::new(self.store.root());
+        let disk = self.store.disk();
         let adds_none = adds_none_in_part(&disk, (&before, &existed), (&after, &exists), now);
         Ok(adds_none.then_some(CheckedParts { before, after, from, to }))
     }

@@ -4,13 +4,11 @@
 
 use std::ops::Range;
 
-use liza_core::model::{
-    Board, Fields, LogEntry, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value,
-};
+use liza_core::model::{Board, Fields, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value};
 
-use crate::checked_edit::{adds_none_in_part, new_misspelled};
+use crate::backend::{Backend as _, LoggedEdit};
+use crate::checked_edit::{EditRules, adds_none_in_part, new_misspelled};
 use crate::codec::{self, StateView, TaskIndex, fault_count, text_without_bom};
-use crate::disk::ProjectDisk;
 use crate::document::{Block, Edit, EditPlan, Edits, Item, apply, line_start, plain_value, same_value};
 use crate::error::StoreError;
 use crate::file::{NewVersion, Origin};
@@ -145,14 +143,14 @@ impl Target {
 
 impl FileEdit<'_> {
     /// Sets a value if that needs only a part of the file; none if it needs the whole.
-    pub(crate) fn set_in_part(
+    pub(crate) fn set_part(
         &mut self,
+        rules: &EditRules,
         path: &ValuePath,
-        (value, syntax): (&str, ValueSyntax),
-        log: &LogEntry,
-        now: Timestamp,
+        value: (&str, ValueSyntax),
+        LoggedEdit { entry: log, now }: LoggedEdit<'_>,
     ) -> Result<Option<Edited>, StoreError> {
-        let Some(PartEdit { done, from, to, revision }) = self.part_edit(path, (value, syntax), now)? else {
+        let Some(PartEdit { done, from, to, revision }) = self.part_edit(rules, path, value, now)? else {
             return Ok(None);
         };
         let bytes = &self.current.bytes;
@@ -177,6 +175,7 @@ impl FileEdit<'_> {
     /// The edit, if it is allowed and valid; none if that needs the whole file.
     fn part_edit(
         &self,
+        rules: &EditRules,
         path: &ValuePath,
         value: (&str, ValueSyntax),
         now: Timestamp,
@@ -200,7 +199,7 @@ impl FileEdit<'_> {
         }
         let revision = before.board.revision.max(Revision(self.current.revision)).next();
         let (from, to) = (target.root(&target.old), target.root(&new));
-        self.rules.check_values(&before.board, &from, &to)?;
+        rules.check_values(&before.board, &from, &to)?;
         let Some(mut done) = finished(&view, &target, new, (before.board.revision, revision))? else {
             return Ok(None);
         };
@@ -210,7 +209,7 @@ impl FileEdit<'_> {
             Place::Task(old, _) => after.board.tasks.contains_key(id) || (id != old && existed(id)),
             Place::Section(..) => existed(id),
         };
-        let disk = ProjectDisk::new(self.store.root());
+        let disk = self.store.disk();
         // The block alone does not know its lines: if there are violations, the whole text gives the reasons.
         let adds_none = adds_none_in_part(&disk, (&before, &existed), (&after, &exists), now);
         Ok(adds_none.then_some(PartEdit { done, from, to, revision }))

@@ -4,6 +4,8 @@ use std::fs;
 
 use liza_core::model::{LogEntry, Timestamp};
 
+use crate::backend::{Backend as _, LoggedEdit};
+use crate::checked_edit::EditRules;
 use crate::codec::parse_state;
 use crate::file_store::FileStore;
 use crate::value_edit::ValueSyntax;
@@ -45,6 +47,8 @@ fn store(name: &str) -> FileStore {
 #[test]
 fn a_write_by_path_reads_only_a_part() {
     let store = store("part-write");
+    let (rules, log) = (EditRules::default(), log());
+    let logged = LoggedEdit { entry: &log, now: now() };
     for (path, value) in [
         (".tasks[2].id", "four"),
         (".tasks[] | select(.id == \"four\") | .id", "three"),
@@ -58,12 +62,12 @@ fn a_write_by_path_reads_only_a_part() {
     ] {
         let mut edit = store.begin_edit().unwrap();
         let value = (value, ValueSyntax::BySchema);
-        let edited = edit.set_in_part(&path.parse().unwrap(), value, &log(), now()).unwrap();
+        let edited = edit.set_in_part(&rules, &path.parse().unwrap(), value, logged).unwrap();
         assert!(edited.is_some(), "{path} {}", value.0);
     }
     let mut edit = store.begin_edit().unwrap();
     let remote = (".config.remote".parse().unwrap(), ("origin", ValueSyntax::BySchema));
-    assert!(edit.set_in_part(&remote.0, remote.1, &log(), now()).unwrap().is_none());
+    assert!(edit.set_in_part(&rules, &remote.0, remote.1, logged).unwrap().is_none());
     drop(edit);
     fs::remove_dir_all(store.root()).unwrap();
 }
@@ -72,6 +76,8 @@ fn a_write_by_path_reads_only_a_part() {
 #[test]
 fn a_command_under_the_lock_reads_only_a_part() {
     let store = store("part-modify");
+    let (rules, log) = (EditRules::default(), log());
+    let logged = LoggedEdit { entry: &log, now: now() };
     let text = || fs::read_to_string(store.files().state()).unwrap();
     let entry = |task: &str| {
         let text = text();
@@ -91,13 +97,13 @@ fn a_command_under_the_lock_reads_only_a_part() {
         ("old: MERGED", "old: ABANDONED"),
     ] {
         let mut edit = store.begin_edit().unwrap();
-        edit.begin_modify(now()).unwrap();
+        edit.begin_modify(&rules, now()).unwrap();
         let new = text().replacen(from, to, 1);
         assert_ne!(new, text(), "{from} → {to}");
         fs::write(store.files().state(), &new).unwrap();
-        let edited = edit.finish_in_part(new.as_bytes(), &log(), now()).unwrap();
+        let edited = edit.finish_in_part(&rules, &new, logged).unwrap();
         assert!(edited.is_some(), "{from} → {to}");
-        edit.modifying = false;
+        edit.end_modify(true).unwrap();
     }
     fs::remove_dir_all(store.root()).unwrap();
 }

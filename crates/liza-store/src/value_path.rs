@@ -19,7 +19,7 @@ enum PathStep {
 
 /// A path into the blackboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ValuePath(Vec<PathStep>);
+pub struct ValuePath(Vec<PathStep>);
 
 /// Why a path or a value is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

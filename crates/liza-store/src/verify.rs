@@ -73,7 +73,7 @@ fn check_same(path: &Path, intended: &State, read: &State) -> Result<(), StoreEr
 }
 
 /// The new text would not read back as intended.
-pub(crate) fn mismatch(path: &Path, what: &str) -> StoreError {
+pub fn mismatch(path: &Path, what: &str) -> StoreError {
     StoreError::ReadBackMismatch { path: path.to_owned(), what: what.to_owned() }
 }
 

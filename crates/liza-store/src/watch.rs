@@ -29,12 +29,12 @@ pub struct Watch {
 
 impl Watch {
     /// Where another source of events reports a change; fails once the watch was dropped.
-    pub(crate) fn sender(&self) -> Sender<()> {
+    pub fn sender(&self) -> Sender<()> {
         self.sender.clone()
     }
 
     /// Gone when the watch is.
-    pub(crate) fn alive(&self) -> Weak<()> {
+    pub fn alive(&self) -> Weak<()> {
         Arc::downgrade(&self.alive)
     }
 
@@ -57,17 +57,11 @@ impl Watch {
 }
 
 /// Watches the folder of the blackboard: the state and the stop files.
-///
-/// # Errors
-/// When the system has no watches left. The caller then has to poll.
 pub(crate) fn watch_folder(folder: &Path) -> Result<Watch, StoreError> {
     watch_for(folder, |name| !is_internal(name) && name != LOG)
 }
 
 /// Watches the log, which is written after the state.
-///
-/// # Errors
-/// As [`watch_folder`].
 pub(crate) fn watch_log(folder: &Path) -> Result<Watch, StoreError> {
     watch_for(folder, |name| name == LOG)
 }

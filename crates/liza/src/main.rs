@@ -1,7 +1,9 @@
-//! The program: hands the command line over and exits with the code that comes back.
+//! The program: installs the parts that it was built with, hands the command line over, and exits with the code that comes back.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "database")]
+    liza_database::install();
     liza::cli::main(std::env::args_os())
 }

@@ -1,11 +1,6 @@
-//! What `doctor` reports about a database: version, rights, speed, clock, and whether it keeps what it has confirmed.
+//! The facts that `doctor` reports about a database, and what follows from them.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-use super::DatabaseStore;
-use super::create::stores_all_text;
-use super::load::SERVER_MS;
-use crate::error::StoreError;
+use std::time::Duration;
 
 /// What is known of a database.
 #[derive(Debug, Clone)]
@@ -32,14 +27,6 @@ pub struct DatabaseReport {
     pub encrypted: Option<bool>,
 }
 
-/// The settings that decide whether a confirmed write can be lost.
-const DURABILITY: &str = "'fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names'";
-
-/// Whether this user may change every table.
-const MAY_WRITE: &str = "(SELECT bool_and(has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT') \
-     AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE')) \
-     FROM pg_class WHERE relnamespace = 'liza'::regnamespace AND relkind = 'r' AND relname <> 'meta')";
-
 impl DatabaseReport {
     /// Whether it can store every text.
     pub fn stores_all_text(&self) -> bool {
@@ -54,40 +41,7 @@ impl DatabaseReport {
     }
 }
 
-impl DatabaseStore {
-    /// What `doctor` has to know.
-    pub(crate) fn report(&self) -> Result<DatabaseReport, StoreError> {
-        let started = Instant::now();
-        self.query_rows(|_| "SELECT 1".to_owned())?;
-        let first = started.elapsed();
-        let started = Instant::now();
-        let results = self.query_rows(|_| {
-            format!(
-                "SELECT version(), {SERVER_MS}, pg_is_in_recovery(), {MAY_WRITE}, \
-                 current_setting('transaction_read_only') = 'on', current_setting('server_encoding'); \
-                 SELECT max(version) FROM liza.meta; \
-                 SELECT name, setting FROM pg_settings WHERE name IN ({DURABILITY}); \
-                 SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
-            )
-        })?;
-        let round_trip = started.elapsed().min(first);
-        let here = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis());
-        let here = i64::try_from(here).unwrap_or(i64::MAX);
-        let row = |at: usize| results.get(at).and_then(|set| set.first());
-        let main = row(0).ok_or_else(|| self.no_project())?;
-        let settings =
-            results.get(2).map(|set| set.iter().map(|row| (row.text(0).to_owned(), row.text(1).to_owned())));
-        Ok(DatabaseReport {
-            version: main.text(0).to_owned(),
-            tables: row(1).map_or(0, |row| row.number(0)),
-            round_trip,
-            clock_difference: (main.number(1) - here) / 1000,
-            may_write: main.is_true(3),
-            is_standby: main.is_true(2),
-            is_read_only: main.is_true(4),
-            encoding: main.text(5).to_owned(),
-            durability: settings.map(Iterator::collect).unwrap_or_default(),
-            encrypted: row(3).map(|row| row.is_true(0)),
-        })
-    }
+/// Whether a database with that encoding can store every text.
+pub fn stores_all_text(encoding: &str) -> bool {
+    ["UTF8", "SQL_ASCII"].contains(&encoding)
 }

@@ -4,10 +4,10 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use liza_core::model::{Generation, Seconds, Timestamp};
-use ring::rand::{SecureRandom as _, SystemRandom};
+use liza_host::random_text::random_hex;
 
 /// How long requests are kept.
-pub(super) const KEPT: Seconds = Seconds(7 * 86_400);
+pub const KEPT: Seconds = Seconds(7 * 86_400);
 
 /// The ID of a request: the same one for every attempt to carry it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl RequestId {
     }
 
     /// Whether it is too old to know whether it was carried out.
-    pub(super) fn is_too_old(&self, now: Timestamp) -> bool {
+    pub fn is_too_old(&self, now: Timestamp) -> bool {
         Timestamp::from_unix(self.made) + KEPT < now
     }
 }
@@ -52,13 +52,10 @@ impl std::str::FromStr for RequestId {
 
 /// 128 random bits of the system.
 fn random() -> u128 {
-    let mut bytes = [0; 16];
-    match SystemRandom::new().fill(&mut bytes) {
-        Ok(()) => u128::from_ne_bytes(bytes),
+    match random_hex(16).ok().and_then(|text| u128::from_str_radix(&text, 16).ok()) {
+        Some(random) => random,
         // The standard library seeds its hashers from the same source.
-        Err(_) => {
-            u128::from(RandomState::new().hash_one(0)) << 64 | u128::from(RandomState::new().hash_one(1))
-        }
+        None => u128::from(RandomState::new().hash_one(0)) << 64 | u128::from(RandomState::new().hash_one(1)),
     }
 }
 

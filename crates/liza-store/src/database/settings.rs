@@ -18,9 +18,18 @@ const NAME: &str = "store.yaml";
 
 /// Which database has the blackboard.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(super) address: Address,
-    pub(super) name: String,
+pub struct DatabaseSettings {
+    /// The address of the database.
+    pub address: Address,
+    /// The name of the blackboard in it.
+    pub name: String,
+}
+
+impl DatabaseSettings {
+    /// The name of the blackboard in messages.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("{} (project {})", self.address, self.name))
+    }
 }
 
 /// The file.
@@ -34,16 +43,13 @@ struct SettingsFile {
 }
 
 /// The path of the file.
-pub(super) fn path(root: &Path) -> PathBuf {
+pub fn settings_file(root: &Path) -> PathBuf {
     root.join(".liza").join(NAME)
 }
 
 /// The settings of a project; none if its blackboard is a file.
-///
-/// # Errors
-/// When the file cannot be read.
-pub(crate) fn settings_of(root: &Path) -> Result<Option<Settings>, StoreError> {
-    let path = path(root);
+pub(crate) fn settings_of(root: &Path) -> Result<Option<DatabaseSettings>, StoreError> {
+    let path = settings_file(root);
     let bytes = match read_file(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -53,12 +59,12 @@ pub(crate) fn settings_of(root: &Path) -> Result<Option<Settings>, StoreError> {
     let text = String::from_utf8(bytes).map_err(|_| broken("not valid UTF-8".to_owned()))?;
     let file: SettingsFile = yaml::read(&text).map_err(|error| broken(error.to_string()))?;
     let address = file.address.parse().map_err(|error| broken(format!("address: {error}")))?;
-    Ok(Some(Settings { address, name: file.project }))
+    Ok(Some(DatabaseSettings { address, name: file.project }))
 }
 
 /// Writes the file.
-pub(super) fn write(root: &Path, settings: &Settings) -> Result<(), StoreError> {
-    let path = path(root);
+pub(crate) fn write_settings(root: &Path, settings: &DatabaseSettings) -> Result<(), StoreError> {
+    let path = settings_file(root);
     let folder = root.join(".liza");
     if fs::symlink_metadata(folder.join("state.yaml")).is_ok() {
         return Err(StoreError::Exists { path: folder.join("state.yaml") });

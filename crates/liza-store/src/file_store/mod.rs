@@ -1,35 +1,41 @@
 //! The blackboard in a file: where it is, how it is created, read and locked.
 //!
-//! Every write goes through `submit.rs`, which decides commands, or `text_edit.rs`. All of them validate, and write
-//! the whole new version durably or nothing at all. `log_text.rs` has the texts for the log.
+//! Every write goes through `transaction.rs`, which has the changes of commands, or `text_edit.rs`. All of them validate,
+//! and write the whole new version durably or nothing at all. `log_text.rs` has the texts for the log.
 
-mod batch;
 mod log_text;
-mod submit;
+mod transaction;
 mod transfer;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use batch::WriteQueue;
-use liza_core::model::{Board, LogEntry, Section, State, TaskId};
+use liza_core::model::{Board, LogEntry, Section, State, TaskId, Value};
 use liza_core::rules::misspelled::{self, MisspelledKey};
 use liza_host::durable::read_file;
 use liza_host::private;
 
+use transaction::FileTransaction;
+
+use crate::backend::{
+    Backend, Job, LoadScope, ReadLog, ReadState, Setback, TextEdit, Transaction, WaitLimit,
+};
 use crate::codec::{self, StateView, text_without_bom};
+use crate::disk::ProjectDisk;
 use crate::document::plain_value;
 use crate::error::StoreError;
 use crate::file::{Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, StateFolder};
-use crate::verify::{self, new_document};
+use crate::incremental::FileReader;
+use crate::log_reader::FileLogReader;
+use crate::store::load;
+use crate::text_edit::FileEdit;
+use crate::verify::new_document;
 use crate::yaml::YamlError;
 
 pub(crate) use log_text::entry_text;
-
-/// How often a write starts again because a person saves the file at the same moment.
-pub(crate) const OVERTAKEN_LIMIT: usize = 20;
 
 /// The blackboard of one project.
 #[derive(Debug, Clone)]
@@ -38,15 +44,10 @@ pub(crate) struct FileStore {
     folder: StateFolder,
     /// How long to wait for the lock; by default `config.lock_timeout` of the blackboard.
     lock_timeout: Option<LockTimeout>,
-    /// The commands of this process that wait for each other.
-    queue: Arc<WriteQueue>,
 }
 
 impl FileStore {
     /// Opens the blackboard of the project at `root`.
-    ///
-    /// # Errors
-    /// When there is none.
     pub(crate) fn open(root: &Path) -> Result<Self, StoreError> {
         let store = Self::at(root);
         // A symbolic link without a target exists too: the read explains it.
@@ -60,13 +61,10 @@ impl FileStore {
 
     fn at(root: &Path) -> Self {
         let folder = StateFolder::new(root.join(".liza"));
-        Self { root: root.to_owned(), folder, lock_timeout: None, queue: Arc::default() }
+        Self { root: root.to_owned(), folder, lock_timeout: None }
     }
 
     /// Creates a blackboard in a project that has none.
-    ///
-    /// # Errors
-    /// When there is one already, or the folder cannot be written.
     pub(crate) fn create(root: &Path, state: &State, log: &LogEntry) -> Result<Self, StoreError> {
         let store = Self::at(root);
         let path = store.folder.path();
@@ -93,51 +91,8 @@ impl FileStore {
         Ok(store)
     }
 
-    /// Waits this long for the lock, whatever the config says.
-    #[must_use]
-    pub(crate) fn with_lock_timeout(mut self, timeout: Duration) -> Self {
-        self.lock_timeout = Some(LockTimeout(timeout));
-        self
-    }
-
-    /// The project root.
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// The folder of the blackboard.
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// The blackboard itself.
-    pub(crate) fn state_file(&self) -> PathBuf {
-        self.folder.state()
-    }
-
-    /// The whole blackboard, read without a lock.
-    ///
-    /// # Errors
-    /// When the file is not a valid blackboard.
-    pub(crate) fn snapshot(&self) -> Result<State, StoreError> {
-        let bytes = self.folder.read()?;
-        codec::parse_state(&self.folder.state(), &bytes, self.folder.is_own_version(&bytes))
-    }
-
-    /// The whole blackboard, if a command could write it (also checks its version), and its keys that are probably
-    /// misspelled.
-    ///
-    /// # Errors
-    /// When the file is not a valid blackboard, or a newer program wrote it.
-    pub(crate) fn writable_snapshot(&self) -> Result<(State, Vec<MisspelledKey>), StoreError> {
-        let (path, bytes) = (self.folder.state(), self.folder.read()?);
-        let mut view = self.tree_view(&path, &bytes)?;
-        view.check_version()?;
-        Ok((view.state()?, keys_misspelled_in(&view)))
-    }
-
     /// A view of a version of state.yaml, with its tree.
-    pub(crate) fn tree_view<'t>(&self, path: &'t Path, bytes: &'t [u8]) -> Result<StateView<'t>, StoreError> {
+    fn tree_view<'t>(&self, path: &'t Path, bytes: &'t [u8]) -> Result<StateView<'t>, StoreError> {
         let (text, _) = text_without_bom(path, bytes)?;
         match self.folder.is_own_version(bytes) {
             true => StateView::own_tree(path, text),
@@ -145,60 +100,28 @@ impl FileStore {
         }
     }
 
-    /// The text of the blackboard.
-    ///
-    /// # Errors
-    /// When the file is not text.
-    pub(crate) fn text(&self) -> Result<String, StoreError> {
-        let bytes = self.folder.read()?;
-        Ok(text_without_bom(&self.folder.state(), &bytes)?.0.to_owned())
-    }
-
-    /// Parts of the blackboard, read without a lock: these sections, and these tasks in full.
-    ///
-    /// Parses only these parts if the store wrote the file.
-    ///
-    /// # Errors
-    /// When the file is not a valid blackboard.
-    pub(crate) fn read_parts(&self, sections: &[Section], tasks: &[TaskId]) -> Result<Board, StoreError> {
-        let bytes = self.folder.read()?;
-        let path = self.folder.state();
+    /// A board read without a lock: by `lazily` if the store wrote the file and that is enough, otherwise the whole.
+    fn board_of(
+        &self,
+        lazily: impl FnOnce(&mut StateView<'_>) -> Result<Option<Board>, StoreError>,
+    ) -> Result<Board, StoreError> {
+        let (path, bytes) = (self.folder.state(), self.folder.read()?);
         let (text, _) = text_without_bom(&path, &bytes)?;
-        if self.folder.is_own_version(&bytes) {
-            let mut view = StateView::lazy(&path, text)?;
-            let mut board = view.board()?;
-            view.load_sections(&mut board, sections);
-            view.load_summaries(&mut board, Some(tasks))?;
-            if view.tree.is_none() {
-                view.load_bodies(&mut board, tasks)?;
-                return Ok(board);
-            }
+        if self.folder.is_own_version(&bytes)
+            && let Some(board) = lazily(&mut StateView::lazy(&path, text)?)?
+        {
+            return Ok(board);
         }
         Ok(StateView::full(&path, text)?.state()?.board)
     }
 
-    /// Repairs what a crash or a stale save has left, and reports it.
-    ///
-    /// # Errors
-    /// When the lock is not free, or the files cannot be read or written.
-    pub(crate) fn recover(&self) -> Result<Vec<Notice>, StoreError> {
-        Ok(self.lock()?.current()?.notices)
-    }
-
     /// Restores a blackboard that was deleted, emptied or cut off from the version that is kept beside it.
-    ///
-    /// # Errors
-    /// When the lock is not free, or the files cannot be read or written.
     pub(crate) fn restore_lost(root: &Path) -> Result<Option<Notice>, StoreError> {
         let store = Self::at(root);
         if !store.folder.previous().is_file() {
             return Ok(None);
         }
         store.lock()?.restore_lost()
-    }
-
-    fn mismatch(&self, what: &str) -> StoreError {
-        verify::mismatch(&self.folder.state(), what)
     }
 
     pub(crate) fn not_encoded(&self, source: YamlError) -> StoreError {
@@ -234,10 +157,122 @@ impl FileStore {
     }
 }
 
+impl Backend for FileStore {
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn state_file(&self) -> PathBuf {
+        self.folder.state()
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.state()
+    }
+
+    fn disk(&self) -> ProjectDisk {
+        ProjectDisk::new(&self.root)
+    }
+
+    fn with_limit(&self, limit: WaitLimit) -> Arc<dyn Backend> {
+        let lock_timeout = match limit {
+            WaitLimit::Lock(timeout) => Some(LockTimeout(timeout)),
+            WaitLimit::Database(_) => self.lock_timeout,
+        };
+        Arc::new(Self { lock_timeout, ..self.clone() })
+    }
+
+    fn lock(&self, _: &LoadScope, since: Instant) -> Result<Box<dyn Transaction>, Setback> {
+        Ok(Box::new(FileTransaction::begin(self, since)?))
+    }
+
+    fn snapshot(&self) -> Result<State, StoreError> {
+        let bytes = self.folder.read()?;
+        codec::parse_state(&self.folder.state(), &bytes, self.folder.is_own_version(&bytes))
+    }
+
+    fn writable_snapshot(&self) -> Result<(State, Vec<MisspelledKey>), StoreError> {
+        let (path, bytes) = (self.folder.state(), self.folder.read()?);
+        let mut view = self.tree_view(&path, &bytes)?;
+        view.check_version()?;
+        Ok((view.state()?, keys_misspelled_in(&view)))
+    }
+
+    fn misspelled_keys(&self) -> Result<Vec<MisspelledKey>, StoreError> {
+        misspelled_keys(&self.folder.state())
+    }
+
+    fn text(&self) -> Result<String, StoreError> {
+        let bytes = self.folder.read()?;
+        Ok(text_without_bom(&self.folder.state(), &bytes)?.0.to_owned())
+    }
+
+    fn values(&self) -> Result<Value, StoreError> {
+        let (path, bytes) = (self.folder.state(), self.folder.read()?);
+        let view = self.tree_view(&path, &bytes)?;
+        Ok(view.tree.as_ref().map(plain_value).unwrap_or(Value::Null))
+    }
+
+    /// Parses only these parts if the store wrote the file.
+    fn read_parts(&self, sections: &[Section], tasks: &[TaskId]) -> Result<Board, StoreError> {
+        self.board_of(|view| {
+            let mut board = view.board()?;
+            view.load_sections(&mut board, sections);
+            view.load_summaries(&mut board, Some(tasks))?;
+            if view.tree.is_some() {
+                return Ok(None);
+            }
+            view.load_bodies(&mut board, tasks)?;
+            Ok(Some(board))
+        })
+    }
+
+    fn board_for(&self, job: &mut dyn Job) -> Result<Board, StoreError> {
+        self.board_of(|view| load(view, job))
+    }
+
+    fn state_reader(&self) -> Box<dyn ReadState> {
+        Box::new(FileReader::new(self.clone()))
+    }
+
+    fn log_reader(&self, tail: Option<u64>) -> Box<dyn ReadLog> {
+        Box::new(FileLogReader::new(self.folder.log(), tail))
+    }
+
+    fn log_faults(&self) -> Result<Vec<String>, StoreError> {
+        FileLogReader::new(self.folder.log(), None).faults()
+    }
+
+    fn whole_log(&self) -> Result<String, StoreError> {
+        Ok(transfer::text_of(&self.folder.log())?.unwrap_or_default())
+    }
+
+    fn archive(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        transfer::archive(self)
+    }
+
+    fn archived(&self, name: &str) -> Result<Option<String>, StoreError> {
+        transfer::text_of(&self.folder().join("archive").join(format!("{name}.yaml")))
+    }
+
+    fn add_earlier(&self, log: &str, archive: &BTreeMap<String, String>) -> Result<(), StoreError> {
+        transfer::add_earlier(self, log, archive)
+    }
+
+    fn recover(&self) -> Result<Vec<Notice>, StoreError> {
+        Ok(self.lock()?.current()?.notices)
+    }
+
+    fn begin_edit(&self) -> Result<Box<dyn TextEdit + '_>, StoreError> {
+        Ok(Box::new(FileEdit::begin(self)?))
+    }
+}
+
 /// The blackboard in any file.
-///
-/// # Errors
-/// When the file is not a valid blackboard, or a newer program wrote it.
 pub fn read_state(path: &Path) -> Result<State, StoreError> {
     let bytes = read_file(path).map_err(StoreError::io("read", path))?;
     let (text, _) = text_without_bom(path, &bytes)?;
@@ -247,9 +282,6 @@ pub fn read_state(path: &Path) -> Result<State, StoreError> {
 }
 
 /// The keys of the blackboard in a file that are probably misspelled.
-///
-/// # Errors
-/// When the file is not a valid blackboard.
 pub fn misspelled_keys(path: &Path) -> Result<Vec<MisspelledKey>, StoreError> {
     let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
     let (text, _) = text_without_bom(path, &bytes)?;

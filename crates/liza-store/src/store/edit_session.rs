@@ -1,146 +1,148 @@
-//! An edit of the text of the blackboard, of either store.
+//! An edit of the text of the blackboard: `lock write`, `lock modify` and `edit`; the same for every back end.
 
 use std::path::PathBuf;
 
 use liza_core::model::{LogEntry, Revision, Timestamp};
 use liza_core::protocol::manual_edit::ManualEdit;
 
-use crate::database::DatabaseEdit;
+use super::submit::RESTARTS;
+use crate::backend::{LoggedEdit, TextEdit};
+use crate::checked_edit::EditRules;
+use crate::codec::StateView;
 use crate::error::StoreError;
 use crate::file::Notice;
-use crate::text_edit::{Edited, FileEdit};
-use crate::value_edit::ValueSyntax;
+use crate::text_edit::Edited;
+use crate::three_way_merge::three_way_merge;
+use crate::value_edit::{ValueSyntax, with_value};
+use crate::value_path::ValuePath;
 
 /// An edit of the text. A file stays locked until it is dropped.
-pub struct EditSession<'s>(EditOf<'s>);
-
-enum EditOf<'s> {
-    File(Box<FileEdit<'s>>),
-    Database(Box<DatabaseEdit<'s>>),
+pub struct EditSession<'s> {
+    rules: EditRules,
+    edit: Box<dyn TextEdit + 's>,
 }
 
 impl<'s> EditSession<'s> {
-    pub(super) fn of_file(edit: FileEdit<'s>) -> Self {
-        Self(EditOf::File(Box::new(edit)))
-    }
-
-    pub(super) fn of_database(edit: DatabaseEdit<'s>) -> Self {
-        Self(EditOf::Database(Box::new(edit)))
+    pub(super) fn new(edit: Box<dyn TextEdit + 's>) -> Self {
+        Self { rules: EditRules::default(), edit }
     }
 
     /// Allows only what this caller may change.
     #[must_use]
-    pub fn restricted_to(self, permission: ManualEdit) -> Self {
-        match self.0 {
-            EditOf::File(edit) => Self::of_file(edit.restricted_to(permission)),
-            EditOf::Database(edit) => Self::of_database(edit.restricted_to(permission)),
-        }
+    pub fn restricted_to(mut self, permission: ManualEdit) -> Self {
+        self.rules.permission = Some(permission);
+        self
     }
 
     /// Also writes a text with violations: an imported blackboard may be old.
     #[must_use]
-    pub(crate) fn accepting_violations(self) -> Self {
-        match self.0 {
-            EditOf::File(edit) => Self::of_file(edit.accepting_violations()),
-            EditOf::Database(edit) => Self::of_database(edit.accepting_violations()),
-        }
+    pub(crate) fn accepting_violations(mut self) -> Self {
+        self.rules.accepts_violations = true;
+        self
     }
 
     /// The current text.
-    ///
-    /// # Errors
-    /// When the file is not text.
     pub fn text(&self) -> Result<String, StoreError> {
-        match &self.0 {
-            EditOf::File(edit) => edit.text(),
-            EditOf::Database(edit) => Ok(edit.text().to_owned()),
-        }
+        self.edit.text()
     }
 
     /// The current revision.
     pub fn revision(&self) -> Revision {
-        match &self.0 {
-            EditOf::File(edit) => edit.revision(),
-            EditOf::Database(edit) => edit.revision(),
-        }
+        self.edit.revision()
     }
 
     /// What was repaired when the lock was taken.
     pub fn notices(&self) -> &[Notice] {
-        match &self.0 {
-            EditOf::File(edit) => edit.notices(),
-            EditOf::Database(_) => &[],
-        }
+        self.edit.notices()
     }
 
     /// The file that a command may change between [`EditSession::begin_modify`] and [`EditSession::finish_modify`].
     pub fn path(&self) -> PathBuf {
-        match &self.0 {
-            EditOf::File(edit) => edit.path(),
-            EditOf::Database(edit) => edit.path(),
-        }
+        self.edit.modified_file()
     }
 
     /// Prepares for a command that changes the file in place. If this process is killed, the change is undone or has not
     /// happened.
-    ///
-    /// # Errors
-    /// When no copy can be kept.
     pub fn begin_modify(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        match &mut self.0 {
-            EditOf::File(edit) => edit.begin_modify(now),
-            EditOf::Database(edit) => edit.begin_modify(),
-        }
+        self.edit.begin_modify(&self.rules, now)
     }
 
     /// Restores the version before the command.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn undo_modify(self) -> Result<(), StoreError> {
-        match self.0 {
-            EditOf::File(edit) => edit.undo_modify(),
-            EditOf::Database(_) => Ok(()),
-        }
+    pub fn undo_modify(mut self) -> Result<(), StoreError> {
+        self.edit.end_modify(false)
     }
 
     /// Accepts the text that the command wrote, or undoes it if it is invalid.
-    ///
-    /// # Errors
-    /// When it is invalid. The previous version is restored then.
-    pub fn finish_modify(self, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
-        match self.0 {
-            EditOf::File(edit) => edit.finish_modify(log, now),
-            EditOf::Database(edit) => edit.finish_modify(log),
+    pub fn finish_modify(mut self, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
+        let done = self.write_modified(LoggedEdit { entry: log, now });
+        self.edit.end_modify(done.is_ok())?;
+        done
+    }
+
+    fn write_modified(&mut self, log: LoggedEdit<'_>) -> Result<Edited, StoreError> {
+        let text = self.edit.modified_text()?;
+        match self.edit.finish_in_part(&self.rules, &text, log)? {
+            Some(edited) => Ok(edited),
+            None => self.write_merged(text, log),
         }
     }
 
     /// Replaces the whole text.
-    ///
-    /// # Errors
-    /// When it is invalid. Nothing is written then.
-    pub fn replace(self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
-        match self.0 {
-            EditOf::File(edit) => edit.replace(text, log, now),
-            EditOf::Database(edit) => edit.replace(text, log),
+    pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
+        self.write_merged(text.to_owned(), LoggedEdit { entry: log, now })
+    }
+
+    /// Writes a text that was made from the current one. Without a lock, others may write in the meantime: what they changed
+    /// is merged.
+    fn write_merged(&mut self, mut text: String, log: LoggedEdit<'_>) -> Result<Edited, StoreError> {
+        for _ in 0..RESTARTS {
+            match self.edit.write(&self.rules, &text, log, false) {
+                Err(StoreError::Overtaken { .. }) if self.edit.is_merged() => {}
+                result => return result,
+            }
+            let base = self.edit.text()?;
+            self.edit.reload()?;
+            text = three_way_merge(&base, &text, &self.edit.text()?).map_err(|_| self.overtaken())?;
         }
+        Err(self.overtaken())
     }
 
     /// Sets the values that match a path.
-    ///
-    /// # Errors
-    /// When the path matches nothing, or the result is invalid. Nothing is written then.
     pub fn set(
-        self,
+        mut self,
         path: &str,
         value: &str,
         syntax: ValueSyntax,
         log: &LogEntry,
         now: Timestamp,
     ) -> Result<Edited, StoreError> {
-        match self.0 {
-            EditOf::File(edit) => edit.set(path, value, syntax, log, now),
-            EditOf::Database(edit) => edit.set(path, value, syntax, log),
+        let path: ValuePath = path.parse()?;
+        for _ in 0..RESTARTS {
+            match self.try_set(&path, (value, syntax), LoggedEdit { entry: log, now }) {
+                // The value is set in what others wrote meanwhile.
+                Err(StoreError::Overtaken { .. }) => self.edit.reload()?,
+                result => return result,
+            }
         }
+        Err(self.overtaken())
+    }
+
+    fn try_set(
+        &mut self,
+        path: &ValuePath,
+        value: (&str, ValueSyntax),
+        log: LoggedEdit<'_>,
+    ) -> Result<Edited, StoreError> {
+        if let Some(edited) = self.edit.set_in_part(&self.rules, path, value, log)? {
+            return Ok(edited);
+        }
+        let (name, text) = (self.edit.name(), self.edit.text()?);
+        let (text, rewritten) = with_value(&StateView::full(&name, &text)?, path, value.0, value.1)?;
+        let text = self.edit.with_mark(text);
+        self.edit.write(&self.rules, &text, log, rewritten)
+    }
+
+    fn overtaken(&self) -> StoreError {
+        StoreError::Overtaken { path: self.edit.name() }
     }
 }

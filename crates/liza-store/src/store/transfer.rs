@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use liza_core::model::{LogEntry, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Store};
+use super::Store;
 use crate::error::StoreError;
 use crate::text_edit::Edited;
 use crate::yaml::{self, YamlError, to_value};
@@ -31,9 +31,6 @@ pub struct Export {
 
 impl Export {
     /// Reads an exported file.
-    ///
-    /// # Errors
-    /// When it is none, or a newer program wrote it.
     pub fn parse(text: &str) -> Result<Self, YamlError> {
         let export: Self = yaml::read(text)?;
         if export.liza_export > FORMAT {
@@ -50,9 +47,6 @@ impl Export {
     }
 
     /// The text of the file.
-    ///
-    /// # Errors
-    /// When a part has characters that YAML cannot hold.
     pub fn text(&self) -> Result<String, YamlError> {
         let value = to_value(self)?;
         let document = value.as_map().map(yaml::document).unwrap_or_default();
@@ -75,34 +69,22 @@ fn is_file_name(name: &str) -> bool {
 
 impl Store {
     /// The whole blackboard.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn export(&self) -> Result<Export, StoreError> {
         // The state first: a task that is archived meanwhile is then in both, and not in neither.
         let state = self.text()?;
-        let (log, archive) = match &self.kind {
-            Kind::File(store) => (store.whole_log()?, store.archive()?),
-            Kind::Database(store) => (store.whole_log()?, store.archive()?),
-        };
+        let (log, archive) = (self.backend.whole_log()?, self.backend.archive()?);
         Ok(Export { liza_export: FORMAT, state, log, archive })
     }
 
     /// Fills this blackboard, which must be empty. It is filled as it was exported, with whatever was wrong then; after a
     /// failure or a kill it can be filled again.
-    ///
-    /// # Errors
-    /// When it has tasks, or what is imported is not a blackboard.
     pub fn import(&self, export: &Export, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
         let board = self.snapshot()?.board;
         if !board.tasks.is_empty() || !board.archived.is_empty() {
             return Err(StoreError::NotEmpty { path: self.state_file() });
         }
         // The state comes last: it makes the blackboard full.
-        match &self.kind {
-            Kind::File(store) => store.add_earlier(&export.log, &export.archive)?,
-            Kind::Database(store) => store.add_earlier(&export.log, &export.archive)?,
-        }
+        self.backend.add_earlier(&export.log, &export.archive)?;
         self.begin_edit()?.accepting_violations().replace(&export.state, log, now)
     }
 }

@@ -228,3 +228,25 @@ fn an_incremental_read_reports_the_current_line_of_a_fault() {
         }
     }
 }
+
+/// A program without a client must not take the file of an earlier blackboard instead.
+///
+/// Covers: MM-01
+#[test]
+fn a_blackboard_in_a_database_is_an_error_without_a_client() {
+    let project = Project::new("no-client");
+    let settings = "address: postgres://liza@db.example/team\nproject: shop\n";
+    std::fs::write(project.file("store.yaml"), settings).unwrap();
+    let address = "postgres://liza@db.example/team".parse().unwrap();
+    let other = project.root.join("other");
+    for opened in [
+        Store::open(&project.root),
+        Store::join_database(&other, &address, None),
+        Store::create_in_database(&other, &address, "shop", &fresh_state(), &first_entry()),
+    ] {
+        let error = opened.unwrap_err();
+        assert!(matches!(error, StoreError::NoDatabaseClient), "{error:?}");
+        assert!(error.to_string().contains("without the feature `database`"), "{error}");
+    }
+    assert!(!other.exists());
+}

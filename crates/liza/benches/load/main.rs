@@ -14,7 +14,7 @@
 
 mod figures;
 mod machines;
-#[path = "../../../liza-store/tests/database/server.rs"]
+#[path = "../../../liza-database/tests/database/server.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod server;
 #[path = "../shared/mod.rs"]

@@ -4,7 +4,6 @@ use liza_team::project::Project;
 use liza_team::supervisor::TeamMessage;
 
 use super::context::Context;
-use super::missing_feature::missing_feature;
 use super::ui::error::CommandError;
 use super::ui::output::Reply;
 use super::ui::theme_name::ThemeName;
@@ -16,7 +15,7 @@ pub(crate) fn is_possible(_: &Context) -> bool {
 
 /// Refuses to show a screen.
 pub(crate) fn show_team(_: &Context, _: &Project, _: ThemeName) -> Result<Reply, CommandError> {
-    Err(missing_feature("the terminal screen"))
+    Err(CommandError::missing_feature("the terminal screen"))
 }
 
 /// The screen of a team, of which there is none.

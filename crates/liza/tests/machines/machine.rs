@@ -27,11 +27,13 @@ pub(crate) fn begin(machine: &TestProject, address: &str) {
     fs::remove_dir_all(machine.root.join(".liza")).unwrap();
     let [agent, action, detail] = ["human", "goal_created", "three machines"].map(str::to_owned);
     let log = LogEntry { timestamp: now(), agent, action, task: None, detail };
+    liza_database::install();
     let address: Address = address.parse().unwrap();
     Store::create_in_database(&machine.root, &address, "team", &state, &log).unwrap();
 }
 
 pub(crate) fn join(machine: &TestProject, address: &str) {
+    liza_database::install();
     let address: Address = address.parse().unwrap();
     Store::join_database(&machine.root, &address, Some("team")).unwrap();
     fs::write(machine.root.join(".git/info/exclude"), "/.liza/\n/.worktrees/\n").unwrap();

@@ -4,7 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-#[path = "../../../liza-store/tests/database/server.rs"]
+#[path = "../../../liza-database/tests/database/server.rs"]
 #[allow(dead_code, reason = "the tests of the store use the rest")]
 mod server;
 

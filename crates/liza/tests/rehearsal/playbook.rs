@@ -85,7 +85,7 @@ fn a_text_that_is_not_a_prompt_is_refused() {
 /// Covers: AG-15, AG-10
 #[test]
 fn every_prompt_snapshot_can_be_read() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/prompts/snapshots");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../liza-agents/tests/prompts/snapshots");
     let mut read = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use liza_core::model::{Config, Sha};
 use liza_git::{Branch, Git, Repo};
-use liza_store::{Address, Store};
+use liza_store::{Address, Store, installed_client};
 use liza_team::engine::integration_branch;
 use liza_team::project::EXCLUDED;
 use serde_json::json;
@@ -61,6 +61,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 
 /// Reads an address; its text is not repeated, since it could have a password.
 pub(super) fn address(text: &str) -> Result<Address, CommandError> {
+    installed_client()?;
     text.parse().map_err(|error: liza_store::AddressError| {
         CommandError::refused("bad_address", error.to_string())
             .hint("postgres://USER@HOST:PORT/DATABASE, without a password")

@@ -28,7 +28,6 @@ use crate::cli::context::Context;
 use crate::cli::end_text::{next_steps, what_waits, why_it_ended};
 use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::live_screen::{self, TeamScreen};
-use crate::cli::missing_feature::missing_feature;
 use crate::cli::spec_path;
 use crate::cli::team_notes::{is_named, team_notes, untested};
 use crate::cli::team_observers::{OutputReader, ProgressLine};
@@ -379,7 +378,7 @@ pub(crate) fn work(
         Err(WatchError::Running) => {
             printer.print_text("a watcher is already running in this project; it reports the alerts")
         }
-        Err(WatchError::NoWebhooks) => return Err(missing_feature("webhooks")),
+        Err(WatchError::NoWebhooks) => return Err(CommandError::missing_feature("webhooks")),
         Err(WatchError::Lock(error)) => return Err(error.into()),
     }
     let (program, commands) = (context.program.clone(), (context.services.session_commands)());

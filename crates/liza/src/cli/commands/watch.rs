@@ -17,7 +17,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::cli::context::Context;
-use crate::cli::missing_feature::missing_feature;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{RED, YELLOW, paint};
 use crate::cli::ui::output::Reply;
@@ -75,7 +74,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         Err(WatchError::Running) if args.once => Ok(current_reply(&current_alerts(&project), &[], &context)),
         Err(WatchError::Running) => Err(CommandError::refused("watching", WatchError::Running.to_string())
             .hint("print the current alerts: liza watch --once; all alerts are in .liza/alerts.log")),
-        Err(WatchError::NoWebhooks) => Err(missing_feature("webhooks")),
+        Err(WatchError::NoWebhooks) => Err(CommandError::missing_feature("webhooks")),
         Err(WatchError::Lock(error)) => Err(error.into()),
     }
 }

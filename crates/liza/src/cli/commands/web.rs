@@ -30,5 +30,5 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 
 #[cfg(not(feature = "web"))]
 fn serve(_: u16, _: &Context) -> Result<Reply, CommandError> {
-    Err(crate::cli::missing_feature::missing_feature("the pages in a browser"))
+    Err(CommandError::missing_feature("the pages in a browser"))
 }

@@ -12,6 +12,9 @@ use serde_json::Value;
 
 use super::exit_code::Exit;
 
+/// The line that installs the whole program.
+pub(crate) const INSTALL: &str = "cargo install --path crates/liza";
+
 /// Why a command did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandError {
@@ -53,6 +56,13 @@ impl CommandError {
     pub(crate) fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
+    }
+
+    /// What needs a part that was left out of this program.
+    pub(crate) fn missing_feature(what: &str) -> Self {
+        Self::refused("missing_feature", format!("this liza was built without {what}"))
+            .hint(format!("in the clone of Liza, the whole program: {INSTALL}"))
+            .exit(Exit::Missing)
     }
 
     /// There is no blackboard here; the repository may lack what it needs before that.
@@ -123,6 +133,7 @@ impl From<StoreError> for CommandError {
                 let exit = if error.reason.is_passing() { Exit::Locked } else { Exit::Refused };
                 made("database", exit, error.reason.hint())
             }
+            StoreError::NoDatabaseClient => CommandError::missing_feature("a database client"),
             StoreError::Path(_) => {
                 made("bad_path", Exit::Refused, "liza get --help shows what a path looks like")
             }
@@ -204,5 +215,18 @@ impl From<EngineError> for CommandError {
             }
             EngineError::Io { .. } => made("io", Exit::Refused, "liza doctor checks the disk"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: MM-01
+    #[test]
+    fn a_database_without_a_client_names_the_line_that_installs_it() {
+        let error = CommandError::from(StoreError::NoDatabaseClient);
+        assert_eq!((error.code.as_str(), error.exit.code()), ("missing_feature", 5));
+        assert!(error.hint.is_some_and(|hint| hint.ends_with(INSTALL)));
     }
 }

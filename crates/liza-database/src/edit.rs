@@ -1,0 +1,174 @@
+//! Edits of the text of a blackboard in a database.
+//!
+//! Holds no lock while the text is edited: a write in the meantime is found when the rows are written.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use liza_core::model::{LogEntry, Revision, State, Timestamp};
+use liza_host::durable::replace_private_file;
+use liza_store::backend::{
+    AcceptedText, Backend as _, EditRules, LoadScope, LoggedEdit, Rows, TextEdit, log_entry_text, mismatch,
+};
+use liza_store::{Edited, RequestId, StoreError};
+
+use crate::fault::may_be_committed;
+use crate::load::{self, ProjectRow};
+use crate::read::text_and_revision;
+use crate::requests::was_committed;
+use crate::store::DatabaseStore;
+use crate::write::Statements;
+
+/// An edit of the text.
+pub(crate) struct DatabaseEdit<'s> {
+    store: &'s DatabaseStore,
+    text: String,
+    revision: Revision,
+    /// The copy that a command changes; removed with the edit.
+    copy: Option<PathBuf>,
+}
+
+impl<'s> DatabaseEdit<'s> {
+    /// Reads the text.
+    pub(crate) fn begin(store: &'s DatabaseStore) -> Result<Self, StoreError> {
+        let (text, revision) = text_and_revision(store)?;
+        Ok(Self { store, text, revision, copy: None })
+    }
+}
+
+impl TextEdit for DatabaseEdit<'_> {
+    fn text(&self) -> Result<String, StoreError> {
+        Ok(self.text.clone())
+    }
+
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn reload(&mut self) -> Result<(), StoreError> {
+        (self.text, self.revision) = text_and_revision(self.store)?;
+        Ok(())
+    }
+
+    fn is_merged(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> PathBuf {
+        self.store.path().to_owned()
+    }
+
+    fn write(
+        &mut self,
+        rules: &EditRules,
+        text: &str,
+        LoggedEdit { entry, .. }: LoggedEdit<'_>,
+        _rewritten: bool,
+    ) -> Result<Edited, StoreError> {
+        let (path, now) = (self.store.path(), self.store.now()?);
+        let current = (self.text.as_str(), self.revision);
+        let accepted = rules.accept(path, current, text, &self.store.disk(), now)?;
+        let AcceptedText { revision, before, state, text, misspelled } = accepted;
+        let rows = Rows::of_text(&text).ok_or_else(|| mismatch(path, "the rows"))?;
+        let log = log_entry_text(path, &LogEntry { timestamp: now, ..entry.clone() }, revision)?;
+        self.commit(&rows, &state, before.as_ref(), (&log, revision, now))?;
+        Ok(Edited { revision, notices: Vec::new(), misspelled })
+    }
+
+    fn modified_file(&self) -> PathBuf {
+        let name = format!("state.yaml.edit-{}", std::process::id());
+        self.copy.clone().unwrap_or_else(|| self.store.folder().join(name))
+    }
+
+    fn begin_modify(&mut self, _: &EditRules, _: Timestamp) -> Result<(), StoreError> {
+        let path = self.modified_file();
+        replace_private_file(&path, self.text.as_bytes()).map_err(StoreError::io("write", &path))?;
+        self.copy = Some(path);
+        Ok(())
+    }
+
+    fn modified_text(&self) -> Result<String, StoreError> {
+        let path = self.modified_file();
+        fs::read_to_string(&path).map_err(StoreError::io("read", &path))
+    }
+}
+
+impl DatabaseEdit<'_> {
+    fn overtaken(&self) -> StoreError {
+        StoreError::Overtaken { path: self.name() }
+    }
+
+    /// Writes the rows that differ, unless there was another write in the meantime.
+    fn commit(
+        &self,
+        rows: &Rows,
+        state: &State,
+        before: Option<&State>,
+        (log, revision, now): (&str, Revision, Timestamp),
+    ) -> Result<(), StoreError> {
+        let store = self.store;
+        let (project, mut connection) = store.connect()?;
+        let sql = load::lock_statements(project, &LoadScope::everything(), connection.timeline());
+        let results = connection.begin(&sql).map_err(|error| store.fault(&error))?;
+        let loaded = store.checked(results.get(load::LOCK_LEAD..).unwrap_or_default(), load::LOCK_GAP)?;
+        if loaded.project.revision != self.revision.0 {
+            store.pool().put(connection);
+            return Err(self.overtaken());
+        }
+        let server = connection.server(&loaded.timeline);
+        let mut statements = Statements::new(project);
+        statements.rows(&loaded.rows, rows, revision);
+        statements.replace_order(&loaded.rows, rows, revision);
+        edited_leases(&mut statements, before, state);
+        statements.log(&[log.to_owned()], revision);
+        let request = RequestId::new();
+        statements.request(&request.to_string(), "edit", "", revision, now);
+        let clock = store.clock_of(&loaded, &server);
+        statements.project(&ProjectRow { revision: revision.0, layout: revision.0, clock });
+        let error = match connection.end(&format!("{}COMMIT", statements.sql())) {
+            Ok(_) => {
+                store.announce(&mut connection, revision.0);
+                store.pool().put(connection);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let fault = store.fault(&error);
+        if !may_be_committed(&error) {
+            return Err(fault.into());
+        }
+        drop(connection);
+        match was_committed(store, &request, Instant::now() + store.retry_limit, &fault)? {
+            true => Ok(()),
+            // It is written again, on what is there now.
+            false => Err(self.overtaken()),
+        }
+    }
+}
+
+/// Writes the leases that an edit has changed.
+fn edited_leases(statements: &mut Statements, before: Option<&State>, after: &State) {
+    let agents = |state: &State| state.board.agents.ready().cloned().unwrap_or_default();
+    let (old, new) = (before.map(agents).unwrap_or_default(), agents(after));
+    for (id, entry) in &new {
+        let known = old.get(id);
+        if known.map(|known| (known.lease_expires, known.generation))
+            != Some((entry.lease_expires, entry.generation))
+        {
+            statements.replace_lease(*id, entry);
+        }
+    }
+    for id in old.keys().filter(|id| !new.contains_key(*id)) {
+        statements.remove_lease(*id);
+    }
+}
+
+impl Drop for DatabaseEdit<'_> {
+    fn drop(&mut self) {
+        if let Some(copy) = &self.copy {
+            // It is only a copy.
+            let _ = fs::remove_file(copy);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Turns the errors of PostgreSQL into ours: the reason, and what is safe to try again.
+
+use std::error::Error;
+use std::io;
+
+use liza_store::{Address, AddressError, DatabaseError, DatabaseReason};
+use postgres::error::{Severity, SqlState};
+
+/// The error of a wrong address.
+pub(crate) fn wrong_address(address: &Address, error: &AddressError) -> DatabaseError {
+    DatabaseError::new(address, DatabaseReason::WrongAddress, error.to_string())
+}
+
+/// The error that the client returned.
+pub(crate) fn fault_of(address: &Address, error: &postgres::Error) -> DatabaseError {
+    let reason = match error.code() {
+        Some(code) => reason_of(code),
+        None => reason_of_connection(error),
+    };
+    let detail = match error.as_db_error() {
+        Some(answer) => answer.message().to_owned(),
+        None => error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}")),
+    };
+    DatabaseError::new(address, reason, detail)
+}
+
+/// Why there is no answer with a code: the connection is at fault.
+fn reason_of_connection(error: &postgres::Error) -> DatabaseReason {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if is_certificate_error(error) {
+            return DatabaseReason::UntrustedCertificate;
+        }
+        // The client's own words.
+        if error.to_string() == "server does not support TLS" {
+            return DatabaseReason::NoTls;
+        }
+        // The client's own words when the server asks for a password and there is none.
+        if error.to_string() == "password missing" {
+            return DatabaseReason::NotAllowed;
+        }
+        cause = error.source();
+    }
+    DatabaseReason::Unreachable
+}
+
+fn is_certificate_error(error: &(dyn Error + 'static)) -> bool {
+    // The error of TLS is inside of one of IO, which does not name it as its source.
+    let inside = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    let inside = inside.and_then(|error| error.downcast_ref::<rustls::Error>());
+    let found = error.downcast_ref::<rustls::Error>().or(inside);
+    matches!(found, Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// Whether the same transaction may succeed at once: others were in the way.
+pub(crate) fn is_conflict(error: &postgres::Error) -> bool {
+    error.code().is_some_and(|code| {
+        [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code)
+    })
+}
+
+/// Whether statements that end with COMMIT may have been committed although they ended with this error. An error of a
+/// statement before it, such as a violated constraint, skips the COMMIT; one that ends the connection may come after it.
+pub(crate) fn may_be_committed(error: &postgres::Error) -> bool {
+    let Some(answer) = error.as_db_error() else { return true };
+    let class = answer.code().code().get(..2).unwrap_or_default();
+    let is_last = matches!(answer.parsed_severity(), Some(Severity::Fatal | Severity::Panic) | None);
+    // Connections, shutdowns and cancellations, files of the server, internal errors.
+    let is_unclear = ["08", "57", "58", "XX"].contains(&class);
+    is_last || is_unclear || *answer.code() == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
+}
+
+fn reason_of(code: &SqlState) -> DatabaseReason {
+    let class = code.code().get(..2).unwrap_or_default();
+    if [SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED].contains(code) {
+        return DatabaseReason::Slow;
+    }
+    if [SqlState::READ_ONLY_SQL_TRANSACTION].contains(code) {
+        return DatabaseReason::ReadOnly;
+    }
+    if [SqlState::TOO_MANY_CONNECTIONS].contains(code) {
+        return DatabaseReason::Unreachable;
+    }
+    if [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::INVALID_CATALOG_NAME].contains(code) {
+        return DatabaseReason::NotAllowed;
+    }
+    match class {
+        // Connection exceptions; shutdowns, restarts and timeouts in a transaction.
+        "08" | "57" | "25" => DatabaseReason::Unreachable,
+        "28" => DatabaseReason::NotAllowed,
+        "53" => DatabaseReason::Full,
+        "40" => DatabaseReason::Slow,
+        _ => DatabaseReason::Other,
+    }
+}

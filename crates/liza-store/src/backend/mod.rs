@@ -1,0 +1,297 @@
+//! The trait of a place for the blackboard: a file, or a database.
+//!
+//! Commands are decided and edits are repeated in `store/`, the same for both. A back end locks, loads, writes and reads.
+
+mod job;
+mod scope;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use liza_core::model::{
+    Board, Change, LogEntry, Revision, Section, State, StopFile, StopFiles, TaskId, Timestamp, Value,
+};
+use liza_core::rules::misspelled::MisspelledKey;
+
+use crate::call::Host;
+use crate::codec::StateView;
+use crate::database::{DatabaseError, RequestId};
+use crate::disk::ProjectDisk;
+use crate::error::StoreError;
+use crate::file::Notice;
+use crate::file_store::entry_text;
+use crate::log_reader::LogRecord;
+use crate::text_edit::Edited;
+use crate::value_edit::ValueSyntax;
+use crate::value_path::ValuePath;
+use crate::verify::not_encoded;
+
+pub use crate::checked_edit::{AcceptedText, EditRules};
+pub use crate::database::{
+    DatabaseClient, DatabaseSettings, KEPT, NewBoard, PASSWORD_FILE_ENV, SharedBoard, install_client,
+    note_clock_difference, settings_file, stores_all_text,
+};
+pub use crate::log_reader::{entry as log_record, entry_texts as log_entries};
+pub use crate::rows::{
+    AGENTS, EntryRow, RowChange, Rows, SectionRow, TASKS, TaskColumns, WholeRow, changed_text, values_of,
+};
+pub use crate::verify::mismatch;
+pub use job::Job;
+pub(crate) use job::pending;
+pub use scope::{LoadScope, TaskExtent};
+
+/// A limit for waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitLimit {
+    /// For the lock of the file.
+    Lock(Duration),
+    /// For a database that cannot be used.
+    Database(Duration),
+}
+
+/// A place for the blackboard of one project.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// The project root.
+    fn root(&self) -> &Path;
+    /// The `.liza` folder of the project.
+    fn folder(&self) -> &Path;
+    /// The file of the blackboard: itself, or the file that says where it is.
+    fn state_file(&self) -> PathBuf;
+    /// The name of the blackboard in messages.
+    fn path(&self) -> PathBuf;
+    /// The facts that the rules need from the disk of this machine.
+    fn disk(&self) -> ProjectDisk;
+    /// The same place with another limit for waiting; one that it does not know changes nothing.
+    fn with_limit(&self, limit: WaitLimit) -> Arc<dyn Backend>;
+    /// The further abilities of a database.
+    fn database(&self) -> Option<&dyn SharedBoard> {
+        None
+    }
+
+    /// The parts of the blackboard that a command will probably need.
+    fn scope(&self, _job: &dyn Job) -> LoadScope {
+        LoadScope::everything()
+    }
+    /// Takes the lock, for a command that has been waiting since then, and loads these parts.
+    fn lock(&self, scope: &LoadScope, since: Instant) -> Result<Box<dyn Transaction>, Setback>;
+    /// The error for a command that always found others in its way.
+    fn overtaken(&self) -> StoreError {
+        StoreError::Overtaken { path: self.path() }
+    }
+
+    /// The whole blackboard, read without a lock.
+    fn snapshot(&self) -> Result<State, StoreError>;
+    /// The whole blackboard, if a command could write it, and its keys that are probably misspelled.
+    fn writable_snapshot(&self) -> Result<(State, Vec<MisspelledKey>), StoreError>;
+    /// The keys that are probably misspelled.
+    fn misspelled_keys(&self) -> Result<Vec<MisspelledKey>, StoreError> {
+        Ok(self.writable_snapshot()?.1)
+    }
+    /// The text of the blackboard, as the file has it.
+    fn text(&self) -> Result<String, StoreError>;
+    /// The values of the whole text.
+    fn values(&self) -> Result<Value, StoreError>;
+    /// These sections, and these tasks in full, read without a lock.
+    fn read_parts(&self, sections: &[Section], tasks: &[TaskId]) -> Result<Board, StoreError>;
+    /// The board on which a command can be decided without a lock. A database also sets its time and its stop files.
+    fn board_for(&self, job: &mut dyn Job) -> Result<Board, StoreError>;
+    /// A reader that keeps the last state.
+    fn state_reader(&self) -> Box<dyn ReadState>;
+
+    /// A reader at the beginning of the log, or at its last bytes.
+    fn log_reader(&self, tail: Option<u64>) -> Box<dyn ReadLog>;
+    /// The parts of the log that are not entries, each with its line.
+    fn log_faults(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+    /// The whole log.
+    fn whole_log(&self) -> Result<String, StoreError>;
+    /// The archived texts by name.
+    fn archive(&self) -> Result<BTreeMap<String, String>, StoreError>;
+    /// One archived text; none if there is none of that name.
+    fn archived(&self, name: &str) -> Result<Option<String>, StoreError>;
+    /// Adds entries of the log and archived texts of an earlier blackboard; those that are there stay.
+    fn add_earlier(&self, log: &str, archive: &BTreeMap<String, String>) -> Result<(), StoreError>;
+
+    /// Repairs what a crash or a stale save has left, and reports it.
+    fn recover(&self) -> Result<Vec<Notice>, StoreError> {
+        Ok(Vec::new())
+    }
+    /// Begins to edit the text.
+    fn begin_edit(&self) -> Result<Box<dyn TextEdit + '_>, StoreError>;
+}
+
+/// The reason why an attempt to write did not succeed.
+#[derive(Debug)]
+pub enum Setback {
+    /// It needs other parts, or others were in the way: at once again.
+    Again,
+    /// It may have been written.
+    Unknown(DatabaseError),
+    /// It failed for good, or until the database is well again.
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Setback {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<DatabaseError> for Setback {
+    fn from(error: DatabaseError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// The version that the next command decides on.
+pub struct CurrentVersion {
+    /// Its text, with its byte order mark.
+    pub bytes: Arc<Vec<u8>>,
+    /// Whether a line scan finds all its blocks.
+    pub scannable: bool,
+}
+
+/// A command that was decided, and its change.
+pub struct Decided<'d> {
+    /// The state before, or the part of it that the command needed.
+    pub state: State,
+    /// The change.
+    pub change: Change,
+    /// The command.
+    pub job: &'d dyn Job,
+    /// The ID of the request.
+    pub request: &'d RequestId,
+    /// The version that it was decided on.
+    pub(crate) view: &'d StateView<'d>,
+    /// The byte order mark of that version.
+    pub(crate) mark: &'d [u8],
+    /// Whether the whole version was parsed.
+    pub(crate) is_whole: bool,
+}
+
+/// The lock, what was loaded under it, and the changes of the commands that wait to be written together.
+pub trait Transaction: Send {
+    /// The newest version: that of the last command.
+    fn version(&self) -> CurrentVersion;
+    /// The time and the stop files under the lock.
+    fn facts(&self, host: &dyn Host) -> (Timestamp, StopFiles);
+    /// Completes a board with what its text does not have: the revision, and leases that were renewed elsewhere.
+    fn complete(&self, board: &mut Board);
+    /// Keeps a board to foresee which parts the next attempt needs.
+    fn remember(&self, _board: Board) {}
+    /// The repairs that were made when the lock was taken.
+    fn notices(&self) -> Vec<Notice> {
+        Vec::new()
+    }
+    /// Creates the stop files that must exist before a change is written, unless they are part of the write.
+    fn create_stop_files(
+        &self,
+        _host: &dyn Host,
+        _files: &[StopFile],
+        _now: Timestamp,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+    /// Adds a change, and returns what its sender should know; none if that needs the whole version.
+    fn add(&mut self, decided: Decided<'_>) -> Result<Option<Vec<Notice>>, StoreError>;
+    /// Whether no further change fits.
+    fn is_full(&self) -> bool {
+        false
+    }
+    /// Writes all changes durably, and releases the lock.
+    fn commit(self: Box<Self>) -> Result<Option<Notice>, Setback>;
+    /// Releases the lock without a write.
+    fn abandon(self: Box<Self>) {}
+}
+
+/// Reads the blackboard again and again.
+pub trait ReadState: fmt::Debug + Send {
+    /// The whole blackboard, and the same `Arc` as before if nothing has changed.
+    fn read(&mut self) -> Result<Arc<State>, StoreError>;
+}
+
+/// Reads the entries of the log that are added.
+pub trait ReadLog: fmt::Debug + Send {
+    /// The entries since the last call.
+    fn read_new(&mut self) -> Result<Vec<LogRecord>, StoreError>;
+}
+
+/// An entry for the log, and the time of the edit that it is about.
+#[derive(Debug, Clone, Copy)]
+pub struct LoggedEdit<'l> {
+    /// The entry.
+    pub entry: &'l LogEntry,
+    /// The time on this machine.
+    pub now: Timestamp,
+}
+
+/// An edit of the text; the lock of a file is held until it is dropped.
+pub trait TextEdit: Send {
+    /// The current text.
+    fn text(&self) -> Result<String, StoreError>;
+    /// The current revision.
+    fn revision(&self) -> Revision;
+    /// Reads the text again, after others have changed it.
+    fn reload(&mut self) -> Result<(), StoreError>;
+    /// A change of others is merged into the new text, since no lock is held; otherwise the new text is refused.
+    fn is_merged(&self) -> bool {
+        false
+    }
+    /// The repairs that were made when the lock was taken.
+    fn notices(&self) -> &[Notice] {
+        &[]
+    }
+    /// The name of the blackboard in messages.
+    fn name(&self) -> PathBuf;
+    /// A new text with the byte order mark of the current one.
+    fn with_mark(&self, text: String) -> String {
+        text
+    }
+    /// Writes a text with the next revision, if the rules allow it. `rewritten`: it has lost the form of the current one.
+    fn write(
+        &mut self,
+        rules: &EditRules,
+        text: &str,
+        log: LoggedEdit<'_>,
+        rewritten: bool,
+    ) -> Result<Edited, StoreError>;
+    /// Sets a value if that needs only a part of the text; none if it needs the whole.
+    fn set_in_part(
+        &mut self,
+        _rules: &EditRules,
+        _path: &ValuePath,
+        _value: (&str, ValueSyntax),
+        _log: LoggedEdit<'_>,
+    ) -> Result<Option<Edited>, StoreError> {
+        Ok(None)
+    }
+
+    /// The file that a command may change.
+    fn modified_file(&self) -> PathBuf;
+    /// Prepares for a command that changes that file.
+    fn begin_modify(&mut self, rules: &EditRules, now: Timestamp) -> Result<(), StoreError>;
+    /// The text that the command wrote.
+    fn modified_text(&self) -> Result<String, StoreError>;
+    /// Writes the text that a command wrote if that needs only a part of it; none if it needs the whole.
+    fn finish_in_part(
+        &mut self,
+        _rules: &EditRules,
+        _text: &str,
+        _log: LoggedEdit<'_>,
+    ) -> Result<Option<Edited>, StoreError> {
+        Ok(None)
+    }
+    /// Ends what [`TextEdit::begin_modify`] began; restores the version before it unless a new one was written.
+    fn end_modify(&mut self, _is_written: bool) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// The text of an entry of the log.
+pub fn log_entry_text(path: &Path, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
+    entry_text(entry, revision).map_err(|error| not_encoded(path, error))
+}
