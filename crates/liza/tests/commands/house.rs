@@ -19,11 +19,12 @@ const LOOSE_FILES: usize = 5;
 const UNSAFE: &str = "liza-sandbox";
 
 /// The crates of Liza that a crate may use, for those whose rule depends on it.
-const DOORS: [(&str, &[&str]); 9] = [
+const DOORS: [(&str, &[&str]); 10] = [
     ("liza-ids", &[]),
     ("liza-host", &["liza-ids"]),
     ("liza-core", &["liza-ids"]),
     ("liza-store", &["liza-core", "liza-host", "liza-ids"]),
+    ("liza-database", &["liza-core", "liza-host", "liza-ids", "liza-store"]),
     ("liza-sandbox", &["liza-host", "liza-ids"]),
     ("liza-git", &["liza-host", "liza-ids", "liza-sandbox"]),
     ("liza-agents", &["liza-core", "liza-host", "liza-ids", "liza-rehearsal", "liza-sandbox"]),
