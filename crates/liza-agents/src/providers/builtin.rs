@@ -1,7 +1,10 @@
-//! The list of built-in providers; each has a file of its own with its command line and its events.
+//! The list of built-in providers; each has a file of its own with its command line, its places and its events.
+
+use std::path::Path;
 
 use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
+use super::places::ClientPlaces;
 use super::template::CommandTemplate;
 use super::{claude, codex, gemini, goose, opencode, rehearsal, vibe};
 
@@ -37,4 +40,26 @@ impl BuiltIn {
             Self::Rehearsal => rehearsal::template(),
         }
     }
+
+    /// Where its program keeps its files; none for liza itself.
+    pub(crate) fn places(self) -> Option<&'static ClientPlaces> {
+        match self {
+            Self::Claude => Some(&claude::PLACES),
+            Self::Codex => Some(&codex::PLACES),
+            Self::Gemini => Some(&gemini::PLACES),
+            Self::Vibe => Some(&vibe::PLACES),
+            Self::Opencode => Some(&opencode::PLACES),
+            Self::Goose => Some(&goose::PLACES),
+            Self::Rehearsal => None,
+        }
+    }
+}
+
+/// The places of a known program, by the name of its file.
+pub fn places_of(program: &Path) -> Option<&'static ClientPlaces> {
+    let name = program.file_stem()?.to_str()?;
+    <BuiltIn as VariantArray>::VARIANTS
+        .iter()
+        .filter_map(|one| one.places())
+        .find(|places| places.program == name)
 }

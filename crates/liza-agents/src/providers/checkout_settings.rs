@@ -5,20 +5,12 @@
 
 use std::path::Path;
 
-/// The names of such files and folders.
-const NAMES: [&str; 11] = [
-    ".agents",
-    ".claude",
-    ".codex",
-    ".envrc",
-    ".gemini",
-    ".goose",
-    ".mcp.json",
-    ".opencode",
-    "opencode.json",
-    "opencode.jsonc",
-    ".vibe",
-];
+use strum::VariantArray as _;
+
+use super::builtin::BuiltIn;
+
+/// The names of such files of no program in particular; each program has its own.
+const NAMES: [&str; 1] = [".envrc"];
 
 /// A folder and a file in it; the rest of the folder is text.
 const IN_FOLDERS: [(&str, &str); 1] = [(".cursor", "mcp.json")];
@@ -42,11 +34,16 @@ const INSTRUCTION_FOLDERS: [(&str, &str); 2] = [(".cursor", "rules"), (".github"
 /// At the top of a checkout only: many projects have such files elsewhere.
 const AT_THE_TOP: &str = ".env";
 
+fn names() -> impl Iterator<Item = &'static str> {
+    let places = BuiltIn::VARIANTS.iter().filter_map(|one| one.places());
+    NAMES.into_iter().chain(places.flat_map(|places| places.in_checkouts.iter().copied()))
+}
+
 /// Whether agent programs take settings from a path: it has such a name, or is below such a folder, at any depth. Some file
 /// systems take letters of either case for the same.
 pub fn is_client_setting(path: &Path) -> bool {
     path.as_os_str().eq_ignore_ascii_case(AT_THE_TOP)
-        || path.iter().any(|part| NAMES.iter().any(|name| part.eq_ignore_ascii_case(name)))
+        || path.iter().any(|part| names().any(|name| part.eq_ignore_ascii_case(name)))
         || has_folder(path, &IN_FOLDERS)
 }
 

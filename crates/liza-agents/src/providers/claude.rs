@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::{fault, of_kind, reset_at};
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
+use super::places::ClientPlaces;
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 use super::tool_calls::OpenCalls;
 
@@ -18,6 +19,16 @@ const LONG_RETRY: Seconds = Seconds(60);
 
 /// When it compacts the conversation, the prompt is no longer in it: a hook puts it back.
 const PROMPT_AGAIN: &str = r#"{"hooks":{"SessionStart":[{"matcher":"compact","hooks":[{"type":"command","command":"cat '{prompt}'"}]}]}}"#;
+
+/// Its places.
+pub(super) const PLACES: ClientPlaces = ClientPlaces {
+    files: &["settings.json", "CLAUDE.md", ".claude.json"],
+    logins: &[".credentials.json"],
+    beside: Some((".claude.json", ".claude/.claude.json")),
+    conversations: Some("projects"),
+    in_checkouts: &[".claude", ".mcp.json"],
+    ..ClientPlaces::new("claude", "CLAUDE_CONFIG_DIR", ".claude")
+};
 
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {

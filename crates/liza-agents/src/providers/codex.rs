@@ -8,6 +8,7 @@ use super::claude::share;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{items, number, parse, text, tool_detail, type_of};
+use super::places::ClientPlaces;
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 use super::tool_calls::{OpenCalls, exchange};
 
@@ -17,6 +18,15 @@ const NOTE_MAX: usize = 300;
 /// No agents of its own, no goals, no apps, no search in the web: a third of a first request, and nothing that a role needs.
 const FEWER_TOOLS: &str =
     "-c features.multi_agent=false -c features.goals=false -c features.apps=false -c web_search=\"disabled\"";
+
+/// Its places.
+pub(super) const PLACES: ClientPlaces = ClientPlaces {
+    files: &["config.toml", "AGENTS.md"],
+    logins: &["auth.json"],
+    conversations: Some("sessions"),
+    in_checkouts: &[".agents", ".codex"],
+    ..ClientPlaces::new("codex", "CODEX_HOME", ".codex")
+};
 
 pub(super) fn template() -> CommandTemplate {
     // By default its sandbox makes .git read-only; without a writable index it cannot commit. The project's own .git stays

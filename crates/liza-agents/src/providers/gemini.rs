@@ -6,8 +6,17 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{number, parse, text, tool_detail, type_of};
+use super::places::ClientPlaces;
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 use super::tool_calls::OpenCalls;
+
+/// Its places.
+pub(super) const PLACES: ClientPlaces = ClientPlaces {
+    files: &[".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/.env", ".gemini/installation_id"],
+    logins: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
+    in_checkouts: &[".gemini"],
+    ..ClientPlaces::new("gemini", "GEMINI_CLI_HOME", "")
+};
 
 pub(super) fn template() -> CommandTemplate {
     // Its own tools read nothing outside these folders, whatever its shell may read.

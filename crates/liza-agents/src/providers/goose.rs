@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
+use super::places::{ClientPlaces, DATA_FOLDERS};
 use super::request_logs::REQUEST;
 use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and};
 use super::tool_calls::OpenCalls;
@@ -21,6 +22,15 @@ const GIVES_UP: &str = "Unable to continue:";
 
 /// Shell and files; without this, it loads the extensions of the person and a dozen tools of its own.
 const TOOLS: &str = "--no-profile --with-builtin developer";
+
+/// Its places.
+pub(super) const PLACES: ClientPlaces = ClientPlaces {
+    files: &[".config/goose/config.yaml"],
+    logins: &[".config/goose/secrets.yaml"],
+    further: DATA_FOLDERS,
+    in_checkouts: &[".goose"],
+    ..ClientPlaces::in_data_folders("goose")
+};
 
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {

@@ -6,10 +6,20 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, number, parse, text, tool_detail, type_of};
+use super::places::{ClientPlaces, DATA_FOLDERS};
 use super::template::{
     BEGIN, ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and,
 };
 use super::tool_calls::exchange;
+
+/// Its places.
+pub(super) const PLACES: ClientPlaces = ClientPlaces {
+    files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
+    logins: &[".local/share/opencode/auth.json"],
+    further: DATA_FOLDERS,
+    in_checkouts: &[".opencode", "opencode.json", "opencode.jsonc"],
+    ..ClientPlaces::in_data_folders("opencode")
+};
 
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {

@@ -6,8 +6,16 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail};
+use super::places::ClientPlaces;
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, PromptDelivery, words, words_and};
 use super::tool_calls::OpenCalls;
+
+/// Its places.
+pub(super) const PLACES: ClientPlaces = ClientPlaces {
+    files: &["config.toml", ".env"],
+    in_checkouts: &[".vibe"],
+    ..ClientPlaces::new("vibe", "VIBE_HOME", ".vibe")
+};
 
 pub(super) fn template() -> CommandTemplate {
     let rights = "--trust --auto-approve";

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use liza_agents::providers::places_of;
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
@@ -34,84 +35,6 @@ struct FileCopy {
     is_login: bool,
 }
 
-/// How an agent program can be given another folder.
-struct ClientHome {
-    /// The program.
-    program: &'static str,
-    /// The variable that names the folder, if there is one.
-    variable: Option<&'static str>,
-    /// The folder, below the home folder, without the variable.
-    folder: &'static str,
-    /// Below both: what is copied.
-    files: &'static [&'static str],
-    /// Below both: the login.
-    logins: &'static [&'static str],
-    /// Further variables that name folders inside of the private one.
-    further: &'static [(&'static str, &'static str)],
-    /// Below both: the conversations, if one of them can be resumed.
-    conversations: Option<&'static str>,
-}
-
-const CLIENTS: &[ClientHome] = &[
-    ClientHome {
-        program: "claude",
-        variable: Some("CLAUDE_CONFIG_DIR"),
-        folder: ".claude",
-        files: &["settings.json", "CLAUDE.md", ".claude.json"],
-        logins: &[".credentials.json"],
-        further: &[],
-        conversations: Some("projects"),
-    },
-    ClientHome {
-        program: "codex",
-        variable: Some("CODEX_HOME"),
-        folder: ".codex",
-        files: &["config.toml", "AGENTS.md"],
-        logins: &["auth.json"],
-        further: &[],
-        conversations: Some("sessions"),
-    },
-    ClientHome {
-        program: "gemini",
-        variable: Some("GEMINI_CLI_HOME"),
-        folder: "",
-        files: &[".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/.env", ".gemini/installation_id"],
-        logins: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
-        further: &[],
-        conversations: None,
-    },
-    ClientHome {
-        program: "vibe",
-        variable: Some("VIBE_HOME"),
-        folder: ".vibe",
-        files: &["config.toml", ".env"],
-        logins: &[],
-        further: &[],
-        conversations: None,
-    },
-    ClientHome {
-        program: "goose",
-        variable: None,
-        folder: "",
-        files: &[".config/goose/config.yaml"],
-        logins: &[".config/goose/secrets.yaml"],
-        further: DATA_FOLDERS,
-        conversations: None,
-    },
-    ClientHome {
-        program: "opencode",
-        variable: None,
-        folder: "",
-        files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
-        logins: &[".local/share/opencode/auth.json"],
-        further: DATA_FOLDERS,
-        conversations: None,
-    },
-];
-
-const DATA_FOLDERS: &[(&str, &str)] =
-    &[("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state")];
-
 /// Every session: git reads its settings there, and would fail at a folder that it cannot read.
 const CONFIG_FOLDER: (&str, &str) = ("XDG_CONFIG_HOME", ".config");
 const GIT_FILES: &[&str] = &[".config/git/ignore", ".config/git/attributes"];
@@ -133,24 +56,16 @@ impl ClientFolder {
         if let Some(home) = home {
             folder.copy(home, Path::new(""), GIT_FILES, false);
         }
-        let name = program.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-        let Some(client) = CLIENTS.iter().find(|client| client.program == name) else {
-            return (folder, variables);
-        };
+        let Some(client) = places_of(program) else { return (folder, variables) };
         let own = client.variable.and_then(variable);
         let from = own.clone().or_else(|| Some(home?.join(client.folder)));
         if let Some(from) = &from {
             folder.copy(from, Path::new(client.folder), client.files, false);
             folder.copy(from, Path::new(client.folder), client.logins, true);
         }
-        if client.program == "claude" && own.is_none() {
-            // Without the variable, this file lies beside the folder.
-            let beside = home.map(|home| home.join(".claude.json"));
-            folder.copies.extend(beside.map(|from| FileCopy {
-                from,
-                to: ".claude/.claude.json".into(),
-                is_login: false,
-            }));
+        // Without the variable, this file lies beside the folder.
+        if let (None, Some(home), Some((beside, to))) = (own, home, client.beside) {
+            folder.copies.push(FileCopy { from: home.join(beside), to: to.into(), is_login: false });
         }
         variables.extend(client.variable.map(|name| folder.variable(name, client.folder)));
         variables.extend(client.further.iter().map(|(name, below)| folder.variable(name, below)));
@@ -163,8 +78,7 @@ impl ClientFolder {
         home: Option<&Path>,
         variable: &dyn Fn(&str) -> Option<PathBuf>,
     ) -> Option<(&'static str, PathBuf)> {
-        let name = program.file_stem()?.to_str()?;
-        let client = CLIENTS.iter().find(|client| client.program == name)?;
+        let client = places_of(program)?;
         let folder = client.variable.and_then(variable).or_else(|| Some(home?.join(client.folder)))?;
         Some((client.program, folder.join(client.logins.first()?)))
     }
@@ -186,9 +100,8 @@ impl ClientFolder {
 
     /// Keeps the conversations of the session in `place`; with `restore`, the session gets those that are there.
     pub(crate) fn keep_conversations(&mut self, program: &Path, place: PathBuf, restore: bool) {
-        let name = program.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-        let client = CLIENTS.iter().find(|client| client.program == name);
-        let below = client.and_then(|client| Some(Path::new(client.folder).join(client.conversations?)));
+        let below =
+            places_of(program).and_then(|client| Some(Path::new(client.folder).join(client.conversations?)));
         self.kept = below.map(|below| KeptConversations { below, place, restore });
     }
 

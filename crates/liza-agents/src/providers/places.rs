@@ -1,0 +1,52 @@
+//! Where an agent program keeps its settings, its login and its conversations, and what it reads of a checkout.
+//!
+//! Plain data; each program's own is in its file.
+
+/// The places of one agent program.
+#[derive(Debug)]
+pub struct ClientPlaces {
+    /// The program.
+    pub program: &'static str,
+    /// The variable that names its folder, if there is one.
+    pub variable: Option<&'static str>,
+    /// The folder, below the home folder, without the variable.
+    pub folder: &'static str,
+    /// Below both: the settings.
+    pub files: &'static [&'static str],
+    /// Below both: the login.
+    pub logins: &'static [&'static str],
+    /// Without the variable: a file beside the folder, and its place if the folder is another one.
+    pub beside: Option<(&'static str, &'static str)>,
+    /// Further variables that name folders inside of a private one.
+    pub further: &'static [(&'static str, &'static str)],
+    /// Below both: the conversations, if one of them can be resumed.
+    pub conversations: Option<&'static str>,
+    /// Names of files and folders of a checkout from which it takes settings, hooks, plugins or its environment.
+    pub in_checkouts: &'static [&'static str],
+}
+
+impl ClientPlaces {
+    /// A program whose folder is named by a variable.
+    pub(super) const fn new(program: &'static str, variable: &'static str, folder: &'static str) -> Self {
+        Self { variable: Some(variable), folder, ..Self::in_data_folders(program) }
+    }
+
+    /// A program that keeps its files where the system's variables for data say.
+    pub(super) const fn in_data_folders(program: &'static str) -> Self {
+        Self {
+            program,
+            variable: None,
+            folder: "",
+            files: &[],
+            logins: &[],
+            beside: None,
+            further: &[],
+            conversations: None,
+            in_checkouts: &[],
+        }
+    }
+}
+
+/// The folders of data and state, as variables name them.
+pub(super) const DATA_FOLDERS: &[(&str, &str)] =
+    &[("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state")];
