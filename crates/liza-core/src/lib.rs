@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod model;
+mod order;
 pub mod protocol;
 pub mod rules;
 pub mod supervise;

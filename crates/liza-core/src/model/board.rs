@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, map};
 use liza_ids::{AgentId, FileVersion, Revision, TaskId, Timestamp};
 
 use crate::model::agent::AgentRecord;
@@ -205,6 +205,20 @@ impl<T> Loaded<T> {
             Loaded::Ready(content) => Some(content),
             Loaded::Absent | Loaded::Broken(_) => None,
         }
+    }
+}
+
+impl<T> Loaded<Vec<T>> {
+    /// The entries; none if there is no content.
+    pub fn entries(&self) -> std::slice::Iter<'_, T> {
+        self.ready().map(Vec::as_slice).unwrap_or_default().iter()
+    }
+}
+
+impl<K, V> Loaded<IndexMap<K, V>> {
+    /// The entries; none if there is no content.
+    pub fn entries(&self) -> map::Iter<'_, K, V> {
+        self.ready().map_or(map::Slice::new(), IndexMap::as_slice).iter()
     }
 }
 

@@ -247,8 +247,8 @@ record! {
 
 impl TaskRecord {
     /// What happened to the task, oldest first.
-    pub fn events(&self) -> impl DoubleEndedIterator<Item = &HistoryEvent> {
-        self.history.iter().flatten()
+    pub fn events(&self) -> std::slice::Iter<'_, HistoryEvent> {
+        self.history.as_deref().unwrap_or_default().iter()
     }
 
     /// The last event of that name.

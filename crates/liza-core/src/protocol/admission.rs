@@ -1,24 +1,30 @@
 //! The checks before every rule: permission, registration, lease, stop files, revision.
 
-use crate::model::{Actor, Board, GoalStatus, Refusal, StopFile, Timestamp, lease_is_live};
+use crate::model::{
+    Actor, Board, GoalStatus, Refusal, Revision, StopFile, StopFiles, TaskId, Timestamp, lease_is_live,
+};
 
 use super::operation::{Operation, Request, Stage};
+use super::permission::Rights;
 
-/// Checks a request against the table, the registration, the lease, the stop files and the revision.
+/// Checks a request against the table, the registration, the lease, the stop files and the revision. Compiled for each
+/// command, so that everything long is in functions that are compiled once.
 pub(super) fn admit<C: Operation>(board: &Board, request: &Request<C>) -> Result<(), Refusal> {
-    let rights = request.command.rights();
-    if !rights.allow(&request.actor) {
-        return Err(Refusal::NotPermitted {
-            actor: request.actor.to_string(),
-            verb: request.command.verb(),
-            allowed: rights.names(),
-        });
+    let Request { actor, now, stop_files, if_revision, command } = request;
+    let (verb, stage) = (command.verb(), command.stage());
+    check_rights(actor, verb, command.rights())?;
+    if stage != Stage::Joins {
+        check_fence(board, actor, *now)?;
     }
-    if request.command.stage() != Stage::Joins {
-        check_fence(board, &request.actor, request.now)?;
+    check_stop_files(board, actor, *stop_files, verb, stage)?;
+    check_revision(board, *if_revision, command.target())
+}
+
+fn check_rights(actor: &Actor, verb: &'static str, rights: Rights) -> Result<(), Refusal> {
+    if rights.allow(actor) {
+        return Ok(());
     }
-    check_stop_files(board, request)?;
-    check_revision(board, request)
+    Err(Refusal::NotPermitted { actor: actor.to_string(), verb, allowed: rights.names() })
 }
 
 /// Refuses a caller of an older registration, and an agent whose lease has ended.
@@ -38,14 +44,19 @@ pub(super) fn check_fence(board: &Board, actor: &Actor, now: Timestamp) -> Resul
     }
 }
 
-fn check_stop_files<C: Operation>(board: &Board, request: &Request<C>) -> Result<(), Refusal> {
-    let (stage, verb) = (request.command.stage(), request.command.verb());
-    let by_agent = match request.actor {
+fn check_stop_files(
+    board: &Board,
+    actor: &Actor,
+    stop_files: StopFiles,
+    verb: &'static str,
+    stage: Stage,
+) -> Result<(), Refusal> {
+    let by_agent = match actor {
         Actor::Agent(..) => true,
         Actor::Operator(_) => stage != Stage::Leaves,
         Actor::Human | Actor::Supervisor(..) => false,
     };
-    match (request.stop_files.strongest(), stage) {
+    match (stop_files.strongest(), stage) {
         (Some(file @ StopFile::Abort), Stage::Starts | Stage::Joins) => Err(Refusal::Halted { file, verb }),
         (Some(file @ StopFile::Abort), _) if by_agent => Err(Refusal::Halted { file, verb }),
         (Some(file @ (StopFile::Checkpoint | StopFile::Pause)), Stage::Starts) => {
@@ -59,9 +70,9 @@ fn check_stop_files<C: Operation>(board: &Board, request: &Request<C>) -> Result
 }
 
 /// Compares with the target task's revision, or with the board's if there is no single target.
-fn check_revision<C: Operation>(board: &Board, request: &Request<C>) -> Result<(), Refusal> {
-    let Some(expected) = request.if_revision else { return Ok(()) };
-    let (what, current) = match request.command.target().and_then(|task| board.summary(task)) {
+fn check_revision(board: &Board, expected: Option<Revision>, target: Option<&TaskId>) -> Result<(), Refusal> {
+    let Some(expected) = expected else { return Ok(()) };
+    let (what, current) = match target.and_then(|task| board.summary(task)) {
         Some(summary) => (summary.id.to_string(), summary.revision),
         None => ("the state".to_owned(), board.revision),
     };

@@ -2,8 +2,6 @@
 //!
 //! Only compares two versions; the store finds the edit, logs it and records the alarm with its next write.
 
-use std::collections::BTreeSet;
-
 use crate::model::{
     DirectEdit, DirectEditId, EDITED_BY_HAND, LogAction, LogEntry, Revision, Status, Timestamp, Value,
 };
@@ -134,7 +132,7 @@ fn is_alarming(place: &str) -> bool {
 fn compare_tasks(old: &Value, new: &Value, places: &mut Vec<String>, alarming: &mut Vec<String>) {
     for id in differing(old, new) {
         let (before, after) = (get(old, &id), get(new, &id));
-        let keys: BTreeSet<String> = differing(before, after).into_iter().collect();
+        let keys = differing(before, after);
         match (before, after) {
             (Value::Map(_), Value::Map(_)) => {
                 places.extend(keys.iter().map(|key| format!("tasks.{id}.{key}")));
@@ -142,8 +140,9 @@ fn compare_tasks(old: &Value, new: &Value, places: &mut Vec<String>, alarming: &
             _ => places.push(format!("tasks.{id}")),
         }
         let prescribed = is_prescribed(before, after);
-        let touched =
-            TASK_KEYS.iter().filter(|key| keys.contains(**key) && !(**key == "status" && prescribed));
+        let touched = TASK_KEYS
+            .iter()
+            .filter(|key| keys.iter().any(|known| known == *key) && !(**key == "status" && prescribed));
         alarming.extend(touched.map(|key| format!("tasks.{id}.{key}")));
     }
 }

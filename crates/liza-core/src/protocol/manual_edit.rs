@@ -3,12 +3,11 @@
 //! A person may make any valid change. An agent may set fields that the program does not know, and its own notes on its
 //! own task; everything else has a command. What is valid is decided in `rules/invariants`.
 
-use std::collections::BTreeSet;
-
 use crate::model::{
     Actor, AgentId, AgentRecord, Board, Fields, Refusal, Revision, StopFile, StopFiles, TOP_KEYS, TaskId,
     TaskRecord, TaskSummary, Timestamp, Value,
 };
+use crate::order::{sort_by, sort_by_key};
 
 use super::admission::check_fence;
 
@@ -51,8 +50,8 @@ impl EditedPlace {
 }
 
 /// What differs between two versions of the file.
-pub fn edited_places(old: &Value, new: &Value) -> BTreeSet<EditedPlace> {
-    let mut places = BTreeSet::new();
+pub fn edited_places(old: &Value, new: &Value) -> Vec<EditedPlace> {
+    let mut places = Vec::new();
     for name in differing(old, new) {
         let (old, new) = (get(old, &name), get(new, &name));
         if name == "tasks" {
@@ -64,7 +63,7 @@ pub fn edited_places(old: &Value, new: &Value) -> BTreeSet<EditedPlace> {
                         let keys = differing(old, new);
                         places.extend(keys.into_iter().map(|key| EditedPlace::Task(id.clone(), Some(key))));
                     }
-                    _ => drop(places.insert(EditedPlace::Task(id, None))),
+                    _ => places.push(EditedPlace::Task(id, None)),
                 }
             }
             continue;
@@ -74,9 +73,10 @@ pub fn edited_places(old: &Value, new: &Value) -> BTreeSet<EditedPlace> {
                 let keys = differing(old, new);
                 places.extend(keys.into_iter().map(|key| EditedPlace::Section(name.clone(), Some(key))));
             }
-            _ => drop(places.insert(EditedPlace::Section(name, None))),
+            _ => places.push(EditedPlace::Section(name, None)),
         }
     }
+    sort_by(&mut places, &EditedPlace::cmp);
     places
 }
 
@@ -98,11 +98,7 @@ pub fn admit(board: &Board, edit: &ManualEdit, old: &Value, new: &Value) -> Resu
     }
 }
 
-fn check_revision(
-    board: &Board,
-    expected: Option<Revision>,
-    places: &BTreeSet<EditedPlace>,
-) -> Result<(), Refusal> {
+fn check_revision(board: &Board, expected: Option<Revision>, places: &[EditedPlace]) -> Result<(), Refusal> {
     let Some(expected) = expected else { return Ok(()) };
     let mut tasks = places.iter().map(|place| match place {
         EditedPlace::Task(id, _) => id.parse().ok(),
@@ -151,7 +147,9 @@ pub(super) fn get<'v>(value: &'v Value, key: &str) -> &'v Value {
 
 /// The keys whose values differ.
 pub(super) fn differing(old: &Value, new: &Value) -> Vec<String> {
-    let keys: BTreeSet<&String> = keys(old).chain(keys(new)).collect();
+    let mut keys: Vec<&String> = keys(old).chain(keys(new)).collect();
+    sort_by_key(&mut keys, |key| *key);
+    keys.dedup();
     keys.into_iter().filter(|key| get(old, key) != get(new, key)).cloned().collect()
 }
 

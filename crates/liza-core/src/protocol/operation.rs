@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::model::{Actor, Board, Refusal, Revision, Section, StopFiles, TaskId, Timestamp};
+use crate::order::sort_by;
 
 use super::permission::Rights;
 use super::tx::Tx;
@@ -181,7 +182,7 @@ impl<C: Operation> Request<C> {
     pub fn bodies(&self, board: &Board) -> Vec<TaskId> {
         let mut tasks = self.named_tasks(board);
         tasks.retain(|task| board.tasks.contains_key(task));
-        tasks.sort();
+        sort_by(&mut tasks, &TaskId::cmp);
         tasks.dedup();
         tasks
     }

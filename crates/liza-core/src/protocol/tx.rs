@@ -142,12 +142,14 @@ impl<'a> Tx<'a> {
         task: &TaskId,
         status: AgentStatus,
     ) -> Result<(), Refusal> {
-        for id in holders {
-            let entry = self.find_agent(id)?;
-            if let Some(mut entry) = entry.filter(|entry| entry.current_task.as_ref() == Some(task)) {
-                entry.release(status);
-                self.put_agent(id, entry);
-            }
+        holders.into_iter().try_for_each(|id| self.free_agent(id, task, status))
+    }
+
+    fn free_agent(&mut self, id: AgentId, task: &TaskId, status: AgentStatus) -> Result<(), Refusal> {
+        let entry = self.find_agent(id)?;
+        if let Some(mut entry) = entry.filter(|entry| entry.current_task.as_ref() == Some(task)) {
+            entry.release(status);
+            self.put_agent(id, entry);
         }
         Ok(())
     }

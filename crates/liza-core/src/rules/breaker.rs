@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::model::{Anomaly, AnomalyType, CircuitBreaker, State, TaskId, Value};
+use crate::order::sort_by;
 
 /// The six patterns, in the order in which they become the trigger.
 #[derive(
@@ -115,7 +116,7 @@ impl Finding {
     pub fn tasks(&self) -> Vec<TaskId> {
         let mut tasks: Vec<TaskId> =
             self.evidence.iter().filter_map(|(anomaly, _)| anomaly.task.clone()).collect();
-        tasks.sort();
+        sort_by(&mut tasks, &TaskId::cmp);
         tasks.dedup();
         tasks
     }

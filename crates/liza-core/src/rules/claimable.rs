@@ -9,6 +9,7 @@ use crate::model::{
     AgentId, AgentRecord, Board, MergeHold, Refusal, Role, Status, TaskId, TaskSummary, TestFailure,
     Timestamp, lease_holds, ways_out,
 };
+use crate::order::sort_by_key;
 
 /// How a claim comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,17 +235,22 @@ pub fn claimed_by<'a>(board: &'a Board, coder: AgentId, except: Option<&TaskId>)
 /// waiting, then priority, then age.
 pub fn claimable_for(board: &Board, coder: AgentId, now: Timestamp) -> Vec<TaskId> {
     let holding = claimed_by(board, coder, None);
-    let mut tasks: Vec<&TaskSummary> = board
+    let tasks: Vec<&TaskSummary> = board
         .summaries()
         .filter(|summary| holding.is_none_or(|held| held.id == summary.id))
         .filter(|summary| is_open_to(board, summary, coder))
         .filter(|summary| claim_kind(board, summary, coder, now).is_ok())
         .collect();
-    tasks.sort_by_key(|summary| {
+    in_order(tasks, |summary| {
         let own = summary.assigned_to == Some(coder);
         let first = (own && summary.is(Status::Claimed), own && !summary.is(Status::IntegrationFailed));
         (Reverse(first), Reverse(summary.handoff_pending), summary.priority, summary.created)
-    });
+    })
+}
+
+/// The names of the tasks, sorted by a key.
+fn in_order<K: Ord>(mut tasks: Vec<&TaskSummary>, key: impl Fn(&TaskSummary) -> K) -> Vec<TaskId> {
+    sort_by_key(&mut tasks, |summary| key(summary));
     tasks.into_iter().map(|summary| summary.id.clone()).collect()
 }
 
@@ -273,10 +279,9 @@ fn can_be_claimed(status: Option<Status>) -> bool {
 
 /// What coders may claim now, without what waits for one of them: waiting handoffs first, then priority, then age.
 pub fn claimable(board: &Board, now: Timestamp) -> Vec<TaskId> {
-    let mut tasks: Vec<&TaskSummary> =
+    let tasks: Vec<&TaskSummary> =
         board.summaries().filter(|summary| is_claimable(board, summary, now)).collect();
-    tasks.sort_by_key(|summary| (Reverse(summary.handoff_pending), summary.priority, summary.created));
-    tasks.into_iter().map(|summary| summary.id.clone()).collect()
+    in_order(tasks, |summary| (Reverse(summary.handoff_pending), summary.priority, summary.created))
 }
 
 fn is_claimable(board: &Board, summary: &TaskSummary, now: Timestamp) -> bool {
@@ -303,36 +308,33 @@ pub fn left_to_others(board: &Board, summary: &TaskSummary, now: Timestamp) -> V
 
 /// What any code reviewer may take now: priority, then age.
 pub fn reviewable(board: &Board, now: Timestamp) -> Vec<TaskId> {
-    let mut tasks: Vec<&TaskSummary> = board
+    let tasks: Vec<&TaskSummary> = board
         .summaries()
         .filter(|summary| summary.is(Status::ReadyForReview) && summary.review_is_free(now))
         .collect();
-    tasks.sort_by_key(|summary| (summary.priority, summary.created));
-    tasks.into_iter().map(|summary| summary.id.clone()).collect()
+    in_order(tasks, |summary| (summary.priority, summary.created))
 }
 
 /// The reviews that this code reviewer may take now, best first: its own, then priority, then age.
 pub fn reviewable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<TaskId> {
     let own = |summary: &TaskSummary| summary.reviewing_by == Some(reviewer);
-    let mut tasks: Vec<&TaskSummary> = board
+    let tasks: Vec<&TaskSummary> = board
         .summaries()
         .filter(|summary| summary.is(Status::ReadyForReview) && (own(summary) || summary.review_is_free(now)))
         .filter(|summary| !summary.review_dropped_by.contains(&reviewer))
         .collect();
-    tasks.sort_by_key(|summary| (Reverse(own(summary)), summary.priority, summary.created));
-    tasks.into_iter().map(|summary| summary.id.clone()).collect()
+    in_order(tasks, |summary| (Reverse(own(summary)), summary.priority, summary.created))
 }
 
 /// The merges that this code reviewer's supervisor has to do: what it approved, and what a code reviewer approved that
 /// is gone.
 pub fn mergeable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<TaskId> {
-    let mut tasks: Vec<&TaskSummary> = board
+    let tasks: Vec<&TaskSummary> = board
         .summaries()
         .filter(|summary| summary.is(Status::Approved) && held_merge(board, summary).is_none())
         .filter(|summary| check_merger(board, summary, reviewer, now).is_ok())
         .collect();
-    tasks.sort_by_key(|summary| (summary.priority, summary.created));
-    tasks.into_iter().map(|summary| summary.id.clone()).collect()
+    in_order(tasks, |summary| (summary.priority, summary.created))
 }
 
 /// Refuses a merge that the approver's own supervisor can do.

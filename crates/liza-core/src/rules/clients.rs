@@ -115,7 +115,7 @@ const RESUME: &str = "liza resume";
 
 /// The command with which the human lets a held client continue: without a team, its start does it.
 pub fn continue_command(board: &Board, is_dead: impl Fn(&AgentId) -> bool, now: Timestamp) -> &'static str {
-    let mut agents = board.agents.ready().into_iter().flatten();
+    let mut agents = board.agents.entries();
     match agents.any(|(id, entry)| entry.holds(now) && !is_dead(id)) {
         true => RESUME,
         false => "liza run",

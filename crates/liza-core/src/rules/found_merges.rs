@@ -3,22 +3,22 @@
 //! The program observes the branch; here is what follows from it. Such a task is not claimed, continued, reviewed or
 //! merged by any agent until the human has settled it: its work would be done twice.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use indexmap::IndexSet;
 use liza_ids::{BranchMerge, BranchSteps};
 
 use crate::model::{Board, Refusal, Sha, TaskId, TaskStatus};
+use crate::order::sort_by;
 
 /// The open tasks whose merge is on the branch and not on the blackboard, with the merge; and whether all merges wait.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundMerges {
-    tasks: BTreeMap<TaskId, Sha>,
+    tasks: Vec<(TaskId, Sha)>,
     hold_merges: bool,
 }
 
 impl FoundMerges {
     /// No such task.
-    pub const NONE: Self = Self { tasks: BTreeMap::new(), hold_merges: false };
+    pub const NONE: Self = Self { tasks: Vec::new(), hold_merges: false };
 
     /// The tasks that wait. Merges of tasks that are APPROVED at exactly that commit need no human if there is nothing
     /// else: the machine that made them, the next merge or `recover` records them.
@@ -32,19 +32,20 @@ impl FoundMerges {
         if !beyond.has_others && beyond.merges.iter().all(is_recorded_soon) {
             return Self::NONE;
         }
-        let found = unrecorded(board, beyond).into_iter();
-        let tasks = found.map(|merge| (merge.task.clone(), merge.merge_commit.clone())).collect();
+        let mut found = unrecorded(board, beyond);
+        sort_by(&mut found, &|a, b| a.task.cmp(&b.task));
+        let tasks = found.into_iter().map(|merge| (merge.task.clone(), merge.merge_commit.clone())).collect();
         Self { tasks, hold_merges: beyond.has_others || !beyond.merges.is_empty() }
     }
 
     /// The merge of this task, if the task waits.
     pub fn of(&self, task: &TaskId) -> Option<&Sha> {
-        self.tasks.get(task)
+        self.tasks.iter().find(|(found, _)| found == task).map(|(_, merge)| merge)
     }
 
     /// The tasks that wait.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
-        self.tasks.keys()
+        self.tasks.iter().map(|(task, _)| task)
     }
 
     /// Whether no task waits.
@@ -78,7 +79,7 @@ impl FoundMerges {
 /// The merges of tasks that are open on the blackboard. A name that was used more than once counts once: the first merge
 /// is that of the task which is open.
 pub fn unrecorded<'a>(board: &Board, beyond: &'a BranchSteps) -> Vec<&'a BranchMerge> {
-    let mut known = BTreeSet::new();
+    let mut known = IndexSet::new();
     let is_open = |task: &TaskId| board.status(task).is_some_and(|status| !status.is_terminal());
     beyond.merges.iter().filter(|merge| is_open(&merge.task) && known.insert(&merge.task)).collect()
 }

@@ -94,7 +94,7 @@ pub(crate) fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> 
 /// What a planner looks at next by itself: nothing that its running session has decided about or left.
 pub(crate) fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
     let mut pending = unseen_triggers(state, now);
-    let planners = state.board.agents.ready().into_iter().flatten().map(|(_, entry)| entry);
+    let planners = state.board.agents.entries().map(|(_, entry)| entry);
     let decided = planners.filter(|entry| entry.holds(now) && decided_since(state, entry, now).is_some());
     for session in decided.filter_map(|entry| entry.session.as_ref()) {
         pending.retain(|trigger| is_newer(state, trigger, session));

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexSet;
+
 use crate::model::{AgentRecord, AgentStatus, Board, Change, Sprint, Status, TaskId, Timestamp};
 
 /// The planned tasks and, where one was replaced, its replacements, to the end of the chain.
@@ -47,7 +49,7 @@ pub fn is_complete(board: &Board, sprint: &Sprint, planning: bool) -> bool {
 
 /// The same for the board as a change leaves it.
 pub(crate) fn is_complete_after(board: &Board, change: &Change, sprint: &Sprint, now: Timestamp) -> bool {
-    let agents = board.agents.ready().into_iter().flatten();
+    let agents = board.agents.entries();
     let agents = agents.map(|(id, entry)| change.agents.get(id).map_or(Some(entry), Option::as_ref));
     let planning = agents.flatten().any(|entry| plans(entry, now));
     let known = change.tasks.keys().all(|task| board.knows(task));
@@ -65,7 +67,7 @@ fn is_complete_with(
     status: impl Fn(&TaskId) -> Option<Status>,
 ) -> bool {
     let planned = planned_with_replacements(board, sprint);
-    let stretch: BTreeSet<&TaskId> = sprint.scope.stretch.iter().collect();
+    let stretch: IndexSet<&TaskId> = sprint.scope.stretch.iter().collect();
     let ended = |task: &TaskId| status(task).is_some_and(Status::is_terminal);
     // What is neither planned nor stretch was injected by a person, and counts as planned.
     let rest_ended = || {

@@ -6,6 +6,7 @@ use crate::model::{
     AgentId, EventName, Goal, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Revision, Role, Seconds,
     SpecChange, Sprint, SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp,
 };
+use crate::order::sort_by_key;
 use crate::rules::questions::{Question, questions};
 use crate::text::{count, one_line};
 
@@ -182,11 +183,11 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         found.push(Trigger::new(TriggerKind::InitialPlanning, &goal.id, news, goal.description.clone()));
     }
     let mut tasks: Vec<(&TaskId, &TaskBody)> = state.bodies().collect();
-    tasks.sort_by_key(|(_, body)| (body.record().priority.unwrap_or(3), body.record().created));
+    sort_by_key(&mut tasks, |(_, body)| (body.record().priority.unwrap_or(3), body.record().created));
     for (id, body) in tasks {
         found.extend(task_trigger(state, id, body, now).or_else(|| draft_trigger(id, body, lacks_plan)));
     }
-    for discovery in state.board.discovered.ready().into_iter().flatten().filter(|d| d.is_pressing()) {
+    for discovery in state.board.discovered.entries().filter(|d| d.is_pressing()) {
         let detail = discovery.description.clone();
         found.push(Trigger::new(TriggerKind::ImmediateDiscovery, discovery.id, 0, detail));
     }
@@ -197,7 +198,7 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         let detail = "all planned tasks have ended".to_owned();
         found.push(Trigger::new(TriggerKind::SprintCompleted, &sprint.id, news, detail));
     }
-    found.sort_by_key(|trigger| trigger.kind);
+    sort_by_key(&mut found, |trigger| trigger.kind);
     found
 }
 

@@ -1,7 +1,5 @@
 //! What an agent could do now, the best first, and what it leaves alone because it failed a moment ago.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::model::{AgentId, Role, State, TaskId, Timestamp};
@@ -92,36 +90,36 @@ pub enum WorkSubject {
 /// Work that failed here and is not tried again before its time. All agents of a supervisor share it: what the environment
 /// refuses to one, it refuses to the others.
 #[derive(Debug, Clone, Default)]
-pub struct Backoffs(BTreeMap<(WorkKind, WorkSubject), Timestamp>);
+pub struct Backoffs(Vec<(WorkKind, WorkSubject, Timestamp)>);
 
 impl Backoffs {
     /// Nothing has failed.
-    pub const NONE: Self = Self(BTreeMap::new());
+    pub const NONE: Self = Self(Vec::new());
 
     /// Leaves it alone until then.
     pub fn put_off(&mut self, kind: WorkKind, subject: WorkSubject, until: Timestamp) {
-        self.0.insert((kind, subject), until);
+        self.end(kind, &subject);
+        self.0.push((kind, subject, until));
     }
 
     /// It may be tried again at once.
     pub fn end(&mut self, kind: WorkKind, subject: &WorkSubject) {
-        self.0.retain(|(known, about), _| *known != kind || about != subject);
+        self.0.retain(|(known, about, _)| *known != kind || about != subject);
     }
 
     /// Forgets what has ended.
     pub fn forget_ended(&mut self, now: Timestamp) {
-        self.0.retain(|_, until| *until > now);
+        self.0.retain(|(_, _, until)| *until > now);
     }
 
     /// Until when this agent leaves that work alone.
     pub(super) fn until(&self, agent: AgentId, work: &Work, now: Timestamp) -> Option<Timestamp> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let by_agent = (work.kind(), WorkSubject::Agent(agent));
-        let on_task = work.task().map(|task| (work.kind(), WorkSubject::Task(task.clone())));
-        let ends = [self.0.get(&by_agent), on_task.and_then(|key| self.0.get(&key))];
-        ends.into_iter().flatten().copied().max().filter(|until| *until > now)
+        let is_about = |subject: &WorkSubject| match subject {
+            WorkSubject::Task(task) => work.task() == Some(task),
+            WorkSubject::Agent(other) => *other == agent,
+        };
+        let own = self.0.iter().filter(|(kind, subject, _)| *kind == work.kind() && is_about(subject));
+        own.map(|(_, _, until)| *until).max().filter(|until| *until > now)
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{AgentId, AgentRecord, Board, FaultKind, Role, Seconds, State, StopFileTimes, Timestamp};
+use crate::order::sort_by_key;
 use crate::rules::clients::waits_for_human;
 use crate::rules::sessions::is_in_session;
 use crate::supervise::needs_session;
@@ -68,7 +69,7 @@ pub(crate) fn held_program(
 
 /// The roles of which an agent waits for its program, and no other one can work.
 pub(crate) fn held_roles(state: &State, seen: &Observations, now: Timestamp) -> Vec<Role> {
-    let agents = || state.board.agents.ready().into_iter().flatten();
+    let agents = || state.board.agents.entries();
     let present = |role: Role| {
         agents().filter(move |(id, entry)| entry.role == role && entry.holds(now) && !seen.dead.contains(*id))
     };
@@ -92,7 +93,7 @@ pub(crate) fn sessions_before_end(state: &State, seen: &Observations, now: Times
     let is_tried_again =
         sprint.clients.values().any(|client| client.hold.is_some() && !waits_for_human(client));
     let present = |(id, entry): &(&AgentId, &AgentRecord)| entry.holds(now) && !seen.dead.contains(*id);
-    let team = || state.board.agents.ready().into_iter().flatten().filter(present);
+    let team = || state.board.agents.entries().filter(present);
     let used = used_clients(&state.board, now);
     let ends = !is_tried_again
         && !used.is_empty()
@@ -106,7 +107,7 @@ fn used_clients(board: &Board, now: Timestamp) -> Vec<&String> {
     let agents = board.agents.ready().into_iter().flat_map(|agents| agents.values());
     let mut used: Vec<&String> =
         agents.filter(|entry| entry.is_live(now)).filter_map(|entry| entry.client.as_ref()).collect();
-    used.sort_unstable();
+    sort_by_key(&mut used, |name| *name);
     used.dedup();
     used
 }

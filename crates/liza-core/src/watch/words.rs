@@ -3,6 +3,7 @@
 //! Decides nothing and knows no layout: the same view gives the same words on every screen.
 
 use crate::model::{AgentStatus, GoalStatus, Role, Seconds, Status, TaskId, Usage};
+use crate::order::sort_by_key;
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::alarms::AlarmKind;
@@ -309,7 +310,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
         TaskPhase::Waiting => {
             // First those that never will be: a narrow screen cuts the end.
             let mut unmet: Vec<&UnmetDependency> = task.waits_for.iter().collect();
-            unmet.sort_by_key(|unmet| !is_dead(unmet));
+            sort_by_key(&mut unmet, |unmet| !is_dead(unmet));
             let names: Vec<String> = unmet.into_iter().map(waiting).collect();
             facts.push(format!("after {}", names.join(", ")));
         }

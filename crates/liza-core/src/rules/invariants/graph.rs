@@ -1,7 +1,5 @@
 //! What must hold between tasks: dependencies exist, form no cycle and are met; no coder has two claims.
 
-use std::collections::BTreeMap;
-
 use indexmap::IndexMap;
 
 use crate::model::{AgentId, Status, TaskId};
@@ -67,7 +65,7 @@ fn check_cycles<'t>(view: &BoardView<'t>, tasks: &[&'t TaskId], found: &mut Vec<
 
 /// No coder has two claims.
 fn check_claims(view: &BoardView<'_>, found: &mut Vec<Violation>) {
-    let mut claims: BTreeMap<AgentId, TaskId> = BTreeMap::new();
+    let mut claims: IndexMap<AgentId, TaskId> = IndexMap::new();
     let changed = |id: &TaskId| view.change.is_some_and(|change| change.tasks.contains_key(id));
     let old = view.board.summaries().filter(|summary| !changed(&summary.id) && summary.is(Status::Claimed));
     let old = old.map(|summary| (summary.id.clone(), summary.assigned_to));

@@ -132,7 +132,7 @@ impl<'a> BoardView<'a> {
     fn agents(&self) -> Vec<(AgentId, &'a AgentRecord)> {
         let mut agents: Vec<(AgentId, &AgentRecord)> = Vec::new();
         let changed = self.change.map(|change| &change.agents);
-        for (id, entry) in self.board.agents.ready().into_iter().flatten() {
+        for (id, entry) in self.board.agents.entries() {
             match changed.and_then(|changed| changed.get(id)) {
                 Some(Some(new)) => agents.push((*id, new)),
                 Some(None) => {}
@@ -328,7 +328,7 @@ fn check_sections(board: &Board, found: &mut Vec<Violation>) {
     broken("discovered", fault_of(&board.discovered));
     broken("handoff", fault_of(&board.handoff));
     broken("direct_edits", fault_of(&board.direct_edits));
-    for (task, notes) in board.handoff.ready().into_iter().flatten() {
+    for (task, notes) in board.handoff.entries() {
         for (field, text) in [("summary", &notes.summary), ("next_action", &notes.next_action)] {
             if text.trim().is_empty() {
                 found.push(Violation::section("handoff", format!("{task} has no {field}")));

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexSet;
+
 use crate::model::{State, TaskId};
 
 use super::{BoardView, Violation};
@@ -11,7 +13,7 @@ use super::{BoardView, Violation};
 /// Adds every name that leads nowhere.
 pub(super) fn check(view: &BoardView<'_>, found: &mut Vec<Violation>) {
     let board = view.board;
-    for (id, entry) in board.agents.ready().into_iter().flatten() {
+    for (id, entry) in board.agents.entries() {
         if let Some(task) = unknown(view, entry.current_task.as_ref()) {
             found.push(Violation::agent(*id, format!("current_task names {task}, which does not exist")));
         }
@@ -25,7 +27,7 @@ pub(super) fn check(view: &BoardView<'_>, found: &mut Vec<Violation>) {
     }
     // A planner's notes are kept under the goal's name.
     let goal = board.goal.ready().map(|goal| goal.id.as_str());
-    let notes = board.handoff.ready().into_iter().flatten().map(|(task, _)| task);
+    let notes = board.handoff.entries().map(|(task, _)| task);
     for task in notes.filter(|task| Some(task.as_str()) != goal) {
         if let Some(task) = unknown(view, Some(task)) {
             found.push(Violation::section("handoff", format!("{task} does not exist")));
@@ -37,7 +39,7 @@ pub(super) fn check(view: &BoardView<'_>, found: &mut Vec<Violation>) {
 /// Adds every dependency that a task names twice.
 pub(super) fn check_repeated(state: &State, found: &mut Vec<Violation>) {
     for (id, slot) in &state.board.tasks {
-        let (mut seen, dependencies) = (BTreeSet::new(), slot.summary.depends_on.as_slice());
+        let (mut seen, dependencies) = (IndexSet::new(), slot.summary.depends_on.as_slice());
         let several = dependencies.iter().filter(|_| dependencies.len() > 1);
         let twice = several.filter(|task| !seen.insert(*task));
         found.extend(twice.map(|task| Violation::task(id, format!("depends_on names {task} twice"))));
@@ -46,7 +48,7 @@ pub(super) fn check_repeated(state: &State, found: &mut Vec<Violation>) {
 
 fn check_discoveries(view: &BoardView<'_>, found: &mut Vec<Violation>) {
     let mut seen = BTreeSet::new();
-    for discovery in view.board.discovered.ready().into_iter().flatten() {
+    for discovery in view.board.discovered.entries() {
         let id = discovery.id.to_string();
         for (field, task) in
             [("during", &discovery.during), ("converted_to_task", &discovery.converted_to_task)]

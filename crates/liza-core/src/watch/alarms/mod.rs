@@ -288,7 +288,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
         task::alarms(state, id, body, now, &mut found);
         found.extend(held_merges::gate_changed(state, id, body));
     }
-    for discovery in state.board.discovered.ready().into_iter().flatten().filter(|d| d.is_pressing()) {
+    for discovery in state.board.discovered.entries().filter(|d| d.is_pressing()) {
         let text = format!("{} — {} (Planner should wake)", discovery.id, discovery.description);
         found.push(Alarm::critical(AlarmKind::ImmediateDiscovery, discovery.id, text));
     }
@@ -321,7 +321,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(seen.team_file_change.as_ref().map(plan::team_file_changed));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
     found.extend(git_programs_changed(&seen.changed_programs));
-    found.extend(state.board.direct_edits.ready().into_iter().flatten().map(direct_edit));
+    found.extend(state.board.direct_edits.entries().map(direct_edit));
     found
 }
 
@@ -391,7 +391,7 @@ fn full_contexts(state: &State, now: Timestamp) -> Vec<Alarm> {
         let text = format!("{agent}{task} — {percent} % of its context is used, it should hand off");
         Some(Alarm::warning(AlarmKind::ContextFull, *agent, text))
     };
-    state.board.agents.ready().into_iter().flatten().filter_map(alarm).collect()
+    state.board.agents.entries().filter_map(alarm).collect()
 }
 
 /// Sessions that have printed nothing for too long: the client or one of its tools may hang.
@@ -406,7 +406,7 @@ fn quiet_sessions(state: &State, seen: &Observations, now: Timestamp) -> Vec<Ala
         (silent >= limit)
             .then(|| Alarm::warning(AlarmKind::QuietSession, *agent, text).since(activity.last_output))
     };
-    state.board.agents.ready().into_iter().flatten().filter_map(alarm).collect()
+    state.board.agents.entries().filter_map(alarm).collect()
 }
 
 /// Work cannot be exchanged with other machines, so nothing is submitted or merged.

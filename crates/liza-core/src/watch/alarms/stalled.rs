@@ -86,7 +86,7 @@ fn nothing_open(state: &State, goal: &Goal, now: Timestamp) -> &'static str {
 }
 
 fn is_present(state: &State, role: Role, now: Timestamp) -> bool {
-    let mut agents = state.board.agents.ready().into_iter().flatten();
+    let mut agents = state.board.agents.entries();
     agents.any(|(_, entry)| entry.role == role && entry.holds(now))
 }
 

@@ -130,7 +130,7 @@ fn no_result(sprint: &Sprint, pending: &[Trigger]) -> Alarm {
 
 /// Submissions that every running code reviewer has dropped.
 fn dropped_reviews(state: &State, now: Timestamp) -> Vec<Alarm> {
-    let agents: Vec<(&AgentId, &AgentRecord)> = state.board.agents.ready().into_iter().flatten().collect();
+    let agents: Vec<(&AgentId, &AgentRecord)> = state.board.agents.entries().collect();
     let dropped = |summary: &&TaskSummary| {
         let mut reviewers =
             agents.iter().filter(|(_, entry)| entry.role == Role::CodeReviewer && entry.holds(now));
@@ -148,7 +148,7 @@ fn dropped_reviews(state: &State, now: Timestamp) -> Vec<Alarm> {
 
 /// Work waits for a role of which no agent is running, while agents of other roles are.
 fn missing_role(state: &State, role: Role, seen: &Observations, now: Timestamp) -> Option<Alarm> {
-    let agents = || state.board.agents.ready().into_iter().flatten();
+    let agents = || state.board.agents.entries();
     if agents().any(|(_, entry)| entry.role == role && entry.holds(now))
         || !agents().any(|(_, entry)| entry.is_live(now))
     {

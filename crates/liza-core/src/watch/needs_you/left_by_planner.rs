@@ -48,7 +48,7 @@ fn seen_and_left(state: &State, now: Timestamp) -> Vec<Trigger> {
 
 /// Whether a planner's session is running that may still decide something.
 pub(super) fn is_deciding(state: &State, now: Timestamp) -> bool {
-    let agents = state.board.agents.ready().into_iter().flatten().map(|(_, entry)| entry);
+    let agents = state.board.agents.entries().map(|(_, entry)| entry);
     let mut planning = agents.filter(|entry| entry.status == AgentStatus::Planning && entry.holds(now));
     planning.any(|entry| decided_since(state, entry, now).is_none())
 }

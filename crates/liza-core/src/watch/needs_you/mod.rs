@@ -10,15 +10,16 @@ mod stops;
 mod team_end;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use indexmap::{IndexMap, IndexSet};
 use serde::{Serialize, Serializer};
 
 use crate::model::{
     AgentRecord, Anomaly, ClientHold, Discovery, FaultKind, Fields, GoalStatus, MAX_FAILED_CODERS, Revision,
     Role, Severity, State, Status, StopFile, TEAM_FILE, TaskBody, TaskId, TaskStatus, Timestamp, Urgency,
 };
+use crate::order::sort_by_key;
 use crate::rules::clients::{continue_command, first_command, waits_for_human};
 use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
@@ -144,9 +145,9 @@ impl NeedsYou {
 pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Timestamp) -> Vec<NeedsYou> {
     let is_stop = |alarm: &Alarm| alarm.kind.stop_file().is_some_and(|file| since(seen, file).is_some());
     let rest = alarms.iter().filter(|alarm| alarm.kind != AlarmKind::InvalidState && !is_stop(alarm));
-    let discoveries = state.board.discovered.ready().into_iter().flatten().filter(|found| found.is_open());
+    let discoveries = state.board.discovered.entries().filter(|found| found.is_open());
     let mut discoveries: Vec<NeedsYou> = discoveries.map(discovery).collect();
-    discoveries.sort_by_key(|need| Reverse(need.level));
+    sort_by_key(&mut discoveries, |need| Reverse(need.level));
     let mut needs = stops(state, seen, now);
     needs.extend(invalid(alarms));
     needs.extend(broken_records(state));
@@ -193,7 +194,7 @@ fn budgets_first(mut needs: Vec<NeedsYou>, running: &str) -> Vec<NeedsYou> {
     if needs.iter().any(is_used_up) {
         needs.iter_mut().filter(|need| is_used_up(need)).for_each(|need| need.text.push_str(running));
         needs.retain(|need| need.kind != NeedKind::Stopped(StopFile::Checkpoint));
-        needs.sort_by_key(|need| need.kind != NeedKind::Stopped(StopFile::Abort) && !is_used_up(need));
+        sort_by_key(&mut needs, |need| need.kind != NeedKind::Stopped(StopFile::Abort) && !is_used_up(need));
     }
     needs
 }
@@ -202,17 +203,17 @@ fn budgets_first(mut needs: Vec<NeedsYou>, running: &str) -> Vec<NeedsYou> {
 struct Answers<'a> {
     alarms: Vec<(&'a Alarm, Option<String>)>,
     /// Questions about a blocked task: they are part of its entry, and one answer settles both.
-    asked: BTreeMap<&'a TaskId, Vec<&'a Alarm>>,
-    handled: BTreeMap<&'a TaskId, Vec<&'a Alarm>>,
+    asked: IndexMap<&'a TaskId, Vec<&'a Alarm>>,
+    handled: IndexMap<&'a TaskId, Vec<&'a Alarm>>,
     planner: PlannerState,
 }
 
 impl<'a> Answers<'a> {
     fn new(state: &State, seen: &Observations, alarms: Vec<&'a Alarm>, now: Timestamp) -> Self {
-        let blocked: BTreeSet<&TaskId> = about(&alarms, AlarmKind::Blocked).map(|(task, _)| task).collect();
+        let blocked: IndexSet<&TaskId> = about(&alarms, AlarmKind::Blocked).map(|(task, _)| task).collect();
         let planner =
             if blocked.is_empty() { PlannerState::default() } else { PlannerState::new(state, seen, now) };
-        let mut asked: BTreeMap<&TaskId, Vec<&Alarm>> = BTreeMap::new();
+        let mut asked: IndexMap<&TaskId, Vec<&Alarm>> = IndexMap::new();
         for (task, alarm) in about(&alarms, AlarmKind::Question).filter(|(task, _)| blocked.contains(task)) {
             asked.entry(task).or_default().push(alarm);
         }
@@ -225,7 +226,7 @@ impl<'a> Answers<'a> {
             answer.or_else(|| command(state, seen, alarm, &planner, now))
         };
         let alarms: Vec<_> = alarms.into_iter().map(|alarm| (alarm, answer(alarm))).collect();
-        let mut handled: BTreeMap<&TaskId, Vec<&Alarm>> = BTreeMap::new();
+        let mut handled: IndexMap<&TaskId, Vec<&Alarm>> = IndexMap::new();
         for (alarm, answer) in &alarms {
             if let (Some(task), None) = (alarm.subject.task(), answer) {
                 handled.entry(task).or_default().push(alarm);
@@ -258,7 +259,7 @@ impl<'a> Answers<'a> {
             Some(NeedsYou { also, questions, planner_looks, seen, ..need.about(task) })
         };
         let mut needs: Vec<NeedsYou> = self.alarms.iter().filter_map(need).collect();
-        needs.sort_by_key(|need| Reverse(need.level));
+        sort_by_key(&mut needs, |need| Reverse(need.level));
         needs
     }
 
@@ -279,7 +280,7 @@ fn about<'a>(alarms: &[&'a Alarm], kind: AlarmKind) -> impl Iterator<Item = (&'a
 }
 
 /// Whether it is a question about a task whose entry has it.
-fn is_part(alarm: &Alarm, asked: &BTreeMap<&TaskId, Vec<&Alarm>>) -> bool {
+fn is_part(alarm: &Alarm, asked: &IndexMap<&TaskId, Vec<&Alarm>>) -> bool {
     alarm.kind == AlarmKind::Question && alarm.subject.task().is_some_and(|task| asked.contains_key(task))
 }
 
@@ -325,7 +326,7 @@ fn logins<'a>(
     seen: &'a Observations,
     now: Timestamp,
 ) -> impl Iterator<Item = NeedsYou> + use<'a> {
-    let agents = state.board.agents.ready().into_iter().flatten();
+    let agents = state.board.agents.entries();
     let present: Vec<&AgentRecord> = agents
         .filter(|(id, entry)| entry.holds(now) && !seen.dead.contains(*id))
         .map(|(_, entry)| entry)
@@ -485,7 +486,7 @@ fn command(
 
 /// The command that lets a planner try again. One that runs reads a note; each new one begins from zero.
 fn start_planner(state: &State, seen: &Observations, now: Timestamp) -> &'static str {
-    let agents = state.board.agents.ready().into_iter().flatten();
+    let agents = state.board.agents.entries();
     let mut present = agents.filter(|(id, entry)| entry.holds(now) && !seen.dead.contains(*id)).peekable();
     match present.peek().is_some() {
         false => "liza run",

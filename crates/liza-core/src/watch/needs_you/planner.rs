@@ -60,7 +60,7 @@ impl Default for PlannerState {
 
 impl PlannerState {
     pub(super) fn new(state: &State, seen: &Observations, now: Timestamp) -> Self {
-        let agents = state.board.agents.ready().into_iter().flatten();
+        let agents = state.board.agents.entries();
         let planners: Vec<(&AgentId, &AgentRecord)> = agents
             .filter(|(id, entry)| entry.role == Role::Planner && entry.holds(now) && !seen.dead.contains(*id))
             .collect();

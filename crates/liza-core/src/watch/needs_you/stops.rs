@@ -44,7 +44,7 @@ pub(super) fn running_sessions(
     stopped: Timestamp,
     now: Timestamp,
 ) -> String {
-    let agents = state.board.agents.ready().into_iter().flatten();
+    let agents = state.board.agents.entries();
     let runs = |id: &AgentId, entry: &AgentRecord| {
         entry.holds(now) && !seen.dead.contains(id) && is_in_session(&state.board, *id, entry)
     };

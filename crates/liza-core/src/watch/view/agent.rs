@@ -178,8 +178,7 @@ fn attempt(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<(u32, u
 }
 
 fn are_on_several_machines(board: &Board) -> bool {
-    let mut machines =
-        board.agents.ready().into_iter().flatten().filter_map(|(_, entry)| entry.machine.as_ref());
+    let mut machines = board.agents.entries().filter_map(|(_, entry)| entry.machine.as_ref());
     let first = machines.next();
     machines.any(|machine| Some(machine) != first)
 }

@@ -1,11 +1,12 @@
 //! The figures behind the charts: how much is planned and merged over time, how long tasks take, what they cost, and how
 //! reviews end. Draws nothing. Tasks in the archive count as merged before the first point; their times are not known.
 
-use std::collections::BTreeMap;
+use indexmap::IndexMap;
 
 use serde::Serialize;
 
 use crate::model::{AgentId, EventName, Seconds, State, Status, TaskId, TaskRecord, Timestamp, Usage};
+use crate::order::{sort_by, sort_by_key};
 
 /// The figures of all charts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -82,17 +83,17 @@ pub fn charts(state: &State, now: Timestamp) -> Charts {
     let records: Vec<(&TaskId, &TaskRecord)> = state.bodies().map(|(id, body)| (id, body.record())).collect();
     let mut cycle_times: Vec<CycleTime> =
         records.iter().filter_map(|(id, record)| cycle_time(id, record)).collect();
-    cycle_times.sort_by_key(|cycle| cycle.merged);
+    sort_by_key(&mut cycle_times, |cycle| cycle.merged);
     let cost = |(id, record): &(&TaskId, &TaskRecord)| {
         let usage = record.usage.clone().filter(is_used)?;
         Some(TaskCost { task: (*id).clone(), usage })
     };
     let mut task_costs: Vec<TaskCost> = records.iter().filter_map(cost).collect();
-    task_costs.sort_by(|a, b| {
+    sort_by(&mut task_costs, &|a, b| {
         let tokens = |cost: &TaskCost| cost.usage.input.saturating_add(cost.usage.output);
         b.usage.cost_usd.total_cmp(&a.usage.cost_usd).then_with(|| tokens(b).cmp(&tokens(a)))
     });
-    let agents = state.board.agents.ready().into_iter().flatten();
+    let agents = state.board.agents.entries();
     let agent_costs = agents.filter_map(|(agent, entry)| {
         Some(AgentCost { agent: *agent, usage: entry.usage.clone().filter(is_used)? })
     });
@@ -117,31 +118,25 @@ fn cycle_time(id: &TaskId, record: &TaskRecord) -> Option<CycleTime> {
     Some(CycleTime { task: id.clone(), merged, took: merged.since(claimed), rejections })
 }
 
-/// What a moment adds to both lines.
-#[derive(Debug, Clone, Copy, Default)]
-struct Step {
-    planned: isize,
-    merged: isize,
-}
-
 fn burn_up(state: &State, records: &[(&TaskId, &TaskRecord)], now: Timestamp) -> Vec<BurnUpPoint> {
     let archived = state.board.archived.values().filter(|status| **status == Status::Merged).count();
-    let mut steps: BTreeMap<Timestamp, Step> = BTreeMap::new();
+    // What a moment adds to both lines.
+    let mut steps: Vec<(Timestamp, (isize, isize))> = Vec::new();
     for (_, record) in records {
         let first = record.events().map(|event| event.time).min();
         let Some(created) = record.created.or(first) else { continue };
-        steps.entry(created).or_default().planned += 1;
+        steps.push((created, (1, 0)));
         let ended = |name: EventName| record.events().rev().find(|event| event.is(name));
         match record.status {
             Some(Status::Merged) => {
                 if let Some(event) = ended(EventName::Merged) {
-                    steps.entry(event.time).or_default().merged += 1;
+                    steps.push((event.time, (0, 1)));
                 }
             }
             Some(Status::Superseded | Status::Abandoned) => {
                 let event = ended(EventName::Superseded).or_else(|| ended(EventName::Abandoned));
                 let time = event.map_or(created, |event| event.time);
-                steps.entry(time).or_default().planned -= 1;
+                steps.push((time, (-1, 0)));
             }
             Some(
                 Status::Draft
@@ -158,9 +153,11 @@ fn burn_up(state: &State, records: &[(&TaskId, &TaskRecord)], now: Timestamp) ->
     }
     let (mut planned, mut merged) = (archived, archived);
     let mut points: Vec<BurnUpPoint> = Vec::new();
+    sort_by_key(&mut steps, |(time, _)| *time);
     for (time, step) in steps {
-        planned = planned.saturating_add_signed(step.planned);
-        merged = merged.saturating_add_signed(step.merged);
+        planned = planned.saturating_add_signed(step.0);
+        merged = merged.saturating_add_signed(step.1);
+        points.pop_if(|last| last.time == time);
         points.push(BurnUpPoint { time, planned, merged });
     }
     if points.last().is_some_and(|last| last.time < now) {
@@ -170,7 +167,7 @@ fn burn_up(state: &State, records: &[(&TaskId, &TaskRecord)], now: Timestamp) ->
 }
 
 fn reviewers(records: &[(&TaskId, &TaskRecord)]) -> Vec<ReviewerFigures> {
-    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut counts: IndexMap<&str, (usize, usize)> = IndexMap::new();
     for event in records.iter().flat_map(|(_, record)| record.events()) {
         // A submission that the system sent back is not a code reviewer's verdict.
         let Some(reviewer) = event.agent.as_deref().filter(|agent| *agent != "system") else { continue };
@@ -186,5 +183,7 @@ fn reviewers(records: &[(&TaskId, &TaskRecord)]) -> Vec<ReviewerFigures> {
         approvals,
         rejections,
     };
-    counts.into_iter().map(figures).collect()
+    let mut reviewers: Vec<ReviewerFigures> = counts.into_iter().map(figures).collect();
+    sort_by(&mut reviewers, &|a, b| a.reviewer.cmp(&b.reviewer));
+    reviewers
 }

@@ -29,7 +29,7 @@ pub struct TaskDetail<'a> {
 pub fn task_detail<'a>(state: &'a State, task: &'a TaskView) -> Option<TaskDetail<'a>> {
     let (board, journal, id) = (&state.board, &state.journal, &task.id);
     let about = |subject: &Option<TaskId>| subject.as_ref() == Some(id);
-    let found = board.discovered.ready().into_iter().flatten();
+    let found = board.discovered.entries();
     Some(TaskDetail {
         task,
         record: board.body(id).ok()?.record(),

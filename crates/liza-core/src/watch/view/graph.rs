@@ -1,8 +1,8 @@
 //! The dependencies between tasks, in layers. Draws nothing.
 
-use std::collections::BTreeMap;
+use indexmap::IndexMap;
 
-use crate::model::{State, Status, TaskId};
+use crate::model::{Board, State, Status, TaskId};
 
 /// A task among its dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,11 +22,9 @@ pub struct DependencyNode {
 /// All tasks on the board, after those of the archive that they depend on.
 pub fn dependency_graph(state: &State) -> Vec<DependencyNode> {
     let board = &state.board;
-    let needs: BTreeMap<&TaskId, &[TaskId]> =
-        board.summaries().map(|head| (&head.id, head.depends_on.as_slice())).collect();
-    let mut layers = BTreeMap::new();
-    for id in needs.keys() {
-        layer(id, &needs, &mut layers, 0);
+    let mut layers = IndexMap::new();
+    for id in board.tasks.keys() {
+        layer(id, board, &mut layers, 0);
     }
     let described = |id: &TaskId| {
         let record = board.body(id).ok().map(|body| body.record());
@@ -39,7 +37,7 @@ pub fn dependency_graph(state: &State) -> Vec<DependencyNode> {
         needs: head.depends_on.clone(),
         layer: layers.get(&head.id).copied().unwrap_or(0),
     });
-    let wanted = |id: &&TaskId| needs.values().any(|needs| needs.contains(id));
+    let wanted = |id: &&TaskId| board.summaries().any(|head| head.depends_on.contains(id));
     let archived = board.archived.iter().filter(|(id, _)| wanted(id)).map(|(id, status)| DependencyNode {
         id: id.clone(),
         label: "in the archive".to_owned(),
@@ -53,20 +51,20 @@ pub fn dependency_graph(state: &State) -> Vec<DependencyNode> {
 /// `validate` reports dependency cycles; here they must only not cause an endless loop.
 fn layer<'t>(
     id: &'t TaskId,
-    needs: &BTreeMap<&'t TaskId, &'t [TaskId]>,
-    layers: &mut BTreeMap<&'t TaskId, usize>,
+    board: &'t Board,
+    layers: &mut IndexMap<&'t TaskId, usize>,
     depth: usize,
 ) -> usize {
     if let Some(known) = layers.get(id) {
         return *known;
     }
-    if depth > needs.len() {
+    if depth > board.tasks.len() {
         return 0;
     }
     // Set before the recursion, so that a cycle ends here.
     layers.insert(id, 0);
-    let below = needs.get(id).copied().unwrap_or_default().iter();
-    let own = below.map(|need| layer(need, needs, layers, depth + 1) + 1).max().unwrap_or(0);
+    let below = board.summary(id).into_iter().flat_map(|head| &head.depends_on);
+    let own = below.map(|need| layer(need, board, layers, depth + 1) + 1).max().unwrap_or(0);
     layers.insert(id, own);
     own
 }

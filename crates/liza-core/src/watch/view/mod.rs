@@ -13,7 +13,7 @@ mod next_step;
 mod outlook;
 mod task;
 
-use std::collections::BTreeMap;
+use indexmap::IndexMap;
 
 use serde::Serialize;
 
@@ -21,6 +21,7 @@ use crate::model::{
     Board, ClientRecord, Discovery, Goal, GoalStatus, Metrics, Revision, Role, Sprint, SprintStatus, State,
     Status, StopFile, TaskId, Timestamp, Usage,
 };
+use crate::order::sort_by_key;
 use crate::rules::claimable::{claimable, reviewable};
 use crate::rules::clients::describe_hold;
 use crate::rules::metrics::sprint_metrics;
@@ -240,7 +241,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     let needs_you = needs_you(state, seen, &alarms, now);
     next_step::name_who_answers(&mut tasks, &needs_you);
     let alerts = alerts(alarms, &needs_you, &tasks);
-    let agents = board.agents.ready().into_iter().flatten();
+    let agents = board.agents.entries();
     let mut agents: Vec<AgentView> =
         agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, now)).collect();
     let merge = merging::merge_view(&mut tasks, seen, now);
@@ -259,7 +260,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     next_step::name_when_continued(&mut tasks, &agents, seen.stop_files.is_paused());
     approved::name_when_merged(&mut tasks, &agents, merge.as_ref());
     let open = |discovery: &&Discovery| discovery.is_open();
-    let discoveries = board.discovered.ready().into_iter().flatten().filter(open);
+    let discoveries = board.discovered.entries().filter(open);
     View {
         revision: board.revision,
         now,
@@ -285,7 +286,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
 impl View {
     /// The alerts that are not part of what needs the human.
     pub fn other_alerts(&self) -> impl Iterator<Item = &Alert> {
-        let mut by_task: BTreeMap<Option<&TaskId>, Vec<&NeedsYou>> = BTreeMap::new();
+        let mut by_task: IndexMap<Option<&TaskId>, Vec<&NeedsYou>> = IndexMap::new();
         for need in &self.needs_you {
             by_task.entry(need.task.as_ref()).or_default().push(need);
         }
@@ -414,12 +415,12 @@ impl Progress {
 
 /// The worst first; each with the next step of the task that it is about.
 fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<Alert> {
-    found.sort_by_key(|alarm| std::cmp::Reverse(alarm.level));
-    let by_id: BTreeMap<&TaskId, &TaskView> = match found.is_empty() {
-        true => BTreeMap::new(),
+    sort_by_key(&mut found, |alarm| std::cmp::Reverse(alarm.level));
+    let by_id: IndexMap<&TaskId, &TaskView> = match found.is_empty() {
+        true => IndexMap::new(),
         false => tasks.iter().map(|task| (&task.id, task)).collect(),
     };
-    let answers: BTreeMap<&str, &NeedsYou> = needs.iter().map(|need| (need.text.as_str(), need)).collect();
+    let answers: IndexMap<&str, &NeedsYou> = needs.iter().map(|need| (need.text.as_str(), need)).collect();
     // All violations are one entry.
     let invalid = needs.iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::InvalidState));
     let alert = |alarm: Alarm| {

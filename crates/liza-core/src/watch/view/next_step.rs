@@ -1,6 +1,6 @@
 //! The next step of tasks that wait for the human, or for an agent between two sessions.
 
-use std::collections::BTreeMap;
+use indexmap::IndexMap;
 
 use crate::model::{MAX_FAILED_CODERS, Status, TaskId};
 use crate::watch::alarms::AlarmKind;
@@ -61,7 +61,7 @@ fn is_continued(task: &TaskView, agent: &AgentView) -> bool {
 /// The next step of a task that waits for the human is that of its entry in the list of what needs the human.
 pub(super) fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
     let own = needs.iter().filter(|need| is_next_step(need.kind));
-    let by_task: BTreeMap<&TaskId, &NeedsYou> =
+    let by_task: IndexMap<&TaskId, &NeedsYou> =
         own.filter_map(|need| Some((need.task.as_ref()?, need))).collect();
     for task in tasks {
         let Some(need) = by_task.get(&task.id) else { continue };

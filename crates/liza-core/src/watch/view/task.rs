@@ -6,6 +6,7 @@ use crate::model::{
     AgentId, Config, DEFAULT_PRIORITY, EventName, GoalStatus, MAX_FAILED_CODERS, Revision, Role, State,
     Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
 };
+use crate::order::sort_by_key;
 use crate::rules::approvals::{incomplete_approval, lacks_approval};
 use crate::rules::claimable::{HeldMerge, held_merge, is_present, left_to_others, reserved_for};
 use crate::supervise::planner_needs_human;
@@ -132,7 +133,7 @@ pub(super) fn tasks(state: &State, seen: &Observations, now: Timestamp) -> Vec<T
     let (config, held) = (state.board.config().ok(), held_roles(state, seen, now));
     let views = state.bodies().map(|(id, body)| task_view(state, (config, seen, &held), id, body, now));
     let mut tasks: Vec<TaskView> = views.collect();
-    tasks.sort_by_key(|task| (task.phase, task.priority, task.created));
+    sort_by_key(&mut tasks, |task| (task.phase, task.priority, task.created));
     tasks
 }
 
@@ -504,7 +505,7 @@ impl TaskSituation<'_> {
 
     /// The command that starts an agent of that role: with the whole team if none is running.
     fn start(&self, role: Role) -> String {
-        let mut agents = self.state.board.agents.ready().into_iter().flatten();
+        let mut agents = self.state.board.agents.entries();
         match agents.any(|(id, _)| self.is_present(*id)) {
             true => format!("liza agent {}", role.id_prefix()),
             false => "liza run".to_owned(),
@@ -513,7 +514,7 @@ impl TaskSituation<'_> {
 
     /// Whether an agent of that role is running.
     fn has(&self, role: Role) -> bool {
-        let mut agents = self.state.board.agents.ready().into_iter().flatten();
+        let mut agents = self.state.board.agents.entries();
         agents.any(|(id, entry)| entry.role == role && self.is_present(*id))
     }
 
