@@ -14,17 +14,11 @@ use crate::private;
 /// Replaces a file. Readers and crashes see the old version or the new one, never a part.
 ///
 /// A power cut may undo the replacement until [`sync_folder`] is called.
-///
-/// # Errors
-/// When the temporary file beside it cannot be written or renamed. The file is unchanged then.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_with(|temporary| File::create_new(temporary), &temporary_of(path), path, bytes)
 }
 
 /// As [`replace_file`]; the file can be read by its owner only.
-///
-/// # Errors
-/// As for [`replace_file`].
 pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_through(&temporary_of(path), path, bytes)
 }
@@ -91,9 +85,6 @@ fn not_regular(why: &str) -> io::Error {
 }
 
 /// Reads a file. Anything else, or a symbolic link, is an error.
-///
-/// # Errors
-/// When it is not a file, or cannot be read.
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = open_regular(regular().read(true), path)?;
     let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0) + 1);
@@ -110,9 +101,6 @@ pub fn remove_if_present(path: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in a folder durable: new, renamed and removed files.
-///
-/// # Errors
-/// When the folder cannot be opened or synced.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

@@ -33,7 +33,6 @@ impl LocalTime {
         Self { zone: TimeZone::system() }
     }
 
-    /// UTC.
     pub fn utc() -> Self {
         Self { zone: TimeZone::UTC }
     }
@@ -43,7 +42,6 @@ impl LocalTime {
         self.format(time, "%Y-%m-%d %H:%M:%S")
     }
 
-    /// Without the year.
     pub fn short(&self, time: Timestamp) -> String {
         self.format(time, "%m-%d %H:%M:%S")
     }

@@ -11,17 +11,11 @@ const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
 
 /// Creates a folder, and those above it that are missing.
-///
-/// # Errors
-/// When one of them cannot be created.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER).create(path)
 }
 
 /// Creates a folder that must not exist.
-///
-/// # Errors
-/// When it exists, or cannot be created.
 pub fn create_new_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(FOLDER).create(path)
 }
@@ -34,9 +28,6 @@ pub fn file_options() -> OpenOptions {
 }
 
 /// Creates a file that must not exist.
-///
-/// # Errors
-/// When it exists, or cannot be created.
 pub fn create_new(path: &Path) -> io::Result<File> {
     file_options().write(true).create_new(true).open(path)
 }

@@ -4,9 +4,6 @@ use std::fmt::Write as _;
 use std::io;
 
 /// So many random bytes, in hexadecimal.
-///
-/// # Errors
-/// When the system has no random numbers.
 pub fn random_hex(bytes: usize) -> io::Result<String> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|_| io::Error::other("the system has no random numbers"))?;

@@ -20,7 +20,6 @@ impl Arguments {
         values.iter().fold(self, |arguments, value| arguments.option(name, Some(value)))
     }
 
-    /// Adds positional words.
     pub(crate) fn words(mut self, words: &[String]) -> Self {
         self.0.extend_from_slice(words);
         self

@@ -33,7 +33,6 @@ pub(crate) fn append(session: &Session, file: &FileContent) -> StepResult {
     write_file(session, &path, &text)
 }
 
-/// Deletes a file.
 pub(crate) fn delete(session: &Session, path: &Path) -> StepResult {
     let path = session.worktree_path(path)?;
     session.say(&format!("deletes {}", path.display()));

@@ -38,17 +38,14 @@ pub enum RehearsalError {
     /// A git command failed that the playbook did not ask for.
     #[error("`{command}` exited with {code}: {message}")]
     Git {
-        /// The command line.
         command: String,
         /// Its exit code; -1 for a signal.
         code: i32,
-        /// What git printed.
         message: String,
     },
     /// A command of the playbook that has to succeed failed.
     #[error("`{command}` exited with {code}: {message}")]
     CommandFailed {
-        /// The command line.
         command: String,
         /// Its exit code; -1 for a signal.
         code: i32,
@@ -75,7 +72,6 @@ pub enum RehearsalError {
     /// The change has files that `within` does not allow.
     #[error("the change has files outside {within:?}: {files:?}")]
     OutOfScope {
-        /// The allowed patterns.
         within: Vec<String>,
         /// The files that match none of them.
         files: Vec<String>,
@@ -109,7 +105,6 @@ pub(crate) fn require_success(
 pub(crate) enum StepError {
     /// A command or a stop file asks the agent to stop.
     Stopped,
-    /// A step failed.
     Failed(RehearsalError),
 }
 

@@ -16,7 +16,6 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), RehearsalError> {
     written.map_err(RehearsalError::io("write", path))
 }
 
-/// Deletes a file.
 pub(crate) fn delete(path: &Path) -> Result<(), RehearsalError> {
     fs::remove_file(path).map_err(RehearsalError::io("delete", path))
 }

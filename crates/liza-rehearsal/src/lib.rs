@@ -57,10 +57,6 @@ pub struct SessionOptions {
 }
 
 /// Plays one session and returns its exit code.
-///
-/// # Errors
-///
-/// When the prompt cannot be read or is for another agent, or a step fails that has to succeed.
 pub fn run_session(input: impl Read, options: &SessionOptions) -> Result<u8, RehearsalError> {
     let mut text = String::new();
     input.take(PROMPT_MAX_BYTES).read_to_string(&mut text).map_err(RehearsalError::UnreadablePrompt)?;

@@ -9,7 +9,6 @@ use crate::error::RehearsalError;
 use crate::prompt::{CodingJob, Job, PlanningJob, Prompt, ReviewJob};
 use crate::transcript::Transcript;
 
-/// A running session.
 pub(crate) struct Session {
     pub(crate) prompt: Prompt,
     pub(crate) transcript: Transcript,

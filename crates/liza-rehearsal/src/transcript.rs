@@ -17,7 +17,6 @@ const CONTEXT_TOKENS: u64 = 200_000;
 /// How a session prints what it does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// Text for people.
     #[default]
     Text,
     /// One JSON object per line.

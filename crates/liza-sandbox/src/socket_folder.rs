@@ -54,9 +54,6 @@ pub struct SocketFolder {
 
 impl SocketFolder {
     /// Creates one, and removes those of processes that were killed.
-    ///
-    /// # Errors
-    /// When no folder for temporary files can be written.
     pub fn create(usage: SocketUse, runtime: Option<&Path>, temporary: &Path) -> io::Result<Self> {
         let places = runtime.into_iter().chain([temporary, Path::new("/tmp")]);
         let mut failed = io::Error::from(io::ErrorKind::NotFound);
@@ -88,7 +85,6 @@ impl SocketFolder {
         Ok(Self { path, _lock: lock, sockets: AtomicU32::default() })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

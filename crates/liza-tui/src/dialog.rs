@@ -8,7 +8,6 @@ use crate::input_field::InputField;
 /// A question to the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dialog {
-    /// What happens then.
     pub action: Action,
     /// What has to be typed; if nothing, `y` confirms.
     pub fields: Vec<InputField>,

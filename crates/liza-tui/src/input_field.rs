@@ -5,7 +5,6 @@ use liza_core::watch::action::ActionField;
 /// A line that a person types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InputField {
-    /// What it is.
     pub label: String,
     /// Whether it may stay empty.
     pub optional: bool,
@@ -16,7 +15,6 @@ pub(crate) struct InputField {
 }
 
 impl InputField {
-    /// An empty one.
     pub(crate) fn of(field: ActionField, label: String) -> Self {
         let ActionField { optional, choices, .. } = field;
         let label = match choices {
@@ -63,12 +61,10 @@ impl InputField {
         self.cursor = 0;
     }
 
-    /// Moves the cursor.
     pub(crate) fn left(&mut self) {
         self.cursor = self.before();
     }
 
-    /// Moves the cursor.
     pub(crate) fn right(&mut self) {
         self.cursor = self.after();
     }

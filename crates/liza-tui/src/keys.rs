@@ -25,9 +25,6 @@ pub(crate) const KEYS: [(char, ActionName, &str); 14] = [
 ];
 
 /// The action of a key while this is selected.
-///
-/// # Errors
-/// Why there is none now; empty if the key means nothing.
 pub(crate) fn action_of(key: char, selected: ActionSubject<'_>) -> Result<Action, &'static str> {
     let known = KEYS.iter().find(|(of, ..)| *of == key);
     known.map_or(Err(""), |(_, name, _)| Action::new(*name, selected))

@@ -53,7 +53,6 @@ pub trait CommandLine: Send + Sync {
 /// What a command printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandResult {
-    /// Whether it succeeded.
     pub succeeded: bool,
     /// The text, with the styles of the command line.
     pub text: String,
@@ -94,10 +93,8 @@ pub struct ScreenSetup {
     pub mode: ScreenMode,
     /// What kind of project it is, if that is worth a word.
     pub label: Option<&'static str>,
-    /// Its colours.
     pub theme: Theme,
     /// The zone of its times.
     pub times: LocalTime,
-    /// Executes its actions.
     pub commands: Arc<dyn CommandLine>,
 }

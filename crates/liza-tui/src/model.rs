@@ -44,9 +44,7 @@ pub(crate) enum Panel {
     NeedsYou,
     /// The tasks, by state.
     Tasks,
-    /// The agents.
     Agents,
-    /// What happens.
     Log,
 }
 
@@ -55,7 +53,6 @@ impl Panel {
     pub(crate) const ALL: [Panel; 4] = [Panel::NeedsYou, Panel::Tasks, Panel::Agents, Panel::Log];
 }
 
-/// Something happened.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// A key was pressed.
@@ -73,12 +70,7 @@ pub(crate) enum Event {
     /// The content of a page.
     Loaded(PageSource, CommandResult),
     /// An action has ended.
-    Executed {
-        /// Its command.
-        words: Vec<String>,
-        /// What it printed.
-        result: CommandResult,
-    },
+    Executed { words: Vec<String>, result: CommandResult },
     /// The screen has to end: a signal, a closed terminal, or the end of the team.
     End,
 }
@@ -86,24 +78,18 @@ pub(crate) enum Event {
 /// What has to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Execute a command.
     Execute(Vec<String>),
-    /// Load a page.
     Load(PageSource),
     /// Stop the team that this process runs; a second time kills its sessions.
     StopTeam,
-    /// Leave the screen.
     Quit,
 }
 
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// When.
     pub time: Timestamp,
-    /// Who.
     pub who: String,
-    /// What.
     pub text: String,
     /// Whether it needs attention.
     pub is_alert: bool,
@@ -138,7 +124,6 @@ pub(crate) struct ActionNotice {
     pub succeeded: bool,
     /// How long it is shown.
     time: Seconds,
-    /// When it disappears.
     pub until: Option<Timestamp>,
     /// Whether it stays until the next key, as the error of a command does.
     stays: bool,
@@ -176,13 +161,11 @@ pub(crate) struct Model {
     pub panel: Panel,
     /// Whether the person has chosen a panel or a row.
     pub moved: bool,
-    /// The selected decision.
     pub need: usize,
     /// An urgent decision that has arrived while another one was selected, until the person selects it.
     pub arrived: Option<NeedsYou>,
     /// The selected task, by its place in the view.
     pub task: usize,
-    /// The selected agent.
     pub agent: usize,
     /// How many lines of the log are below the screen.
     pub log_back: usize,
@@ -282,12 +265,10 @@ impl Model {
         self.needs().iter().find(is_used_up).filter(|_| is_stopped)
     }
 
-    /// All tasks.
     pub(crate) fn tasks(&self) -> &[TaskView] {
         self.view.as_ref().map(|view| view.tasks.as_slice()).unwrap_or_default()
     }
 
-    /// All agents.
     pub(crate) fn agents(&self) -> &[AgentView] {
         self.view.as_ref().map(|view| view.agents.as_slice()).unwrap_or_default()
     }
@@ -314,7 +295,6 @@ impl Model {
         }
     }
 
-    /// The selected agent.
     pub(crate) fn selected_agent(&self) -> Option<AgentId> {
         Some(self.agents().get(self.agent)?.id)
     }

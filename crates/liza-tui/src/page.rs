@@ -120,7 +120,6 @@ impl Page {
         page
     }
 
-    /// Shows another tab.
     pub(crate) fn open(&mut self, tab: usize) {
         self.tab = tab;
         self.lines = None;

@@ -30,9 +30,6 @@ const INPUT_POLL: Duration = Duration::from_millis(100);
 const LAST_ACTIONS: Duration = Duration::from_secs(10);
 
 /// Shows the screen until the person leaves it, or a signal ends it.
-///
-/// # Errors
-/// When the terminal cannot be used.
 pub fn show(setup: &ScreenSetup) -> io::Result<()> {
     let (sender, events) = channel();
     let signals = end_on_signals(sender.clone())?;
@@ -48,7 +45,6 @@ pub struct LiveScreen {
 }
 
 impl LiveScreen {
-    /// Shows the screen.
     pub fn start(setup: ScreenSetup) -> Self {
         let (sender, events) = channel();
         let own = sender.clone();

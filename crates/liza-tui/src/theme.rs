@@ -2,7 +2,6 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Which colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ThemeName {
     /// Dark or light as the terminal reports it in COLORFGBG, else dark.
@@ -19,21 +18,15 @@ pub enum ThemeName {
 /// The styles of everything that is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
-    /// Headings.
     pub heading: Style,
     /// The heading of the panel that has the keys.
     pub focused: Style,
-    /// The selected row.
     pub selected: Style,
     /// What is less important.
     pub dim: Style,
-    /// Names and commands.
     pub name: Style,
-    /// Success.
     pub good: Style,
-    /// Warnings.
     pub warning: Style,
-    /// Errors.
     pub bad: Style,
 }
 

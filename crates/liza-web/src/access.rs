@@ -46,9 +46,6 @@ struct Secrets {
 
 impl Access {
     /// New secrets for a server on that port.
-    ///
-    /// # Errors
-    /// When the system returned no random numbers.
     pub(crate) fn new(port: u16) -> io::Result<Self> {
         Ok(Self { port, key: random_hex(16)?, secrets: Mutex::default() })
     }
@@ -59,9 +56,6 @@ impl Access {
     }
 
     /// A new address that works once, until [`TOKEN_LIFE`] has passed.
-    ///
-    /// # Errors
-    /// When the system returned no random numbers.
     pub(crate) fn new_address(&self, now: Instant) -> io::Result<String> {
         let token = random_hex(32)?;
         let address = format!("http://{}/?token={token}", self.host());

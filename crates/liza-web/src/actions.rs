@@ -47,13 +47,11 @@ pub(crate) struct ActionResult {
 /// How an action ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionOutcome {
-    /// Its command succeeded.
     Done,
     /// Its command still runs.
     Running,
     /// It was refused, or its command reported an error.
     NotDone,
-    /// Its command crashed.
     Failed,
 }
 

@@ -4,7 +4,6 @@ use liza_core::model::{AgentId, TaskId};
 
 use crate::topic::Topic;
 
-/// Makes addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct Links {
     prefix: String,

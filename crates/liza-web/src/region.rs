@@ -10,9 +10,7 @@ use serde_json::json;
 /// The element of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ItemTag {
-    /// Of a list.
     Li,
-    /// Of anything else.
     Div,
 }
 
@@ -50,7 +48,6 @@ pub(crate) fn hash(parts: &[&str]) -> String {
 }
 
 impl Region {
-    /// Without items.
     pub(crate) fn new(id: &'static str, tag: ItemTag) -> Self {
         Self { id, tag, items: Vec::new() }
     }
@@ -99,7 +96,6 @@ struct Patch<'a> {
 }
 
 impl Regions {
-    /// These regions.
     pub(crate) fn new(regions: Vec<Region>) -> Self {
         Self(regions)
     }

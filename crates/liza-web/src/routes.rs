@@ -42,7 +42,6 @@ pub(crate) struct Site {
 type Shared = State<Arc<Site>>;
 type Answer = Response<Body>;
 
-/// All routes.
 pub(crate) fn router(site: &Arc<Site>) -> Router {
     let at = |path: &str| site.hub.links.to(path);
     Router::new()

@@ -34,7 +34,6 @@ pub trait Seat: Send + Sync + 'static {
 /// What a command printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandResult {
-    /// Whether it succeeded.
     pub succeeded: bool,
     /// The text, without styles.
     pub text: String,
@@ -43,13 +42,10 @@ pub struct CommandResult {
 /// A session whose prompt is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSession {
-    /// Its unique name.
     pub name: String,
-    /// Whose it was.
     pub agent: AgentId,
     /// The task, or `plan`.
     pub about: String,
-    /// When it began.
     pub started: Timestamp,
 }
 
@@ -62,51 +58,41 @@ pub enum OutputKind {
     Tool,
     /// Something about the session.
     Note,
-    /// An error.
     Fault,
 }
 
 /// A line of a session's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputLine {
-    /// What it is.
     pub kind: OutputKind,
-    /// Its text.
     pub text: String,
 }
 
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// When.
     pub time: Timestamp,
-    /// Who.
     pub who: String,
     /// What was done, by its name in the log.
     pub action: String,
     /// The task, if it is about one.
     pub task: Option<String>,
-    /// The details.
     pub detail: String,
     /// What was done, in words; `who` is its subject.
     pub sentence: String,
     /// The details that the sentence does not have.
     pub remark: Option<String>,
-    /// How it sounds.
     pub tone: LogTone,
 }
 
 /// How an entry of the log sounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogTone {
-    /// Ordinary work.
     Plain,
     /// A step of the whole team.
     Strong,
-    /// A success.
     Good,
     /// Something that is worth a look.
     Attention,
-    /// A failure.
     Bad,
 }

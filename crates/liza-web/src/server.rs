@@ -59,9 +59,6 @@ pub struct ServerHandle {
 
 impl ServerHandle {
     /// A new address that works once, within a minute.
-    ///
-    /// # Errors
-    /// When the system gives no random numbers.
     pub fn new_address(&self) -> io::Result<String> {
         self.site.access.new_address(Instant::now())
     }
@@ -71,7 +68,6 @@ impl ServerHandle {
         self.site.hub.publish(reading);
     }
 
-    /// Ends the server.
     pub fn end(&self) {
         self.end.notify_one();
     }
@@ -79,9 +75,6 @@ impl ServerHandle {
 
 impl WebServer {
     /// Listens on the loopback address; on any free port if that is 0.
-    ///
-    /// # Errors
-    /// When the port is in use, or the system gives no random numbers.
     pub fn bind(port: u16, seat: Arc<dyn Seat>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
@@ -93,15 +86,11 @@ impl WebServer {
         Ok(Self { listener, address, handle: ServerHandle { site, end: Arc::default() } })
     }
 
-    /// Its handle.
     pub fn handle(&self) -> ServerHandle {
         self.handle.clone()
     }
 
     /// Serves until [`ServerHandle::end`], and waits for an action that runs then, but not for ever.
-    ///
-    /// # Errors
-    /// When no runtime can be started or nothing can be accepted.
     pub fn run(self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()

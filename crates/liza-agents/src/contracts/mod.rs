@@ -57,7 +57,6 @@ pub const FILES: [(&str, &str); 6] = [
 pub struct ContractError {
     /// What was being done.
     pub action: &'static str,
-    /// The file.
     pub path: PathBuf,
     /// The error of the operating system.
     pub source: io::Error,
@@ -79,10 +78,6 @@ pub struct Installed {
 }
 
 /// Installs every text below `dir`. Files that a person changed stay, unless `force` is given.
-///
-/// # Errors
-///
-/// When a file cannot be read or written.
 pub fn install(dir: &Path, force: bool) -> Result<Installed, ContractError> {
     let mut done = Installed::default();
     for (name, text) in FILES {
@@ -117,16 +112,11 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// The embedded contract.
     pub fn embedded(role: Role) -> Self {
         Self { paths: Vec::new(), text: for_role(CORE, MULTI_AGENT_MODE, role) }
     }
 
     /// The contract of a project: each document from the project's `contracts/`, else from `~/.liza`, else embedded.
-    ///
-    /// # Errors
-    ///
-    /// When a document exists but cannot be read.
     pub fn load(project: &Path, home: Option<&Path>, role: Role) -> Result<Self, ContractError> {
         let mut folders = vec![project.join("contracts")];
         folders.extend(home.map(|home| home.join(".liza")));

@@ -21,7 +21,6 @@ pub(super) struct Facts<'f> {
     pub other_side: &'f [String],
 }
 
-/// Writes the section.
 pub(super) fn write(
     page: &mut PromptText,
     state: &State,

@@ -25,7 +25,6 @@ const END_TURN: &str = "end your turn now (with exit code 42 if you can choose o
 /// The facts that every prompt contains. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brief {
-    /// The project's root.
     pub project: PathBuf,
     /// `.liza/state.yaml` of the project.
     pub state_file: PathBuf,
@@ -52,7 +51,6 @@ pub struct Brief {
 pub enum PreviewedMerge {
     /// It merges without conflict.
     Clean,
-    /// These files conflict.
     Conflicts(Vec<String>),
 }
 
@@ -70,9 +68,7 @@ pub struct Staleness {
 pub enum Job {
     /// A coder works on its claimed task.
     Code {
-        /// The task.
         task: TaskId,
-        /// Its worktree.
         worktree: PathBuf,
         /// How far the integration branch has moved, if git could find out.
         staleness: Option<Staleness>,
@@ -81,9 +77,7 @@ pub enum Job {
     },
     /// A code reviewer judges a submitted commit.
     Review {
-        /// The task.
         task: TaskId,
-        /// Its worktree.
         worktree: PathBuf,
         /// Files of the change that agent programs read as instructions, from the top of the worktree.
         instructions: Vec<String>,

@@ -13,7 +13,6 @@ use super::context::{fact, facts, goal_spec, history, last, spec, write_handoff,
 use super::planner_steps::{WakeReasons, steps};
 use super::prompt_text::{PromptText, inline, path, word};
 
-/// Writes the section.
 pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, triggers: &[Trigger]) {
     page.section("PLANNING CONTEXT");
     write_wake(page, triggers);

@@ -92,7 +92,6 @@ impl PromptText {
         }
     }
 
-    /// Returns the prompt.
     pub(super) fn finish(self) -> String {
         self.0
     }

@@ -16,13 +16,11 @@ const INSTRUCTIONS_MAX: usize = 20;
 
 /// What git says about the change.
 pub(super) struct Facts<'a> {
-    /// The checkout.
     pub worktree: &'a Path,
     /// Its files that agent programs read as instructions.
     pub instructions: &'a [String],
 }
 
-/// Writes the section.
 pub(super) fn write(
     page: &mut PromptText,
     state: &State,

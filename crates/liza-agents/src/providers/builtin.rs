@@ -8,7 +8,6 @@ use super::places::ClientPlaces;
 use super::template::CommandTemplate;
 use super::{claude, codex, gemini, goose, opencode, rehearsal, vibe};
 
-/// A built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum BuiltIn {
@@ -23,7 +22,6 @@ pub enum BuiltIn {
 }
 
 impl BuiltIn {
-    /// Its name.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -20,7 +20,6 @@ const LONG_RETRY: Seconds = Seconds(60);
 /// When it compacts the conversation, the prompt is no longer in it: a hook puts it back.
 const PROMPT_AGAIN: &str = r#"{"hooks":{"SessionStart":[{"matcher":"compact","hooks":[{"type":"command","command":"cat '{prompt}'"}]}]}}"#;
 
-/// Its places.
 pub(super) const PLACES: ClientPlaces = ClientPlaces {
     files: &["settings.json", "CLAUDE.md", ".claude.json"],
     logins: &[".credentials.json"],

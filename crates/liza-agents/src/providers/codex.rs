@@ -19,7 +19,6 @@ const NOTE_MAX: usize = 300;
 const FEWER_TOOLS: &str =
     "-c features.multi_agent=false -c features.goals=false -c features.apps=false -c web_search=\"disabled\"";
 
-/// Its places.
 pub(super) const PLACES: ClientPlaces = ClientPlaces {
     files: &["config.toml", "AGENTS.md"],
     logins: &["auth.json"],

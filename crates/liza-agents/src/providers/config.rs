@@ -73,10 +73,6 @@ fn unknown(config: &Config, name: &str) -> ProviderError {
 }
 
 /// The number of agents of a role that the config asks for.
-///
-/// # Errors
-///
-/// When it is not a number.
 pub fn agent_count(config: &Config, role: Role) -> Result<Option<u32>, ProviderError> {
     let place = format!("roles.{role}");
     let count = match role_entry(config, role) {
@@ -93,10 +89,6 @@ pub fn agent_count(config: &Config, role: Role) -> Result<Option<u32>, ProviderE
 
 /// Checks what the config says about providers and roles, used or not. Whether a program that it names is known is not
 /// checked: another place may define it.
-///
-/// # Errors
-///
-/// The first thing that is wrong.
 pub fn check_sections(config: &Config) -> Result<(), ProviderError> {
     for (name, value) in &config.providers {
         template_from(name, value)?;
@@ -110,10 +102,6 @@ pub fn check_sections(config: &Config) -> Result<(), ProviderError> {
 }
 
 /// What the sessions of a role can reach in the network.
-///
-/// # Errors
-///
-/// When the config names something unknown.
 pub fn role_network(config: &Config, role: Role) -> Result<Network, ProviderError> {
     let chosen = match role_entry(config, role) {
         Some(Value::Map(fields)) => fields.get("network").filter(|value| **value != Value::Null),

@@ -9,12 +9,7 @@ use liza_core::rules::misspelled::meant;
 pub enum ProviderError {
     /// There is no provider of that name.
     #[error("unknown agent program {name:?}{}; known programs: {}", suggestion(name, known), known.join(", "))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The known names.
-        known: Vec<String>,
-    },
+    Unknown { name: String, known: Vec<String> },
     /// The config has a wrong entry for it.
     #[error("config.{place}: {problem}")]
     Config {
@@ -26,9 +21,7 @@ pub enum ProviderError {
     /// The program is not installed.
     #[error("agent program {name:?} needs the program {program}, which is not on PATH")]
     Missing {
-        /// The provider.
         name: String,
-        /// The program.
         program: String,
         /// How to install it.
         install: String,
@@ -36,17 +29,13 @@ pub enum ProviderError {
     /// There is a budget in dollars, and what its sessions cost is not known.
     #[error("{name} does not report what its sessions cost, so a budget in dollars cannot be kept")]
     NoPrice {
-        /// The provider.
         name: String,
         /// Its model, if one was chosen.
         model: Option<String>,
     },
     /// It cannot run an interactive session.
     #[error("agent program {name:?} has no interactive mode")]
-    NotInteractive {
-        /// The provider.
-        name: String,
-    },
+    NotInteractive { name: String },
 }
 
 /// What was probably meant.

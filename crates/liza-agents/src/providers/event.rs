@@ -11,7 +11,6 @@ use strum::{EnumString, VariantNames};
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum EventFormat {
-    /// Plain text.
     #[default]
     None,
     /// The events of the rehearsal agent.
@@ -67,7 +66,6 @@ pub enum ClientEvent {
     Note(String),
     /// A warning of the client, which says nothing about what the session does.
     Warning(String),
-    /// An error.
     Fault(ClientFault),
     /// The program has reported its regular end.
     Ended,
@@ -85,7 +83,6 @@ pub struct ToolExchange {
 /// What a program reports about its usage.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UsageReport {
-    /// Tokens and cost.
     pub usage: Usage,
     /// Whether the figures are those of the whole session, and replace what was added up.
     pub is_total: bool,

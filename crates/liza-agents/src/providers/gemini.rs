@@ -10,7 +10,6 @@ use super::places::ClientPlaces;
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 use super::tool_calls::OpenCalls;
 
-/// Its places.
 pub(super) const PLACES: ClientPlaces = ClientPlaces {
     files: &[".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/.env", ".gemini/installation_id"],
     logins: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],

@@ -23,7 +23,6 @@ const GIVES_UP: &str = "Unable to continue:";
 /// Shell and files; without this, it loads the extensions of the person and a dozen tools of its own.
 const TOOLS: &str = "--no-profile --with-builtin developer";
 
-/// Its places.
 pub(super) const PLACES: ClientPlaces = ClientPlaces {
     files: &[".config/goose/config.yaml"],
     logins: &[".config/goose/secrets.yaml"],

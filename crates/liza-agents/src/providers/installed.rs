@@ -33,7 +33,6 @@ pub struct InstalledClient {
 
 /// What a login is looked for in.
 pub struct LoginPlaces<'a> {
-    /// The home folder.
     pub home: Option<&'a Path>,
     /// The values of environment variables.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,

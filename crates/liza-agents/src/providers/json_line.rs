@@ -20,7 +20,6 @@ pub(super) fn type_of(line: &str) -> Option<String> {
     serde_json::from_str::<TypeOnly>(line).ok().map(|event| event.kind)
 }
 
-/// The whole event.
 pub(super) fn parse(line: &str) -> Option<Value> {
     serde_json::from_str(line).ok()
 }

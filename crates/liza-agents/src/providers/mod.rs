@@ -65,13 +65,10 @@ pub struct Provider {
 /// What the command line of a session depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionDetails<'a> {
-    /// The agent.
     pub agent: AgentId,
     /// The task, if it has one.
     pub task: Option<&'a TaskId>,
-    /// The working folder.
     pub directory: &'a Path,
-    /// The project's root.
     pub project: &'a Path,
     /// The repository's `.git`.
     pub git: &'a Path,
@@ -94,9 +91,7 @@ pub struct SessionDetails<'a> {
 /// A command line that is ready to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// Environment variables to add.
     pub environment: Vec<(String, String)>,
@@ -108,19 +103,11 @@ pub struct CommandLine {
 
 impl Provider {
     /// The provider for a role: the one asked for, else the role's in the config, else the default.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such provider, or the config is wrong.
     pub fn choose(config: &Config, role: Role, asked: Option<&str>) -> Result<Self, ProviderError> {
         Self::choose_or(config, role, asked, config::DEFAULT_PROVIDER)
     }
 
     /// The same with this default.
-    ///
-    /// # Errors
-    ///
-    /// As [`Provider::choose`].
     pub fn choose_or(
         config: &Config,
         role: Role,
@@ -179,7 +166,6 @@ impl Provider {
         !self.template.resume_args.is_empty()
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.template.name
     }
@@ -202,10 +188,6 @@ impl Provider {
     }
 
     /// Checks that a budget in dollars can be kept with it and the providers that take over.
-    ///
-    /// # Errors
-    ///
-    /// When one of them neither reports its cost nor has a price.
     pub fn check_budget(&self, config: &Config) -> Result<(), ProviderError> {
         match self.without_cost(config).filter(|_| config.budget.counts_dollars()) {
             Some(Self { template, model, .. }) => {
@@ -228,10 +210,6 @@ impl Provider {
     }
 
     /// The path of the program.
-    ///
-    /// # Errors
-    ///
-    /// When it is not installed; the error says how to install it.
     pub fn installed_program(&self) -> Result<&Path, ProviderError> {
         let missing = || ProviderError::Missing {
             name: self.template.name.clone(),
@@ -242,10 +220,6 @@ impl Provider {
     }
 
     /// Checks that it can run an interactive session.
-    ///
-    /// # Errors
-    ///
-    /// When it has no interactive mode.
     pub fn require_interactive(&self) -> Result<(), ProviderError> {
         match self.template.interactive_args.is_empty() {
             true => Err(ProviderError::NotInteractive { name: self.template.name.clone() }),
@@ -254,10 +228,6 @@ impl Provider {
     }
 
     /// The command line of one session.
-    ///
-    /// # Errors
-    ///
-    /// When the session is interactive and the program has no such mode.
     pub fn command_line(&self, session: &SessionDetails<'_>) -> Result<CommandLine, ProviderError> {
         let template = &self.template;
         if session.interactive {

@@ -12,7 +12,6 @@ use super::template::{
 };
 use super::tool_calls::exchange;
 
-/// Its places.
 pub(super) const PLACES: ClientPlaces = ClientPlaces {
     files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
     logins: &[".local/share/opencode/auth.json"],

@@ -5,7 +5,6 @@
 /// The places of one agent program.
 #[derive(Debug)]
 pub struct ClientPlaces {
-    /// The program.
     pub program: &'static str,
     /// The variable that names its folder, if there is one.
     pub variable: Option<&'static str>,

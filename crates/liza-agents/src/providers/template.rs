@@ -21,7 +21,6 @@ pub(super) const MANY_KEYS: &str = "ANTHROPIC_* OPENAI_* GEMINI_API_KEY GOOGLE_A
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum PromptDelivery {
-    /// On standard input.
     #[default]
     Stdin,
     /// In a file that an argument names with `{prompt}`.
@@ -33,7 +32,6 @@ pub enum PromptDelivery {
 pub enum LoginSign {
     /// This environment variable is set.
     Variable(&'static str),
-    /// This file exists.
     File(ClientFile),
     /// A line of this file begins with this text.
     Setting(ClientFile, &'static str),
@@ -93,7 +91,6 @@ pub struct CommandTemplate {
     pub interactive_args: Vec<String>,
     /// How the prompt reaches the program.
     pub prompt: PromptDelivery,
-    /// Environment variables.
     pub environment: Vec<(String, String)>,
     /// Environment variables added when a model is chosen.
     pub model_environment: Vec<(String, String)>,

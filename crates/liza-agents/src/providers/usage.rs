@@ -15,7 +15,6 @@ const COST_MAX: f64 = 1_000_000.0;
 /// What a session has used so far, as its program reports it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionUsage {
-    /// Tokens and cost.
     pub usage: Usage,
     /// How full its context is, as last reported.
     pub context_percent: Option<u32>,

@@ -10,7 +10,6 @@ use super::places::ClientPlaces;
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, PromptDelivery, words, words_and};
 use super::tool_calls::OpenCalls;
 
-/// Its places.
 pub(super) const PLACES: ClientPlaces = ClientPlaces {
     files: &["config.toml", ".env"],
     in_checkouts: &[".vibe"],

@@ -90,7 +90,6 @@ pub struct MaskStream {
 }
 
 impl MaskStream {
-    /// An empty stream.
     pub fn new(masker: Masker) -> Self {
         Self { masker, ..Self::default() }
     }

@@ -25,11 +25,9 @@ pub struct Playbook {
     pub(crate) reviewer: Vec<Scene<{ Role::CodeReviewer as usize }>>,
 }
 
-/// A sample project.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleProject {
-    /// Its goal.
     pub goal: String,
     /// Its files before work starts.
     pub files: Vec<FileContent>,

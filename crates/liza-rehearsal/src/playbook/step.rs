@@ -11,7 +11,6 @@ use crate::protocol::Role;
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
-    /// Says something.
     Say(String),
     /// Waits that many milliseconds.
     Wait(u64),
@@ -109,7 +108,6 @@ impl Step {
 pub(crate) enum Misbehaviour {
     /// Ends by a signal.
     Crash,
-    /// Does not end.
     Hang,
     /// Does not end, not even on SIGTERM.
     IgnoreSigterm,
@@ -129,9 +127,7 @@ pub(crate) enum Misbehaviour {
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Usage {
-    /// Tokens read.
     pub(crate) input: u64,
-    /// Tokens written.
     pub(crate) output: u64,
     /// Tokens read from a cache.
     pub(crate) cached: u64,
@@ -169,7 +165,6 @@ pub struct FileContent {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Anomaly {
-    /// Its type.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// Its `--detail` fields.
@@ -181,7 +176,6 @@ pub(crate) struct Anomaly {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Discover {
-    /// What was found.
     pub(crate) desc: String,
     /// How bad it is.
     pub(crate) severity: String,
@@ -213,9 +207,7 @@ pub(crate) struct Handoff {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AddTask {
-    /// Its ID.
     pub(crate) id: String,
-    /// What to build.
     pub(crate) desc: String,
     /// The spec that it follows; the vision if absent.
     pub(crate) spec: Option<String>,
@@ -223,7 +215,6 @@ pub(crate) struct AddTask {
     pub(crate) done: String,
     /// What belongs to it.
     pub(crate) scope: String,
-    /// 1 to 5.
     pub(crate) priority: Option<u8>,
     /// Tasks that must be merged first.
     #[serde(default)]
@@ -234,11 +225,9 @@ pub(crate) struct AddTask {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Supersede {
-    /// Which task.
     pub(crate) task: String,
     /// The tasks that replace it.
     pub(crate) by: Vec<String>,
-    /// Why.
     pub(crate) reason: String,
     /// The root cause, in a sentence.
     pub(crate) root_cause: String,
@@ -248,7 +237,6 @@ pub(crate) struct Supersede {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Unblock {
-    /// Which task.
     pub(crate) task: String,
     /// It goes back to its coder.
     #[serde(default)]
@@ -259,7 +247,6 @@ pub(crate) struct Unblock {
     /// It gets a full budget of reviews.
     #[serde(default)]
     pub(crate) reset_cycles: bool,
-    /// The answer.
     pub(crate) assessment: Option<String>,
 }
 
@@ -267,9 +254,7 @@ pub(crate) struct Unblock {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Abandon {
-    /// Which task.
     pub(crate) task: String,
-    /// Why.
     pub(crate) reason: String,
 }
 
@@ -281,7 +266,6 @@ pub(crate) struct PreCheck {
     pub(crate) intent: String,
     /// The command that will show that it works.
     pub(crate) validation: String,
-    /// What is assumed.
     #[serde(default)]
     pub(crate) assumptions: Vec<String>,
     /// What could go wrong.
@@ -308,7 +292,6 @@ pub(crate) struct Block {
     pub(crate) reason: String,
     /// The questions to answer.
     pub(crate) questions: Vec<String>,
-    /// What was tried.
     #[serde(default)]
     pub(crate) attempted: Vec<String>,
 }
@@ -323,7 +306,6 @@ pub(crate) struct ReadDiff {
     pub(crate) tests: bool,
 }
 
-/// A rejection.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reject {
@@ -345,9 +327,7 @@ pub(crate) struct Reject {
 pub(crate) struct Issue {
     /// `file:line`
     pub(crate) at: String,
-    /// What is wrong.
     pub(crate) issue: String,
-    /// Why it matters.
     pub(crate) why: Option<String>,
     /// How to fix it.
     pub(crate) suggestion: Option<String>,
@@ -357,10 +337,7 @@ pub(crate) struct Issue {
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Prior {
-    /// Fixed.
     pub(crate) resolved: Vec<String>,
-    /// Not changed.
     pub(crate) still_present: Vec<String>,
-    /// Partly fixed.
     pub(crate) partial: Vec<String>,
 }

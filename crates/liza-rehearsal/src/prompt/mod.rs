@@ -20,7 +20,6 @@ use section::Section;
 pub struct Prompt {
     /// The agent that it is for.
     pub agent: String,
-    /// The project's root.
     pub project: PathBuf,
     /// The project's `.liza` folder.
     pub liza_folder: PathBuf,
@@ -41,16 +40,12 @@ pub enum Job {
     Plan(PlanningJob),
 }
 
-/// A coder's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodingJob {
-    /// Its ID.
     pub task: String,
-    /// The task's worktree.
     pub worktree: PathBuf,
     /// The commit where the work started.
     pub base: Option<String>,
-    /// What to build.
     pub description: String,
     /// How to see that it is done.
     pub done_when: String,
@@ -62,10 +57,8 @@ pub struct CodingJob {
     pub merge_head: Option<String>,
 }
 
-/// A reviewer's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewJob {
-    /// Its ID.
     pub task: String,
     /// The worktree to review in.
     pub worktree: PathBuf,
@@ -86,7 +79,6 @@ pub struct ReviewJob {
 pub struct PlanningJob {
     /// What woke it, the most important first.
     pub triggers: Vec<Trigger>,
-    /// The goal.
     pub goal: String,
     /// The file of the vision.
     pub vision: PathBuf,
@@ -99,7 +91,6 @@ pub struct PlanningJob {
 /// One reason why the planner was woken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
-    /// Its kind.
     pub kind: TriggerKind,
     /// The task, discovery, sprint or goal that it is about.
     pub subject: String,
@@ -108,7 +99,6 @@ pub struct Trigger {
 /// A task that waits for a decision of the planner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PendingTask {
-    /// Its ID.
     pub task: String,
     /// What it was to build.
     pub description: String,
@@ -121,11 +111,6 @@ pub struct PendingTask {
 }
 
 impl Prompt {
-    /// Reads a prompt.
-    ///
-    /// # Errors
-    ///
-    /// When a section or a field is missing or invalid.
     pub fn read(text: &str) -> Result<Self, PromptError> {
         let context = Section::find(text, "BOOTSTRAP CONTEXT")?;
         let title = context.require("ROLE")?;

@@ -13,17 +13,11 @@ pub enum PromptError {
     NoField {
         /// The section that should have it.
         section: &'static str,
-        /// The field's name.
         field: &'static str,
     },
     /// A field has a value that it cannot have.
     #[error("the prompt has an invalid {field}: {value:?}")]
-    BadField {
-        /// The field's name.
-        field: &'static str,
-        /// Its value.
-        value: String,
-    },
+    BadField { field: &'static str, value: String },
 }
 
 /// A section of a prompt, up to its instructions.
@@ -80,7 +74,6 @@ impl<'t> Section<'t> {
         self.valid(field, |value| value.chars().all(valid))
     }
 
-    /// Returns a commit.
     pub(super) fn commit(&self, field: &'static str) -> Result<String, PromptError> {
         self.valid(field, is_commit)
     }

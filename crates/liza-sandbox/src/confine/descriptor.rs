@@ -12,7 +12,6 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-/// Sends it.
 pub(super) fn send_listener(socket: &UnixStream, listener: Option<&OwnedFd>) -> io::Result<()> {
     let descriptors: Vec<_> = listener.iter().map(|listener| listener.as_fd()).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -41,7 +40,6 @@ pub(super) struct ReceivedListener {
     pub stage: Option<u32>,
 }
 
-/// Receives it.
 pub(super) fn receive_listener(socket: &UnixStream) -> io::Result<ReceivedListener> {
     #[cfg(target_os = "linux")]
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1), ScmCredentials(1))];

@@ -31,7 +31,6 @@ pub struct RoomRules {
 }
 
 impl RoomRules {
-    /// From the settings.
     pub fn new(settings: &RoomSettings, home: Option<&Path>) -> Self {
         let expanded = |paths: &[String]| paths.iter().map(|path| expand(path, home)).collect();
         Self {
@@ -47,11 +46,9 @@ impl RoomRules {
 /// What the grants of a git command are made from.
 #[derive(Debug, Clone, Copy)]
 pub struct GitSurroundings<'a> {
-    /// The project's root.
     pub root: &'a Path,
     /// The git folder with its objects.
     pub git: &'a Path,
-    /// The git program.
     pub program: &'a Path,
     /// The folders in which programs are looked up.
     pub search_path: &'a [PathBuf],

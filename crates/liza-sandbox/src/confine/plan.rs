@@ -35,7 +35,6 @@ pub struct RoomSettings {
 /// What a plan is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// The project's root.
     pub root: &'a Path,
     /// Its `.liza`.
     pub folder: &'a Path,
@@ -51,7 +50,6 @@ pub struct Surroundings<'a> {
     pub cargo_home: Option<&'a Path>,
     /// Files that it needs wherever they are.
     pub needed: &'a [PathBuf],
-    /// The agent program.
     pub program: Option<&'a Path>,
     /// The folders in which programs are looked up.
     pub search_path: &'a [PathBuf],
@@ -61,7 +59,6 @@ pub struct Surroundings<'a> {
     pub passwords: &'a [PathBuf],
     /// The number of the user, for the names of sockets.
     pub user: u32,
-    /// The settings.
     pub settings: &'a RoomSettings,
     /// The socket on which it sends its commands.
     pub channel: Option<&'a Path>,

@@ -37,10 +37,6 @@ pub(super) fn keeper_command(liza: &Path) -> io::Result<(Command, KeeperSocket)>
 
 impl KeeperSocket {
     /// Sends the order, and waits until the program runs.
-    ///
-    /// # Errors
-    ///
-    /// When it could not be started.
     pub(super) fn start(&mut self, order: &StageOrder) -> io::Result<()> {
         let line = serde_json::to_string(order).map_err(io::Error::other)?;
         writeln!(self.0, "{line}")?;

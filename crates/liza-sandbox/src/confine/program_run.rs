@@ -27,11 +27,8 @@ const OUTPUT_LIMIT: Duration = Duration::from_secs(5);
 /// A program to run, and how.
 #[derive(Debug)]
 pub struct ProgramRun<'a> {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
-    /// Its working folder.
     pub directory: &'a Path,
     /// The environment that it gets a part of, or all of if it is not confined.
     pub environment: &'a [(OsString, OsString)],
@@ -73,11 +70,6 @@ pub enum RunEnd {
 type StagedCommand = (Command, Option<(KeeperSocket, StageOrder)>);
 
 impl ProgramRun<'_> {
-    /// Runs it.
-    ///
-    /// # Errors
-    ///
-    /// When the file for its output cannot be created, or the program cannot be waited for.
     pub fn run(self) -> io::Result<RunEnd> {
         let mut log = OutputLog::create(self.output, self.masker())?;
         let (mut command, order) = self.command()?;

@@ -16,7 +16,6 @@ pub trait Look {
     fn text(&self, path: &Path) -> Option<String>;
 }
 
-/// The disk itself.
 #[derive(Debug, Clone, Copy)]
 pub struct DiskLook;
 

@@ -35,20 +35,15 @@ pub struct StageOrder {
     pub minimum: Option<SandboxMin>,
     /// The program; none only reports the level.
     pub program: Option<PathBuf>,
-    /// Its arguments.
     pub arguments: Vec<String>,
-    /// Its standard input.
     pub input: StageInput,
 }
 
-/// A standard input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StageInput {
-    /// Empty.
     Nothing,
     /// This file, opened before anything is restricted.
     File(PathBuf),
-    /// The terminal.
     Terminal,
 }
 
@@ -59,7 +54,6 @@ pub enum StageReport {
     Started(Level),
     /// It did not start the program because the level is too low.
     TooLow(Level),
-    /// Something failed.
     Failed(String),
 }
 

@@ -71,10 +71,6 @@ pub fn wrapped_stage_command(
 
 impl StageSocket {
     /// Sends the order to the stage that was spawned, and waits until it has become the program.
-    ///
-    /// # Errors
-    ///
-    /// When the stage or the program could not be started, or the level is too low.
     pub fn start(mut self, order: &StageOrder, speakers: SpeakerRule) -> io::Result<StageStarted> {
         let probes = Probes::prepare(&order.plan);
         let order = StageOrder { plan: probes.added_to(order.plan.clone()), ..order.clone() };
@@ -165,10 +161,6 @@ pub fn too_low(level: &Level) -> String {
 }
 
 /// The level that a plan reaches here.
-///
-/// # Errors
-///
-/// When the stage cannot be started.
 pub fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
     let (mut command, socket) = stage_command(liza)?;
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

@@ -28,7 +28,6 @@ pub(super) const READABLE: &[&str] = &[
     "/var/cache/fontconfig",
 ];
 
-/// Readable, except credentials.
 pub(super) const ETC: &str = "/etc";
 
 /// The devices that programs use; no disks, no memory, no cameras. Not `/dev/pts`, which has the terminals of the person: those

@@ -17,9 +17,6 @@ pub fn is_available() -> bool {
 }
 
 /// Shows a notification; stops waiting after `limit`.
-///
-/// # Errors
-/// When the program cannot be run, takes too long or fails.
 pub fn notify(title: &str, body: &str, urgent: bool, limit: Duration) -> io::Result<()> {
     let program = notifier().ok_or_else(|| io::Error::other("this machine has no desktop"))?;
     let mut command = Command::new(program);

@@ -40,7 +40,6 @@ const KEEPER_LIMIT: Duration = Duration::from_secs(5);
 pub enum ProgramExit {
     /// With this exit code.
     Code(i32),
-    /// By this signal.
     Signal(i32),
 }
 
@@ -72,10 +71,6 @@ impl ProcessFamily {
     /// `detached` gives the program its own process group and this process a session without a terminal.
     ///
     /// For a process that starts nothing else, since it reaps every child.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started.
     pub fn spawn(command: &mut Command, detached: bool) -> io::Result<Self> {
         if detached {
             // Fails for a process group leader, which is detached already.
@@ -86,10 +81,6 @@ impl ProcessFamily {
     }
 
     /// The same for a program that `start` starts, not detached.
-    ///
-    /// # Errors
-    ///
-    /// Those of `start`.
     pub(crate) fn spawn_by(
         command: &mut Command,
         start: impl FnOnce(&mut Command) -> io::Result<Child>,
@@ -210,10 +201,6 @@ pub struct ScopedFamily {
 
 impl ScopedFamily {
     /// Starts the command as the leader of its own process group.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -224,19 +211,11 @@ impl ScopedFamily {
     }
 
     /// Waits until the child ends or the deadline passes (`None`), then kills what is left of the family.
-    ///
-    /// # Errors
-    ///
-    /// When the child cannot be waited for.
     pub fn finish(self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
         self.finish_or(deadline, || ())
     }
 
     /// The same for a child that ends its own family when it is asked to; it gets some time for that.
-    ///
-    /// # Errors
-    ///
-    /// When the child cannot be waited for.
     pub(crate) fn finish_or(
         mut self,
         deadline: Instant,

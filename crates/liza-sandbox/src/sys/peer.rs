@@ -9,9 +9,7 @@ use super::system;
 /// A process of a line of parents and children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineProcess {
-    /// Its ID.
     pub pid: u32,
-    /// Its command line.
     pub command: Vec<OsString>,
     /// The name of the file that it runs; its own name if the system does not report the file.
     pub program: OsString,
@@ -42,9 +40,6 @@ pub struct Peer {
 
 impl Peer {
     /// The peer of a connection.
-    ///
-    /// # Errors
-    /// When the system cannot say anything about it.
     pub fn of(connection: &UnixStream) -> io::Result<Self> {
         let (pid, user) = system::peer(connection)?;
         let is_own_user = user == rustix::process::geteuid().as_raw();

@@ -16,12 +16,10 @@ pub fn descendants(_roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
     Vec::new()
 }
 
-/// Unknown here.
 pub fn is_stopped(_pid: u32) -> bool {
     false
 }
 
-/// The same here.
 pub(crate) fn all_descendants(roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
     descendants(roots)
 }

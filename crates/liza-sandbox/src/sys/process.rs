@@ -49,9 +49,6 @@ pub fn boot_id() -> Option<String> {
 }
 
 /// Asks a process to end, as Ctrl-C does.
-///
-/// # Errors
-/// When there is no such process, or it belongs to another user.
 pub fn interrupt(id: u32) -> io::Result<()> {
     let pid = pid(id).ok_or(io::ErrorKind::NotFound)?;
     rustix::process::kill_process(pid, rustix::process::Signal::INT).map_err(io::Error::from)

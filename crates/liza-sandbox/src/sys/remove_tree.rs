@@ -19,10 +19,6 @@ const DEPTH: usize = 64;
 const PASSES: u32 = 1000;
 
 /// Removes a file, a link, or a folder with everything below it, without following a link; that it is missing is no error.
-///
-/// # Errors
-///
-/// When something of it is still there.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     match unlinkat(CWD, path, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
@@ -40,10 +36,6 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
 }
 
 /// Creates an empty folder that only its owner can enter. What is in its place is removed, or at least moved away.
-///
-/// # Errors
-///
-/// When neither is possible.
 pub fn fresh_folder(path: &Path) -> io::Result<()> {
     if remove_tree(path).is_err() && fs::symlink_metadata(path).is_ok() {
         let mut name = path.file_name().unwrap_or_default().to_owned();

@@ -21,7 +21,6 @@ use super::system;
 /// How deep folders are looked into.
 const DEEPEST: usize = 200;
 
-/// An open folder.
 #[derive(Debug)]
 pub struct UntrustedFolder(OwnedFd, Whose);
 
@@ -45,28 +44,16 @@ pub enum EntryKind {
 
 impl UntrustedFolder {
     /// Opens a folder whose parent is trusted.
-    ///
-    /// # Errors
-    ///
-    /// When it is no folder, or a link.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(Whose::Agents.open(CWD, path.as_os_str(), folder_flags())?, Whose::Agents))
     }
 
     /// The same for a folder of the person, in which an agent may have put something by a merge.
-    ///
-    /// # Errors
-    ///
-    /// When it is no folder, or a link.
     pub fn open_yours(path: &Path) -> io::Result<Self> {
         Ok(Self(Whose::Yours.open(CWD, path.as_os_str(), folder_flags())?, Whose::Yours))
     }
 
     /// A folder below this one.
-    ///
-    /// # Errors
-    ///
-    /// When a part of the path is no folder, or a link, or leads out of this one.
     pub fn folder(&self, path: &Path) -> io::Result<Self> {
         let mut folder = Self(self.0.try_clone()?, self.1);
         for part in path.components() {
@@ -77,10 +64,6 @@ impl UntrustedFolder {
     }
 
     /// A folder below this one, created where it is missing; a file or link in its place is deleted.
-    ///
-    /// # Errors
-    ///
-    /// As [`UntrustedFolder::folder`].
     pub fn make_folder(&self, path: &Path) -> io::Result<Self> {
         let mut folder = Self(self.0.try_clone()?, self.1);
         for part in path.components() {
@@ -98,10 +81,6 @@ impl UntrustedFolder {
     }
 
     /// Creates a file that does not exist yet, with the folders above it.
-    ///
-    /// # Errors
-    ///
-    /// When something that is no folder is on the way, or something has that name.
     pub fn new_file(&self, path: &Path) -> io::Result<File> {
         let (folder, name) = self.new_parent(path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -109,10 +88,6 @@ impl UntrustedFolder {
     }
 
     /// The same for a link.
-    ///
-    /// # Errors
-    ///
-    /// As [`UntrustedFolder::new_file`].
     pub fn new_link(&self, path: &Path, target: &OsStr) -> io::Result<()> {
         let (folder, name) = self.new_parent(path)?;
         Ok(symlinkat(target, &folder.0, name)?)
@@ -132,10 +107,6 @@ impl UntrustedFolder {
     }
 
     /// A regular file below this folder, for reading.
-    ///
-    /// # Errors
-    ///
-    /// When it is anything else.
     pub fn file(&self, path: &Path) -> io::Result<File> {
         let (folder, name) = self.parent_of(path)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -148,10 +119,6 @@ impl UntrustedFolder {
     }
 
     /// What a link below this folder leads to.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` when it is anything else.
     pub fn link(&self, path: &Path) -> io::Result<OsString> {
         let (folder, name) = self.parent_of(path)?;
         let target = readlinkat(&folder.0, name, Vec::new())?;
@@ -159,10 +126,6 @@ impl UntrustedFolder {
     }
 
     /// The content of a file of at most `limit` bytes.
-    ///
-    /// # Errors
-    ///
-    /// As [`UntrustedFolder::file`], and when it is larger.
     pub fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file(path)?.take(limit + 1).read_to_end(&mut bytes)?;
@@ -170,10 +133,6 @@ impl UntrustedFolder {
     }
 
     /// Puts a file in the place of whatever has that name now.
-    ///
-    /// # Errors
-    ///
-    /// When its folder cannot be written, or a folder has that name.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent_of(path)?;
         let mut temporary = OsString::from(".liza-");
@@ -186,10 +145,6 @@ impl UntrustedFolder {
     }
 
     /// Removes a file, or a link, below this folder; that it is missing is no error.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be removed.
     pub fn remove(&self, path: &Path) -> io::Result<()> {
         let (folder, name) = self.parent_of(path)?;
         match unlinkat(&folder.0, name, AtFlags::empty()) {
@@ -199,10 +154,6 @@ impl UntrustedFolder {
     }
 
     /// The names in this folder.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn entries(&self) -> io::Result<Vec<(OsString, EntryKind)>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.0)? {

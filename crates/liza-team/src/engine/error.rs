@@ -19,7 +19,6 @@ pub enum EngineError {
     /// The blackboard could not be read or written.
     #[error(transparent)]
     Store(StoreError),
-    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
     /// A new checkout could not be set up.
@@ -30,19 +29,14 @@ pub enum EngineError {
     Branch(#[from] BranchError),
     /// There is no integration branch.
     #[error("the integration branch {branch} does not exist")]
-    NoIntegrationBranch {
-        /// Its configured name.
-        branch: Branch,
-    },
+    NoIntegrationBranch { branch: Branch },
     /// The integration branch of the remote lacks work that is recorded as merged.
     #[error(
         "{branch} on the remote {remote} is at {}, without {}, which is merged: someone moved it back or replaced it",
         found.short(), recorded.short()
     )]
     RemoteRewound {
-        /// The remote.
         remote: String,
-        /// The integration branch.
         branch: Branch,
         /// The last head that was recorded.
         recorded: Sha,
@@ -52,33 +46,18 @@ pub enum EngineError {
     /// The integration branch here has commits that the remote's does not have.
     #[error("{branch} here is at {}, which the remote {remote} does not have ({})", local.short(), found.short())]
     LocalCommits {
-        /// The remote.
         remote: String,
-        /// The integration branch.
         branch: Branch,
-        /// Its head here.
         local: Sha,
         /// The head of the remote's branch.
         found: Sha,
     },
     /// The remote has no integration branch.
     #[error("the remote {remote} has no branch {branch}")]
-    NoRemoteBranch {
-        /// The remote.
-        remote: String,
-        /// The integration branch.
-        branch: Branch,
-    },
+    NoRemoteBranch { remote: String, branch: Branch },
     /// Other merges were faster every time.
     #[error("{branch} on the remote {remote} moved during each of {attempts} attempts to merge")]
-    RemoteBusy {
-        /// The remote.
-        remote: String,
-        /// The integration branch.
-        branch: Branch,
-        /// How many.
-        attempts: u32,
-    },
+    RemoteBusy { remote: String, branch: Branch, attempts: u32 },
     /// The blackboard refused a merge that is published, and the remote keeps it.
     #[error(
         "{refusal}. Its merge {} is on {branch} of the remote {remote} and could not be taken back: {source}",
@@ -87,27 +66,18 @@ pub enum EngineError {
     NotTakenBack {
         /// Why the blackboard refused it.
         refusal: Box<Refusal>,
-        /// The remote.
         remote: String,
-        /// The integration branch.
         branch: Branch,
-        /// The merge.
         merge: Sha,
         /// Why the remote keeps it.
         source: Box<EngineError>,
     },
     /// Another process held a lock the whole time.
     #[error("another liza process holds {}; timed out after {} s", path.display(), waited.as_secs())]
-    Locked {
-        /// The lock file.
-        path: PathBuf,
-        /// The timeout.
-        waited: Duration,
-    },
+    Locked { path: PathBuf, waited: Duration },
     /// The blackboard was written, but a stop file could not be removed.
     #[error("written, but {} could not be removed: {source}", path.display())]
     Effect {
-        /// The stop file.
         path: PathBuf,
         /// The operating system's error.
         source: io::Error,
@@ -117,7 +87,6 @@ pub enum EngineError {
     Io {
         /// What was being done.
         action: &'static str,
-        /// The file.
         path: PathBuf,
         /// The operating system's error.
         source: io::Error,

@@ -76,9 +76,6 @@ impl FileLock {
     }
 
     /// Takes the lock if it is free.
-    ///
-    /// # Errors
-    /// When the file cannot be opened or locked.
     pub(crate) fn try_at(path: &Path) -> Result<Option<Self>, EngineError> {
         let failed = |error| EngineError::io("lock", path)(error);
         loop {
@@ -94,9 +91,6 @@ impl FileLock {
     }
 
     /// Takes the lock, waiting for at most `timeout`.
-    ///
-    /// # Errors
-    /// When another process holds it until the timeout, or the file cannot be opened or locked.
     pub fn at(path: &Path, timeout: Duration) -> Result<Self, EngineError> {
         let failed = |error| EngineError::io("lock", path)(error);
         let deadline = Instant::now() + timeout;

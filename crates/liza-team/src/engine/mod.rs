@@ -99,12 +99,10 @@ impl<'p> Engine<'p> {
         Self { fixed_now: Some(now), ..self }
     }
 
-    /// The project.
     pub fn project(&self) -> &'p Project {
         self.project
     }
 
-    /// The caller.
     pub fn actor(&self) -> Actor {
         self.actor
     }
@@ -119,7 +117,6 @@ impl<'p> Engine<'p> {
         Ok(self.project.repo()?)
     }
 
-    /// The whole blackboard.
     pub fn snapshot(&self) -> Result<State, EngineError> {
         Ok(self.project.store().snapshot()?)
     }
@@ -130,18 +127,12 @@ impl<'p> Engine<'p> {
     }
 
     /// Executes a command: writes its changes and runs its effects.
-    ///
-    /// # Errors
-    /// When the rules refuse it, the blackboard cannot be written, or a stop file cannot be removed.
     pub fn execute<C: Operation>(&self, command: C) -> Result<Executed<C::Reply>, EngineError> {
         let submitted = self.submit(command)?;
         self.finish(submitted)
     }
 
     /// Writes the changes of a command without running its effects, for a caller that must release a lock first.
-    ///
-    /// # Errors
-    /// When the rules refuse it, or the blackboard cannot be written.
     pub fn submit<C: Operation>(&self, command: C) -> Result<Submitted<C::Reply>, EngineError> {
         let call = Call { actor: self.actor, if_revision: self.if_revision.take(), command };
         let Outcome { answer, written } = self.project.store().submit(call, self)?;
@@ -156,9 +147,6 @@ impl<'p> Engine<'p> {
     }
 
     /// Runs the effects of a written command.
-    ///
-    /// # Errors
-    /// When a stop file cannot be removed. A worktree that cannot be removed is in the results instead.
     pub fn finish<R>(&self, submitted: Submitted<R>) -> Result<Executed<R>, EngineError> {
         let Submitted { revision, reply, effects } = submitted;
         let effects = self.run(effects)?;
@@ -166,9 +154,6 @@ impl<'p> Engine<'p> {
     }
 
     /// Checks a command against the rules without a lock and without a write, as if these stop files were present.
-    ///
-    /// # Errors
-    /// When the rules would refuse it, or the blackboard cannot be read.
     pub fn check<C: Operation>(&self, stop_files: StopFiles, command: C) -> Result<C::Reply, EngineError> {
         let (actor, if_revision) = (self.actor, self.if_revision.get());
         let request = Request { actor, now: self.now(), stop_files, if_revision, command };
@@ -245,9 +230,6 @@ impl Host for Engine<'_> {
 }
 
 /// The branch that approved work is merged to.
-///
-/// # Errors
-/// When the settings are broken, or the configured name is not a branch name.
 pub fn integration_branch(board: &Board) -> Result<Branch, EngineError> {
     Ok(Branch::for_integration(&board.config()?.integration_branch)?)
 }

@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 use super::EngineError;
 
 /// Notes that this process, which runs the project's team, is stopping.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn mark_stopping(folder: &Path) -> Result<(), EngineError> {
     let path = path(folder);
     fs::write(&path, std::process::id().to_string()).map_err(EngineError::io("write", &path))

@@ -39,9 +39,6 @@ pub fn lock_task(project: &Project, task: &TaskId) -> Result<FileLock, EngineErr
 }
 
 /// Creates a worktree; the caller holds the task's lock.
-///
-/// # Errors
-/// When git fails.
 pub fn prepare(
     repo: &Repo,
     (task, base, mode): (&TaskId, &Sha, WorktreeMode),
@@ -53,18 +50,12 @@ pub fn prepare(
 
 /// Removes a task's worktree and branch, unless an agent needs them according to the blackboard. Unmerged work is saved
 /// first.
-///
-/// # Errors
-/// When git fails, or another process works on the worktree for a long time.
 pub fn discard(project: &Project, task: &TaskId) -> Result<Discarded, EngineError> {
     let lock = lock_task(project, task)?;
     discard_locked(project, task, &lock)
 }
 
 /// As [`discard`]; the caller holds the task's lock.
-///
-/// # Errors
-/// When git fails.
 pub fn discard_locked(project: &Project, task: &TaskId, _: &FileLock) -> Result<Discarded, EngineError> {
     let board = read(project, &[task])?;
     if is_needed(&board, task, now()) {

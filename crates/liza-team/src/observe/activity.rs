@@ -49,7 +49,6 @@ pub fn session_activity(project: &Project, state: &State) -> BTreeMap<AgentId, S
     agents.into_iter().filter_map(one).collect()
 }
 
-/// Whose output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputOf {
     /// An agent's, whatever it works on.

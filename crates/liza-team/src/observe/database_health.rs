@@ -16,7 +16,6 @@ const CLOCK_LIMIT: i64 = 5;
 pub struct DatabaseFinding {
     /// How bad it is.
     pub verdict: Verdict,
-    /// What was found.
     pub found: String,
 }
 
@@ -32,9 +31,6 @@ pub enum Verdict {
 }
 
 /// Looks at the database of a project; nothing if the blackboard is a file.
-///
-/// # Errors
-/// When the database cannot be used.
 pub fn database_findings(store: &Store) -> Result<Vec<DatabaseFinding>, StoreError> {
     let Some((address, name)) = store.database() else { return Ok(Vec::new()) };
     let place = format!("{name} in {address}");

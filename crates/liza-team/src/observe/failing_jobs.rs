@@ -40,7 +40,6 @@ pub(crate) fn forget_earlier(folder: &Path, state: &State) {
     }
 }
 
-/// What fails here.
 pub fn failing_jobs(folder: &Path) -> Vec<FailingJob> {
     files(folder).iter().filter_map(|path| read(path)).collect()
 }

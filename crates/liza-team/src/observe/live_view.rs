@@ -26,7 +26,6 @@ const REST: u32 = 20;
 /// How much of the end of the log is shown at first.
 const LOG_TAIL: u64 = 64 << 10;
 
-/// What was read.
 pub struct Reading {
     /// The team as it is now, or why it cannot be read.
     pub team: Result<(Arc<State>, View), String>,
@@ -64,7 +63,6 @@ impl LiveView {
         }
     }
 
-    /// Reads once.
     pub fn read(&mut self) -> Reading {
         let team = match self.project.state() {
             Ok(state) => {

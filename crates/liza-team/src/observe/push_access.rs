@@ -21,11 +21,9 @@ pub const TOKEN_VARIABLES: [&str; 4] = ["GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKE
 pub struct SessionReach<'a> {
     /// The socket of an ssh-agent.
     pub agent: Option<PathBuf>,
-    /// Private keys.
     pub keys: Vec<PathBuf>,
     /// Files with logins for https.
     pub logins: Vec<PathBuf>,
-    /// Variables with tokens.
     pub tokens: Vec<String>,
     /// Whether it reads the addresses of the remotes.
     pub reads_addresses: bool,

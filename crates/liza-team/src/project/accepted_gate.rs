@@ -14,10 +14,6 @@ use liza_host::{durable, private};
 use crate::project::Project;
 
 /// The patterns that judge merges on this machine. The first merge here accepts those of the blackboard.
-///
-/// # Errors
-///
-/// When they cannot be read or kept.
 pub(crate) fn gate_here(project: &Project, shared: &GateSettings) -> Result<GateSettings, GitError> {
     if !project.store().is_in_database() {
         return Ok(shared.clone());
@@ -30,10 +26,6 @@ pub(crate) fn gate_here(project: &Project, shared: &GateSettings) -> Result<Gate
 }
 
 /// Accepts patterns on this machine.
-///
-/// # Errors
-///
-/// When they cannot be kept.
 pub fn accept_gate_here(project: &Project, settings: &GateSettings) -> Result<(), GitError> {
     match project.repo()?.accepted_gate().filter(|_| project.store().is_in_database()) {
         None => Ok(()),

@@ -126,9 +126,6 @@ fn parse(line: &[OsString]) -> Option<SessionAround> {
 
 /// The caller in the project at `root`. In a session of that project it is the session's agent, even if the variables are
 /// unset or name another one.
-///
-/// # Errors
-/// When no session is around, and the variables make no sense.
 pub fn actor_in(
     root: Option<&Path>,
     sessions: &[SessionAround],

@@ -61,7 +61,6 @@ impl Project {
         Ok(Self { store, repo: Arc::default(), reader, beyond: Arc::default(), foreign: Arc::default() })
     }
 
-    /// Its root.
     pub fn root(&self) -> &Path {
         self.store.root()
     }
@@ -71,21 +70,15 @@ impl Project {
         self.store.folder()
     }
 
-    /// Its blackboard.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
     /// The whole blackboard. Costs what has changed since this process last read it.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn state(&self) -> Result<Arc<State>, StoreError> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).read()
     }
 
-    /// Its repository.
     pub fn repo(&self) -> Result<&Repo, GitError> {
         if let Some(repo) = self.repo.get() {
             return Ok(repo);
@@ -138,17 +131,11 @@ impl Project {
     }
 
     /// Makes stop files in the folder rows of the database, so that they stop the agents of every machine.
-    ///
-    /// # Errors
-    /// When the database cannot be used, or a file cannot be removed.
     pub(crate) fn share_stop_files(&self) -> Result<(), StoreError> {
         self.share_stop_files_in(&self.store)
     }
 
     /// The same, tried once: does not wait for a database that cannot be used.
-    ///
-    /// # Errors
-    /// As [`Project::share_stop_files`].
     pub fn try_share_stop_files(&self) -> Result<(), StoreError> {
         self.share_stop_files_in(&self.store.clone().with_retry_limit(Duration::ZERO))
     }
@@ -227,9 +214,6 @@ pub const AGENT_ID: &str = "LIZA_AGENT_ID";
 pub const AGENT_GENERATION: &str = "LIZA_AGENT_GENERATION";
 
 /// The caller according to the two variables.
-///
-/// # Errors
-/// If only one is set, or if they cannot be parsed.
 pub(crate) fn actor_from(id: Option<&str>, generation: Option<&str>) -> Result<Actor, String> {
     let blank = |text: &&str| !text.trim().is_empty();
     let (id, generation) = (id.filter(blank), generation.filter(blank));

@@ -24,7 +24,6 @@ const LARGEST: u64 = 1 << 20;
 pub struct TeamFileContent {
     /// The name that git gives to the content.
     pub hash: String,
-    /// The settings.
     pub values: Fields,
 }
 
@@ -36,15 +35,12 @@ pub enum TeamFileError {
     Io {
         /// What was being done.
         action: &'static str,
-        /// To what.
         path: PathBuf,
-        /// Why not.
         source: io::Error,
     },
     /// It is not what it should be.
     #[error("{TEAM_FILE}: {0}")]
     Invalid(String),
-    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
     /// There is no home folder to keep what was accepted.
@@ -53,9 +49,6 @@ pub enum TeamFileError {
 }
 
 /// The file of a project; none if it has none.
-///
-/// # Errors
-/// When it is not a map of settings that can be shared.
 pub fn read(project: &Project) -> Result<Option<TeamFileContent>, TeamFileError> {
     let path = project.root().join(TEAM_FILE);
     let failed = |source| TeamFileError::Io { action: "read", path: path.clone(), source };
@@ -110,9 +103,6 @@ pub fn is_accepted(home: Option<&Path>, root: &Path, hash: &str) -> bool {
 }
 
 /// Remembers that the human has accepted this content for this project.
-///
-/// # Errors
-/// When it cannot be written.
 pub fn accept(home: Option<&Path>, root: &Path, hash: &str) -> Result<(), TeamFileError> {
     let path = kept_in(home.ok_or(TeamFileError::NoHome)?);
     let failed = |source| TeamFileError::Io { action: "write", path: path.clone(), source };

@@ -2,7 +2,6 @@
 
 use liza_core::model::State;
 
-/// What to review.
 pub(super) fn questions(state: &State) -> Vec<String> {
     let branch = state.board.config().ok().map(|config| config.integration_branch.as_str());
     // The name is printed inside a command to copy, so it must not contain anything that a shell interprets.

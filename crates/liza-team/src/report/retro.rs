@@ -30,7 +30,6 @@ pub fn previous(project: &Project, sprint: &Sprint) -> Option<Sprint> {
     yaml::read(&text).ok()
 }
 
-/// The whole page.
 pub fn render(state: &State, previous: Option<&Sprint>, masker: &Masker, now: Timestamp) -> String {
     let Some(sprint) = state.board.sprint.ready() else { return String::new() };
     let tasks = sprint_tasks(state, sprint);

@@ -35,9 +35,6 @@ const FINISHED_MAX: usize = 30;
 const LIST_MAX: usize = 20;
 
 /// Replaces the page atomically; returns its path.
-///
-/// # Errors
-/// When the log cannot be read or the page cannot be written.
 pub fn write(project: &Project, state: &State, now: Timestamp) -> io::Result<PathBuf> {
     let log = project.store().log_tail(LOG_TAIL).map_err(io::Error::other)?;
     let page = render(state, &log, &super::masker(), now);
@@ -46,7 +43,6 @@ pub fn write(project: &Project, state: &State, now: Timestamp) -> io::Result<Pat
     Ok(path)
 }
 
-/// The whole page.
 pub fn render(state: &State, log: &[LogRecord], masker: &Masker, now: Timestamp) -> String {
     let Some(sprint) = state.board.sprint.ready() else {
         return "# Sprint summary\n\nThere is no sprint, or it cannot be read. Find out why: `liza validate`\n"

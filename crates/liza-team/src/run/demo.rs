@@ -32,12 +32,9 @@ pub enum DemoError {
     Io {
         /// What was being done.
         action: &'static str,
-        /// To what.
         path: PathBuf,
-        /// Why not.
         source: io::Error,
     },
-    /// Git said no.
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -49,10 +46,6 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DemoEr
 
 /// The folder to use: the one that was asked for, which must be empty or absent; else a new one among the system's
 /// temporary ones.
-///
-/// # Errors
-///
-/// When it is taken, or cannot be made.
 pub fn folder(asked: Option<&Path>) -> Result<PathBuf, DemoError> {
     if let Some(folder) = asked {
         fs::create_dir_all(folder).map_err(failed("make", folder))?;
@@ -66,10 +59,6 @@ pub fn folder(asked: Option<&Path>) -> Result<PathBuf, DemoError> {
 }
 
 /// A new folder among the system's temporary ones, with that name and a number.
-///
-/// # Errors
-///
-/// When it cannot be made.
 pub(crate) fn temporary_folder(name: &str) -> Result<PathBuf, DemoError> {
     let place = std::env::temp_dir();
     for number in 1_u32.. {
@@ -84,10 +73,6 @@ pub(crate) fn temporary_folder(name: &str) -> Result<PathBuf, DemoError> {
 }
 
 /// Makes the sample repository: its files, committed.
-///
-/// # Errors
-///
-/// When git or the file system says no.
 pub fn set_stage(folder: &Path, sample: &SampleProject) -> Result<Repo, DemoError> {
     let git = Git::new();
     git.require_version()?;
@@ -110,10 +95,6 @@ pub fn set_stage(folder: &Path, sample: &SampleProject) -> Result<Repo, DemoErro
 }
 
 /// Keeps the playbook where the sessions find it.
-///
-/// # Errors
-///
-/// When it cannot be written.
 pub fn keep_playbook(folder: &Path, text: &str) -> Result<PathBuf, DemoError> {
     let path = folder.join(".liza/playbook.yaml");
     fs::write(&path, text).map_err(failed("write", &path))?;

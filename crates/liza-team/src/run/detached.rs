@@ -13,17 +13,11 @@ pub fn output_file(project: &Project) -> PathBuf {
 }
 
 /// Starts `liza run` with these arguments in the background; what it prints goes to [`output_file`].
-///
-/// # Errors
-/// When the file cannot be written or the program not started.
 pub fn start(project: &Project, program: &Path, arguments: &[String]) -> io::Result<Child> {
     start_verb(project, program, ("run", arguments), &output_file(project))
 }
 
 /// Starts a verb with these arguments in the background; what it prints goes to this file.
-///
-/// # Errors
-/// When the file cannot be written or the program not started.
 pub fn start_verb(
     project: &Project,
     program: &Path,
@@ -37,9 +31,6 @@ pub fn start_verb(
 }
 
 /// Leaves the terminal, so that closing it does not end this process.
-///
-/// # Errors
-/// When this process leads a group already.
 pub fn leave_terminal() -> io::Result<()> {
     rustix::process::setsid().map(drop).map_err(io::Error::from)
 }

@@ -16,7 +16,6 @@ pub enum PlaybookError {
     /// The file cannot be read.
     #[error("cannot read the playbook {}: {source}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The operating system's error.
         source: std::io::Error,
@@ -24,7 +23,6 @@ pub enum PlaybookError {
     /// The text is not a playbook.
     #[error("{}{}: {source}", path.display(), Position(source))]
     Invalid {
-        /// The file.
         path: PathBuf,
         /// What is wrong, and where.
         source: YamlError,
@@ -47,10 +45,6 @@ impl fmt::Display for Position<'_> {
 }
 
 /// Reads a playbook file and returns its text too.
-///
-/// # Errors
-///
-/// When the file cannot be read or is not a playbook.
 pub fn load(path: &Path) -> Result<(Playbook, String), PlaybookError> {
     let text = fs::read_to_string(path)
         .map_err(|source| PlaybookError::Unreadable { path: path.to_owned(), source })?;
@@ -58,19 +52,11 @@ pub fn load(path: &Path) -> Result<(Playbook, String), PlaybookError> {
 }
 
 /// Parses a playbook; errors name it `path`.
-///
-/// # Errors
-///
-/// When the text is not a playbook.
 pub fn parse(text: &str, path: &Path) -> Result<Playbook, PlaybookError> {
     yaml::read(text).map_err(|source| PlaybookError::Invalid { path: path.to_owned(), source })
 }
 
 /// Returns the playbook of `liza demo` and its text.
-///
-/// # Errors
-///
-/// When the embedded text is not a playbook, which a test excludes.
 pub fn demo() -> Result<(Playbook, String), PlaybookError> {
     Ok((parse(DEMO_PLAYBOOK, Path::new("demo.yaml"))?, DEMO_PLAYBOOK.to_owned()))
 }

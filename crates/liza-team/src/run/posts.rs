@@ -11,7 +11,6 @@ use crate::supervisor::Post;
 /// The team that the command line asks for.
 #[derive(Debug, Clone, Default)]
 pub struct TeamOptions {
-    /// How many coders.
     pub coders: Option<u32>,
     /// How many code reviewers.
     pub reviewers: Option<u32>,
@@ -47,10 +46,6 @@ impl TeamOptions {
 }
 
 /// The posts of the team: one planner, coders, code reviewers.
-///
-/// # Errors
-///
-/// When a provider is unknown, or the config is invalid.
 pub fn team_posts(config: &Config, options: &TeamOptions) -> Result<Vec<Post>, ProviderError> {
     let mut posts = Vec::new();
     for (role, default) in [(Role::Planner, 1), (Role::Coder, 2), (Role::CodeReviewer, 1)] {

@@ -31,7 +31,6 @@ pub enum CopyError {
     /// There is no folder for it.
     #[error(transparent)]
     Folder(#[from] DemoError),
-    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
     /// The blackboard cannot be read or written.
@@ -39,18 +38,10 @@ pub enum CopyError {
     Store(#[from] StoreError),
     /// A file of the project cannot be copied.
     #[error("cannot copy {}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
 }
 
 /// Copies the project: its branches, its uncommitted files and its blackboard without agents.
-///
-/// # Errors
-/// When something cannot be read or copied. What was copied stays in the temporary folder.
 pub fn copy_for_rehearsal(project: &Project) -> Result<Project, CopyError> {
     let (git, from, to) = (Git::new(), project.root(), temporary_folder("liza-rehearsal")?);
     let call = |arguments: &[&str]| git.command("copying the project", &to).args(arguments).read();

@@ -44,9 +44,6 @@ impl AlreadyRunning {
 
 impl RunLock {
     /// Takes the lock, or returns the process that holds it.
-    ///
-    /// # Errors
-    /// When the lock file cannot be used.
     pub fn take(project: &Project) -> Result<Result<Self, AlreadyRunning>, EngineError> {
         let path = path(project);
         let lock = match FileLock::at(&path, LOOK) {
@@ -60,9 +57,6 @@ impl RunLock {
     }
 
     /// The team that runs in the project, if one does.
-    ///
-    /// # Errors
-    /// When the lock file cannot be used.
     pub fn holder(project: &Project) -> Result<Option<AlreadyRunning>, EngineError> {
         let path = path(project);
         if !path.exists() {
@@ -74,9 +68,6 @@ impl RunLock {
 }
 
 /// Whether a team or a lone agent is at work in the project.
-///
-/// # Errors
-/// When the lock file cannot be used.
 pub fn is_team_running(project: &Project, state: &State) -> Result<bool, EngineError> {
     let now = now();
     let alive = |(agent, entry): (&AgentId, &AgentRecord)| {

@@ -42,17 +42,12 @@ const OWN_VARIABLES: [&str; 4] = ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_G
 /// How a command ended.
 #[derive(Debug)]
 pub struct CheckEnd {
-    /// Its exit code.
     pub code: u8,
     /// What it had changed in the repository of the checkout, and is restored.
     pub restored: Vec<PathBuf>,
 }
 
 /// Runs a command. In a review it leaves nothing of what `is_setting`.
-///
-/// # Errors
-///
-/// When it cannot be started.
 pub fn run_check(
     liza: &Path,
     command: &[OsString],

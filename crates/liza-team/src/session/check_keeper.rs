@@ -17,10 +17,6 @@ use liza_sandbox::sys::family::ProcessFamily;
 use crate::project::identity::check_arguments;
 
 /// Runs a command in a keeper; returns its exit code.
-///
-/// # Errors
-///
-/// When the keeper cannot be started.
 pub fn run_kept(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<u8> {
     let (mut ours, theirs) = UnixStream::pair()?;
     let mut middle = Command::new(liza);
@@ -43,10 +39,6 @@ pub fn run_kept(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<u8
 const DETACH: &str = "--detach";
 
 /// Starts the keeper with the standard input of this process, its connection to the command, and leaves it alone.
-///
-/// # Errors
-///
-/// When it cannot be started.
 pub fn detach(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<()> {
     // Not a group leader: its parent has just started it.
     let _ = rustix::process::setsid();
@@ -58,10 +50,6 @@ pub struct Caller(UnixStream);
 
 impl Caller {
     /// Of this process, which is a keeper.
-    ///
-    /// # Errors
-    ///
-    /// When its standard input is no connection.
     pub fn of_this_process() -> io::Result<Self> {
         Ok(Self(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?)))
     }

@@ -35,26 +35,18 @@ const RESERVED: [&str; 3] = [".git", ".liza", ".worktrees"];
 /// Why a checkout could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The command failed.
     #[error("config.setup failed in {checkout}: {command:?} {end}. Output: {output}")]
     Failed {
         /// The folder, from the project's root.
         checkout: String,
-        /// The command.
         command: String,
-        /// How it ended.
         end: String,
         /// The file with its output, from the project's root.
         output: String,
     },
     /// A file cannot be brought along.
     #[error("config.copy: {path}: {problem}")]
-    Copy {
-        /// The entry.
-        path: String,
-        /// Why.
-        problem: String,
-    },
+    Copy { path: String, problem: String },
     /// The command changed what agent programs obey.
     #[error("config.setup changed {path}, from which agent programs take settings")]
     ChangedSettings {
@@ -66,12 +58,9 @@ pub enum SetupError {
     Io {
         /// What was being done.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
-    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -114,10 +103,6 @@ pub fn setup_limit(config: &Config) -> Duration {
 }
 
 /// Sets up a checkout.
-///
-/// # Errors
-///
-/// When a file cannot be brought along, or the command fails. The failure is recorded until a set-up succeeds.
 pub fn set_up(
     project: &Project,
     config: &Config,
@@ -136,10 +121,6 @@ pub fn set_up(
 }
 
 /// Sets up a task's worktree unless that was done before, with the same settings.
-///
-/// # Errors
-///
-/// As [`set_up`].
 pub(crate) fn set_up_worktree(
     project: &Project,
     config: &Config,

@@ -18,7 +18,6 @@ use crate::session::login_copies::{LoginCopies, small_file};
 /// A folder of a session's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientFolder {
-    /// Where it is.
     pub path: PathBuf,
     /// What it contains at first.
     copies: Vec<FileCopy>,
@@ -115,10 +114,6 @@ impl ClientFolder {
     }
 
     /// Creates it with its copies; what an earlier session left there is removed.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn create(&self) -> io::Result<LoginCopies> {
         fresh_folder(&self.path)?;
         let mut logins = LoginCopies::new(&self.path);

@@ -15,11 +15,9 @@ pub(crate) const OUTPUTS: &str = "agent-outputs";
 pub struct KeptSession {
     /// `AGENT-TIME-NUMBER-TASK`.
     pub name: String,
-    /// Whose it was.
     pub agent: AgentId,
     /// The task, or `plan`.
     pub about: String,
-    /// When it began.
     pub started: Timestamp,
     /// Counts the sessions of one second.
     number: u32,

@@ -45,7 +45,6 @@ pub enum Refreshed {
     },
     /// A login of another account.
     OtherAccount,
-    /// Something else.
     OtherForm,
 }
 
@@ -67,10 +66,6 @@ pub fn refreshed(old: &[u8], new: &[u8]) -> Refreshed {
 
 /// Replaces a login, unless it is no longer the `old` one; returns whether it was. The login from before the first replacement
 /// is kept beside it. A link to it stays a link.
-///
-/// # Errors
-///
-/// When one of them cannot be read or written.
 pub(crate) fn replace_unchanged(path: &Path, old: &[u8], new: &[u8]) -> io::Result<bool> {
     let path = fs::canonicalize(path)?;
     let folder = fs::File::open(path.parent().unwrap_or(&path))?;

@@ -32,7 +32,6 @@ pub struct LoginCopies {
     is_finished: bool,
 }
 
-/// One login.
 #[derive(Debug)]
 struct LoginCopy {
     from: PathBuf,
@@ -146,7 +145,6 @@ pub(crate) fn small_file(path: &Path) -> Option<Vec<u8>> {
 /// The part of a session's copy of a login that was not written back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedLogin {
-    /// The person's login.
     file: PathBuf,
     part: RefusedPart,
 }

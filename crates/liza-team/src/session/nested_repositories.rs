@@ -11,10 +11,6 @@ use crate::session::repository_guard::RepositoryGuard;
 /// Removes every repository below a checkout of a review, except its own: the reviewer's git would find it in its folder, and run
 /// what it names. Those with a guard are restored instead. Removes links, too, to folders elsewhere that the code could write:
 /// `written`. Returns what it removed.
-///
-/// # Errors
-///
-/// When one of them could not be removed.
 pub(crate) fn remove_nested_repositories(
     top: &Path,
     guards: &[RepositoryGuard],

@@ -6,10 +6,6 @@ use liza_core::model::{Config, Network, Role};
 use crate::model_proxy::{ModelHost, hosts_of};
 
 /// The hosts that a session can reach; none if its network is open.
-///
-/// # Errors
-///
-/// When the settings are wrong.
 pub fn allowed_hosts(
     config: &Config,
     role: Role,
@@ -29,10 +25,6 @@ pub fn allowed_hosts(
 }
 
 /// The least that one of these roles can reach.
-///
-/// # Errors
-///
-/// When the settings are wrong.
 pub fn strictest_network(
     config: &Config,
     roles: impl IntoIterator<Item = Role>,

@@ -15,7 +15,6 @@ use crate::project::{Project, room_settings};
 /// What a session needs besides the project.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionNeeds<'a> {
-    /// The liza program.
     pub liza: &'a Path,
     /// Its own checkout, if it has one.
     pub checkout: Option<&'a Path>,
@@ -25,7 +24,6 @@ pub struct SessionNeeds<'a> {
     pub own: &'a [PathBuf],
     /// Files that it needs wherever they are.
     pub files: &'a [PathBuf],
-    /// The agent program.
     pub program: Option<&'a Path>,
     /// The socket on which it sends its commands.
     pub channel: Option<&'a Path>,
@@ -34,10 +32,6 @@ pub struct SessionNeeds<'a> {
 }
 
 /// What a session may use; none if the settings switch the confinement off.
-///
-/// # Errors
-///
-/// When git cannot be asked where the repository is.
 pub(crate) fn session_plan(
     project: &Project,
     config: &Config,
@@ -93,10 +87,6 @@ pub fn minimum(config: &Config) -> Option<SandboxMin> {
 }
 
 /// The level that sessions of this project would have now, from a probe.
-///
-/// # Errors
-///
-/// When the probe cannot be started.
 pub fn level_here(project: &Project, config: &Config, liza: &Path, network: Network) -> io::Result<Level> {
     let scratch = probe_folder(project);
     private::create_folder(&scratch)?;
@@ -115,10 +105,6 @@ pub fn level_here(project: &Project, config: &Config, liza: &Path, network: Netw
 }
 
 /// What every session of this project may use; none if the settings switch the confinement off.
-///
-/// # Errors
-///
-/// When git cannot be asked where the repository is.
 pub fn plan_here(project: &Project, config: &Config, liza: &Path) -> Result<Option<Plan>, GitError> {
     session_plan(project, config, &no_needs(liza, &probe_folder(project)))
 }

@@ -108,11 +108,6 @@ impl RepositoryGuard {
     }
 
     /// Restores it; returns what had changed. What cannot be remembered is removed, and returned too.
-    ///
-    /// # Errors
-    ///
-    /// When it could not be restored. Then it is removed if something in it is not as it was, or could be missing in a review: better
-    /// none than one that shows and runs what the code wants.
     pub fn restore(&self) -> io::Result<Vec<PathBuf>> {
         let restored = match &self.place {
             Some(place) => self.restore_place(place.as_ref()),
@@ -208,16 +203,11 @@ pub struct FileGuard {
 }
 
 impl FileGuard {
-    /// Remembers a file.
     pub fn of(path: PathBuf) -> Self {
         Self { part: read(&path, FILE_MAX), path }
     }
 
     /// Restores it; what cannot be restored is removed. Says whether it had changed.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be removed or written.
     pub fn restore(&self) -> io::Result<bool> {
         if read(&self.path, FILE_MAX) == self.part {
             return Ok(false);

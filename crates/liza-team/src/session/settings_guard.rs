@@ -25,10 +25,6 @@ pub struct SettingsGuard {
 
 impl SettingsGuard {
     /// Remembers what is there of the paths that `is_setting`.
-    ///
-    /// # Errors
-    ///
-    /// When the checkout cannot be read.
     pub fn of(checkout: &Path, is_setting: fn(&Path) -> bool) -> io::Result<Self> {
         let found = found_in(checkout, is_setting)?.into_iter();
         let files = found.map(|path| (path.clone(), FileGuard::of(checkout.join(path)))).collect();
@@ -36,10 +32,6 @@ impl SettingsGuard {
     }
 
     /// Removes what was added, unless it `may_stay`, and restores the rest. Returns what was changed, from the top of the checkout.
-    ///
-    /// # Errors
-    ///
-    /// When something could be neither restored nor removed.
     pub fn restore(&self, may_stay: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
         let is_added = |path: &PathBuf| !self.files.contains_key(path) && !may_stay(path);
         let mut added = found_in(&self.checkout, self.is_setting)?.into_iter().filter(is_added);

@@ -33,7 +33,9 @@ use super::start_session::{self, integration_copy, job_for};
 #[derive(Debug, Clone)]
 pub(super) enum BackgroundJob {
     /// Start to work; one agent of a team first repairs what a crash left behind.
-    Begin { recover: bool },
+    Begin {
+        recover: bool,
+    },
     /// Merge an approved task.
     Merge(TaskId),
     /// Claim one of these tasks and start a session on it.
@@ -46,7 +48,6 @@ pub(super) enum BackgroundJob {
     Judge(Box<EndedRun>),
     /// Show the agent's status on the blackboard.
     Show(AgentStatus),
-    /// Deregister the agent.
     Leave(LeaveReason),
 }
 

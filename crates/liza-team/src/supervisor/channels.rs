@@ -13,7 +13,6 @@ use crate::project::Project;
 
 use super::error::SupervisorError;
 
-/// Opens channels.
 #[derive(Clone)]
 pub(super) struct Channels {
     folder: Arc<SocketFolder>,
@@ -27,7 +26,6 @@ impl fmt::Debug for Channels {
 }
 
 impl Channels {
-    /// For one supervisor.
     pub(super) fn new(commands: Arc<dyn SessionCommands>) -> Result<Self, SupervisorError> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let folder = SocketFolder::create(SocketUse::Channel, runtime.as_deref(), &std::env::temp_dir())

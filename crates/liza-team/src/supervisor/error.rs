@@ -33,26 +33,20 @@ pub enum SupervisorError {
     Io {
         /// What was being done.
         action: &'static str,
-        /// The system's error.
         source: io::Error,
     },
     /// No name is free for another agent of this role.
     #[error("no {role} name is free")]
-    NoFreeName {
-        /// The role.
-        role: &'static str,
-    },
+    NoFreeName { role: &'static str },
     /// There was nothing to claim.
     #[error("no task could be claimed")]
     NothingToClaim,
     /// Git refuses to update a checkout of the integration branch, so nothing is merged.
     #[error("{task} cannot be merged: git refuses to update the checkout in {}: {message}", path.display())]
     CheckoutRefused {
-        /// Which task.
         task: TaskId,
         /// The folder of the checkout.
         path: PathBuf,
-        /// Git's own message.
         message: String,
     },
     /// A planner reached the limit of sessions without a result.
@@ -63,21 +57,17 @@ pub enum SupervisorError {
         last_words.as_deref().unwrap_or("nothing")
     )]
     NoResult {
-        /// Which one.
         agent: AgentId,
-        /// How many.
         times: u32,
         /// What it was woken for, in words.
         woken: String,
         /// The last lines that the last of them printed.
         last_words: Option<String>,
     },
-    /// Work that failed.
     #[error("{source}")]
     OnWork {
         /// What was being done.
         work: FailedWork,
-        /// What went wrong.
         source: Box<SupervisorError>,
     },
     /// A bug in Liza; the panic message was printed.
@@ -90,7 +80,6 @@ pub enum SupervisorError {
 pub struct FailedWork {
     /// What kind of work.
     pub kind: WorkKind,
-    /// On which task.
     pub task: Option<TaskId>,
 }
 

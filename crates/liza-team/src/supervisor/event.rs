@@ -11,7 +11,6 @@ use super::session::Session;
 /// An agent's place in the team.
 pub(super) type MemberIndex = usize;
 
-/// Something happened.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The blackboard or a stop file may have changed.
@@ -38,11 +37,8 @@ pub(super) enum Event {
 /// A task that an agent could not claim: another one was faster, or the task has changed.
 #[derive(Debug)]
 pub(super) struct FailedClaim {
-    /// To do what.
     pub kind: WorkKind,
-    /// Which one.
     pub task: TaskId,
-    /// Why.
     pub why: String,
 }
 
@@ -53,7 +49,6 @@ pub(super) enum JobOutcome {
     Ready(Vec<String>),
     /// A merge has ended; the text says how.
     Merged(TaskId, String),
-    /// A session runs.
     Started(Box<Session>),
     /// A session was judged.
     Judged(SessionVerdict),
@@ -68,7 +63,6 @@ pub(super) enum JobOutcome {
 pub(super) struct SessionVerdict {
     /// Its task; a planner has none.
     pub task: Option<TaskId>,
-    /// What happens next.
     pub next: AfterSession,
     /// Why a planner ends that has reached the limit of sessions without a result.
     pub gave_up: Option<SupervisorError>,

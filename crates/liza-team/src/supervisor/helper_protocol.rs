@@ -23,15 +23,12 @@ pub(super) struct SessionOrder {
     pub project: PathBuf,
     /// Whose session it is.
     pub agent: AgentId,
-    /// Its registration.
     pub generation: Generation,
     /// The name of its client.
     pub client: String,
-    /// The agent program.
     pub program: PathBuf,
     /// Its arguments; never the prompt.
     pub arguments: Vec<String>,
-    /// Its working directory.
     pub directory: PathBuf,
     /// Variables in addition to those that it gets of the supervisor's own.
     pub environment: Vec<(String, String)>,
@@ -89,16 +86,13 @@ impl SessionConfinement {
 pub(super) enum HelperCommand {
     /// Ask every process to end.
     Terminate,
-    /// Kill every process.
     Kill,
 }
 
 /// What a helper reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum HelperReport {
-    /// The agent runs.
     Started {
-        /// Its process.
         pid: u32,
         /// How well it is confined.
         level: Level,
@@ -132,10 +126,7 @@ pub(super) enum HelperReport {
         login_changed: bool,
     },
     /// It could not be started.
-    Failed {
-        /// Why.
-        message: String,
-    },
+    Failed { message: String },
 }
 
 /// Sends a report to the supervisor, if it is still alive.

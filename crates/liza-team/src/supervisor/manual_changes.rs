@@ -21,7 +21,6 @@ const MAX_LISTED: usize = 5;
 /// How often the whole file is validated while many writes happen.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Follows manual changes.
 pub(super) struct ManualChanges {
     project: Project,
     reconciler: Reconciler,

@@ -19,11 +19,9 @@ use super::session::Session;
 /// A position in a team, to be filled by an agent.
 #[derive(Debug, Clone)]
 pub struct Post {
-    /// Its role.
     pub role: Role,
     /// Its name; if absent, the next free one.
     pub agent: Option<AgentId>,
-    /// Its agent program.
     pub provider: Provider,
     /// Only for this task.
     pub task: Option<TaskId>,
@@ -53,9 +51,7 @@ pub enum EndReason {
 /// How an agent's supervision ended.
 #[derive(Debug)]
 pub struct AgentEnd {
-    /// Which agent.
     pub agent: AgentId,
-    /// Why.
     pub reason: EndReason,
 }
 
@@ -106,11 +102,9 @@ pub(super) enum MemberState {
     Busy,
     /// It waits for work.
     Idle,
-    /// Its session runs.
     InSession(Box<RunningSession>),
     /// It is being deregistered.
     Leaving(EndReason),
-    /// It has ended.
     Gone(EndReason),
 }
 

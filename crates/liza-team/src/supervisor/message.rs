@@ -7,7 +7,6 @@ use liza_core::model::{AgentId, Timestamp};
 pub struct TeamMessage {
     /// The agent that it is about; none if it is about the whole team.
     pub agent: Option<AgentId>,
-    /// What happened.
     pub text: String,
     /// How much it matters.
     pub level: MessageLevel,
@@ -20,7 +19,6 @@ pub struct TeamMessage {
 pub enum MessageLevel {
     /// Details, shown with `--verbose`.
     Debug,
-    /// Something happened.
     Info,
     /// Needs a person's attention.
     Alert,

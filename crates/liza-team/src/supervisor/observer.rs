@@ -14,16 +14,13 @@ use liza_core::model::State;
 use super::event::Event;
 use super::message::{MessageLevel, TeamMessage};
 
-/// Observes a team.
 pub trait Observer: Send {
-    /// Checks the blackboard.
     fn observe(&mut self, state: &State) -> Observed;
 }
 
 /// What an observer found.
 #[derive(Debug, Default)]
 pub struct Observed {
-    /// What to report.
     pub messages: Vec<TeamMessage>,
     /// When to call it again even if nothing has changed.
     pub again_in: Option<Duration>,

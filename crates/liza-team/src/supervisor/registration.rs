@@ -41,9 +41,6 @@ pub(super) struct Identity {
 }
 
 /// The requested name, checked against the role; `None` if none was requested.
-///
-/// # Errors
-/// Why the name does not fit the role.
 pub fn agent_for(role: Role, requested: Option<&str>) -> Result<Option<AgentId>, String> {
     let Some(requested) = requested.map(str::trim).filter(|name| !name.is_empty()) else { return Ok(None) };
     let agent: AgentId = requested.parse().map_err(|error| format!("{error}"))?;
@@ -54,7 +51,6 @@ pub fn agent_for(role: Role, requested: Option<&str>) -> Result<Option<AgentId>,
     Err(format!("{agent} is a {}, not a {}: expected {prefix}-N", agent.role().title(), role.title()))
 }
 
-/// A new registration.
 #[derive(Debug)]
 pub(super) struct Registration {
     pub agent: AgentId,

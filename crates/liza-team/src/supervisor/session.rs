@@ -22,7 +22,6 @@ use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder};
 
 const START: &str = "start the session helper";
 
-/// A running session.
 #[derive(Debug)]
 pub(super) struct Session {
     control: ChildStdin,
@@ -30,7 +29,6 @@ pub(super) struct Session {
     pub task: Option<TaskId>,
     /// What a planner was woken for, and what else waited for it.
     pub triggers: Vec<Trigger>,
-    /// Its client.
     pub client: String,
     /// What the human can do if the client is not logged in.
     pub login: Option<String>,
@@ -55,7 +53,6 @@ pub(super) struct WaitingHelper {
 }
 
 impl WaitingHelper {
-    /// Starts a helper.
     pub(super) fn start(program: &Path, order: &SessionOrder) -> Result<Self, SupervisorError> {
         let mut command = Command::new(program);
         command.args(helper_arguments(&order.project, order.agent, order.generation));
@@ -135,7 +132,6 @@ pub(super) struct HelperProcess {
 }
 
 impl HelperProcess {
-    /// Its process ID.
     pub(super) fn id(&self) -> u32 {
         self.helper.id()
     }

@@ -36,11 +36,9 @@ pub(super) struct EndedRun {
     /// The modes of Liza's files when it began.
     pub modes: FileModes,
     pub usage: UsageToRecord,
-    /// Its client.
     pub client: String,
     /// What the human can do if the client is not logged in.
     pub login: Option<String>,
-    /// When it began.
     pub started: Timestamp,
     /// The commit that a coder made, as far as it is known.
     pub unsubmitted: Option<Sha>,

@@ -58,7 +58,6 @@ impl SupervisorOptions {
     }
 }
 
-/// A running team.
 pub(super) struct Team<'t> {
     pub project: Project,
     pub members: Vec<Member>,
@@ -106,10 +105,6 @@ pub(super) struct Team<'t> {
 }
 
 /// Supervises agents in these posts until all of them have ended.
-///
-/// # Errors
-/// When one of them cannot be registered; the others are deregistered again. A team goes on without a planner where another
-/// machine has one.
 pub fn run(
     project: &Project,
     posts: Vec<Post>,
@@ -412,7 +407,6 @@ impl Team<'_> {
         background::start(&self.project, &member.identity, &self.sender, job);
     }
 
-    /// Deregisters an agent.
     pub(super) fn leave(&mut self, index: MemberIndex, reason: EndReason) {
         let no_client = matches!(reason, EndReason::NoClient);
         let because = if no_client { LeaveReason::NoClient } else { LeaveReason::Ended };
@@ -423,7 +417,6 @@ impl Team<'_> {
         self.start_job(index, BackgroundJob::Leave(because));
     }
 
-    /// Reports a detail.
     pub(super) fn debug(&mut self, index: MemberIndex, text: impl Into<String>) {
         self.report(index, MessageLevel::Debug, text.into());
     }

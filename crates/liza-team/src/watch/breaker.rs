@@ -57,7 +57,6 @@ fn when(text: &str) -> Option<Timestamp> {
     text.lines().find_map(|line| line.strip_prefix("- When: ")).and_then(|time| time.parse().ok())
 }
 
-/// The whole report.
 fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Masker) -> String {
     let cell = |text: &str| cell(text, masker);
     let mut page = heading(trigger);

@@ -17,9 +17,6 @@ struct Failure {
 }
 
 /// Posts; retries failures that may be temporary.
-///
-/// # Errors
-/// Why no try succeeded, without the URL.
 pub fn post(url: &str, body: &str, policy: &RetryPolicy) -> Result<(), String> {
     let agent = agent(url, policy.timeout)?;
     let mut pauses = policy.pauses.iter();

@@ -94,7 +94,6 @@ fn has_webhook(project: &Project) -> bool {
 pub struct WatchReport {
     /// Alarms that are new to this watcher; another machine may have raised them.
     pub new: Vec<AlertMessage>,
-    /// All active alarms.
     pub current: Vec<AlertMessage>,
     /// What the check did, and what failed.
     pub notices: Vec<String>,
@@ -129,9 +128,6 @@ pub struct Watcher {
 
 impl Watcher {
     /// Takes the project's watcher lock and reads which alarms were reported before.
-    ///
-    /// # Errors
-    /// When another watcher has the lock.
     pub fn new(project: &Project, options: WatchOptions) -> Result<Self, WatchError> {
         // What is configured never fails in silence.
         if !cfg!(feature = "webhook") && has_webhook(project) {

@@ -2,10 +2,6 @@
 
 use super::webhook::RetryPolicy;
 
-/// Posts nothing.
-///
-/// # Errors
-/// Always.
 pub fn post(_: &str, _: &str, _: &RetryPolicy) -> Result<(), String> {
     Err("this liza was built without webhooks".to_owned())
 }

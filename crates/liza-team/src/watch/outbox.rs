@@ -39,7 +39,6 @@ struct Notification {
     urgent: bool,
 }
 
-/// Delivers alerts.
 #[derive(Debug)]
 pub(super) struct Outbox {
     log: Arc<Mutex<AlertLog>>,

@@ -12,7 +12,6 @@ pub(crate) struct Segment {
 
 const WIDTH: f64 = 1000.0;
 
-/// The bar.
 pub(crate) fn bar(segments: &[Segment], label: &str) -> Markup {
     let total: usize = segments.iter().map(|segment| segment.number).sum();
     let mut at = 0.0;

@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 
-/// One bar.
 pub(crate) struct Bar {
     /// What it is about.
     pub(crate) label: String,
@@ -12,7 +11,6 @@ pub(crate) struct Bar {
     pub(crate) text: String,
 }
 
-/// The chart.
 pub(crate) fn bars(title: &str, bars: &[Bar]) -> Markup {
     let longest = bars.iter().map(total).fold(0.0, f64::max);
     html! {

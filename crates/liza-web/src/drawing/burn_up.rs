@@ -10,7 +10,6 @@ const LEFT: f64 = 34.0;
 const BOTTOM: f64 = 24.0;
 const TOP: f64 = 10.0;
 
-/// The chart.
 pub(crate) fn burn_up(points: &[BurnUpPoint], time: impl Fn(Timestamp) -> String) -> Markup {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return html! { p.nothing-here { "Nothing to show yet." } };

@@ -16,7 +16,6 @@ const EDGE: usize = 8;
 /// The most tasks of a picture.
 const NODES: usize = 400;
 
-/// The picture.
 pub(crate) fn graph(nodes: &[DependencyNode], links: &Links) -> Markup {
     if nodes.is_empty() {
         return html! { p.nothing-here { "There are no tasks yet." } };

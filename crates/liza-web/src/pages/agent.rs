@@ -17,7 +17,6 @@ use super::session::{line_class, list, prompt};
 /// The most entries of the output that follow live.
 const LINES: usize = 300;
 
-/// The live regions.
 pub(super) fn regions(page: &PageContext<'_>, id: AgentId) -> Vec<Region> {
     let mut doing = Region::new("agent-doing", ItemTag::Div);
     if let Some(entry) = page.snapshot.agent(id) {

@@ -10,7 +10,6 @@ use super::cards::{liveness, role_name, task_link};
 use super::context::PageContext;
 use super::forms::action_form;
 
-/// The live regions.
 pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     let Some(view) = page.snapshot.view() else { return Vec::new() };
     let mut agents = Region::new("team", ItemTag::Li);
@@ -54,7 +53,6 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     vec![agents.or(&no_agent()), held]
 }
 
-/// The page.
 pub(super) fn content(page: &PageContext<'_>, regions: &Regions) -> Markup {
     html! {
         h2 { "Agents" }

@@ -7,7 +7,6 @@ use crate::region::{ItemTag, Region, Regions, hash};
 use super::cards::{alert, level, task_link};
 use super::context::PageContext;
 
-/// The live regions.
 pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     let Some(view) = page.snapshot.view() else { return Vec::new() };
     let mut alerts = Region::new("all-alerts", ItemTag::Li);
@@ -36,7 +35,6 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     ]
 }
 
-/// The page.
 pub(super) fn content(regions: &Regions) -> Markup {
     html! {
         h2 { "Alerts" }

@@ -28,7 +28,6 @@ const COLUMNS: [&str; PHASES.len()] = [
     "column-draft",
 ];
 
-/// The live regions.
 pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     let Some(view) = page.snapshot.view() else { return Vec::new() };
     let mut needs = Region::new("needs", ItemTag::Li);
@@ -104,7 +103,6 @@ fn capitalized(name: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_string() + &letters.as_str().to_lowercase())
 }
 
-/// The page.
 pub(super) fn content(regions: &Regions) -> Markup {
     html! {
         section.needs aria-labelledby="needs-title" {

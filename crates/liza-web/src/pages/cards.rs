@@ -64,7 +64,6 @@ pub(super) fn status_badge(task: &TaskView) -> Markup {
     html! { span class={ "badge " (class) } { (status_text(task)) } }
 }
 
-/// A task.
 pub(super) fn task(page: &PageContext<'_>, task: &TaskView) -> Markup {
     let reason = task.reason.as_deref().filter(|_| matches!(task.phase, TaskPhase::Stuck));
     html! {
@@ -77,7 +76,6 @@ pub(super) fn task(page: &PageContext<'_>, task: &TaskView) -> Markup {
     }
 }
 
-/// An agent.
 pub(super) fn agent(page: &PageContext<'_>, agent: &AgentView) -> Markup {
     let facts = agent_facts(agent);
     html! {
@@ -108,7 +106,6 @@ pub(super) fn level(level: AlarmLevel) -> &'static str {
     }
 }
 
-/// An alert.
 pub(super) fn alert(page: &PageContext<'_>, alert: &Alert) -> Markup {
     html! {
         div.need-head {

@@ -14,7 +14,6 @@ use super::context::PageContext;
 /// The most bars of a chart.
 const BARS: usize = 20;
 
-/// The live regions.
 pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     let Some((view, state)) = page.snapshot.view().zip(page.snapshot.state()) else { return Vec::new() };
     let figures = charts(state, view.now);
@@ -103,7 +102,6 @@ fn reviews(figures: &Charts) -> Markup {
     }
 }
 
-/// The page.
 pub(super) fn content(regions: &Regions) -> Markup {
     let panels = [
         ("chart-burn-up", "Burn-up"),

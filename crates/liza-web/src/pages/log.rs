@@ -37,7 +37,6 @@ impl LogFilter {
     }
 }
 
-/// The page.
 pub(crate) fn page(page: &PageContext<'_>, filter: &LogFilter) -> Markup {
     let log = page.seat.log();
     let mut names: Vec<&str> = log.iter().map(|line| line.who.as_str()).collect();

@@ -17,7 +17,6 @@ const PAGES: [(&str, &str); 6] = [
     ("charts", "Charts"),
 ];
 
-/// A whole page.
 pub(super) fn shell(
     page: &PageContext<'_>,
     topic: &Topic,

@@ -26,7 +26,6 @@ const ACTIONS: [ActionName; 6] = [
     ActionName::Replan,
 ];
 
-/// The live regions.
 pub(super) fn regions(page: &PageContext<'_>, id: &TaskId) -> Vec<Region> {
     let found = page.snapshot.task(id).zip(page.snapshot.state());
     let Some((task, state)) = found else {

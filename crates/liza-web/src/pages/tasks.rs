@@ -9,7 +9,6 @@ use crate::region::{ItemTag, Region, Regions};
 use super::cards::{phase_class, status_badge, task_link};
 use super::context::PageContext;
 
-/// The live regions.
 pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     let Some(view) = page.snapshot.view() else { return Vec::new() };
     let mut rows = Region::new("rows", ItemTag::Li);
@@ -39,7 +38,6 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     vec![Region::single("counts", &summary), rows.or(&html! { "There are no tasks yet." })]
 }
 
-/// The page.
 pub(super) fn content(regions: &Regions) -> Markup {
     html! {
         h2 { "Tasks" }

@@ -23,9 +23,6 @@ pub(crate) fn says_yes(context: &Context, question: &str) -> bool {
 }
 
 /// Asks a person before something that cannot be undone. A script is not asked, nor is who has said `--yes`.
-///
-/// # Errors
-/// When the person does not say yes.
 pub(crate) fn confirm_end(context: &Context, yes: bool, what: &str) -> Result<(), CommandError> {
     if yes || !at_terminal(context) || says_yes(context, &format!("{what} This cannot be undone. Continue?"))
     {

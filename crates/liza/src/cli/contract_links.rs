@@ -49,9 +49,6 @@ pub(crate) fn made_by_liza(root: &Path) -> Vec<&'static str> {
 }
 
 /// Removes the links to a contract, and lets git see such files again.
-///
-/// # Errors
-/// When a link or the list of ignored files cannot be changed.
 pub(crate) fn unlink(repo: &Repo) -> Result<Vec<&'static str>, CommandError> {
     let ours = made_by_liza(repo.root());
     for name in &ours {

@@ -25,7 +25,6 @@ pub(crate) fn shell_or_program(command: &[String]) -> io::Result<Command> {
     }
 }
 
-/// The command failed.
 pub(crate) fn not_successful(status: ExitStatus) -> CommandError {
     let message = format!("the command failed ({status}); the blackboard is unchanged");
     CommandError::refused("command_failed", message).with("status", json!(status.code()))

@@ -7,9 +7,6 @@ use liza_team::project::Project;
 use crate::cli::context::Context;
 
 /// Completes or takes back what was interrupted; a note says what was done.
-///
-/// # Errors
-/// When git or the blackboard fails.
 pub(crate) fn settle_interrupted(context: &Context, project: &Project) -> Result<(), EngineError> {
     let report = settle_moves(project)?;
     let repaired = report.repaired.iter().map(|finding| format!("repaired {finding}"));

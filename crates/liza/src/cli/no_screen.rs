@@ -22,12 +22,10 @@ pub(crate) fn show_team(_: &Context, _: &Project, _: ThemeName) -> Result<Reply,
 pub(crate) enum TeamScreen {}
 
 impl TeamScreen {
-    /// None.
     pub(crate) fn start(_: &Context, _: &Project) -> Option<Self> {
         None
     }
 
-    /// Cannot be called.
     pub(crate) fn report(&self, _: &TeamMessage) -> bool {
         match *self {}
     }

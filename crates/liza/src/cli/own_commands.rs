@@ -12,7 +12,6 @@ use super::ui::exit_code::Exit;
 
 /// What a command printed.
 pub(super) struct CommandOutput {
-    /// Whether it succeeded.
     pub(super) succeeded: bool,
     /// The text, with the styles of the command line.
     pub(super) text: String,

@@ -27,14 +27,12 @@ enum ForgeKind {
     GitLab,
 }
 
-/// What to open.
 #[derive(Debug)]
 pub(crate) struct PullRequest<'a> {
     /// The branch that it should be merged into.
     pub(crate) base: &'a str,
     /// The branch with the commits.
     pub(crate) head: &'a str,
-    /// One line.
     pub(crate) title: &'a str,
     /// The description, as Markdown.
     pub(crate) body: &'a str,
@@ -61,7 +59,6 @@ impl Forge {
         order.into_iter().find_map(find)
     }
 
-    /// Its name.
     pub(crate) fn name(&self) -> &'static str {
         self.kind.program()
     }
@@ -90,9 +87,6 @@ impl Forge {
     }
 
     /// Opens it. Returns what the program printed, normally the address.
-    ///
-    /// # Errors
-    /// What the program said, or why it could not be started.
     pub(crate) fn open(&self, folder: &Path, request: &PullRequest<'_>) -> Result<String, String> {
         let mut command = Command::new(&self.program);
         command.args(self.arguments(request)).current_dir(folder).stdin(Stdio::null());

@@ -92,10 +92,6 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
 
 /// Creates what is missing and needs no question: the integration branch at the current commit if nothing was merged
 /// yet, and the lines in git's list of excluded files.
-///
-/// # Errors
-///
-/// When git fails.
 pub fn fix(project: &Project) -> Result<(), EngineError> {
     let repo = project.repo()?;
     repo.exclude(&EXCLUDED)?;

@@ -3,11 +3,9 @@
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// No problem.
     Good,
     /// Works, but a person should know about it.
     Warning,
-    /// Work will fail.
     Broken,
 }
 
@@ -25,11 +23,8 @@ impl Health {
 /// One check and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What was checked.
     pub name: &'static str,
-    /// The result.
     pub health: Health,
-    /// What was found.
     pub found: String,
     /// How to fix it.
     pub fix: Option<String>,

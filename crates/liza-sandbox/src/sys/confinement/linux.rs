@@ -11,7 +11,6 @@ use super::{
     ConnectPolicy, Grants, Restrictions, asked, capabilities, files, filter, process_limit, seccomp,
 };
 
-/// Restricts this process.
 pub(super) fn restrict(grants: &Grants) -> Restrictions {
     process_limit::limit_processes();
     let capabilities = capabilities::drop_all();

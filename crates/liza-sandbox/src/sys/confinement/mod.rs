@@ -45,7 +45,6 @@ pub struct Grants {
     pub read: Vec<PathBuf>,
     /// The same, to write as well.
     pub write: Vec<PathBuf>,
-    /// Devices to use.
     pub devices: Vec<PathBuf>,
     /// Sockets, or folders with sockets, to connect to.
     pub sockets: Vec<PathBuf>,
@@ -108,10 +107,6 @@ pub(crate) fn restrict(grants: &Grants) -> Restrictions {
 
 /// Does something in a thread that is restricted from its first moment, and so is everything that it starts; the rest of this
 /// process stays as it is. Local sockets are refused, and with `network` in the grants, all are. Where the system cannot protect files, it is done without.
-///
-/// # Errors
-///
-/// Its own, and when the system refuses the restriction.
 pub fn restricted<T: Send>(grants: &Grants, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     system::restricted(grants, work)
 }
@@ -126,7 +121,6 @@ pub fn protects_files() -> bool {
 pub struct Witnesses(system::Witnesses);
 
 impl Witnesses {
-    /// Prepares them.
     pub fn prepare() -> Self {
         Self(system::Witnesses::prepare())
     }

@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 
 use super::{ConnectPolicy, Grants, Restrictions};
 
-/// Restricts nothing.
 pub(crate) fn restrict(_: &Grants) -> Restrictions {
     let why = "this system has no Landlock";
     let missing = || Some(why.to_owned());
@@ -20,7 +19,6 @@ pub fn restricted<T: Send>(_: &Grants, work: impl FnOnce() -> io::Result<T> + Se
 /// No connects are reported here.
 pub(crate) fn decide_connects(_: OwnedFd, _: ConnectPolicy) {}
 
-/// Nothing protects them.
 pub fn protects_files() -> bool {
     false
 }

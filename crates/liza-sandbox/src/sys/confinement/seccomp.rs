@@ -31,7 +31,6 @@ pub(super) struct PendingCall {
     pub thread: u32,
     /// Which call it is.
     pub call: libc::c_long,
-    /// Its arguments.
     pub arguments: [u64; 6],
 }
 
@@ -74,7 +73,6 @@ pub(super) fn is_waiting(listener: BorrowedFd<'_>, id: u64) -> bool {
 /// How a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallEnd {
-    /// With this result.
     Returns(i64),
     /// With this error number.
     Fails(i32),

@@ -12,7 +12,6 @@ use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer};
 use super::connects::{duplicate, leader_of};
 use super::seccomp::{CallEnd, PendingCall, add_descriptor, is_waiting};
 
-/// Where terminals are.
 const FOLDER: &str = "/dev/pts/";
 
 /// Longer than every name of a terminal.

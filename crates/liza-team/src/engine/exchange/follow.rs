@@ -28,17 +28,11 @@ pub struct Followed {
 
 impl Exchange<'_> {
     /// Fetches the integration branch and moves the one here forward to it.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached, lacks merged work, or the branch here has commits of its own.
     pub fn follow(&self) -> Result<Followed, EngineError> {
         self.noted(ProblemKind::Branch, self.follow_branch())
     }
 
     /// The head of the remote's branch, which this repository has afterwards. Moves no branch.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached, or has no such branch.
     pub(crate) fn fetch_head(&self) -> Result<Sha, EngineError> {
         self.noted(ProblemKind::Unreachable, self.remote_head())
     }
@@ -94,9 +88,6 @@ impl Exchange<'_> {
     }
 
     /// Moves the branch here forward to a commit of the remote; returns why a checkout keeps it back.
-    ///
-    /// # Errors
-    /// When the branch here has commits that `head` does not contain.
     pub(crate) fn catch_up(&self, head: &Sha) -> Result<Option<(PathBuf, String)>, EngineError> {
         let repo = self.project.repo()?;
         let Some(local) = repo.tip(&self.integration)? else {

@@ -32,17 +32,11 @@ pub struct Exchange<'p> {
 
 impl<'p> Exchange<'p> {
     /// The exchange of a project; `None` if no remote is set.
-    ///
-    /// # Errors
-    /// When the settings are broken or there is no repository.
     pub fn of(project: &'p Project) -> Result<Option<Self>, EngineError> {
         Self::with(project, &project.store().read_parts(&[Section::Config], &[])?)
     }
 
     /// The same with a blackboard that was read.
-    ///
-    /// # Errors
-    /// As [`Exchange::of`].
     pub fn with(project: &'p Project, board: &Board) -> Result<Option<Self>, EngineError> {
         let config = board.config()?;
         let Some(name) = &config.remote else { return Ok(None) };
@@ -57,7 +51,6 @@ impl<'p> Exchange<'p> {
         Ok(Some(Self { project, remote: project.repo()?.work_remote(name, limit), integration }))
     }
 
-    /// The integration branch.
     pub fn integration(&self) -> &Branch {
         &self.integration
     }
@@ -68,9 +61,6 @@ impl<'p> Exchange<'p> {
     }
 
     /// Tries what the exchange needs; leaves nothing behind.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached, or refuses references of ours.
     pub fn probe(&self) -> Result<RemoteProbe, EngineError> {
         self.noted(ProblemKind::Unreachable, self.remote.probe(&self.integration).map_err(EngineError::from))
     }

@@ -30,7 +30,6 @@ pub(super) enum ProblemKind {
     Unreachable,
     /// Its integration branch is not where it has to be.
     Branch,
-    /// It refuses pushes.
     Refused,
 }
 

@@ -24,9 +24,6 @@ pub enum Published {
 
 impl Exchange<'_> {
     /// Publishes a merge, or a branch that a person merged (without a task).
-    ///
-    /// # Errors
-    /// When the remote refuses it, or cannot be reached. In the second case it may have arrived: the next attempt finds it.
     pub fn publish(&self, task: Option<&TaskId>, merge: &PendingMerge) -> Result<Published, EngineError> {
         let published = self.noted(ProblemKind::Refused, self.push_merge(task, merge))?;
         if published == Published::Done {
@@ -63,9 +60,6 @@ impl Exchange<'_> {
     }
 
     /// Takes back a published merge that the blackboard refuses, there and here.
-    ///
-    /// # Errors
-    /// Why the remote keeps it: it cannot be reached, does not allow it, or its branch has moved since.
     pub(crate) fn take_back(&self, task: &TaskId, merge: &PendingMerge) -> Result<(), EngineError> {
         self.push_back(task, merge)?;
         // The remote decides; a checkout that cannot follow now follows later.
@@ -111,9 +105,6 @@ impl Exchange<'_> {
 
     /// Makes the branch here and the remote's the same, as the human wants it: commits that only the branch here has are
     /// pushed. Returns its head.
-    ///
-    /// # Errors
-    /// When each of the two has commits of its own, or the remote refuses it.
     pub fn publish_branch(&self) -> Result<Sha, EngineError> {
         let _lock = FileLock::at(&FileLock::of_branch(self.project.folder()), LOCK_TIMEOUT)?;
         let repo = self.project.repo()?;

@@ -34,9 +34,6 @@ pub struct TaskSender<'e, 'p> {
 
 impl<'e, 'p> Exchange<'p> {
     /// Waits until no other process here sends the work of a task.
-    ///
-    /// # Errors
-    /// When another one does not end, or the lock cannot be taken.
     pub fn sender(&'e self, task: &'e TaskId) -> Result<TaskSender<'e, 'p>, EngineError> {
         let path = FileLock::of_sender(self.project.folder(), task);
         let lock = FileLock::at(&path, SENDER_COMMANDS * self.remote.limit())?;
@@ -44,9 +41,6 @@ impl<'e, 'p> Exchange<'p> {
     }
 
     /// The same, if no other process sends it now.
-    ///
-    /// # Errors
-    /// When the lock cannot be taken.
     pub(crate) fn free_sender(&'e self, task: &'e TaskId) -> Result<Option<TaskSender<'e, 'p>>, EngineError> {
         let lock = FileLock::try_at(&FileLock::of_sender(self.project.folder(), task))?;
         Ok(lock.map(|lock| TaskSender { exchange: self, task, _lock: lock }))
@@ -55,9 +49,6 @@ impl<'e, 'p> Exchange<'p> {
 
 impl TaskSender<'_, '_> {
     /// Sends what a session has committed.
-    ///
-    /// # Errors
-    /// When the remote refuses it, or cannot be reached.
     pub fn send(&self, generation: Generation, commit: &Sha) -> Result<(), EngineError> {
         let (exchange, name) = (self.exchange, remote_ref(self.task, generation));
         let pushed = exchange.push_all(&[RefChange::Set { name: name.clone(), to: commit.clone() }], &name);
@@ -67,9 +58,6 @@ impl TaskSender<'_, '_> {
 
     /// Sends submitted work that the remote lacks. Never replaces what another machine has sent: false if the reference
     /// has other work.
-    ///
-    /// # Errors
-    /// As [`TaskSender::send`].
     pub fn restore(&self, generation: Generation, commit: &Sha) -> Result<bool, EngineError> {
         let (exchange, name) = (self.exchange, remote_ref(self.task, generation));
         let create = RefChange::Move { name: name.clone(), from: None, to: commit.clone() };
@@ -89,9 +77,6 @@ impl TaskSender<'_, '_> {
 
 impl Exchange<'_> {
     /// Whether work of a task on the remote contains a commit.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached, or git fails.
     pub(crate) fn has_submission(&self, task: &TaskId, commit: &Sha) -> Result<bool, EngineError> {
         let repo = self.project.repo()?;
         for (generation, tip) in self.on_remote(task)? {
@@ -106,18 +91,12 @@ impl Exchange<'_> {
     }
 
     /// Sends work that was saved before something was removed.
-    ///
-    /// # Errors
-    /// As [`TaskSender::send`].
     pub(crate) fn send_rescue(&self, task: &TaskId, rescue: &Rescue) -> Result<(), EngineError> {
         let change = rescue_of(task, &rescue.commit);
         self.noted(ProblemKind::Refused, self.push_all(&[change], &format!("{RESCUES}/{task}")))
     }
 
     /// Makes sure that a submitted commit is in this repository.
-    ///
-    /// # Errors
-    /// When the remote does not have it, or cannot be reached.
     pub(crate) fn bring_submission(&self, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
         if self.project.repo()?.has_commit(commit)? {
             return Ok(());
@@ -154,9 +133,6 @@ impl Exchange<'_> {
 
     /// Brings earlier work of a task here before its worktree is made: to be continued where the claim keeps it, saved on a
     /// branch otherwise.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached, or git fails.
     pub(crate) fn bring_work(
         &self,
         task: &TaskId,
@@ -172,9 +148,6 @@ impl Exchange<'_> {
     }
 
     /// The newest work of a task on the remote, which this repository has afterwards.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached, or git fails.
     pub(crate) fn latest_work(&self, task: &TaskId) -> Result<Option<Sha>, EngineError> {
         let found = self.noted(ProblemKind::Unreachable, self.fetch_all(task))?;
         self.newest(task, &found)
@@ -225,9 +198,6 @@ impl Exchange<'_> {
     }
 
     /// The tasks that have work on the remote.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached.
     pub(crate) fn tasks_on_remote(&self) -> Result<Vec<(TaskId, Sha)>, EngineError> {
         let listed = self.noted(ProblemKind::Unreachable, Ok(self.remote.list(&format!("{TASKS}/*"))?))?;
         let parse = |(name, commit): (String, Sha)| {
@@ -239,9 +209,6 @@ impl Exchange<'_> {
 
     /// Removes the references of a task that is over. Commits that the integration branch does not contain are kept under
     /// another name.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached or refuses it.
     pub(crate) fn clear_task(&self, task: &TaskId) -> Result<(), EngineError> {
         self.noted(ProblemKind::Refused, self.clear_refs(task))
     }

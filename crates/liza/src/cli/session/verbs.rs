@@ -19,9 +19,6 @@ pub(super) fn runs_in(verb: &Verb) -> RunsIn {
 }
 
 /// Refuses what this agent's session may not use.
-///
-/// # Errors
-/// When the command is not on the list for its role.
 pub(in crate::cli) fn check(actor: Actor, verb: &Verb) -> Result<(), CommandError> {
     let name = VerbName::from(verb).into_str();
     let role = match actor {

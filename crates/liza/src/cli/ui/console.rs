@@ -12,11 +12,8 @@ use rustix::fs::{FileType, fstat};
 /// A stream of a console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
-    /// Standard input.
     Input,
-    /// Standard output.
     Output,
-    /// Standard error.
     Error,
 }
 
@@ -43,9 +40,6 @@ pub(crate) trait Console: Send + Sync {
     /// Whether the reader of standard output has closed it, without writing anything.
     fn is_closed(&self) -> bool;
     /// The stream for a child process.
-    ///
-    /// # Errors
-    /// When it cannot be passed on.
     fn for_child(&self, stream: Stream) -> io::Result<Stdio>;
     /// The terminal that a pager may take over. A console that keeps what is written has none: a screen, a page in the
     /// browser and a session get the text.
@@ -58,9 +52,6 @@ pub(crate) struct OwnTerminal(());
 
 impl OwnTerminal {
     /// Starts a program that draws on the terminal what it is sent.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub(crate) fn start(&self, command: &mut Command) -> io::Result<Child> {
         command.stdin(Stdio::piped()).stdout(Stdio::inherit()).stderr(Stdio::inherit()).spawn()
     }

@@ -20,11 +20,9 @@ pub(crate) const INSTALL: &str = "cargo install --path crates/liza";
 pub(crate) struct CommandError {
     /// A stable word for programs.
     pub(crate) code: String,
-    /// What was wrong.
     pub(crate) message: String,
     /// What to do next.
     pub(crate) hint: Option<String>,
-    /// The exit code.
     pub(crate) exit: Exit,
     /// More fields for programs.
     pub(crate) details: Vec<(String, Value)>,

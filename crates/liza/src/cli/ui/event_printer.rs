@@ -26,7 +26,6 @@ const NARROW: usize = 60;
 /// Clears the line that the cursor is in.
 const CLEAR: &str = "\r\x1b[2K";
 
-/// Prints what happens.
 pub(crate) struct EventPrinter {
     screen: Screen,
     times: LocalTime,

@@ -5,7 +5,6 @@ use liza_core::model::RefusalClass;
 /// How the program ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done.
     #[default]
     Success,
     /// Refused, invalid, or a usage error.
@@ -25,7 +24,6 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Exit::Success => 0,

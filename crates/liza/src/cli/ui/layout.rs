@@ -14,17 +14,12 @@ pub(crate) use liza_host::columns::{cut, indent, list, one_line, pad, width, wra
 
 pub(crate) use super::clean::clean;
 
-/// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();
 /// What is less important.
 pub(crate) const DIM: Style = Style::new().dimmed();
-/// Errors.
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
-/// Warnings.
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// Success.
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
-/// Commands and names.
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// The style of a sentence of the log.

@@ -7,22 +7,18 @@ use liza_host::columns::one_line;
 /// How a sentence sounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Ordinary work.
     Plain,
     /// A step of the whole team.
     Strong,
-    /// A success.
     Good,
     /// Something that is worth a look.
     Attention,
-    /// A failure.
     Bad,
 }
 
 /// A log entry in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogSentence {
-    /// How it sounds.
     pub(crate) tone: Tone,
     /// What happened; the agent is its subject.
     pub(crate) text: String,

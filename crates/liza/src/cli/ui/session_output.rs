@@ -20,7 +20,6 @@ pub(crate) enum RenderedKind {
     Tool,
     /// Something about the session.
     Note,
-    /// An error.
     Fault,
     /// What a person can do about a refused path.
     Hint,
@@ -29,7 +28,6 @@ pub(crate) enum RenderedKind {
 /// One entry of the output; its text may have several lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RenderedLine {
-    /// What it is.
     pub(crate) kind: RenderedKind,
     /// Its text, without control characters.
     pub(crate) text: String,

@@ -17,7 +17,6 @@ use crate::cli::ui::log_text::{Tone, sentence};
 use super::layout::{BOLD, CYAN, GREEN, YELLOW, clean, cut, one_line, pad, paint, style_of, wrap};
 use super::output::Screen;
 
-/// Between two lines.
 const PACE: Duration = Duration::from_millis(380);
 
 /// The longest name is `code-reviewer-10`.
