@@ -1,23 +1,18 @@
 //! The blackboard of one project in a database: its connections, its queries, its clock.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use liza_core::model::{Board, Revision, Seconds, StopFile, StopFileTimes, Timestamp};
-use liza_store::backend::{DatabaseSettings, Job, SharedBoard, note_clock_difference};
-use liza_store::{
-    Address, DatabaseError, DatabaseReason, DatabaseReport, RaisedAlarms, RequestId, StoreError, Watch,
-    Written,
-};
+use liza_core::model::{Board, Seconds, StopFileTimes, Timestamp};
+use liza_store::backend::{DatabaseSettings, LoadScope, note_clock_difference};
+use liza_store::{Address, DatabaseError, DatabaseReason, StoreError};
 
 use crate::connection::{Connection, Pool, ResultSet};
 use crate::fault::fault_of;
 use crate::load::{self, LoadedRows};
-use crate::read::load_rows;
+use crate::schema;
 use crate::time::Clock;
-use crate::{alarm_row, heartbeat, poll, report, requests, schema, stop_rows};
 
 /// How long a command keeps trying while the database cannot be used.
 const RETRY_LIMIT: Duration = Duration::from_secs(10);
@@ -70,8 +65,12 @@ impl DatabaseStore {
         Self { root: root.to_owned(), folder, path, retry_limit: RETRY_LIMIT, shared: Arc::new(shared) }
     }
 
+    pub(crate) fn settings(&self) -> &DatabaseSettings {
+        &self.shared.settings
+    }
+
     pub(crate) fn address(&self) -> &Address {
-        &self.shared.settings.address
+        &self.settings().address
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -173,6 +172,12 @@ impl DatabaseStore {
         Ok(loaded)
     }
 
+    /// The rows, all of one moment.
+    pub(crate) fn load(&self, wanted: &LoadScope) -> Result<LoadedRows, StoreError> {
+        let results = self.query(|project| load::snapshot_statements(project, wanted))?;
+        Ok(self.checked(results.get(load::SNAPSHOT_LEAD..).unwrap_or_default(), 0)?)
+    }
+
     /// The clock of the project after the server's was read.
     pub(crate) fn clock_of(&self, loaded: &LoadedRows, server: &str) -> Clock {
         let lease = || self.lease_length(loaded);
@@ -190,7 +195,7 @@ impl DatabaseStore {
 
     /// The time of the project.
     pub(crate) fn now(&self) -> Result<Timestamp, StoreError> {
-        let loaded = load_rows(self, &load::least())?;
+        let loaded = self.load(&load::least())?;
         Ok(self.clock_of(&loaded, "").now())
     }
 
@@ -208,57 +213,5 @@ impl DatabaseStore {
     /// The results of statements that need no transaction, tried once.
     pub(crate) fn query_rows(&self, sql: impl Fn(i64) -> String) -> Result<Vec<ResultSet>, StoreError> {
         Ok(self.query_once(&sql)?)
-    }
-}
-
-impl SharedBoard for DatabaseStore {
-    fn settings(&self) -> &DatabaseSettings {
-        &self.shared.settings
-    }
-
-    fn report(&self) -> Result<DatabaseReport, StoreError> {
-        report::report(self)
-    }
-
-    fn renew(&self, job: &mut dyn Job) -> Result<Option<Written>, StoreError> {
-        heartbeat::renew(self, job)
-    }
-
-    fn check_request(&self, id: &RequestId, fingerprint: &str) -> Result<(), StoreError> {
-        requests::check_request(self, id, fingerprint)
-    }
-
-    fn was_committed(
-        &self,
-        request: &RequestId,
-        deadline: Instant,
-        lost: &DatabaseError,
-    ) -> Result<bool, StoreError> {
-        requests::was_committed(self, request, deadline, lost)
-    }
-
-    fn retry_limit(&self) -> Duration {
-        self.retry_limit
-    }
-
-    fn poll_for(&self, watch: &Watch) {
-        poll::poll_for(self, watch);
-    }
-
-    fn stop_files(&self) -> Result<StopFileTimes, StoreError> {
-        stop_rows::stop_files(self)
-    }
-
-    fn change_stop_files(&self, add: &[StopFile], remove: &[StopFile]) -> Result<(), StoreError> {
-        stop_rows::change_stop_files(self, add, remove)
-    }
-
-    fn raise_alarms(
-        &self,
-        keys: &BTreeSet<String>,
-        stays: &dyn Fn(&str) -> bool,
-        seen: (Revision, Timestamp),
-    ) -> Result<RaisedAlarms, StoreError> {
-        alarm_row::raise_alarms(self, keys, stays, seen)
     }
 }

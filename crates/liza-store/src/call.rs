@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use liza_core::model::{Actor, Effect, Refusal, Revision, StopFile, StopFiles, Timestamp};
+use liza_core::rules::misspelled::MisspelledKey;
 
 use crate::file::Notice;
 
@@ -65,4 +66,15 @@ pub trait Host {
     fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
     /// A text for the log without the secrets in it.
     fn masked(&self, text: &str) -> String;
+}
+
+/// The outcome of an edit.
+#[derive(Debug)]
+pub struct Edited {
+    /// The new revision.
+    pub revision: Revision,
+    /// What the caller should report: the write lost the form of the file, or its log entry is delayed.
+    pub notices: Vec<Notice>,
+    /// The keys that the edit added and that are probably misspelled.
+    pub misspelled: Vec<MisspelledKey>,
 }

@@ -10,7 +10,7 @@ use liza_core::model::Refusal;
 use liza_core::rules::invariants::Violation;
 
 use crate::database::DatabaseError;
-use crate::value_path::PathError;
+use crate::document::PathError;
 use crate::yaml::{Position, YamlError};
 
 /// Invalid content of a file, and its position.

@@ -2,8 +2,12 @@
 //!
 //! Commands are decided and edits are repeated in `store/`, the same for both. A back end locks, loads, writes and reads.
 
+mod address;
+mod client;
 mod job;
 mod scope;
+mod settings;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,32 +20,33 @@ use liza_core::model::{
 };
 use liza_core::rules::misspelled::MisspelledKey;
 
+use crate::call::Edited;
 use crate::call::Host;
 use crate::codec::StateView;
+use crate::codec::verify::not_encoded;
 use crate::database::{DatabaseError, RequestId};
 use crate::disk::ProjectDisk;
+use crate::document::ValuePath;
+use crate::edit::ValueSyntax;
 use crate::error::StoreError;
 use crate::file::Notice;
-use crate::file_store::entry_text;
-use crate::log_reader::LogRecord;
-use crate::text_edit::Edited;
-use crate::value_edit::ValueSyntax;
-use crate::value_path::ValuePath;
-use crate::verify::not_encoded;
+use crate::log::{LogRecord, entry_text};
 
-pub use crate::checked_edit::{AcceptedText, EditRules};
-pub use crate::database::{
-    DatabaseClient, DatabaseSettings, KEPT, NewBoard, PASSWORD_FILE_ENV, SharedBoard, install_client,
-    note_clock_difference, settings_file, stores_all_text,
-};
-pub use crate::log_reader::{entry as log_record, entry_texts as log_entries};
+pub use crate::codec::verify::mismatch;
+pub use crate::database::{KEPT, note_clock_difference, stores_all_text};
+pub use crate::edit::{AcceptedText, EditRules};
+pub use crate::log::{entry as log_record, entry_texts as log_entries};
 pub use crate::rows::{
     AGENTS, EntryRow, RowChange, Rows, SectionRow, TASKS, TaskColumns, WholeRow, changed_text, values_of,
 };
-pub use crate::verify::mismatch;
+pub use address::{Address, AddressError, PASSWORD_FILE_ENV, STORE_URL_ENV};
+pub use client::{DatabaseClient, NewBoard, install_client, installed_client};
 pub use job::Job;
 pub(crate) use job::pending;
 pub use scope::{LoadScope, TaskExtent};
+pub use settings::{DatabaseSettings, settings_file};
+pub(crate) use settings::{settings_of, write_settings};
+pub use shared::SharedBoard;
 
 /// A limit for waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

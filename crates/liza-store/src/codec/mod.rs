@@ -10,6 +10,7 @@ mod splice;
 mod summaries;
 mod task_index;
 mod tasks;
+pub(crate) mod verify;
 mod view;
 
 pub use config::settings_as_fields;
@@ -18,7 +19,7 @@ pub(crate) use ops::{Op, document_fields, operations};
 pub(crate) use refresh::{Layout, refresh};
 pub(crate) use splice::{Spliced, part_around, reads_back, rewrite, splice, untouched};
 pub(crate) use task_index::TaskIndex;
-pub(crate) use view::{StateView, fault_count, parse_state, text_without_bom};
+pub(crate) use view::{StateView, fault_count, load, parse_state, text_without_bom};
 
 /// The newest `version` that this program can write.
 pub(crate) const VERSION: i64 = liza_core::model::FileVersion::NEWEST.0;

@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 use liza_core::model::{
     Board, Fault, FileVersion, Journal, Loaded, Revision, Section, State, Status, TaskId, TaskSlot,
 };
+use liza_core::protocol::Pending;
 
 use super::{REQUIRED, VERSION};
 use crate::document::{Block, Item, line_start, scan_matches, sections};
@@ -256,4 +257,18 @@ pub(super) fn fault_of(field: &str, error: YamlError) -> Fault {
     let position = error.position.map(|position| format!(" ({position})")).unwrap_or_default();
     let field = error.key.unwrap_or_else(|| field.to_owned());
     Fault { field, message: format!("{}{position}", error.message) }
+}
+
+/// The parts that a pending command needs of a version that we wrote; none if it has to be parsed in full.
+pub(crate) fn load(view: &mut StateView<'_>, pending: &dyn Pending) -> Result<Option<Board>, StoreError> {
+    let mut board = view.board()?;
+    view.load_sections(&mut board, &pending.sections());
+    let summaries = pending.summaries(&board);
+    view.load_summaries(&mut board, summaries.as_deref())?;
+    if view.tree.is_some() {
+        return Ok(None);
+    }
+    let bodies = pending.bodies(&board);
+    view.load_bodies(&mut board, &bodies)?;
+    Ok(Some(board))
 }

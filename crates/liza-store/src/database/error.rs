@@ -1,6 +1,6 @@
 //! Why a database could not be used: the reason, what PostgreSQL said, and what a person can do.
 
-use super::Address;
+use std::fmt::Display;
 
 /// A database could not be used. Unless the outcome is unknown, nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +16,7 @@ pub struct DatabaseError {
 
 impl DatabaseError {
     /// The error of that database.
-    pub fn new(address: &Address, reason: DatabaseReason, detail: impl Into<String>) -> Self {
+    pub fn new(address: &dyn Display, reason: DatabaseReason, detail: impl Into<String>) -> Self {
         Self { address: address.to_string(), reason, detail: detail.into() }
     }
 }

@@ -8,6 +8,7 @@ mod edit;
 mod plan;
 mod scan;
 mod value;
+mod value_path;
 
 pub(crate) use edit::{Edit, Edits, apply};
 pub(crate) use plan::EditPlan;
@@ -16,6 +17,8 @@ pub(crate) use scan::{
     sections, shape, split_key, unquoted,
 };
 pub(crate) use value::{merge, node_equals, plain_value, same_value};
+pub use value_path::PathError;
+pub(crate) use value_path::{PathTarget, ValuePath};
 
 #[cfg(test)]
 mod tests;

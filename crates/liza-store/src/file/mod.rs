@@ -8,6 +8,7 @@ mod notice;
 mod record;
 mod recovery;
 mod replace;
+pub(crate) mod watch;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -26,6 +27,7 @@ pub use notice::Notice;
 pub(crate) use record::Fingerprint;
 use record::{RecordSlots, Stage, WriteRecord, temporary_name};
 use replace::Replaced;
+pub use watch::Watch;
 
 /// How many log entries, and how many bytes of them, a record carries before the log is synced.
 const CARRIED: usize = 16;

@@ -1,15 +1,11 @@
 //! The log entries that the store writes: their text, and those that it adds on its own.
 
-use liza_core::model::{LogEntry, Revision, Timestamp, Value};
-use liza_core::text::one_line;
+use liza_core::model::{LogEntry, Revision, Timestamp};
 
 use super::FileStore;
 use crate::error::StoreError;
 use crate::file::{LockedFolder, Notice};
-use crate::yaml::{self, YamlError, to_value};
-
-/// The longest detail of a log entry, in characters.
-const DETAIL_LIMIT: usize = 1_000;
+use crate::log::entry_text;
 
 impl FileStore {
     /// Keeps a copy of a version whose comments and form the write loses, and adds that to the log.
@@ -48,15 +44,4 @@ impl FileStore {
     pub(crate) fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
         entry_text(entry, revision).map_err(|error| self.not_encoded(error))
     }
-}
-
-/// The text of one entry.
-pub(crate) fn entry_text(entry: &LogEntry, revision: Revision) -> Result<String, YamlError> {
-    // The entry must fit into a write record.
-    let entry = LogEntry { detail: one_line(&entry.detail, DETAIL_LIMIT), ..entry.clone() };
-    let mut value = to_value(&entry)?;
-    if let Value::Map(fields) = &mut value {
-        fields.insert("revision".to_owned(), Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX)));
-    }
-    Ok(yaml::item(&value, 0))
 }

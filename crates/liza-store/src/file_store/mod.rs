@@ -1,9 +1,18 @@
 //! The blackboard in a file: where it is, how it is created, read and locked.
 //!
-//! Every write goes through `transaction.rs`, which has the changes of commands, or `text_edit.rs`. All of them validate,
+//! Every write goes through `transaction.rs`, which has the changes of commands, or `edit.rs`. All of them validate,
 //! and write the whole new version durably or nothing at all. `log_text.rs` has the texts for the log.
 
+mod direct_edit;
+mod edit;
+mod incremental;
+mod log_reader;
 mod log_text;
+mod modified_parts;
+mod part_edit;
+#[cfg(test)]
+mod part_edit_tests;
+mod related_tasks;
 mod transaction;
 mod transfer;
 
@@ -18,24 +27,21 @@ use liza_core::rules::misspelled::{self, MisspelledKey};
 use liza_host::durable::read_file;
 use liza_host::private;
 
+use edit::FileEdit;
+use incremental::FileReader;
+use log_reader::FileLogReader;
 use transaction::FileTransaction;
 
 use crate::backend::{
     Backend, Job, LoadScope, ReadLog, ReadState, Setback, TextEdit, Transaction, WaitLimit,
 };
-use crate::codec::{self, StateView, text_without_bom};
+use crate::codec::verify::new_document;
+use crate::codec::{self, StateView, load, text_without_bom};
 use crate::disk::ProjectDisk;
 use crate::document::plain_value;
 use crate::error::StoreError;
 use crate::file::{Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, StateFolder};
-use crate::incremental::FileReader;
-use crate::log_reader::FileLogReader;
-use crate::store::load;
-use crate::text_edit::FileEdit;
-use crate::verify::new_document;
 use crate::yaml::YamlError;
-
-pub(crate) use log_text::entry_text;
 
 /// The blackboard of one project.
 #[derive(Debug, Clone)]

@@ -7,16 +7,16 @@ use std::time::Instant;
 use liza_core::model::{Board, Revision, State, StopFile, StopFiles, Timestamp};
 
 use super::FileStore;
+use super::direct_edit;
+use super::edit::shifted;
 use crate::archive;
 use crate::backend::{Backend as _, CurrentVersion, Decided, Setback, Transaction};
 use crate::call::Host;
+use crate::codec::verify::verified_text;
 use crate::codec::{self, Spliced};
-use crate::direct_edit;
 use crate::document::{Edit, Edits, plain_value};
 use crate::error::StoreError;
 use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice, Origin};
-use crate::text_edit::shifted;
-use crate::verify::verified_text;
 
 /// The most bytes of log entries of one write: they must fit into a write record.
 const LOG_MAX: usize = 8 << 10;

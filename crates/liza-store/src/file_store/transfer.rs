@@ -10,7 +10,7 @@ use liza_host::private;
 
 use crate::backend::Backend as _;
 use crate::error::StoreError;
-use crate::log_reader::entry_texts;
+use crate::log::entry_texts;
 
 use super::FileStore;
 

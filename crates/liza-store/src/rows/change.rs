@@ -6,9 +6,9 @@ use liza_core::model::{Board, Change, Revision, TaskId};
 
 use super::{EntryRow, LISTS, Rows, TASKS, list_entry};
 use crate::archive;
+use crate::codec::verify::{mismatch, not_encoded};
 use crate::codec::{self, Op, StateView};
 use crate::error::StoreError;
-use crate::verify::{mismatch, not_encoded};
 
 /// A row that is added or removed as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]

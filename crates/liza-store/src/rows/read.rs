@@ -7,11 +7,10 @@ use liza_core::protocol::Pending;
 use liza_core::rules::misspelled::{MisspelledKey, misspelled_keys};
 
 use super::Rows;
-use crate::codec::{self, StateView, decode_config};
+use crate::codec::verify::{mismatch, not_encoded};
+use crate::codec::{self, StateView, decode_config, load};
 use crate::document::plain_value;
 use crate::error::StoreError;
-use crate::store::load;
-use crate::verify::{mismatch, not_encoded};
 
 impl Rows {
     /// The whole state.

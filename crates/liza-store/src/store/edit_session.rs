@@ -7,14 +7,14 @@ use liza_core::protocol::manual_edit::ManualEdit;
 
 use super::submit::RESTARTS;
 use crate::backend::{LoggedEdit, TextEdit};
-use crate::checked_edit::EditRules;
+use crate::call::Edited;
 use crate::codec::StateView;
+use crate::document::ValuePath;
+use crate::edit::EditRules;
+use crate::edit::three_way_merge;
+use crate::edit::{ValueSyntax, with_value};
 use crate::error::StoreError;
 use crate::file::Notice;
-use crate::text_edit::Edited;
-use crate::three_way_merge::three_way_merge;
-use crate::value_edit::{ValueSyntax, with_value};
-use crate::value_path::ValuePath;
 
 /// An edit of the text. A file stays locked until it is dropped.
 pub struct EditSession<'s> {

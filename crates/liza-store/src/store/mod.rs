@@ -22,23 +22,22 @@ use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::MisspelledKey;
 
 use crate::archive::{record_name, task_name};
-use crate::backend::{Backend, WaitLimit, log_entry_text};
-use crate::codec;
-use crate::database::{
-    Address, DatabaseReport, DatabaseSettings, NewBoard, RaisedAlarms, installed_client, random_generation,
-    settings_of, write_settings,
+use crate::backend::{
+    Address, Backend, DatabaseSettings, NewBoard, WaitLimit, installed_client, log_entry_text, settings_of,
+    write_settings,
 };
+use crate::codec;
+use crate::codec::verify::{new_document, not_encoded};
+use crate::database::{DatabaseReport, RaisedAlarms, random_generation};
 use crate::disk::ProjectDisk;
+use crate::document::ValuePath;
 use crate::error::StoreError;
-use crate::file::Notice;
+use crate::file::watch;
+use crate::file::{Notice, Watch};
 use crate::file_store::FileStore;
-use crate::log_reader::LogRecord;
-use crate::value_path::ValuePath;
-use crate::verify::{new_document, not_encoded};
-use crate::watch::{self, Watch};
+use crate::log::LogRecord;
 
 use queue::Queue;
-pub(crate) use submit::load;
 
 pub use edit_session::EditSession;
 pub use readers::{IncrementalReader, LogReader};

@@ -6,7 +6,7 @@ use liza_core::model::State;
 
 use crate::backend::{ReadLog, ReadState};
 use crate::error::StoreError;
-use crate::log_reader::LogRecord;
+use crate::log::LogRecord;
 
 /// Reads the blackboard again and again.
 #[derive(Debug)]

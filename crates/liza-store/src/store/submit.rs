@@ -7,17 +7,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Board, Change, State};
-use liza_core::protocol::{Operation, Pending, PendingRequest, Request};
+use liza_core::protocol::{Operation, Pending as _, PendingRequest, Request};
 use liza_core::rules::invariants;
 
 use super::Store;
 use super::queue::{Batch, Turn};
 use crate::backend::{Decided, Job, LoadScope, Setback, pending};
 use crate::call::{Call, Host, Outcome, Written};
-use crate::codec::{StateView, text_without_bom};
+use crate::codec::verify::mismatch;
+use crate::codec::{StateView, load, text_without_bom};
 use crate::database::RequestId;
 use crate::error::StoreError;
-use crate::verify::mismatch;
 
 /// The most attempts of a command that finds others in its way, or needs other parts.
 pub(super) const RESTARTS: usize = 20;
@@ -261,18 +261,4 @@ impl Store {
         let violations = invariants::introduced(board, &change, &self.backend.disk(), job.now());
         if violations.is_empty() { Ok(change) } else { Err(StoreError::Violates(violations)) }
     }
-}
-
-/// The parts that a pending command needs of a version that we wrote; none if it has to be parsed in full.
-pub(crate) fn load(view: &mut StateView<'_>, pending: &dyn Pending) -> Result<Option<Board>, StoreError> {
-    let mut board = view.board()?;
-    view.load_sections(&mut board, &pending.sections());
-    let summaries = pending.summaries(&board);
-    view.load_summaries(&mut board, summaries.as_deref())?;
-    if view.tree.is_some() {
-        return Ok(None);
-    }
-    let bodies = pending.bodies(&board);
-    view.load_bodies(&mut board, &bodies)?;
-    Ok(Some(board))
 }

@@ -6,8 +6,8 @@ use liza_core::model::{LogEntry, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::Store;
+use crate::call::Edited;
 use crate::error::StoreError;
-use crate::text_edit::Edited;
 use crate::yaml::{self, YamlError, to_value};
 
 /// The format that this program writes.

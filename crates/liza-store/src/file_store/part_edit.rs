@@ -1,22 +1,23 @@
 //! `lock write` in a version that we wrote: parses only the section or the task that the path names.
 //!
-//! Must accept and refuse the same as the edit of the whole text in `text_edit.rs`, which is used for everything else.
+//! Must accept and refuse the same as the edit of the whole text in `edit.rs`, which is used for everything else.
 
 use std::ops::Range;
 
 use liza_core::model::{Board, Fields, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value};
 
+use super::edit::{FileEdit, shifted};
+use super::modified_parts::is_scannable;
+use super::related_tasks::{ModifiedTasks, changed_archive, concerns_all_tasks, related_tasks};
 use crate::backend::{Backend as _, LoggedEdit};
-use crate::checked_edit::{EditRules, adds_none_in_part, new_misspelled};
+use crate::call::Edited;
 use crate::codec::{self, StateView, TaskIndex, fault_count, text_without_bom};
 use crate::document::{Block, Edit, EditPlan, Edits, Item, apply, line_start, plain_value, same_value};
+use crate::document::{PathTarget, ValuePath};
+use crate::edit::{EditRules, adds_none_in_part, new_misspelled};
+use crate::edit::{ValueSyntax, as_field_type, interpretations};
 use crate::error::StoreError;
 use crate::file::{NewVersion, Origin};
-use crate::modified_parts::is_scannable;
-use crate::related_tasks::{ModifiedTasks, changed_archive, concerns_all_tasks, related_tasks};
-use crate::text_edit::{Edited, FileEdit, shifted};
-use crate::value_edit::{ValueSyntax, as_field_type, interpretations};
-use crate::value_path::{PathTarget, ValuePath};
 
 /// The block that a path names, with its value.
 struct Target {

@@ -4,11 +4,11 @@ use std::fs;
 
 use liza_core::model::{LogEntry, Timestamp};
 
+use super::FileStore;
 use crate::backend::{Backend as _, LoggedEdit};
-use crate::checked_edit::EditRules;
 use crate::codec::parse_state;
-use crate::file_store::FileStore;
-use crate::value_edit::ValueSyntax;
+use crate::edit::EditRules;
+use crate::edit::ValueSyntax;
 
 const BOARD: &str = "\
 version: 1

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use liza_core::model::State;
 
+use super::FileStore;
 use crate::backend::ReadState;
 use crate::codec::{self, Layout, StateView, text_without_bom};
 use crate::error::StoreError;
-use crate::file_store::FileStore;
 
 /// Reads the blackboard again and again.
 #[derive(Debug)]

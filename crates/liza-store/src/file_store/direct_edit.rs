@@ -1,4 +1,4 @@
-//! Edits of state.yaml that came neither from a command nor from `text_edit.rs`: found when the lock is taken, logged with
+//! Edits of state.yaml that came neither from a command nor from `edit.rs`: found when the lock is taken, logged with
 //! the next write.
 //!
 //! Only compares the file with our last version. What is an alarm is decided in the core.
@@ -10,6 +10,7 @@ use liza_core::protocol::direct_edit::EditFound;
 
 use crate::codec::{StateView, text_without_bom};
 use crate::document::plain_value;
+use crate::edit::meaning;
 use crate::file::{CurrentFile, EditBase};
 
 /// What was edited in the file since our last write; none if nothing was. `value` is the file, if it can be read.
@@ -43,21 +44,4 @@ pub(crate) fn record(
 fn whole_value(path: &Path, bytes: &[u8]) -> Option<Value> {
     let (text, _) = text_without_bom(path, bytes).ok()?;
     StateView::full(path, text).ok()?.tree.as_ref().map(plain_value)
-}
-
-/// A value without what has no meaning: the form of a time, and keys without a value.
-pub(crate) fn meaning(value: &Value) -> Value {
-    match value {
-        Value::Text(text) => match text.parse::<Timestamp>() {
-            Ok(time) => Value::Time(time),
-            Err(_) => value.clone(),
-        },
-        Value::List(items) => Value::List(items.iter().map(meaning).collect()),
-        Value::Map(fields) => {
-            let has_value = |(_, value): &(&String, &Value)| **value != Value::Null;
-            let entries = fields.iter().filter(has_value);
-            Value::Map(entries.map(|(key, value)| (key.clone(), meaning(value))).collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_) => value.clone(),
-    }
 }

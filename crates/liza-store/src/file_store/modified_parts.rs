@@ -1,6 +1,6 @@
 //! `lock modify` in a version that we wrote: parses only the sections and tasks that the command changed.
 //!
-//! Must accept and refuse the same as the edit of the whole text in `text_edit.rs`, which is used for everything else.
+//! Must accept and refuse the same as the edit of the whole text in `edit.rs`, which is used for everything else.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,14 +8,15 @@ use std::path::Path;
 
 use liza_core::model::{Fields, Revision, Section, State, TaskId, Timestamp, Value};
 
+use super::edit::FileEdit;
+use super::related_tasks::{ModifiedTasks, changed_archive, concerns_all_tasks, related_tasks};
 use crate::backend::{Backend as _, LoggedEdit};
-use crate::checked_edit::{EditRules, adds_none_in_part, new_misspelled, revision_stamps};
+use crate::call::Edited;
 use crate::codec::{self, StateView, TaskIndex, text_without_bom};
 use crate::document::{plain_value, scan_matches, sections};
+use crate::edit::{EditRules, adds_none_in_part, new_misspelled, revision_stamps};
 use crate::error::StoreError;
 use crate::file::{Fingerprint, NewVersion, Origin};
-use crate::related_tasks::{ModifiedTasks, changed_archive, concerns_all_tasks, related_tasks};
-use crate::text_edit::{Edited, FileEdit};
 use crate::yaml;
 
 /// What differs between two texts.

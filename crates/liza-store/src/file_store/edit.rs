@@ -5,19 +5,19 @@
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{LogEntry, Revision, State, Timestamp, Value};
-use liza_core::rules::misspelled::MisspelledKey;
 
+use super::FileStore;
+use super::direct_edit;
 use crate::backend::{Backend as _, LoggedEdit, TextEdit};
-use crate::checked_edit::{CheckedText, CurrentText, EditRules, read_whole};
+use crate::call::Edited;
 use crate::codec::text_without_bom;
-use crate::direct_edit;
+use crate::codec::verify;
 use crate::document::Edit;
+use crate::document::ValuePath;
+use crate::edit::ValueSyntax;
+use crate::edit::{CheckedText, CurrentText, EditRules, read_whole};
 use crate::error::StoreError;
 use crate::file::{CurrentFile, EditBase, Fingerprint, LockedFolder, NewVersion, Notice};
-use crate::file_store::FileStore;
-use crate::value_edit::ValueSyntax;
-use crate::value_path::ValuePath;
-use crate::verify;
 
 /// The mark that some editors put before a text.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -28,17 +28,6 @@ pub(crate) struct FileEdit<'s> {
     pub(crate) locked: LockedFolder,
     pub(crate) current: CurrentFile,
     modifying: bool,
-}
-
-/// The outcome of an edit.
-#[derive(Debug)]
-pub struct Edited {
-    /// The new revision.
-    pub revision: Revision,
-    /// What the caller should report: the write lost the form of the file, or its log entry is delayed.
-    pub notices: Vec<Notice>,
-    /// The keys that the edit added and that are probably misspelled.
-    pub misspelled: Vec<MisspelledKey>,
 }
 
 impl<'s> FileEdit<'s> {

@@ -6,31 +6,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
-use liza_core::model::Timestamp;
-use serde::{Deserialize, Serialize};
-
 use crate::backend::ReadLog;
 use crate::error::StoreError;
-use crate::yaml;
-
-/// An entry of the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogRecord {
-    /// When it was written.
-    pub timestamp: Timestamp,
-    /// Who wrote it.
-    pub agent: String,
-    /// What was done.
-    pub action: String,
-    /// The task, if it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
-    /// The details, on one line.
-    pub detail: String,
-    /// The revision of the write.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revision: Option<u64>,
-}
+use crate::log::{LogRecord, entry, entry_starts};
 
 /// Reads the log from its beginning, and then the entries that are added.
 #[derive(Debug)]
@@ -115,22 +93,4 @@ impl FileLogReader {
                 .collect()
         }))
     }
-}
-
-fn entry_starts(text: &str) -> impl Iterator<Item = usize> {
-    let lines = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1));
-    lines.filter(|start| text[*start..].starts_with("- "))
-}
-
-/// The texts of the entries of a log.
-pub fn entry_texts(log: &str) -> impl Iterator<Item = &str> {
-    let starts: Vec<usize> = entry_starts(log).collect();
-    let ends = starts.iter().skip(1).copied().chain([log.len()]).collect::<Vec<_>>();
-    starts.into_iter().zip(ends).filter_map(|(start, end)| log.get(start..end))
-}
-
-/// The entry that a text is, if it is one.
-pub fn entry(text: &str) -> Option<LogRecord> {
-    let node = yaml::parse_fast(text).or_else(|| Some(yaml::parse(text).ok()?.0))?;
-    yaml::decode(node.items().first()?).ok()
 }

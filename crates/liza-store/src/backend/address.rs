@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::client;
+use super::client::client;
 
 pub use liza_ids::STORE_URL_ENV;
 

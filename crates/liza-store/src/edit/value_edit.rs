@@ -6,8 +6,8 @@ use liza_core::model::{Timestamp, Value};
 
 use crate::codec::{self, StateView, fault_count};
 use crate::document::{EditPlan, apply, plain_value};
+use crate::document::{PathError, ValuePath};
 use crate::error::StoreError;
-use crate::value_path::{PathError, ValuePath};
 
 /// How `lock write` reads its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

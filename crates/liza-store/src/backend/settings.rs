@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::StoreError;
 use crate::yaml::{self, YamlError, to_value};
 
-use super::address::Address;
+use super::Address;
 
 /// The name of the file in `.liza/`.
 const NAME: &str = "store.yaml";

@@ -10,12 +10,12 @@ use liza_core::protocol::manual_edit::{self, ManualEdit};
 use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::{MisspelledKey, misspelled_keys};
 
+use super::meaning;
+use crate::codec::verify::{not_encoded, verified_text};
 use crate::codec::{self, Spliced, StateView};
-use crate::direct_edit::meaning;
 use crate::disk::ProjectDisk;
 use crate::document::plain_value;
 use crate::error::StoreError;
-use crate::verify::{not_encoded, verified_text};
 
 /// Who edits, and what is accepted.
 #[derive(Debug, Default)]

@@ -1,0 +1,54 @@
+//! The client for databases: the program installs it, since it is a crate of its own.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use liza_core::model::State;
+
+use super::{Address, AddressError, Backend, DatabaseSettings};
+use crate::error::StoreError;
+
+/// A blackboard that is not there yet.
+#[derive(Debug, Clone, Copy)]
+pub struct NewBoard<'b> {
+    /// Its text.
+    pub text: &'b str,
+    /// The state that the text is.
+    pub state: &'b State,
+    /// The text of its first entry of the log.
+    pub log: &'b str,
+}
+
+/// A client for databases.
+pub trait DatabaseClient: Send + Sync {
+    /// Checks the address of a database.
+    fn check_address(&self, address: &str) -> Result<(), AddressError>;
+    /// The blackboard with these settings. Does not connect yet.
+    fn open(&self, root: &Path, settings: DatabaseSettings) -> Arc<dyn Backend>;
+    /// Creates a blackboard.
+    fn create(
+        &self,
+        root: &Path,
+        settings: DatabaseSettings,
+        board: NewBoard<'_>,
+    ) -> Result<Arc<dyn Backend>, StoreError>;
+    /// Finds the blackboard of that name, or the only one.
+    fn find(&self, address: &Address, name: Option<&str>) -> Result<DatabaseSettings, StoreError>;
+}
+
+/// The client that the program has installed.
+static CLIENT: OnceLock<&'static dyn DatabaseClient> = OnceLock::new();
+
+/// Installs the client for databases; the first one stays.
+pub fn install_client(client: &'static dyn DatabaseClient) {
+    CLIENT.get_or_init(|| client);
+}
+
+pub(super) fn client() -> Option<&'static dyn DatabaseClient> {
+    CLIENT.get().copied()
+}
+
+/// The client for databases.
+pub fn installed_client() -> Result<&'static dyn DatabaseClient, StoreError> {
+    client().ok_or(StoreError::NoDatabaseClient)
+}
