@@ -3,6 +3,8 @@
 //! Knows the view of `liza-core` and a [`Seat`]; opens no file, starts no program and changes nothing by itself. So no part
 //! of a request can become a path, and an action can only be one that the terminal screen offers too.
 
+#![forbid(unsafe_code)]
+
 mod access;
 mod actions;
 mod drawing;

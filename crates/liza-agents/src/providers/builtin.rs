@@ -56,8 +56,10 @@ impl BuiltIn {
 /// The places of a known program, by the name of its file.
 pub fn places_of(program: &Path) -> Option<&'static ClientPlaces> {
     let name = program.file_stem()?.to_str()?;
-    <BuiltIn as VariantArray>::VARIANTS
-        .iter()
-        .filter_map(|one| one.places())
-        .find(|places| places.program == name)
+    known_places().find(|places| places.program == name)
+}
+
+/// The places of all known programs.
+pub fn known_places() -> impl Iterator<Item = &'static ClientPlaces> {
+    <BuiltIn as VariantArray>::VARIANTS.iter().filter_map(|one| one.places())
 }

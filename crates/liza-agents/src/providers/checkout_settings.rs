@@ -5,9 +5,7 @@
 
 use std::path::Path;
 
-use strum::VariantArray as _;
-
-use super::builtin::BuiltIn;
+use super::builtin::known_places;
 
 /// The names of such files of no program in particular; each program has its own.
 const NAMES: [&str; 1] = [".envrc"];
@@ -35,8 +33,7 @@ const INSTRUCTION_FOLDERS: [(&str, &str); 2] = [(".cursor", "rules"), (".github"
 const AT_THE_TOP: &str = ".env";
 
 fn names() -> impl Iterator<Item = &'static str> {
-    let places = BuiltIn::VARIANTS.iter().filter_map(|one| one.places());
-    NAMES.into_iter().chain(places.flat_map(|places| places.in_checkouts.iter().copied()))
+    NAMES.into_iter().chain(known_places().flat_map(|places| places.in_checkouts.iter().copied()))
 }
 
 /// Whether agent programs take settings from a path: it has such a name, or is below such a folder, at any depth. Some file

@@ -37,7 +37,7 @@ use liza_core::model::{AgentId, Config, Price, Role, TaskId};
 use liza_sandbox::sys::find_program;
 use strum::VariantArray as _;
 
-pub use builtin::places_of;
+pub use builtin::{known_places, places_of};
 pub use checkout_settings::{is_client_setting, is_instruction, steers_program};
 use config::ChosenTemplate;
 pub use config::{agent_count, check_sections, role_network};

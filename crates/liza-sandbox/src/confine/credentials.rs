@@ -94,3 +94,12 @@ pub(super) const IN_GIT: &[&str] = &["config", "config.worktree", "FETCH_HEAD", 
 
 /// Below each repository of a submodule.
 pub(super) const IN_MODULE: &[&str] = &["config", "FETCH_HEAD", "logs"];
+
+/// Whether a file below the home folder is kept from sessions.
+pub fn is_kept_from_sessions(below_home: &str) -> bool {
+    let is_hidden = |hidden: &&str| match hidden.strip_suffix('*') {
+        Some(start) => below_home.starts_with(start),
+        None => below_home == *hidden || below_home.starts_with(&format!("{hidden}/")),
+    };
+    IN_HOME.iter().any(|hidden| is_hidden(&hidden))
+}

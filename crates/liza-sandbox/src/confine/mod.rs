@@ -22,6 +22,7 @@ mod system_folders;
 mod wrapper;
 
 pub use caches::{cache_variables, cargo_home, check_caches, remove_check_caches};
+pub use credentials::is_kept_from_sessions;
 pub use environment::{EnvironmentUse, Variable, is_of_database, passed_environment};
 pub use filter_keeper::{KeptFilters, kept_filter, serve_filter};
 pub use git_room::{GitSurroundings, RoomRules, git_grants};

@@ -146,6 +146,8 @@ impl ClientFolder {
 mod tests {
     use std::fs;
 
+    use liza_agents::providers::known_places;
+    use liza_sandbox::confine::is_kept_from_sessions;
     use serde_json::Value;
 
     use super::*;
@@ -168,6 +170,19 @@ mod tests {
     }
 
     const LOGIN: &str = r#"{"oauth": {"token": "a", "expires": 1, "scopes": ["x"]}}"#;
+
+    /// Covers: IS-14
+    #[test]
+    fn no_session_reads_the_login_of_a_known_program() {
+        for places in known_places() {
+            for login in places.logins {
+                let path = Path::new(places.folder).join(login);
+                let is_hidden = is_kept_from_sessions(path.to_str().unwrap());
+                assert!(is_hidden, "{}: add it to confine/credentials.rs of the sandbox", path.display());
+            }
+        }
+        assert!(!is_kept_from_sessions(".config/nvim/init.lua"));
+    }
 
     /// Covers: IS-15
     #[test]
