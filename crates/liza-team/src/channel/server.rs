@@ -265,7 +265,7 @@ fn execute(slot: Slot, call: SessionCall, connection: &mut UnixStream) -> Option
 }
 
 #[cfg(test)]
-#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::process::{Command, Stdio};
