@@ -12,11 +12,11 @@ pub(crate) fn processes_with(_name: &str) -> Vec<(u32, String)> {
 }
 
 /// Everything that descends from the given processes: unknown here, so the process group has to be enough.
-pub fn descendants(_roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
+pub(super) fn descendants(_roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
     Vec::new()
 }
 
-pub fn is_stopped(_pid: u32) -> bool {
+pub(super) fn is_stopped(_pid: u32) -> bool {
     false
 }
 
@@ -30,17 +30,17 @@ pub(crate) fn is_zombie(_pid: u32) -> bool {
 }
 
 /// The command lines of the processes above this one: unknown here.
-pub fn command_lines_above() -> Vec<Vec<std::ffi::OsString>> {
+pub(super) fn command_lines_above() -> Vec<Vec<std::ffi::OsString>> {
     Vec::new()
 }
 
 /// The processes from one up to its ancestor: unknown here, and never asked without a process.
-pub fn line_below(_pid: u32, _root: u32) -> Option<Vec<super::peer::LineProcess>> {
+pub(super) fn line_below(_pid: u32, _root: u32) -> Option<Vec<super::peer::LineProcess>> {
     None
 }
 
 /// The process at the other end of a socket: unknown here; the folder of the socket admits only its own user.
-pub fn peer(_connection: &std::os::unix::net::UnixStream) -> std::io::Result<(Option<u32>, u32)> {
+pub(super) fn peer(_connection: &std::os::unix::net::UnixStream) -> std::io::Result<(Option<u32>, u32)> {
     Ok((None, rustix::process::geteuid().as_raw()))
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn working_folder(_pid: u32) -> Option<PathBuf> {
 }
 
 /// Whether a process has `file` open, or a git runs below one of `folders`: unknown here.
-pub fn is_in_use(_file: &Path, _folders: &[&Path]) -> Option<bool> {
+pub(super) fn is_in_use(_file: &Path, _folders: &[&Path]) -> Option<bool> {
     None
 }
 
@@ -65,10 +65,10 @@ pub(crate) fn adopt_orphans() -> bool {
 }
 
 /// Keeps other processes of the same user from reading this one's memory: not possible here.
-pub fn hide_memory() {}
+pub(super) fn hide_memory() {}
 
 /// The ID of this boot: unknown here.
-pub fn boot_id() -> Option<String> {
+pub(super) fn boot_id() -> Option<String> {
     None
 }
 
@@ -78,18 +78,18 @@ pub(crate) fn ignored_signals() -> Option<u64> {
 }
 
 /// The terminal on standard input.
-pub fn terminal() -> Option<PathBuf> {
+pub(super) fn terminal() -> Option<PathBuf> {
     let name = rustix::termios::ttyname(std::io::stdin(), Vec::new()).ok()?;
     Some(PathBuf::from(OsStr::from_bytes(name.as_bytes())))
 }
 
 /// The processes with their command lines: unknown here.
-pub fn command_lines() -> Vec<(u32, Vec<std::ffi::OsString>)> {
+pub(super) fn command_lines() -> Vec<(u32, Vec<std::ffi::OsString>)> {
     Vec::new()
 }
 
 /// The socket at the other end of a TCP connection: unknown here.
-pub fn tcp_peer(_peer: std::net::SocketAddrV4, _own: std::net::SocketAddrV4) -> Option<(u32, u64)> {
+pub(super) fn tcp_peer(_peer: std::net::SocketAddrV4, _own: std::net::SocketAddrV4) -> Option<(u32, u64)> {
     None
 }
 

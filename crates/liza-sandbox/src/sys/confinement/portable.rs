@@ -12,23 +12,23 @@ pub(crate) fn restrict(_: &Grants) -> Restrictions {
 }
 
 /// Does it without a restriction.
-pub fn restricted<T: Send>(_: &Grants, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+pub(super) fn restricted<T: Send>(_: &Grants, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     work()
 }
 
 /// No connects are reported here.
 pub(crate) fn decide_connects(_: OwnedFd, _: ConnectPolicy) {}
 
-pub fn protects_files() -> bool {
+pub(super) fn protects_files() -> bool {
     false
 }
 
 /// Nothing to try: everything is possible.
 #[derive(Debug)]
-pub struct Witnesses;
+pub(super) struct Witnesses;
 
 impl Witnesses {
-    pub fn prepare() -> Self {
+    pub(super) fn prepare() -> Self {
         Self
     }
 
