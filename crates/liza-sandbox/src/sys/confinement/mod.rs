@@ -78,10 +78,6 @@ pub struct Restrictions {
 
 /// Which sockets a session may connect to.
 #[derive(Debug, Clone)]
-#[cfg_attr(
-    any(not(target_os = "linux"), feature = "portable-sys"),
-    expect(dead_code, reason = "only Linux reports connects")
-)]
 pub struct ConnectPolicy {
     /// Sockets, and folders with sockets.
     pub allowed: Vec<PathBuf>,
