@@ -5,6 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::quiet_team::{GOOD, Moods, Move, Session, Team, begin, teams};
+use crate::random::{run_sequence, steps};
+use crate::world::{World, number_sha};
 use liza_core::model::BranchSteps;
 use liza_core::model::{
     Actor, AgentId, ClientHold, ClientRecord, FaultKind, HeadTest, Loaded, MergeHold, Role, Seconds, Status,
@@ -21,13 +24,9 @@ use liza_core::supervise::{
 use liza_core::watch::alarms::{AlarmKind, Observations};
 use liza_core::watch::needs_you::NeedKind;
 use liza_core::watch::view::{View, view};
+use liza_testkit::team::{agent, task};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-
-use crate::fixture::{agent, task};
-use crate::quiet_team::{GOOD, Moods, Move, Session, Team, begin, teams};
-use crate::random::{run_sequence, steps};
-use crate::world::{World, number_sha};
 
 const PROGRAM: &str = "codex";
 
@@ -191,7 +190,7 @@ impl Moment {
 impl Moment {
     /// The same moment when this agent no longer has its task.
     fn once_free(&self, who: AgentId) -> Self {
-        let mut world = self.world.copy();
+        let mut world = self.world.clone();
         let held: Vec<TaskId> = world.state.board.tasks.keys().cloned().collect();
         for id in held {
             let mut record = world.state.board.body(&id).unwrap().record().clone();
@@ -200,9 +199,7 @@ impl Moment {
                 world.state.board.put(id, record);
             }
         }
-        if let Loaded::Ready(agents) = &mut world.state.board.agents {
-            agents.get_mut(&who).unwrap().current_task = None;
-        }
+        world.edit_agent(who, |entry| entry.current_task = None);
         let (team, running, put_off) = (self.team.clone(), BTreeMap::new(), self.put_off.clone());
         Self { world, team, running, foreign: self.foreign, put_off }
     }
@@ -274,7 +271,7 @@ impl Disturbance {
         let id = id.clone();
         match self.what % 7 {
             0 | 1 => self.set_approved(&mut moment.world, id),
-            2 => hold_merge(&mut moment.world, id),
+            2 => hold_merge(&mut moment.world, &id),
             3 => moment.foreign = true,
             4 => self.hold_program(&mut moment.world),
             5 => {
@@ -318,18 +315,14 @@ impl Disturbance {
 }
 
 /// The integration test fails without the task too.
-fn hold_merge(world: &mut World, id: TaskId) {
-    let (board, head) = (&mut world.state.board, number_sha(99));
-    let mut record = board.body(&id).unwrap().record().clone();
-    if let Loaded::Ready(goal) = &mut board.goal {
-        let (what, output) = ("test failed".to_owned(), "x".to_owned());
-        let failure = TestFailure { what, output, last_lines: Vec::new() };
-        goal.integration_head = Some(head.clone());
-        goal.head_test = Some(HeadTest { head: head.clone(), time: world.now, failure: Some(failure) });
-    }
-    if record.status == Some(Status::Approved) {
-        record.merge_held = Some(MergeHold::HeadFails(head));
-        board.put(id, record);
+fn hold_merge(world: &mut World, id: &TaskId) {
+    let (time, head) = (world.now, number_sha(99));
+    let (what, output) = ("test failed".to_owned(), "x".to_owned());
+    let failure = Some(TestFailure { what, output, last_lines: Vec::new() });
+    world.edit_goal().integration_head = Some(head.clone());
+    world.edit_goal().head_test = Some(HeadTest { head: head.clone(), time, failure });
+    if world.status(id.as_str()) == Status::Approved {
+        world.edit_record(id.as_str(), |record| record.merge_held = Some(MergeHold::HeadFails(head)));
     }
 }
 
@@ -415,9 +408,9 @@ fn reviews() -> Vec<Item> {
 fn an_approved_task_without_an_approval_keeps_no_one_from_reviews() {
     for (who, commit) in [("code-reviewer-1", Some(number_sha(7))), ("code-reviewer-2", None)] {
         let mut moment = with_submissions();
-        let mut record = moment.world.state.board.body(&task("merged-first")).unwrap().record().clone();
-        (record.review_commit, record.approved_by) = (commit, None);
-        moment.world.state.board.put(task("merged-first"), record);
+        moment.world.edit_record("merged-first", |record| {
+            (record.review_commit, record.approved_by) = (commit, None);
+        });
         assert_eq!(moment.candidates(agent(who)), reviews());
     }
 }

@@ -12,7 +12,6 @@
 mod at_work;
 mod conserved;
 mod diagram;
-mod fixture;
 mod matrix;
 mod quiet_team;
 mod random;

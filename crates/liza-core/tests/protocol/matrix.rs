@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use liza_core::model::{
-    Actor, AgentStatus, AnomalyType, DiscoveryId, Fields, Loaded, Role, Severity, SprintStatus, State,
-    Status, StopFile, Urgency, Usage,
+    Actor, AgentStatus, AnomalyType, DiscoveryId, Fields, Role, Severity, SprintStatus, State, Status,
+    StopFile, Urgency, Usage,
 };
 use liza_core::protocol::{
     AbandonTask, Abort, AbortGoal, AcceptGate, AddTask, Align, Archive, BeginMerge, CancelReservation,
@@ -19,8 +19,7 @@ use liza_core::protocol::{
     UnblockTask, UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro, apply,
 };
 use liza_core::rules::invariants::introduced;
-
-use crate::fixture::*;
+use liza_testkit::team::*;
 
 /// Every kind of caller, by the name of its column.
 pub(crate) fn callers() -> Vec<(&'static str, Actor)> {
@@ -66,7 +65,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
         Command::from(SubmitForReview {
             task: t(),
             commit: sha(WORK),
-            facts: Some(clean_at(sha(WORK))),
+            facts: Some(clean(sha(WORK))),
             authors: vec![],
         }),
         Command::from(ClaimReview {
@@ -94,14 +93,14 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
         Command::from(SubmitVerdict {
             task: t(),
             verdict: Verdict::Approved(Some("cargo test: passed".into())),
-            facts: Some(clean_at(sha(WORK))),
+            facts: Some(clean(sha(WORK))),
             commit: None,
             moved: None,
         }),
         Command::from(SubmitVerdict {
             task: t(),
             verdict: Verdict::Rejected(reason()),
-            facts: Some(clean_at(sha(WORK))),
+            facts: Some(clean(sha(WORK))),
             commit: None,
             moved: None,
         }),
@@ -196,9 +195,7 @@ pub(crate) fn board_for(status: Status, command: &Command) -> State {
             state.board.put(task("t"), record);
         }
         Command::Archive(_) => {
-            if let Loaded::Ready(sprint) = &mut state.board.sprint {
-                sprint.status = SprintStatus::Completed;
-            }
+            sprint(&mut state).status = SprintStatus::Completed;
         }
         _ => {}
     }
@@ -422,12 +419,10 @@ pub(crate) fn edges() -> BTreeSet<(Status, Status, String)> {
 
 /// All counters are at their limits.
 fn exhaust(state: &mut State) {
-    let mut record = state.board.body(&task("t")).unwrap().record().clone();
-    record.iteration = Some(10);
-    record.crashes = Some(4);
-    record.max_review_cycles = Some(1);
-    state.board.put(task("t"), record);
-    if let Loaded::Ready(config) = &mut state.board.config {
-        config.max_review_cycles = 1;
-    }
+    edit_task(state, "t", |record| {
+        record.iteration = Some(10);
+        record.crashes = Some(4);
+        record.max_review_cycles = Some(1);
+    });
+    config(state).max_review_cycles = 1;
 }

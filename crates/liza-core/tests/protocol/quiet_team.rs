@@ -5,8 +5,8 @@
 //! limited. Whatever is then still open is explained to the person.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, Loaded, Revision,
-    Role, Seconds, StopFileTimes, StopFiles, TaskId, Timestamp, Usage, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, Revision, Role,
+    Seconds, StopFileTimes, StopFiles, TaskId, Timestamp, Usage, Value,
 };
 use liza_core::protocol::{
     AbandonTask, Align, Command, CompleteGoal, Deregister, EditTask, Finalize, Heartbeat, LogAnomaly,
@@ -406,9 +406,8 @@ impl Team {
 
     /// Starts its agents.
     pub(crate) fn join(&self, world: &mut World) {
-        if let Loaded::Ready(config) = &mut world.state.board.config
-            && self.few_sessions
-        {
+        if self.few_sessions {
+            let config = world.config();
             (config.max_sessions, config.max_planner_sessions, config.max_crashes) = (4, 3, 2);
         }
         // What earlier agents held has ended.

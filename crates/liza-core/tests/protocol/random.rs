@@ -4,18 +4,17 @@
 
 use std::collections::BTreeSet;
 
+use crate::world::{World, number_sha};
 use liza_core::model::{Actor, AgentId, Refusal, RefusalClass, Role, Seconds, Status, TaskId};
 use liza_core::protocol::{
     AbandonTask, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CountExit, Deregister, EditTask,
     Finalize, HandoffNotes, Heartbeat, MarkBlocked, ReleaseClaim, ReserveTask, SupersedeTask, TaskEdit,
     UnblockTask, UnproductiveExit, WriteHandoff,
 };
+use liza_testkit::team::{agent, task};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-
-use crate::fixture::{agent, task};
-use crate::world::{World, number_sha};
 
 const TASKS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const AGENTS: [&str; 6] =

@@ -1,30 +1,27 @@
-//! The team of the random sequences: its blackboard, its clock, and the part of git that the rules need.
+//! The team of the random sequences: the test world with the part of git that the rules need.
 //!
-//! Checks every change and every board that it gets.
+//! Checks every board that it gets, besides the changes that the test world checks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 
-use liza_core::model::{
-    Actor, AgentId, Change, Effect, Generation, Loaded, Refusal, Sha, State, Status, StopFiles, TaskId,
-    Timestamp, Worktree,
-};
+use liza_core::model::{Actor, AgentId, Change, Effect, Generation, Refusal, Sha, Status, TaskId, Worktree};
 use liza_core::protocol::{
-    AddTask, BeginMerge, ClaimReview, ClaimTask, Command, Decided, MergeFailure, NewTask, RecordMerge,
-    RecordMergeFailure, Register, Reply, Request, ReserveTask, SubmitForReview, SubmitVerdict, Verdict,
-    WorktreeFacts, apply,
+    AddTask, BeginMerge, Command, MergeFailure, NewTask, RecordMerge, RecordMergeFailure, Register, Reply,
+    SubmitVerdict, Verdict, WorktreeFacts,
 };
-use liza_core::rules::invariants::{DiskFacts, introduced, validate};
-
-use crate::fixture::empty_state;
+use liza_core::rules::invariants::validate;
+use liza_testkit::team::{empty_state, now};
+use liza_testkit::worlds::{self, No, claim, claim_review, clean, reserve, submit};
 
 pub(crate) fn number_sha(number: u64) -> Sha {
     format!("{number:040x}").parse().unwrap()
 }
 
 /// A team, its blackboard, its clock, and the part of git that the rules need.
+#[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) state: State,
-    pub(crate) now: Timestamp,
+    world: worlds::World,
     pub(crate) worktrees: BTreeMap<TaskId, u64>,
     commits: u64,
     pub(crate) integration: u64,
@@ -33,38 +30,27 @@ pub(crate) struct World {
     pub(crate) written: usize,
 }
 
-impl DiskFacts for World {
-    fn worktree_exists(&self, worktree: &Worktree) -> bool {
-        self.worktrees.keys().any(|id| Worktree::of(id) == *worktree)
-    }
+impl Deref for World {
+    type Target = worlds::World;
 
-    fn spec_exists(&self, _: &str) -> bool {
-        true
+    fn deref(&self) -> &worlds::World {
+        &self.world
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut worlds::World {
+        &mut self.world
     }
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let mut state = empty_state();
-        state.board.agents = Loaded::Ready(indexmap::IndexMap::new());
-        let now = crate::fixture::now();
-        Self {
-            state,
-            now,
-            worktrees: BTreeMap::new(),
-            commits: 1,
-            integration: 1,
-            approved: BTreeSet::new(),
-            merged: BTreeSet::new(),
-            written: 0,
-        }
-    }
-
-    /// The same team at the same moment.
-    pub(crate) fn copy(&self) -> Self {
-        let (worktrees, approved, merged) =
-            (self.worktrees.clone(), self.approved.clone(), self.merged.clone());
-        Self { state: self.state.clone(), worktrees, approved, merged, ..*self }
+        let mut world = worlds::World::empty();
+        (world.state, world.now) = (empty_state(), now());
+        liza_testkit::boards::agents(&mut world.state).clear();
+        let (worktrees, approved, merged) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { world, worktrees, commits: 1, integration: 1, approved, merged, written: 0 }
     }
 
     fn generation(&self, id: AgentId) -> Generation {
@@ -82,73 +68,45 @@ impl World {
 
     /// Runs a command, checks everything that must hold, and carries out its effects.
     pub(crate) fn run(&mut self, actor: Actor, command: Command) -> Result<(), Refusal> {
-        let request =
-            Request { actor, now: self.now, stop_files: StopFiles::default(), if_revision: None, command };
-        let decided = apply(&self.state.board, &request)?;
-        self.check_scope(&request, &decided);
-        let worktrees = self.worktrees.clone();
-        self.prepare(&decided);
-        let Decided { change, answer } = decided;
-        let new = introduced(&self.state.board, &change, self, self.now);
-        if !new.is_empty() {
-            // A dependency cycle or an unknown dependency: the store refuses the write, so nothing happened.
-            assert!(is_about_dependencies(&request.command), "{:?} made {new:?}", request.command);
-            self.worktrees = worktrees;
-            return Err(Refusal::NothingToDo { what: "write: the invariants forbid it" });
-        }
-        self.check_change(&request, &change);
-        self.state.apply(&change);
-        self.written += 1;
-        self.clean_up(&change);
-        self.check_board(&request);
-        answer.map(drop)
-    }
-
-    /// The board that the store would load for this command has the same outcome.
-    fn check_scope(&self, request: &Request<Command>, decided: &Decided<Reply>) {
-        let mut lean = self.state.board.clone();
-        let bodies = request.bodies(&self.state.board);
-        for (id, slot) in &mut lean.tasks {
-            if !bodies.contains(id) {
-                slot.body = None;
+        self.world.disk.worktrees = self.worktrees.keys().map(Worktree::of).collect();
+        // A person may have edited the file.
+        self.world.recount();
+        let before: BTreeMap<TaskId, Status> = self
+            .state
+            .board
+            .tasks
+            .keys()
+            .filter_map(|id| Some((id.clone(), self.state.board.status(id)?)))
+            .collect();
+        let done = match self.world.run(actor, command.clone()) {
+            Ok(done) => done,
+            Err(No::Refused(refusal)) => return Err(refusal),
+            Err(No::Violates(new)) => {
+                // A dependency cycle or an unknown dependency: the store refuses the write, so nothing happened.
+                assert!(is_about_dependencies(&command), "{command:?} made {new:?}");
+                return Err(Refusal::NothingToDo { what: "write: the invariants forbid it" });
             }
-        }
-        if let Some(only) = request.summaries(&lean) {
-            lean.tasks.retain(|id, _| only.contains(id));
-        }
-        assert_eq!(apply(&lean, request).as_ref(), Ok(decided), "{:?}", request.command);
-    }
-
-    /// Worktrees that are created before the write, for the second step of a claim.
-    fn prepare(&mut self, decided: &Decided<Reply>) {
-        if let Ok(Reply::ReserveTask(reserved)) = &decided.answer {
+        };
+        self.written += 1;
+        if let Ok(Reply::ReserveTask(reserved)) = &done.answer {
             let head = u64::from_str_radix(reserved.base_commit.as_str(), 16).unwrap_or(1);
             self.worktrees.entry(reserved.task.task.clone()).or_insert(head);
         }
-    }
-
-    fn clean_up(&mut self, change: &Change) {
-        for effect in &change.effects {
+        for effect in &done.effects {
             if let Effect::RemoveWorktree(task) = effect {
                 self.worktrees.remove(task);
             }
         }
+        self.check_change(&before, &command, &done.change);
+        self.check_board(&command);
+        done.answer.map(drop)
     }
 
-    /// History only grows, terminal tasks stay, every changed task has the new revision.
-    fn check_change(&mut self, request: &Request<Command>, change: &Change) {
-        assert_eq!(change.revision, self.state.board.revision.next());
+    /// Ended tasks stay, and only approved work is merged, once.
+    fn check_change(&mut self, before: &BTreeMap<TaskId, Status>, command: &Command, change: &Change) {
         for (id, record) in &change.tasks {
-            let Ok(old) = self.state.board.body(id) else { continue };
-            let past = old.record().history.clone().unwrap_or_default();
-            let present = record.history.clone().unwrap_or_default();
-            assert!(present.starts_with(&past), "{:?} rewrote the history of {id}", request.command);
-            let (from, to) = (old.record().status.unwrap(), record.status.unwrap());
-            assert!(!from.is_terminal() || from == to, "{id}: {from} → {to} by {:?}", request.command);
-            if from != to {
-                assert!(present.len() > past.len(), "{id}: {from} → {to} without an event");
-                assert!(change.log.is_some(), "{id}: {from} → {to} without a log entry");
-            }
+            let (Some(from), to) = (before.get(id).copied(), record.status.unwrap()) else { continue };
+            assert!(!from.is_terminal() || from == to, "{id}: {from} → {to} by {command:?}");
             if to == Status::Approved && from != to {
                 self.approved.insert((id.clone(), record.review_commit.clone().unwrap()));
             }
@@ -160,35 +118,23 @@ impl World {
         }
     }
 
-    fn check_board(&self, request: &Request<Command>) {
-        let wrong: Vec<String> = validate(&self.state, self, self.now)
+    fn check_board(&self, command: &Command) {
+        let wrong: Vec<String> = validate(&self.state, &self.disk, self.now)
             .iter()
             .map(ToString::to_string)
             // An expired lease is an alarm, not the result of a command.
             .filter(|text| !text.contains("lease ended"))
             .collect();
-        assert_eq!(wrong, Vec::<String>::new(), "after {:?}", request.command);
+        assert_eq!(wrong, Vec::<String>::new(), "after {command:?}");
         for (id, entry) in self.state.board.agents.ready().unwrap() {
             let Some(held) = &entry.current_task else { continue };
             let task = self.state.board.task(held).unwrap();
-            assert!(
-                task.status.is_held_by(*id),
-                "{id} names {held} as its task, after {:?}",
-                request.command
-            );
+            assert!(task.status.is_held_by(*id), "{id} names {held} as its task, after {command:?}");
         }
     }
 
     fn facts(&self, id: &TaskId) -> WorktreeFacts {
-        let head = self.worktrees.get(id).copied().unwrap_or(0);
-        WorktreeFacts {
-            head: number_sha(head),
-            on_task_branch: true,
-            dirty: Vec::new(),
-            changed_tracked: Vec::new(),
-            has_base: true,
-            takes_back: Vec::new(),
-        }
+        clean(number_sha(self.worktrees.get(id).copied().unwrap_or(0)))
     }
 
     /// The coder commits in its worktree.
@@ -229,26 +175,20 @@ impl World {
 
     pub(crate) fn claim(&mut self, id: &TaskId, coder: AgentId) -> Result<(), Refusal> {
         let head = number_sha(self.integration);
-        self.run(self.supervisor(coder), Command::from(ReserveTask { task: id.clone(), coder, head }))?;
-        self.run(self.supervisor(coder), Command::from(ClaimTask { task: id.clone(), coder }))
+        self.run(self.supervisor(coder), reserve(id.as_str(), coder, head))?;
+        self.run(self.supervisor(coder), claim(id.as_str(), coder))
     }
 
     pub(crate) fn submit(&mut self, id: &TaskId, coder: AgentId) -> Result<(), Refusal> {
         if self.state.board.status(id) == Some(Status::Claimed) {
             self.commit(id);
         }
-        let facts = self.facts(id);
-        let commit = facts.head.clone();
-        self.run(
-            self.session(coder),
-            Command::from(SubmitForReview { task: id.clone(), commit, facts: Some(facts), authors: vec![] }),
-        )
+        self.run(self.session(coder), submit(id.as_str(), self.facts(id).head))
     }
 
     pub(crate) fn claim_review(&mut self, id: &TaskId, reviewer: AgentId) -> Result<(), Refusal> {
         let head = self.worktrees.get(id).map(|head| number_sha(*head));
-        let claim = ClaimReview { task: id.clone(), reviewer, head, setup_failure: None, integration: None };
-        self.run(self.supervisor(reviewer), Command::from(claim))
+        self.run(self.supervisor(reviewer), claim_review(id.as_str(), reviewer, head))
     }
 
     pub(crate) fn verdict(&mut self, id: &TaskId, reviewer: AgentId, good: bool) -> Result<(), Refusal> {

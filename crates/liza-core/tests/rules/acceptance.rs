@@ -1,8 +1,8 @@
 //! What the first acceptance test found, rule by rule; `session_budget.rs` has the loops.
 
 use liza_core::model::{
-    Actor, AgentStatus, AnomalyType, DiscoveryId, EventName, Loaded, Seconds, Severity, Status, TaskStatus,
-    Urgency, Value,
+    Actor, AgentStatus, AnomalyType, DiscoveryId, EventName, Seconds, Severity, Status, TaskStatus, Urgency,
+    Value,
 };
 use liza_core::protocol::{
     AddTask, Answer, BeginMerge, Checkpoint, CheckpointCause, Command, CompleteGoal, Deregister, Discover,
@@ -13,9 +13,7 @@ use liza_core::rules::claimable::{claimable_for, reviewable_for};
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::rules::questions::questions;
 use liza_core::rules::triggers::{TriggerKind, planner_triggers};
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn keys(world: &World) -> Vec<String> {
     planner_triggers(&world.state, world.now).into_iter().map(|trigger| trigger.key).collect()
@@ -355,8 +353,7 @@ fn an_answer_unblocks_the_task_unless_two_coders_failed() {
     );
 
     let mut world = World::with_task(Status::Blocked);
-    let Loaded::Ready(agents) = &mut world.state.board.agents else { panic!("no agents") };
-    agents.get_mut(&coder(1)).unwrap().current_task = Some(task("other"));
+    world.edit_agent(coder(1), |entry| entry.current_task = Some(task("other")));
     let done = world.must(Actor::Human, answer());
     assert_eq!((done.reply("coder_is_present"), done.reply("coder_works_on")), (true.into(), "other".into()));
 

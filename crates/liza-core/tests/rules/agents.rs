@@ -2,8 +2,7 @@
 
 use liza_core::model::{Actor, AgentId, AgentStatus, Generation, RefusalClass, Role, Seconds, Status, Usage};
 use liza_core::protocol::{Command, Deregister, RecordUsage, Register, SetStatus, UnblockTask};
-
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn register(agent: AgentId) -> Command {
     Command::from(Register {

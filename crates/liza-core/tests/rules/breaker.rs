@@ -5,8 +5,7 @@ use liza_core::model::{
 };
 use liza_core::protocol::{Command, RecordAnalysis, Resolve, Resume};
 use liza_core::rules::breaker::{Finding, Pattern, analyze};
-
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 /// One anomaly per entry, a second apart: its type and its details.
 fn observed(entries: &[(&str, &[(&str, Value)])]) -> World {

@@ -7,9 +7,7 @@ use liza_core::protocol::{
     UnblockTask, WriteHandoff,
 };
 use liza_core::rules::claimable::claimable_for;
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn priority(priority: i64) -> NewTask {
     NewTask { priority: Some(priority), ..ready() }

@@ -15,8 +15,7 @@ use liza_core::supervise::{
 };
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
-
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn fault(kind: FaultKind, reset: Option<LimitReset>) -> ClientFault {
     ClientFault { kind, message: "no".into(), reset }

@@ -9,8 +9,7 @@ use liza_core::rules::claimable::{HeldMerge, held_merge, mergeable_for};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 use liza_core::watch::view::view;
-
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn change(commit: Sha, after: &str) -> GateChange {
     GateChange {

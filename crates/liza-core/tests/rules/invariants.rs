@@ -8,9 +8,7 @@ use liza_core::protocol::{
     AddTask, ClaimRole, ClaimTask, Command, NewSprint, NewTask, ReleaseClaim, TaskEdit, WriteRetro,
 };
 use liza_core::rules::invariants::introduced;
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 /// The violations that `validate` reports after a manual change of the record.
 fn violations_after(status: Status, change: impl FnOnce(&mut TaskRecord)) -> Vec<String> {

@@ -9,9 +9,7 @@ use liza_core::protocol::{
     Deregister, HandoffNotes, Heartbeat, NewTask, Register, ReleaseClaim, WriteHandoff,
 };
 use liza_core::rules::claimable::reviewable_for;
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn beat(agents: &[(liza_core::model::AgentId, Option<Generation>)]) -> Command {
     Command::from(Heartbeat { agents: agents.to_vec(), length: None })

@@ -4,9 +4,7 @@ use liza_core::model::{Actor, AgentStatus, EventName, RefusalClass, Status};
 use liza_core::protocol::{
     Command, CountExit, Deregister, MarkBlocked, NewTask, UnblockTask, UnproductiveExit, Verdict,
 };
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 const REASON: &str = "max iterations reached without approval";
 

@@ -1,4 +1,4 @@
-//! Every rule of the protocol, one test each; `support.rs` has the test world.
+//! Every rule of the protocol, one test each; `liza_testkit::worlds` has the test world.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,9 +10,6 @@
     unused_must_use,
     reason = "tests panic on purpose, their helpers need no docs, and the test world carries out every change itself"
 )]
-
-mod steps;
-mod support;
 
 mod acceptance;
 mod agents;

@@ -9,9 +9,7 @@ use liza_core::protocol::{
 use liza_core::rules::claimable::{held_merge, mergeable_for};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn begin() -> Command {
     Command::from(BeginMerge { task: task("t") })

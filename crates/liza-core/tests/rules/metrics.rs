@@ -3,9 +3,7 @@
 use liza_core::model::{Actor, Metrics, Status};
 use liza_core::protocol::{Archive, Command, CompleteSprint, NewTask, UpdateSprintMetrics};
 use liza_core::rules::metrics::sprint_metrics;
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn metrics_of(world: &World) -> Metrics {
     sprint_metrics(&world.state)

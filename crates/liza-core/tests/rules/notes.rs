@@ -7,8 +7,7 @@ use liza_core::protocol::{
     Align, ClaimRole, Command, ConvertDiscovery, Discover, HandoffNotes, LogAnomaly, RecordSpecChange,
     ReleaseClaim, TakeHandoff, WriteHandoff, WriteNote,
 };
-
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 /// The duty table of the specification, as data.
 const DUTIES: [(Role, &[&str]); 3] = [

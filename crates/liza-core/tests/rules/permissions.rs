@@ -15,9 +15,7 @@ use liza_core::protocol::{
     TakeHandoff, TaskEdit, UnproductiveExit, UpdateSprintMetrics, UseClient, WriteHandoff, WriteNote,
     WriteRetro,
 };
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 /// Which callers may try it: planner, coder, reviewer, supervisor, human.
 struct Row {

@@ -4,9 +4,7 @@ use liza_core::model::WorktreeMode::{Fresh, Keep};
 use liza_core::model::{Actor, Status};
 use liza_core::protocol::{ClaimTask, Command, Deregister, HandoffNotes, NewTask, UnblockTask, WriteHandoff};
 use liza_core::rules::claimable::claimable_for;
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 /// Covers: CL-03
 #[test]

@@ -2,8 +2,7 @@
 
 use liza_core::model::{Actor, Discovery, DiscoveryId, Loaded, Severity, Status, Urgency};
 use liza_core::protocol::{AddTask, Command};
-
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 /// Covers: AC-32
 #[test]

@@ -4,9 +4,7 @@ use liza_core::model::{Actor, Anomaly, Effect, Status, WorktreeMode};
 use liza_core::protocol::{
     AbandonTask, ClaimTask, Command, HandoffNotes, NewTask, SupersedeTask, UnblockTask, WriteHandoff,
 };
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 #[derive(Clone, Copy, Default)]
 struct How {

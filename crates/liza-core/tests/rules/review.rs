@@ -6,9 +6,7 @@ use liza_core::protocol::{
     ReleaseReview, SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
 };
 use liza_core::rules::claimable::reviewable_for;
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn submit_facts(commit: Sha, facts: WorktreeFacts) -> Command {
     Command::from(SubmitForReview { task: task("t"), commit, facts: Some(facts), authors: vec![] })

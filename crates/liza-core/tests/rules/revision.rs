@@ -5,9 +5,7 @@ use liza_core::protocol::{
     BeginMerge, CancelReservation, Command, Heartbeat, MarkBlocked, MarkTriggersSeen, Operation,
     RecordAnalysis, RecordUsage, SetStatus, TaskEdit, UpdateSprintMetrics, WriteNote,
 };
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 /// Covers: BB-11
 #[test]

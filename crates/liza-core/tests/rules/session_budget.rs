@@ -18,10 +18,8 @@ use liza_core::supervise::{
 };
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
+use liza_testkit::worlds::*;
 use proptest::prelude::*;
-
-use crate::steps::*;
-use crate::support::*;
 
 const MAX_SESSIONS: u32 = 6;
 const MAX_PLANNER_SESSIONS: u32 = 5;

@@ -10,9 +10,7 @@ use liza_core::watch::alarms::Observations;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, view};
 use liza_core::watch::words::{agent_doing, team_does};
-
-use crate::steps::unblock;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 /// How a session ends.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -12,8 +12,7 @@ use liza_core::supervise::{Backoffs, Situation, Step, WaitReason, next_step};
 use liza_core::watch::alarms::{AlarmLevel, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 use liza_core::watch::stop_files::reconcile;
-
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn dollars(dollars: f64) -> Option<SpendingLimit> {
     Some(SpendingLimit { dollars: Some(dollars), tokens: None })

@@ -8,9 +8,7 @@ use liza_core::protocol::{
     HandoffNotes, NewGoal, NewSprint, NewTask, Pause, Resume, SetDeadline, SetStatus, UpdateSprintMetrics,
     WriteHandoff, WriteRetro,
 };
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn complete(world: &mut World) {
     world.must(world.supervisor(planner()), Command::from(CompleteSprint));

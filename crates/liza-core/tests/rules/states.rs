@@ -5,9 +5,7 @@ use liza_core::protocol::{
     AbandonTask, AddTask, BeginMerge, ClaimTask, Command, CountExit, Deregister, Finalize, MarkBlocked,
     NewTask, Operation, TaskEdit, UnproductiveExit, Verdict,
 };
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 /// Covers: TS-01
 #[test]

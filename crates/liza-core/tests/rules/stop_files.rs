@@ -5,9 +5,7 @@ use liza_core::protocol::{
     Abort, Align, BeginMerge, ClaimTask, Command, Deregister, Discover, HandoffNotes, Register,
     ReleaseReview, WriteHandoff, WriteNote,
 };
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 const PAUSE: StopFiles = StopFiles { pause: true, checkpoint: false, abort: false };
 const CHECKPOINT: StopFiles = StopFiles { pause: false, checkpoint: true, abort: false };

@@ -1,16 +1,14 @@
 //! What wakes the planner, once per change.
 
 use liza_core::model::{
-    Actor, AnomalyType, Fields, GoalStatus, Loaded, Severity, SprintStatus, Status, Urgency, Value,
+    Actor, AnomalyType, Fields, GoalStatus, Severity, SprintStatus, Status, Urgency, Value,
 };
 use liza_core::protocol::{
     AddTask, Command, CompleteSprint, ConvertDiscovery, Deregister, Discover, Finalize, LogAnomaly,
     MarkTriggersSeen, NewSprint, NewTask, WriteNote,
 };
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers, unseen};
-
-use crate::steps::*;
-use crate::support::*;
+use liza_testkit::worlds::*;
 
 fn triggers(world: &World) -> Vec<Trigger> {
     planner_triggers(&world.state, world.now)
@@ -252,8 +250,7 @@ fn a_new_planner_is_not_woken_for_an_answer_that_the_last_one_has_used() {
 #[test]
 fn an_answer_wakes_the_planner_again_for_the_goal_that_it_has_not_judged() {
     let mut world = World::new();
-    let Loaded::Ready(sprint) = &mut world.state.board.sprint else { panic!("no sprint") };
-    sprint.status = SprintStatus::Completed;
+    world.edit_sprint().status = SprintStatus::Completed;
     mark_seen(&mut world);
     assert!(!new_kinds(&world).contains(&TriggerKind::SprintCompleted));
     world.must(Actor::Human, Command::from(WriteNote { message: "Yes".into(), to: None }));

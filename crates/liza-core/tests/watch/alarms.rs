@@ -3,13 +3,12 @@
 use liza_core::model::{
     AgentStatus, Anomaly, BreakerStatus, BreakerTrip, Decision, DirectEdit, DirectEditId, Discovery,
     DiscoveryId, EventName, Fields, HistoryEvent, Loaded, Revision, Seconds, Severity, State, Status,
-    StopFileTimes, TaskRecord, Timestamp, Urgency, Value,
+    StopFileTimes, Timestamp, Urgency, Value,
 };
 use liza_core::rules::invariants::{Subject, Violation};
 use liza_core::watch::alarms::{Alarm, Episodes, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
-
-use crate::fixture::*;
+use liza_testkit::team::*;
 
 /// The alarm lines at that moment.
 fn lines(state: &State, seen: &Observations, now: Timestamp) -> Vec<String> {
@@ -21,14 +20,6 @@ fn quiet() -> Observations {
 }
 
 /// A board with one task in that status, changed by the test.
-fn with(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
-    let mut state = state_with(status);
-    let mut record = state.board.body(&task("t")).unwrap().record().clone();
-    change(&mut record);
-    state.board.put(task("t"), record);
-    state
-}
-
 /// The alarm lines `seconds` from now, without other observations.
 fn after(state: &State, seconds: u64) -> Vec<String> {
     let later = now() + Seconds(seconds);
@@ -74,9 +65,7 @@ fn a_rejected_task_is_orphaned_if_its_coder_is_not_working() {
             let event = HistoryEvent::new(now(), EventName::Rejected, "code-reviewer-1");
             record.history.get_or_insert_default().push(event);
         });
-        if let Loaded::Ready(agents) = &mut state.board.agents {
-            agents.get_mut(&agent("coder-1")).unwrap().status = status;
-        }
+        entry(&mut state, "coder-1").status = status;
         state
     };
     let waiting = rejected(AgentStatus::Waiting);
@@ -96,12 +85,12 @@ fn a_coder_that_just_ended_another_task_leaves_no_orphan() {
         record.history.get_or_insert_default().push(event);
     });
     place(&mut state, "other", Status::ReadyForReview);
-    let mut other = state.board.body(&task("other")).unwrap().record().clone();
-    other.reviewing_by = None;
-    other.review_lease_expires = None;
-    let submitted = HistoryEvent::new(now(), EventName::ReadyForReview, "coder-1");
-    other.history.get_or_insert_default().push(submitted);
-    state.board.put(task("other"), other);
+    edit_task(&mut state, "other", |other| {
+        other.reviewing_by = None;
+        other.review_lease_expires = None;
+        let submitted = HistoryEvent::new(now(), EventName::ReadyForReview, "coder-1");
+        other.history.get_or_insert_default().push(submitted);
+    });
     assert_eq!(after(&state, 30), Vec::<String>::new(), "it submitted the other task just now");
     assert_eq!(after(&state, 31).len(), 1);
 }
@@ -251,9 +240,7 @@ fn a_stall_names_its_cause_if_the_board_shows_it() {
     let plan = stalled(&state_with(Status::Blocked), 1860);
     assert!(plan.ends_with("1 task waits for the planner, and none is running"), "{plan}");
     let alive = |mut state: State| {
-        if let Loaded::Ready(agents) = &mut state.board.agents {
-            agents.values_mut().for_each(|entry| entry.lease_expires = Some(now() + Seconds(9000)));
-        }
+        agents(&mut state).values_mut().for_each(|entry| entry.lease_expires = Some(now() + Seconds(9000)));
         state
     };
     let says = |state: State, words: &str| {
@@ -272,22 +259,16 @@ fn a_stall_names_its_cause_if_the_board_shows_it() {
     place(&mut two, "u", Status::Approved);
     says(two, "no code reviewer is running; 1 task waits for a coder, and none is running");
     let mut unstated = empty_state();
-    if let Loaded::Ready(goal) = &mut unstated.board.goal {
-        goal.description.clear();
-    }
+    goal(&mut unstated).description.clear();
     says(unstated, "waiting for a human: there is no goal");
     let mut held = alive(state_with(Status::Claimed));
-    let mut claimed = held.board.body(&task("t")).unwrap().record().clone();
-    claimed.lease_expires = Some(now() + Seconds(9000));
-    held.board.put(task("t"), claimed);
+    edit_task(&mut held, "t", |claimed| claimed.lease_expires = Some(now() + Seconds(9000)));
     says(held, "in progress without a result: t by coder-1");
     let mut waits = alive(with(Status::Unclaimed, |record| record.depends_on = Some(vec![task("gone")])));
     waits.board.put(task("gone"), record("gone", Status::Abandoned));
     says(waits, "1 task waits for others that are not merged");
     let mut ending = state_with(Status::Unclaimed);
-    if let Loaded::Ready(sprint) = &mut ending.board.sprint {
-        sprint.timeline.paused_at = Some(now());
-    }
+    sprint(&mut ending).timeline.paused_at = Some(now());
     assert_eq!(stalled(&ending, 1860), "", "the file is gone, and its removal will be logged soon");
     let paused = Observations {
         stop_files: StopFileTimes { pause: Some(now()), ..StopFileTimes::default() },
@@ -311,9 +292,7 @@ fn the_breaker_the_deadline_and_manual_edits_are_reported() {
             tasks: Vec::new(),
         });
     }
-    if let Loaded::Ready(sprint) = &mut state.board.sprint {
-        sprint.timeline.deadline = Some(now());
-    }
+    sprint(&mut state).timeline.deadline = Some(now());
     let seen = Observations { stale_edits: vec![".liza/x".to_owned()], unreadable: None, ..quiet() };
     let reported = lines(&state, &seen, now());
     assert!(

@@ -1,19 +1,10 @@
 //! The figures behind the charts, the graph, and what can be done from a screen.
 
-use liza_core::model::{
-    EventName, Generation, HistoryEvent, Revision, Seconds, State, Status, TaskRecord, Usage,
-};
+use liza_core::model::{EventName, Generation, HistoryEvent, Revision, Seconds, State, Status, Usage};
 use liza_core::watch::action::{Action, ActionLane, ActionName, ActionSubject, AgentSubject};
 use liza_core::watch::alarms::Observations;
 use liza_core::watch::view::{TaskView, charts, dependency_graph, task_detail, view};
-
-use crate::fixture::*;
-
-fn changed(state: &mut State, change: impl FnOnce(&mut TaskRecord)) {
-    let mut record = state.board.body(&task("t")).unwrap().record().clone();
-    change(&mut record);
-    state.board.put(task("t"), record);
-}
+use liza_testkit::team::*;
 
 fn the_task(state: &State) -> TaskView {
     let shown = view(state, &Observations::default(), now());
@@ -23,7 +14,7 @@ fn the_task(state: &State) -> TaskView {
 /// A task with this history: seconds ago, what, who.
 fn with_history(status: Status, events: &[(u64, EventName, &str)]) -> State {
     let mut state = state_with(status);
-    changed(&mut state, |record| {
+    edit_task(&mut state, "t", |record| {
         record.created = Some(now() - Seconds(1_000));
         let event =
             |(ago, name, who): &(u64, EventName, &str)| HistoryEvent::new(now() - Seconds(*ago), *name, who);
@@ -46,7 +37,9 @@ fn charts_count_what_happened_to_the_tasks() {
             (400, EventName::Merged, "code-reviewer-1"),
         ],
     );
-    changed(&mut state, |record| record.usage = Some(Usage { input: 10, cost_usd: 0.5, ..Usage::default() }));
+    edit_task(&mut state, "t", |record| {
+        record.usage = Some(Usage { input: 10, cost_usd: 0.5, ..Usage::default() })
+    });
     let figures = charts(&state, now());
     let cycle = &figures.cycle_times[0];
     assert_eq!((cycle.took, cycle.rejections, figures.merged_at_first_review), (Seconds(500), 2, 0));
@@ -78,7 +71,7 @@ fn an_abandoned_task_is_not_planned_any_more() {
 #[test]
 fn a_cycle_of_dependencies_has_an_end() {
     let mut state = state_with(Status::Unclaimed);
-    changed(&mut state, |record| record.depends_on = Some(vec![task("t")]));
+    edit_task(&mut state, "t", |record| record.depends_on = Some(vec![task("t")]));
     let graph = dependency_graph(&state);
     assert!(graph.iter().any(|node| node.id == task("t") && node.needs == [task("t")]));
     assert!(task_detail(&state, &the_task(&state)).unwrap().needed_by.contains(&&task("t")));

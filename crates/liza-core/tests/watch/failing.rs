@@ -5,8 +5,7 @@ use liza_core::supervise::WorkKind;
 use liza_core::watch::alarms::{AlarmKind, FailingJob, Observations, Remedy};
 use liza_core::watch::needs_you::NeedKind;
 use liza_core::watch::view::view;
-
-use crate::fixture::*;
+use liza_testkit::team::*;
 
 fn failing(count: u32, on: Option<&str>) -> FailingJob {
     let message = "its new objects are larger than 2 GiB".to_owned();

@@ -1,13 +1,12 @@
 //! Tasks whose merge is on the integration branch and not on the blackboard: they wait for the human.
 
+use crate::supervise::{each, situation};
 use liza_core::model::{BranchMerge, BranchSteps, Sha, State, Status};
 use liza_core::rules::found_merges::{FoundMerges, unrecorded};
 use liza_core::supervise::{Situation, Step, Work, next_step};
 use liza_core::watch::alarms::{AlarmKind, ForeignCommits, Observations, alarms};
 use liza_core::watch::view::view;
-
-use crate::fixture::*;
-use crate::supervise::{each, situation};
+use liza_testkit::team::*;
 
 fn merge(name: &str, commit: char, merge_commit: char) -> BranchMerge {
     BranchMerge { task: task(name), commit: sha(commit), merge_commit: sha(merge_commit) }

@@ -1,19 +1,15 @@
 //! What the screens say after a goal: the next one, which has no plan yet, and one that was aborted.
 
-use liza_core::model::{
-    Actor, AgentStatus, GoalStatus, Loaded, Sprint, State, Status, StopFileTimes, TaskRecord,
-};
+use liza_core::model::{Actor, AgentStatus, GoalStatus, Loaded, Sprint, State, Status, StopFileTimes};
 use liza_core::protocol::{Answer, apply};
 use liza_core::watch::alarms::{AlarmKind, Observations};
 use liza_core::watch::needs_you::NeedKind;
 use liza_core::watch::view::{View, view};
 use liza_core::watch::words::{ended_counts, next_steps, sprint_facts, task_facts, task_status};
-
-use crate::fixture::*;
+use liza_testkit::team::*;
 
 fn without_team(mut state: State) -> State {
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    agents.clear();
+    agents(&mut state).clear();
     state
 }
 
@@ -26,7 +22,7 @@ fn first_step(state: &State) -> String {
 fn after_a_new_goal_the_next_step_is_not_about_the_tasks_of_the_last_one() {
     let mut state = without_team(state_with(Status::Merged));
     assert!(first_step(&state).starts_with("All tasks have ended"), "{}", first_step(&state));
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
+    let goal = goal(&mut state);
     (goal.id, goal.planned) = ("goal-2".to_owned(), false);
     state.board.sprint = Loaded::Ready(Sprint::begin(2, "goal-2", now()));
     assert_eq!(first_step(&state), "Nothing is planned yet for goal-2, and no team is running. Start it:");
@@ -34,8 +30,7 @@ fn after_a_new_goal_the_next_step_is_not_about_the_tasks_of_the_last_one() {
 
 fn aborted(status: Status) -> View {
     let mut state = without_team(state_with(status));
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
-    goal.status = GoalStatus::Aborted;
+    goal(&mut state).status = GoalStatus::Aborted;
     view(&state, &Observations::default(), now())
 }
 
@@ -66,9 +61,7 @@ fn after_an_abort_no_task_continues() {
 #[test]
 fn a_planner_that_may_not_start_does_not_look_at_a_question_now() {
     let mut state = state_with(Status::Blocked);
-    let mut record: TaskRecord = state.board.body(&task("t")).unwrap().record().clone();
-    record.blocked_questions = Some(vec!["Which one?".to_owned()]);
-    state.board.put(task("t"), record);
+    edit_task(&mut state, "t", |record| record.blocked_questions = Some(vec!["Which one?".to_owned()]));
     let said = |state: &State, stop_files: StopFileTimes| {
         let seen = Observations { stop_files, last_progress: Some(now()), ..Observations::default() };
         let shown = view(state, &seen, now());
@@ -82,8 +75,7 @@ fn a_planner_that_may_not_start_does_not_look_at_a_question_now() {
     let after = "looks at it after liza resume, and you can answer it yourself";
     assert_eq!(said(&state, checkpoint), after);
     assert_eq!(said(&state, StopFileTimes { pause: Some(now()), ..StopFileTimes::default() }), after);
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    entry(&mut state, "planner-1").status = AgentStatus::Planning;
     let now = "looks at it now, and you can answer it yourself";
     assert_eq!(said(&state, checkpoint), now, "its session has begun before");
 }
@@ -92,7 +84,7 @@ fn a_planner_that_may_not_start_does_not_look_at_a_question_now() {
 #[test]
 fn an_aborted_goal_asks_nothing_about_its_tasks() {
     let mut state = state_with(Status::Blocked);
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
+    let goal = goal(&mut state);
     goal.status = GoalStatus::Aborted;
     let shown = view(&state, &Observations::default(), now());
     assert_eq!((shown.needs_you.len(), shown.alerts.len()), (0, 0), "{:?}", shown.alerts);

@@ -5,15 +5,12 @@
     clippy::expect_used,
     clippy::panic,
     clippy::wildcard_enum_match_arm,
-    dead_code,
-    reason = "a test fails by panicking, and uses its own part of the fixture"
+    reason = "a test fails by panicking"
 )]
 
 mod alarms;
 mod charts;
 mod failing;
-#[path = "../protocol/fixture.rs"]
-mod fixture;
 mod found_merges;
 mod goals;
 mod manual_edit;

@@ -3,8 +3,7 @@
 use liza_core::model::{Actor, Revision, Seconds, Status, StopFiles, Value};
 use liza_core::protocol::direct_edit::EditFound;
 use liza_core::protocol::manual_edit::{ManualEdit, admit, edited_places};
-
-use crate::fixture::*;
+use liza_testkit::team::*;
 
 fn value(json: &serde_json::Value) -> Value {
     serde_json::from_value(json.clone()).unwrap()

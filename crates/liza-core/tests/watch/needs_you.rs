@@ -8,8 +8,7 @@ use liza_core::watch::alarms::{AlarmKind, AlarmLevel, Observations, VisionGap};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{Liveness, Progress, TaskPhase, View, view};
 use liza_core::watch::words::next_steps;
-
-use crate::fixture::*;
+use liza_testkit::team::*;
 
 fn seen() -> Observations {
     Observations { last_progress: Some(now()), ..Observations::default() }
@@ -37,11 +36,10 @@ fn trade_off(about: Option<&str>) -> Anomaly {
 #[test]
 fn a_blocked_task_has_its_questions_and_the_command_that_answers_them() {
     let mut state = state_with(Status::Blocked);
-    let mut record = state.board.body(&task("t")).unwrap().record().clone();
-    record.blocked_questions = Some(vec!["Which one?".to_owned(), "Both?".to_owned()]);
-    state.board.put(task("t"), record);
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!() };
-    agents.retain(|id, _| id.to_string() != "planner-1");
+    edit_task(&mut state, "t", |record| {
+        record.blocked_questions = Some(vec!["Which one?".to_owned(), "Both?".to_owned()])
+    });
+    agents(&mut state).retain(|id, _| id.to_string() != "planner-1");
     let shown = shown(&state);
     let [need] = of_kind(&shown, NeedKind::Alarm(AlarmKind::Blocked)).try_into().unwrap();
     assert_eq!(need.questions, ["Which one?", "Both?"]);
@@ -53,9 +51,7 @@ fn a_blocked_task_has_its_questions_and_the_command_that_answers_them() {
 #[test]
 fn a_question_about_a_blocked_task_is_part_of_its_entry() {
     let mut state = state_with(Status::Blocked);
-    let mut record = state.board.body(&task("t")).unwrap().record().clone();
-    record.blocked_questions = Some(vec!["Up or down?".to_owned()]);
-    state.board.put(task("t"), record);
+    edit_task(&mut state, "t", |record| record.blocked_questions = Some(vec!["Up or down?".to_owned()]));
     let asked = Anomaly {
         reporter: Some("planner-1".to_owned()),
         kind: "spec_gap".to_owned(),
@@ -81,8 +77,7 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
         let found = of_kind(&shown, NeedKind::Vision).into_iter();
         found.map(|need| (need.text.clone(), need.command.clone())).collect::<Vec<_>>()
     };
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!() };
-    goal.spec_ref = Some("specs/vision.md#goal".to_owned());
+    goal(&mut state).spec_ref = Some("specs/vision.md#goal".to_owned());
     let template =
         "specs/vision.md is still the template: fill it in, or the planner plans from the goal alone";
     let expected = [(template.to_owned(), "${EDITOR:-vi} specs/vision.md".to_owned())];
@@ -97,8 +92,7 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
     assert_eq!(needs(&state, VisionGap::Missing), expected, "the plan can still change");
     state.board.tasks.clear();
     assert_eq!(needs(&state, VisionGap::Missing), expected);
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!() };
-    goal.status = GoalStatus::Completed;
+    goal(&mut state).status = GoalStatus::Completed;
     assert_eq!(needs(&state, VisionGap::Template), []);
 }
 
@@ -106,9 +100,7 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
 #[test]
 fn after_two_failed_coders_the_planner_comes_first_unless_it_is_dead() {
     let mut state = state_with(Status::Blocked);
-    let mut record = state.board.body(&task("t")).unwrap().record().clone();
-    record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]);
-    state.board.put(task("t"), record);
+    edit_task(&mut state, "t", |record| record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]));
     assert!(of_kind(&shown(&state), NeedKind::Alarm(AlarmKind::Blocked)).is_empty());
     assert!(shown(&state).other_alerts().any(|alert| alert.kind == AlarmKind::Blocked));
     let dead = Observations { dead: [agent("planner-1")].into(), ..seen() };
@@ -209,8 +201,7 @@ fn the_progress_counts_merged_tasks_and_what_was_dropped_apart() {
     for (name, status) in [("a", Status::Superseded), ("b", Status::Abandoned), ("c", Status::Unclaimed)] {
         state.board.put(task(name), record(name, status));
     }
-    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!() };
-    sprint.scope.planned = ["t", "a", "b", "c"].map(task).into();
+    sprint(&mut state).scope.planned = ["t", "a", "b", "c"].map(task).into();
     let progress = Progress::of(&state.board, state.board.sprint.ready().unwrap());
     assert_eq!((progress.merged, progress.to_merge()), (1, 3), "the replacement is to be merged too");
     assert_eq!((progress.replaced, progress.abandoned, progress.dropped), (1, 1, 2));
@@ -221,8 +212,7 @@ fn the_progress_counts_merged_tasks_and_what_was_dropped_apart() {
 fn a_team_without_a_goal_needs_the_human_to_state_it() {
     let mut state = state_with(Status::Unclaimed);
     assert!(of_kind(&shown(&state), NeedKind::Goal).is_empty());
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!() };
-    goal.description = " ".to_owned();
+    goal(&mut state).description = " ".to_owned();
     let shown = shown(&state);
     let [need] = of_kind(&shown, NeedKind::Goal).try_into().unwrap();
     assert_eq!((need.text.as_str(), need.command.as_str()), ("no goal is stated", "liza goal new \"...\""));
@@ -233,11 +223,11 @@ fn a_team_without_a_goal_needs_the_human_to_state_it() {
 #[test]
 fn a_proposed_plan_that_the_planner_works_on_may_change() {
     let mut state = state_with(Status::Draft);
-    let mut proposed = state.board.body(&task("t")).unwrap().record().clone();
-    let created = HistoryEvent::new(now(), EventName::Created, "human");
-    let history = proposed.history.get_or_insert_default();
-    *history = vec![created, HistoryEvent::new(now(), EventName::Proposed, agent("planner-1"))];
-    state.board.put(task("t"), proposed);
+    edit_task(&mut state, "t", |proposed| {
+        let created = HistoryEvent::new(now(), EventName::Created, "human");
+        let history = proposed.history.get_or_insert_default();
+        *history = vec![created, HistoryEvent::new(now(), EventName::Proposed, agent("planner-1"))];
+    });
     let texts = |state: &State| {
         let needs = shown(state).needs_you;
         assert!(!needs.iter().any(|need| need.kind == NeedKind::Draft), "it is part of the plan: {needs:#?}");
@@ -246,8 +236,7 @@ fn a_proposed_plan_that_the_planner_works_on_may_change() {
     };
     let waits = "the plan waits for your approval: 1 task, t. To change it: liza note \"...\"";
     assert_eq!(texts(&state), waits);
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!() };
-    agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    entry(&mut state, "planner-1").status = AgentStatus::Planning;
     let changes = ". The planner is at work and may change it: wait for it, or approve it as it is";
     assert_eq!(texts(&state), format!("{waits}{changes}"));
 }

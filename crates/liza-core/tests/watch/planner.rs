@@ -1,5 +1,6 @@
 //! The planner: when it fails, what it was woken for, and what it does.
 
+use crate::supervise::session;
 use liza_core::model::{
     Actor, AgentStatus, Alignment, EventName, HistoryEvent, Loaded, OpenSession, PlannerExits, Revision,
     Seconds, State, Status, TaskRecord,
@@ -10,9 +11,7 @@ use liza_core::supervise::{EndedSession, SessionEnd, after_session, unseen_trigg
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::view::view;
 use liza_core::watch::words::{agent_doing, task_facts};
-
-use crate::fixture::*;
-use crate::supervise::session;
+use liza_testkit::team::*;
 
 /// A draft that the human has added in one line.
 fn with_draft() -> State {
@@ -28,7 +27,7 @@ fn with_draft() -> State {
 #[test]
 fn a_stopped_planner_says_what_it_was_woken_for() {
     let mut state = with_draft();
-    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
+    let sprint = sprint(&mut state);
     let last_words = Some("Done. The turn ends here.".to_owned());
     sprint.planner_exits = PlannerExits { count: 5, last_words, ..PlannerExits::default() };
     let found = alarms(&state, &Observations::default(), now());
@@ -125,13 +124,11 @@ fn a_draft_says_who_completes_it() {
 #[test]
 fn a_planner_that_leaves_the_goal_without_any_plan_has_no_result() {
     let mut state = empty_state();
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
-    goal.planned = false;
+    goal(&mut state).planned = false;
     let triggers = planner_triggers(&state, now());
     assert_eq!(triggers.len(), 1, "{triggers:?}");
     // It has aligned, which is a result for every other trigger.
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    let entry = agents.get_mut(&agent("planner-1")).unwrap();
+    let entry = entry(&mut state, "planner-1");
     (entry.last_result, entry.status) = (Some(Revision(9)), AgentStatus::Planning);
     let ended = EndedSession { began_at: Revision(5), triggers, ..session("planner-1", None) };
     let next = after_session(&state, &ended, SessionEnd::Code(0));
@@ -152,11 +149,9 @@ fn planner_does(state: &State) -> String {
 #[test]
 fn a_planner_that_looks_at_a_blocked_task_is_not_planning() {
     let mut state = state_with(Status::Blocked);
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    entry(&mut state, "planner-1").status = AgentStatus::Planning;
     assert_eq!(planner_does(&state), "LOOKING at t");
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
-    goal.planned = false;
+    goal(&mut state).planned = false;
     state.board.put(task("t"), record("t", Status::Draft));
     assert_eq!(planner_does(&state), "PLANNING");
 }
@@ -165,13 +160,10 @@ fn a_planner_that_looks_at_a_blocked_task_is_not_planning() {
 #[test]
 fn a_planner_that_tries_again_says_which_try_it_is() {
     let mut state = with_draft();
-    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
-    sprint.planner_exits.count = 4;
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    sprint(&mut state).planner_exits.count = 4;
+    entry(&mut state, "planner-1").status = AgentStatus::Planning;
     assert_eq!(planner_does(&state), "PLANNING, try 5 of 5");
-    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
-    sprint.planner_exits.count = 0;
+    sprint(&mut state).planner_exits.count = 0;
     assert_eq!(planner_does(&state), "PLANNING");
 }
 
@@ -180,7 +172,7 @@ fn a_planner_that_tries_again_says_which_try_it_is() {
 fn a_planner_without_a_goal_waits_for_one() {
     let mut state = empty_state();
     assert_eq!(planner_does(&state), "WAITING until needed");
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
+    let goal = goal(&mut state);
     goal.description.clear();
     assert_eq!(planner_does(&state), "WAITING for a goal");
 }
@@ -193,8 +185,7 @@ fn needs(state: &State) -> Vec<(String, String)> {
 /// The planner has looked at everything, and has left it.
 fn look(state: &mut State) {
     let keys: Vec<String> = planner_triggers(state, now()).into_iter().map(|trigger| trigger.key).collect();
-    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
-    sprint.seen_triggers = keys;
+    sprint(state).seen_triggers = keys;
 }
 
 /// Covers: UI-03, UI-12
@@ -209,18 +200,15 @@ fn a_draft_that_the_planner_has_left_waits_for_the_human() {
     let draft = shown.tasks.iter().find(|shown| shown.id == task("a-page")).unwrap();
     assert_eq!((draft.next.as_str(), draft.command.as_deref()), ("you decide", Some(complete)));
     assert_eq!(task_facts(draft), ["you decide"]);
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    entry(&mut state, "planner-1").status = AgentStatus::Planning;
     assert_eq!(needs(&state), [], "a session runs that may be about it");
     let session =
         OpenSession { began: now() - Seconds(99), result: Some(now() - Seconds(9)), about: Vec::new() };
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    agents.get_mut(&agent("planner-1")).unwrap().session = Some(session);
+    entry(&mut state, "planner-1").session = Some(session);
     let aligned =
         Alignment { timestamp: now() - Seconds(9), event: "alignment".into(), summary: "as planned".into() };
     state.journal.alignment_history = vec![aligned];
-    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
-    sprint.seen_triggers.clear();
+    sprint(&mut state).seen_triggers.clear();
     assert_eq!(needs(&state).len(), 1, "it has decided about the rest, and ends");
 }
 

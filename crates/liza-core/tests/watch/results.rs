@@ -1,17 +1,14 @@
 //! Sessions without a result, questions to the human, and who waits for whom.
 
-use liza_core::model::{
-    AgentStatus, Anomaly, HumanNote, Loaded, Revision, Role, Seconds, State, Status, Value,
-};
+use crate::supervise::{session, step};
+use liza_core::model::{AgentStatus, Anomaly, HumanNote, Revision, Role, Seconds, State, Status, Value};
 use liza_core::protocol::{Command, MarkTriggersSeen, RefundSession};
 use liza_core::rules::questions::open_questions;
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers};
 use liza_core::supervise::{EndedSession, SessionEnd, Step, after_session, was_suspended};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
-
-use crate::fixture::*;
-use crate::supervise::{session, step};
+use liza_testkit::team::*;
 
 /// Covers: AC-10
 #[test]
@@ -77,8 +74,7 @@ fn a_trigger_is_used_up_by_a_result_and_what_needs_a_decision_by_the_decision_on
     ];
     let planner = EndedSession { triggers: triggers.into(), ..session("planner-1", None) };
     let mut state = state_with(Status::Unclaimed);
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!() };
-    agents[&agent("planner-1")].last_result = Some(Revision(61));
+    entry(&mut state, "planner-1").last_result = Some(Revision(61));
     let seen = |state: &State| match after_session(state, &planner, SessionEnd::Code(0)).record.as_slice() {
         [Command::MarkTriggersSeen(MarkTriggersSeen { keys })] => keys.clone(),
         other => panic!("{other:?}"),
@@ -87,8 +83,7 @@ fn a_trigger_is_used_up_by_a_result_and_what_needs_a_decision_by_the_decision_on
     let mut asked = state.clone();
     asked.journal.anomalies.push(question(None, "Which database?"));
     assert_eq!(seen(&asked), ["plan", "blocked", "goal"], "it waits for the human");
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!() };
-    agents[&agent("planner-1")].status = AgentStatus::Handoff;
+    entry(&mut state, "planner-1").status = AgentStatus::Handoff;
     assert!(seen(&state).is_empty(), "the next session goes on with all of them");
 }
 
@@ -167,8 +162,7 @@ fn work_that_takes_back_what_others_merged_is_shown_to_the_human_until_it_is_jud
 #[test]
 fn work_without_a_running_agent_of_its_role_needs_the_human() {
     let mut state = state_with(Status::ReadyForReview);
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!() };
-    agents.retain(|id, _| id.role() != Role::CodeReviewer);
+    agents(&mut state).retain(|id, _| id.role() != Role::CodeReviewer);
     let later = now() + Seconds(200);
     let found = alarms(&state, &Observations::default(), later);
     let missing = found.iter().find(|alarm| alarm.kind == AlarmKind::RoleMissing).unwrap();

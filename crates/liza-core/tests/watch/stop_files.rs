@@ -1,16 +1,16 @@
 //! Stop files created manually and the deadline change the blackboard exactly as the commands do.
 
 use liza_core::model::{
-    Actor, AgentStatus, Change, Effect, GoalStatus, Loaded, LogEntry, Refusal, Seconds, Sprint, SprintStatus,
-    State, Status, StopFile, StopFileTimes, StopFiles, Timestamp,
+    Actor, AgentStatus, Change, Effect, GoalStatus, LogEntry, Refusal, Seconds, Sprint, SprintStatus, State,
+    Status, StopFile, StopFileTimes, StopFiles, Timestamp,
 };
 use liza_core::protocol::{
     Abort, Checkpoint, CheckpointCause, Command, CompleteSprint, FollowStopFile, NewSprint, Pause, Request,
     Resume, apply,
 };
 use liza_core::watch::stop_files::{next_deadline, reconcile};
-
-use crate::fixture::*;
+use liza_testkit::boards;
+use liza_testkit::team::*;
 
 fn at(state: &State, now: Timestamp, command: Command) -> Result<Change, Refusal> {
     apply(&state.board, &Request { now, ..request(Actor::Human, command) }).map(|decided| decided.change)
@@ -36,13 +36,6 @@ fn apply_stop_files(state: &mut State, files: StopFileTimes, now: Timestamp) -> 
 
 fn sprint(state: &State) -> &Sprint {
     state.board.sprint.ready().unwrap()
-}
-
-fn edit_sprint(state: &mut State) -> &mut Sprint {
-    match &mut state.board.sprint {
-        Loaded::Ready(sprint) => sprint,
-        _ => panic!("no sprint"),
-    }
 }
 
 fn human(words: &str) -> Vec<(String, String)> {
@@ -143,7 +136,7 @@ fn an_abort_file_aborts_permanently_and_takes_precedence() {
 fn the_deadline_starts_one_checkpoint_by_the_system() {
     let mut state = empty_state();
     let due = now() + Seconds(100);
-    edit_sprint(&mut state).timeline.deadline = Some(due);
+    boards::sprint(&mut state).timeline.deadline = Some(due);
     assert_eq!(next_deadline(&state, now()), Some(due));
     assert_eq!(reconcile(&state, StopFileTimes::default(), due - Seconds(1)), None);
     let command = reconcile(&state, StopFileTimes::default(), due);
@@ -160,7 +153,7 @@ fn the_deadline_starts_one_checkpoint_by_the_system() {
 fn a_deadline_that_passes_during_a_checkpoint_starts_no_second_one() {
     let mut state = empty_state();
     let due = now() + Seconds(100);
-    edit_sprint(&mut state).timeline.deadline = Some(due);
+    boards::sprint(&mut state).timeline.deadline = Some(due);
     done(&mut state, now() + Seconds(50), Command::from(Checkpoint { cause: CheckpointCause::Human }));
     done(&mut state, now() + Seconds(300), Command::from(Resume { decision: None, note: None }));
     assert_eq!(
@@ -175,7 +168,7 @@ fn a_deadline_that_passes_during_a_checkpoint_starts_no_second_one() {
 fn a_pause_continues_after_its_sprint_ends() {
     let mut state = empty_state();
     done(&mut state, now(), Command::from(Pause));
-    edit_sprint(&mut state).status = SprintStatus::Completed;
+    boards::sprint(&mut state).status = SprintStatus::Completed;
     done(&mut state, now(), Command::from(NewSprint));
     let files = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
     assert_eq!(reconcile(&state, files, now()), None);
@@ -189,7 +182,7 @@ fn a_pause_continues_after_its_sprint_ends() {
 #[test]
 fn a_finished_sprint_ignores_a_checkpoint_file() {
     let mut state = empty_state();
-    edit_sprint(&mut state).status = SprintStatus::Completed;
+    boards::sprint(&mut state).status = SprintStatus::Completed;
     let files = StopFileTimes { checkpoint: Some(now()), ..StopFileTimes::default() };
     assert_eq!(reconcile(&state, files, now()), None);
 }
@@ -198,19 +191,17 @@ fn a_finished_sprint_ignores_a_checkpoint_file() {
 #[test]
 fn a_sprint_is_complete_if_a_person_ended_its_last_task_in_the_file() {
     let mut state = state_with(Status::Abandoned);
-    edit_sprint(&mut state).scope.planned = vec![task("t")];
+    boards::sprint(&mut state).scope.planned = vec![task("t")];
     assert_eq!(reconcile(&state, StopFileTimes::default(), now()), Some(Command::from(CompleteSprint)));
     done(&mut state, now(), Command::from(CompleteSprint));
     assert_eq!(reconcile(&state, StopFileTimes::default(), now()), None);
     // A working planner may add tasks, and an open task keeps the sprint open.
     let mut planning = state_with(Status::Abandoned);
-    edit_sprint(&mut planning).scope.planned = vec![task("t")];
-    if let Loaded::Ready(agents) = &mut planning.board.agents {
-        agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
-    }
+    boards::sprint(&mut planning).scope.planned = vec![task("t")];
+    entry(&mut planning, "planner-1").status = AgentStatus::Planning;
     assert_eq!(reconcile(&planning, StopFileTimes::default(), now()), None);
     let mut open = state_with(Status::Unclaimed);
-    edit_sprint(&mut open).scope.planned = vec![task("t")];
+    boards::sprint(&mut open).scope.planned = vec![task("t")];
     assert_eq!(reconcile(&open, StopFileTimes::default(), now()), None);
 }
 

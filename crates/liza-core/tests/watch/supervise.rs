@@ -13,8 +13,7 @@ use liza_core::supervise::{
     StopCause, StopReason, WaitReason, Work, WorkKind, WorkSubject, after_session, backoff, can_be_renewed,
     is_done, next_step, renewal_interval, still_owns, still_registered, stops_session,
 };
-
-use crate::fixture::*;
+use liza_testkit::team::*;
 
 static NO_MERGES: FoundMerges = FoundMerges::NONE;
 static NOTHING_FAILED: Backoffs = Backoffs::NONE;
@@ -68,9 +67,7 @@ fn a_reviewer_merges_before_it_reviews() {
     let both = Step::Work(vec![Work::Merge(task("t")), Work::Review(task("u"))]);
     assert_eq!(step(&state, "code-reviewer-1"), both);
     assert_eq!(step(&state, "code-reviewer-2"), each(Work::Review, &["u"]), "the approver is live");
-    if let Loaded::Ready(agents) = &mut state.board.agents {
-        agents.shift_remove(&agent("code-reviewer-1"));
-    }
+    agents(&mut state).shift_remove(&agent("code-reviewer-1"));
     assert_eq!(step(&state, "code-reviewer-2"), both, "the approver is gone");
 }
 
@@ -108,9 +105,7 @@ fn a_supervisor_ends_when_its_role_has_no_work_now_or_later() {
     assert!(matches!(next_step(&in_team), Step::Wait { .. }), "a team waits for the planner's judgement");
     assert!(matches!(step(&done, "planner-1"), Step::Wait { .. }), "the goal is not decided");
     let mut decided = done.clone();
-    if let Loaded::Ready(goal) = &mut decided.board.goal {
-        goal.status = GoalStatus::Completed;
-    }
+    goal(&mut decided).status = GoalStatus::Completed;
     assert_eq!(step(&decided, "planner-1"), Step::Stop(StopReason::RoleComplete));
     let blocked = state_with(Status::Blocked);
     assert!(matches!(step(&blocked, "coder-1"), Step::Wait { .. }), "it may be unblocked");
@@ -131,9 +126,7 @@ fn a_waiting_supervisor_names_the_reason_and_a_lone_one_ends_in_time() {
     assert_eq!(waited(300, false), Step::Stop(StopReason::WaitedLongEnough));
     assert!(matches!(waited(9000, true), Step::Wait { .. }));
     let mut no_goal = empty_state();
-    if let Loaded::Ready(goal) = &mut no_goal.board.goal {
-        goal.description = String::new();
-    }
+    goal(&mut no_goal).description = String::new();
     assert_eq!(step(&no_goal, "planner-1"), Step::Wait { why: WaitReason::NoGoal, until });
 }
 
@@ -149,9 +142,7 @@ fn a_planner_is_woken_once_per_change() {
         other => panic!("the planner sleeps: {other:?}"),
     };
     assert_eq!(triggers[0].kind, TriggerKind::BlockedTasks);
-    if let Loaded::Ready(sprint) = &mut state.board.sprint {
-        sprint.seen_triggers = triggers.iter().map(|trigger| trigger.key.clone()).collect();
-    }
+    sprint(&mut state).seen_triggers = triggers.iter().map(|trigger| trigger.key.clone()).collect();
     assert!(matches!(step(&state, "planner-1"), Step::Wait { .. }), "nothing has changed");
     let mut tidied = record("t", Status::Blocked);
     tidied.revision = Some(Revision(51));
@@ -224,9 +215,7 @@ fn retry_delays_grow_with_crashes_up_to_five_minutes() {
     state.board.put(task("t"), record);
     let next = after_session(&state, &session("coder-1", Some("t")), SessionEnd::OverTime);
     assert_eq!(next.pause, Seconds(20), "earlier crashes are on the task");
-    let mut record = state.board.body(&task("t")).unwrap().record().clone();
-    record.crashes = Some(4);
-    state.board.put(task("t"), record);
+    edit_task(&mut state, "t", |record| record.crashes = Some(4));
     let last = after_session(&state, &session("coder-1", Some("t")), SessionEnd::OverTime);
     assert_eq!(last.pause, Seconds(5), "the task is blocked, and goes on at once when it is answered");
 }
@@ -246,13 +235,10 @@ fn a_planner_has_a_result_when_it_recorded_one() {
     assert_eq!((nothing.record, nothing.pause), (vec![Command::from(count)], Seconds(5)));
     assert!(!nothing.progress);
     let mut decided = state.clone();
-    if let Loaded::Ready(goal) = &mut decided.board.goal {
-        goal.status = GoalStatus::Completed;
-    }
+    goal(&mut decided).status = GoalStatus::Completed;
     assert!(after_session(&decided, &planner, SessionEnd::Code(0)).progress, "it judged the goal");
     let mut recorded = |revision: u64| {
-        let Loaded::Ready(agents) = &mut state.board.agents else { return false };
-        agents[&agent("planner-1")].last_result = Some(Revision(revision));
+        entry(&mut state, "planner-1").last_result = Some(Revision(revision));
         after_session(&state, &planner, SessionEnd::Code(1)).progress
     };
     assert!(recorded(61));
@@ -344,14 +330,6 @@ fn a_session_that_is_done_and_does_not_end_has_a_grace_period() {
 }
 
 /// A board whose task `t` is changed by the test.
-fn changed(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
-    let mut state = state_with(status);
-    let mut record = record("t", status);
-    change(&mut record);
-    state.board.put(task("t"), record);
-    state
-}
-
 fn happened(record: &mut TaskRecord, event: EventName, by: &str) {
     record.history.get_or_insert_default().push(HistoryEvent::new(now(), event, by));
 }
@@ -365,10 +343,10 @@ fn a_session_is_done_when_it_no_longer_holds_its_task() {
         assert_eq!(done(&state, "coder-1"), status != Status::Claimed, "{status}");
         assert_eq!(done(&state, "code-reviewer-1"), status != Status::ReadyForReview, "{status}");
     }
-    let handed_over = changed(Status::Claimed, |record| record.handoff_pending = Some(true));
+    let handed_over = with(Status::Claimed, |record| record.handoff_pending = Some(true));
     assert!(done(&handed_over, "coder-1"));
     assert!(!is_done(&handed_over, agent("planner-1"), None), "a planner has no task");
-    let broken = changed(Status::Claimed, |record| record.lease_expires = None);
+    let broken = with(Status::Claimed, |record| record.lease_expires = None);
     assert!(!done(&broken, "coder-1"), "an unreadable task is not done");
 }
 
@@ -399,12 +377,12 @@ fn a_coders_task_is_lost_when_another_agent_or_a_person_took_it() {
     for &status in Status::ALL.iter().filter(|status| **status != Status::Blocked) {
         assert_eq!(owns(&state_with(status)), own.contains(&status), "{status}");
     }
-    let others = changed(Status::Claimed, |record| record.assigned_to = Some(agent("coder-2")));
+    let others = with(Status::Claimed, |record| record.assigned_to = Some(agent("coder-2")));
     assert!(!owns(&others));
-    let merged = changed(Status::Merged, |record| record.assigned_to = Some(agent("coder-1")));
+    let merged = with(Status::Merged, |record| record.assigned_to = Some(agent("coder-1")));
     assert!(owns(&merged), "its own success");
     assert!(
-        owns(&changed(Status::Claimed, |record| record.status = None)),
+        owns(&with(Status::Claimed, |record| record.status = None)),
         "an unreadable registration is not lost"
     );
     assert!(still_owns(&empty_state(), agent("coder-1"), Some(&task("t"))));
@@ -415,7 +393,7 @@ fn a_coders_task_is_lost_when_another_agent_or_a_person_took_it() {
 #[test]
 fn a_block_by_the_agent_differs_from_a_block_by_others() {
     let blocked = |by: &[(EventName, &str)]| {
-        changed(Status::Blocked, |record| {
+        with(Status::Blocked, |record| {
             by.iter().for_each(|(event, by)| happened(record, *event, by));
         })
     };
@@ -440,13 +418,13 @@ fn a_review_is_lost_when_another_reviewer_has_it() {
     let owns = |state: &State| still_owns(state, agent("code-reviewer-1"), Some(&task("t")));
     assert!(owns(&state_with(Status::ReadyForReview)));
     for other in [None, Some(agent("code-reviewer-2"))] {
-        assert!(!owns(&changed(Status::ReadyForReview, |record| record.reviewing_by = other)));
+        assert!(!owns(&with(Status::ReadyForReview, |record| record.reviewing_by = other)));
     }
     for status in [Status::Approved, Status::Rejected, Status::Merged, Status::Claimed] {
         assert!(owns(&state_with(status)), "{status}: its verdict is submitted");
     }
     let verdict = |by: &str| {
-        changed(Status::Approved, |record| {
+        with(Status::Approved, |record| {
             happened(record, EventName::Rejected, "code-reviewer-2");
             happened(record, EventName::Approved, by);
         })

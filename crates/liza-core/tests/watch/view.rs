@@ -1,14 +1,11 @@
 //! The read model: what a screen shows at a given moment.
 
-use liza_core::model::{
-    AgentStatus, Loaded, Role, Seconds, State, Status, StopFileTimes, TaskRecord, Timestamp,
-};
+use liza_core::model::{AgentStatus, Role, Seconds, State, Status, StopFileTimes, Timestamp};
 use liza_core::rules::claimable::{claimable, claimable_for, reviewable};
 use liza_core::watch::alarms::Observations;
 use liza_core::watch::view::{Liveness, TaskPhase, TaskView, View, view};
 use liza_core::watch::words::{PHASES, agent_facts, task_facts};
-
-use crate::fixture::*;
+use liza_testkit::team::*;
 
 fn shown(state: &State, now: Timestamp) -> View {
     view(state, &Observations { last_progress: Some(now), ..Observations::default() }, now)
@@ -16,21 +13,6 @@ fn shown(state: &State, now: Timestamp) -> View {
 
 fn the_task(state: &State, now: Timestamp) -> TaskView {
     shown(state, now).tasks.into_iter().find(|shown| shown.id == task("t")).unwrap()
-}
-
-fn changed(state: &mut State, change: impl FnOnce(&mut TaskRecord)) {
-    let mut record = state.board.body(&task("t")).unwrap().record().clone();
-    change(&mut record);
-    state.board.put(task("t"), record);
-}
-
-fn agents(
-    state: &mut State,
-) -> &mut indexmap::IndexMap<liza_core::model::AgentId, liza_core::model::AgentRecord> {
-    match &mut state.board.agents {
-        Loaded::Ready(agents) => agents,
-        _ => panic!("no agents"),
-    }
 }
 
 /// Covers: CL-01, TS-01
@@ -133,7 +115,7 @@ fn a_task_is_claimable_if_some_coder_may_claim_it() {
     assert!(claimable(&claimed.board, now() + Seconds(360)).is_empty());
     assert_eq!(claimable(&claimed.board, now() + Seconds(361)), [task("t")]);
     let mut waiting = state_with(Status::Unclaimed);
-    changed(&mut waiting, |record| record.depends_on = Some(vec![task("first")]));
+    edit_task(&mut waiting, "t", |record| record.depends_on = Some(vec![task("first")]));
     assert!(claimable(&waiting.board, now()).is_empty());
 }
 
@@ -154,7 +136,7 @@ fn a_task_is_reviewable_if_no_reviewer_holds_it() {
 fn a_task_names_what_it_waits_for_and_dead_dependencies() {
     let mut state = state_with(Status::Unclaimed);
     state.board.put(task("first"), record("first", Status::Claimed));
-    changed(&mut state, |record| record.depends_on = Some(vec![task("first")]));
+    edit_task(&mut state, "t", |record| record.depends_on = Some(vec![task("first")]));
     let shown = the_task(&state, now());
     assert_eq!(shown.phase, TaskPhase::Waiting);
     assert_eq!(shown.waits_for[0].status, Some(Status::Claimed));
@@ -168,7 +150,7 @@ fn a_task_names_what_it_waits_for_and_dead_dependencies() {
 #[test]
 fn after_two_failures_only_rescoping_is_possible() {
     let mut state = state_with(Status::Blocked);
-    changed(&mut state, |record| record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]));
+    edit_task(&mut state, "t", |record| record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]));
     let shown = shown(&state, now());
     assert!(shown.tasks[0].command.as_deref().unwrap().starts_with("liza supersede-task t"));
     let kinds: Vec<String> = shown.alerts.iter().map(|alert| alert.kind.to_string()).collect();
@@ -181,7 +163,7 @@ fn after_two_failures_only_rescoping_is_possible() {
 #[test]
 fn a_broken_record_is_shown_with_its_repair() {
     let mut state = state_with(Status::ReadyForReview);
-    changed(&mut state, |record| record.review_commit = None);
+    edit_task(&mut state, "t", |record| record.review_commit = None);
     let shown = the_task(&state, now());
     assert_eq!((shown.phase, shown.command.as_deref()), (TaskPhase::Stuck, Some("liza edit t")));
     assert_eq!(shown.broken.len(), 1);
@@ -202,8 +184,7 @@ fn stopped_work_is_shown_with_its_start_time() {
 #[test]
 fn a_planner_that_waits_for_its_next_try_is_shown_as_failed() {
     let mut state = state_with(Status::Blocked);
-    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
-    sprint.planner_exits.count = 2;
+    sprint(&mut state).planner_exits.count = 2;
     let mut planner = agents(&mut state)[1].clone();
     planner.role = liza_core::model::Role::Planner;
     planner.status = liza_core::model::AgentStatus::Waiting;
@@ -257,9 +238,7 @@ fn a_pause_says_what_still_runs_and_what_waits_for_its_end() {
 #[test]
 fn a_rejection_comes_before_the_attempt() {
     let mut state = state_with(Status::Claimed);
-    let mut record = state.board.body(&task("t")).unwrap().record().clone();
-    record.review_cycles_current = Some(1);
-    state.board.put(task("t"), record);
+    edit_task(&mut state, "t", |record| record.review_cycles_current = Some(1));
     let facts = task_facts(&the_task(&state, now()));
     assert_eq!(facts[..3], ["coder-1", "rejection 1 of 5", "attempt 1 of 10"]);
 }

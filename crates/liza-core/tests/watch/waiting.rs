@@ -1,9 +1,8 @@
 //! Who is waited for: an agent program, the planner or the human.
 
 use liza_core::model::{
-    AgentRecord, AgentStatus, ClientHold, ClientRecord, EventName, FaultKind, GoalStatus, HistoryEvent,
-    Loaded, OpenSession, Seconds, SessionSummary, Sprint, SprintStatus, State, Status, StopFileTimes,
-    TaskRecord, Usage,
+    AgentStatus, ClientHold, ClientRecord, EventName, FaultKind, GoalStatus, HistoryEvent, OpenSession,
+    Seconds, SessionSummary, SprintStatus, State, Status, StopFileTimes, Usage,
 };
 use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations, RunningMerge};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
@@ -11,23 +10,10 @@ use liza_core::watch::view::{AgentView, View, view};
 use liza_core::watch::words::{
     agent_activity, agent_doing, next_steps, sprint_facts, stop_waits_for, task_facts, team_does,
 };
-
-use crate::fixture::*;
+use liza_testkit::team::*;
 
 fn seen() -> Observations {
     Observations { last_progress: Some(now()), ..Observations::default() }
-}
-
-fn sprint(state: &mut State) -> &mut Sprint {
-    match &mut state.board.sprint {
-        Loaded::Ready(sprint) => sprint,
-        _ => panic!("no sprint"),
-    }
-}
-
-fn change_agent(state: &mut State, name: &str, change: impl FnOnce(&mut AgentRecord)) {
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    change(agents.get_mut(&agent(name)).unwrap());
 }
 
 fn doing(view: &View, name: &str) -> String {
@@ -44,7 +30,7 @@ fn hold(kind: FaultKind, until: Option<u64>) -> ClientRecord {
 fn held(kind: FaultKind, until: Option<u64>) -> State {
     let mut state = state_with(Status::Unclaimed);
     sprint(&mut state).clients.insert("codex".to_owned(), hold(kind, until));
-    change_agent(&mut state, "coder-1", |entry| entry.client = Some("codex".to_owned()));
+    entry(&mut state, "coder-1").client = Some("codex".to_owned());
     state
 }
 
@@ -60,17 +46,15 @@ fn a_team_whose_programs_all_wait_for_the_human_says_that_it_ends() {
         held.text.split_once("(Overloaded)").unwrap().1.to_owned()
     };
     assert_eq!(ends(&state), "", "no session is running");
-    change_agent(&mut state, "coder-2", |entry| {
-        (entry.status, entry.current_task) = (AgentStatus::Working, Some(task("other")));
-        entry.client = Some("codex".to_owned());
-    });
+    let record = entry(&mut state, "coder-2");
+    (record.status, record.current_task) = (AgentStatus::Working, Some(task("other")));
+    record.client = Some("codex".to_owned());
     assert_eq!(ends(&state), ". The team ends by itself after the running session");
-    change_agent(&mut state, "code-reviewer-1", |entry| {
-        (entry.status, entry.client) = (AgentStatus::Reviewing, Some("codex".to_owned()));
-    });
+    let record = entry(&mut state, "code-reviewer-1");
+    (record.status, record.client) = (AgentStatus::Reviewing, Some("codex".to_owned()));
     assert_eq!(ends(&state), ". The team ends by itself after the 2 running sessions");
     // Another program can still be used, or is tried again.
-    change_agent(&mut state, "code-reviewer-1", |entry| entry.client = Some("claude".to_owned()));
+    entry(&mut state, "code-reviewer-1").client = Some("claude".to_owned());
     assert_eq!(ends(&state), "");
     sprint(&mut state).clients.insert("claude".to_owned(), hold(FaultKind::Quota, Some(60)));
     assert_eq!(ends(&state), "");
@@ -89,9 +73,8 @@ fn an_agent_whose_program_is_held_is_not_shown_as_waiting_for_work() {
     let paused = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
     let shown = view(&state, &Observations { stop_files: paused, ..seen() }, now());
     assert_eq!(doing(&shown, "coder-1"), "WAITING for a task", "the pause is why nothing starts");
-    change_agent(&mut state, "coder-2", |entry| {
-        (entry.client, entry.status) = (Some("claude".to_owned()), AgentStatus::Working);
-    });
+    let record = entry(&mut state, "coder-2");
+    (record.client, record.status) = (Some("claude".to_owned()), AgentStatus::Working);
     let shown = view(&state, &seen(), now());
     assert_eq!((doing(&shown, "coder-2").as_str(), next_steps(&shown).len()), ("WORKING", 0));
     assert_eq!(doing(&shown, "coder-1"), "HELD: codex overloaded, again in 1m");
@@ -110,12 +93,10 @@ fn a_rejected_task_does_not_wait_for_a_program_that_is_held() {
 #[test]
 fn a_planner_whose_program_is_held_is_held_too() {
     let mut state = empty_state();
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
-    goal.planned = false;
+    goal(&mut state).planned = false;
     sprint(&mut state).clients.insert("codex".to_owned(), hold(FaultKind::Quota, Some(60)));
-    change_agent(&mut state, "planner-1", |entry| {
-        (entry.client, entry.status) = (Some("codex".to_owned()), AgentStatus::Waiting);
-    });
+    let record = entry(&mut state, "planner-1");
+    (record.client, record.status) = (Some("codex".to_owned()), AgentStatus::Waiting);
     let shown = view(&state, &seen(), now());
     assert_eq!(doing(&shown, "planner-1"), "HELD: codex at its usage limit, again in 1m");
     assert_eq!(next_steps(&shown)[0].1, "liza resume");
@@ -135,15 +116,14 @@ fn a_program_that_only_the_human_lets_continue_waits_for_the_human() {
 #[test]
 fn a_planner_that_judges_the_goal_is_not_planning() {
     let mut state = state_with(Status::Merged);
-    change_agent(&mut state, "planner-1", |entry| entry.status = AgentStatus::Planning);
+    entry(&mut state, "planner-1").status = AgentStatus::Planning;
     assert_eq!(doing(&view(&state, &seen(), now()), "planner-1"), "PLANNING");
     sprint(&mut state).status = SprintStatus::Completed;
     let shown = view(&state, &seen(), now());
     assert_eq!(doing(&shown, "planner-1"), "JUDGING the goal");
     let facts = |view: &View| sprint_facts(view.sprint.as_ref().unwrap()).join(" · ");
     assert!(facts(&shown).contains("goal not judged yet"), "{}", facts(&shown));
-    let Loaded::Ready(goal) = &mut state.board.goal else { panic!("no goal") };
-    goal.status = GoalStatus::Completed;
+    goal(&mut state).status = GoalStatus::Completed;
     let shown = view(&state, &seen(), now());
     assert!(facts(&shown).contains("COMPLETED"), "{}", facts(&shown));
 }
@@ -172,18 +152,16 @@ fn a_program_without_a_login_needs_the_human_before_its_first_session_fails() {
         failed,
         fault,
     };
-    change_agent(&mut state, "coder-2", |entry| entry.last_session = Some(session(false, None)));
+    entry(&mut state, "coder-2").last_session = Some(session(false, None));
     assert_eq!(needs(&state), []);
-    change_agent(&mut state, "coder-2", |entry| {
-        entry.last_session = Some(session(true, Some(FaultKind::Overloaded)));
-    });
+    let record = entry(&mut state, "coder-2");
+    record.last_session = Some(session(true, Some(FaultKind::Overloaded)));
     assert_eq!(needs(&state).len(), 1);
     // What the program itself says is listed once.
     sprint(&mut state).clients.insert("codex".to_owned(), hold(FaultKind::Auth, None));
     assert_eq!(needs(&state), []);
     sprint(&mut state).clients.clear();
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    agents.clear();
+    agents(&mut state).clear();
     sprint(&mut state).usage = None;
     assert_eq!(needs(&state).len(), 1, "the team has ended, and has used nothing");
     sprint(&mut state).usage = Some(Usage { input: 1, ..Usage::default() });
@@ -192,9 +170,7 @@ fn a_program_without_a_login_needs_the_human_before_its_first_session_fails() {
 
 fn asking() -> State {
     let mut state = state_with(Status::Blocked);
-    let mut record: TaskRecord = state.board.body(&task("t")).unwrap().record().clone();
-    record.blocked_questions = Some(vec!["Which one?".to_owned()]);
-    state.board.put(task("t"), record);
+    edit_task(&mut state, "t", |record| record.blocked_questions = Some(vec!["Which one?".to_owned()]));
     state
 }
 
@@ -222,23 +198,22 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
     let mut ending = state.clone();
     let session =
         OpenSession { began: now() - Seconds(99), result: Some(now() - Seconds(9)), about: Vec::new() };
-    change_agent(&mut ending, "planner-1", |entry| {
-        (entry.status, entry.session) = (AgentStatus::Planning, Some(session.clone()));
+    let record = entry(&mut ending, "planner-1");
+    (record.status, record.session) = (AgentStatus::Planning, Some(session.clone()));
+    edit_task(&mut ending, "t", |record| {
+        record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Blocked, "coder-1"))
     });
-    let mut record: TaskRecord = ending.board.body(&task("t")).unwrap().record().clone();
-    record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Blocked, "coder-1"));
-    ending.board.put(task("t"), record);
     let shown = view(&ending, &seen(), now());
     assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");
     // The same while the session is still about something else.
     let session = OpenSession { result: None, ..session };
-    change_agent(&mut ending, "planner-1", |entry| entry.session = Some(session.clone()));
+    entry(&mut ending, "planner-1").session = Some(session.clone());
     let shown = view(&ending, &seen(), now());
     assert_eq!(doing(&shown, "planner-1"), "PLANNING");
     assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");
     let mut held = state.clone();
     sprint(&mut held).clients.insert("codex".to_owned(), hold(FaultKind::Quota, Some(60)));
-    change_agent(&mut held, "planner-1", |entry| entry.client = Some("codex".to_owned()));
+    entry(&mut held, "planner-1").client = Some("codex".to_owned());
     let shown = view(&held, &seen(), now());
     let next = "the planner looks at it when its program can be used again; you can answer it yourself";
     assert_eq!(shown.tasks[0].next, next);
@@ -253,11 +228,11 @@ fn push_event(state: &mut State, event: EventName) {
 }
 
 fn push_event_of(state: &mut State, event: EventName, who: &str) {
-    let mut record: TaskRecord = state.board.body(&task("t")).unwrap().record().clone();
-    let commit = record.review_commit.as_ref().map(|commit| commit.to_string());
-    let event = HistoryEvent::new(now(), event, agent(who)).with_some("commit", commit);
-    record.history.get_or_insert_default().push(event);
-    state.board.put(task("t"), record);
+    edit_task(state, "t", |record| {
+        let commit = record.review_commit.as_ref().map(|commit| commit.to_string());
+        let event = HistoryEvent::new(now(), event, agent(who)).with_some("commit", commit);
+        record.history.get_or_insert_default().push(event);
+    });
 }
 
 fn failed_session(fault: Option<FaultKind>) -> SessionSummary {
@@ -277,10 +252,9 @@ fn between_sessions(fault: Option<FaultKind>) -> State {
     let mut state = state_with(Status::Claimed);
     push_event(&mut state, EventName::Claimed);
     push_event(&mut state, EventName::SessionEnded);
-    change_agent(&mut state, "coder-1", |entry| {
-        entry.client = Some("codex".to_owned());
-        entry.last_session = Some(failed_session(fault));
-    });
+    let record = entry(&mut state, "coder-1");
+    record.client = Some("codex".to_owned());
+    record.last_session = Some(failed_session(fault));
     state
 }
 
@@ -306,13 +280,12 @@ fn a_coder_that_holds_a_task_is_held_with_its_program() {
 #[test]
 fn a_team_that_was_started_again_is_still_held() {
     let mut state = held(FaultKind::Quota, Some(60));
-    change_agent(&mut state, "coder-1", |entry| entry.client = None);
+    entry(&mut state, "coder-1").client = None;
     let shown = view(&state, &seen(), now());
     assert_eq!(doing(&shown, "coder-1"), "HELD: codex at its usage limit, again in 1m");
     assert_eq!(next_steps(&shown)[0].1, "liza resume");
-    change_agent(&mut state, "coder-2", |entry| {
-        (entry.client, entry.status) = (Some("claude".to_owned()), AgentStatus::Working);
-    });
+    let record = entry(&mut state, "coder-2");
+    (record.client, record.status) = (Some("claude".to_owned()), AgentStatus::Working);
     let shown = view(&state, &seen(), now());
     assert_eq!(doing(&shown, "coder-1"), "WAITING for a task", "its program is probably another one");
 }
@@ -321,9 +294,7 @@ fn a_team_that_was_started_again_is_still_held() {
 #[test]
 fn a_coder_whose_session_failed_says_when_it_tries_again() {
     let mut state = between_sessions(None);
-    let mut record: TaskRecord = state.board.body(&task("t")).unwrap().record().clone();
-    record.crashes = Some(2);
-    state.board.put(task("t"), record);
+    edit_task(&mut state, "t", |record| record.crashes = Some(2));
     let shown = view(&state, &seen(), now());
     assert_eq!(doing(&shown, "coder-1"), "FAILED 2 of 5, again in 10s");
     assert_eq!(shown.tasks[0].next, "coder-1 tries again in 10s: its last session failed");
@@ -359,8 +330,7 @@ fn a_team_that_waits_for_its_last_merge_is_stopping() {
     let mut state = state_with(Status::Approved);
     place(&mut state, "other", Status::Unclaimed);
     assert!(!view(&state, &merging(true, true), now()).is_stopping(), "the others are still here");
-    let Loaded::Ready(agents) = &mut state.board.agents else { panic!("no agents") };
-    agents.retain(|id, _| *id == agent("code-reviewer-1"));
+    agents(&mut state).retain(|id, _| *id == agent("code-reviewer-1"));
     let shown = view(&state, &merging(true, true), now());
     assert!(shown.is_stopping());
     assert_eq!(next_steps(&shown), [], "no agent is to be started now");
@@ -386,11 +356,10 @@ fn a_reviewer_whose_approval_is_not_merged_yet_does_not_wait_for_a_submission() 
 fn ending(status: Status, event: EventName, who: &str) -> State {
     let mut state = state_with(status);
     push_event_of(&mut state, event, who);
-    change_agent(&mut state, who, |entry| {
-        (entry.client, entry.current_task) = (Some("codex".to_owned()), None);
-        entry.status = AgentStatus::Waiting;
-        entry.last_session = Some(failed_session(Some(FaultKind::Quota)));
-    });
+    let record = entry(&mut state, who);
+    (record.client, record.current_task) = (Some("codex".to_owned()), None);
+    record.status = AgentStatus::Waiting;
+    record.last_session = Some(failed_session(Some(FaultKind::Quota)));
     state
 }
 
@@ -423,14 +392,13 @@ fn a_task_is_merged_when_the_session_that_approved_it_has_ended() {
     assert_eq!(task_facts(&shown.tasks[0])[0], "approved; merged when code-reviewer-1's session ends");
     assert_eq!(shown.tasks[0].next, "code-reviewer-1 merges it when its session ends");
     // A team that was started again has no session yet.
-    change_agent(&mut state, "code-reviewer-1", |entry| entry.client = None);
+    entry(&mut state, "code-reviewer-1").client = None;
     let again = view(&state, &seen(), now() + Seconds(12));
     assert_eq!(doing(&again, "code-reviewer-1"), "WAITING to merge t");
     // What another session has done since is newer.
-    change_agent(&mut state, "code-reviewer-1", |entry| {
-        entry.client = Some("codex".to_owned());
-        entry.last_session.as_mut().unwrap().ended = now() + Seconds(5);
-    });
+    let record = entry(&mut state, "code-reviewer-1");
+    record.client = Some("codex".to_owned());
+    record.last_session.as_mut().unwrap().ended = now() + Seconds(5);
     assert_eq!(doing(&view(&state, &seen(), now() + Seconds(12)), "code-reviewer-1"), "WAITING to merge t");
     let rejected = ending(Status::Rejected, EventName::Rejected, "code-reviewer-1");
     assert_eq!(doing(&view(&rejected, &seen(), now()), "code-reviewer-1"), "ENDING its review of t, 0s");
@@ -453,14 +421,12 @@ fn an_agent_that_merges_is_at_work_and_the_next_merge_waits_for_it() {
 fn what_waits_for_an_agent_with_another_task_says_so() {
     let mut state = state_with(Status::Claimed);
     state.board.put(task("back"), record("back", Status::Rejected));
-    change_agent(&mut state, "coder-1", |entry| {
-        (entry.status, entry.current_task) = (AgentStatus::Working, Some(task("t")));
-    });
+    let coder = entry(&mut state, "coder-1");
+    (coder.status, coder.current_task) = (AgentStatus::Working, Some(task("t")));
     state.board.put(task("done"), record("done", Status::Approved));
     state.board.put(task("new"), record("new", Status::ReadyForReview));
-    change_agent(&mut state, "code-reviewer-1", |entry| {
-        (entry.status, entry.current_task) = (AgentStatus::Reviewing, Some(task("new")));
-    });
+    let record = entry(&mut state, "code-reviewer-1");
+    (record.status, record.current_task) = (AgentStatus::Reviewing, Some(task("new")));
     let shown = view(&state, &seen(), now());
     let next = |id: &str| shown.tasks.iter().find(|shown| shown.id == task(id)).unwrap().next.clone();
     assert_eq!(next("back"), "coder-1 continues with it after t");
@@ -484,14 +450,13 @@ fn what_an_agent_continues_waits_for_the_end_of_a_pause() {
         ["t", "back"].map(|id| (task_facts(&found(id))[0].clone(), found(id).next))
     };
     let texts = |texts: [(&str, &str); 2]| texts.map(|(row, next)| (row.to_owned(), next.to_owned()));
-    change_agent(&mut state, "coder-1", |entry| {
-        (entry.status, entry.current_task) = (AgentStatus::Working, Some(task("t")));
-    });
+    let record = entry(&mut state, "coder-1");
+    (record.status, record.current_task) = (AgentStatus::Working, Some(task("t")));
     let [running, _] = row(&state);
     assert_eq!(running.0, "coder-1");
     // Its session was stopped.
-    change_agent(&mut state, "coder-1", |entry| entry.session = None);
-    change_agent(&mut state, "coder-1", |entry| entry.status = AgentStatus::Waiting);
+    entry(&mut state, "coder-1").session = None;
+    entry(&mut state, "coder-1").status = AgentStatus::Waiting;
     let resumed = [
         ("coder-1, after liza resume", "coder-1 continues with it, after liza resume"),
         ("coder-1 after t, after liza resume", "coder-1 continues with it after t, after liza resume"),

@@ -8,7 +8,7 @@ use liza_core::protocol::{
     SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict,
 };
 
-use crate::support::*;
+use super::*;
 
 /// The steps of a task, each by the actor that the protocol requires.
 impl World {
@@ -52,7 +52,7 @@ impl World {
     #[track_caller]
     pub fn claim(&mut self, id: &str, coder: AgentId) -> Done {
         self.reserve(id, coder, base());
-        self.must(self.supervisor(coder), Command::from(ClaimTask { task: task(id), coder }))
+        self.must(self.supervisor(coder), claim(id, coder))
     }
 
     #[track_caller]
@@ -178,6 +178,11 @@ impl World {
 
 pub fn reserve(id: &str, coder: AgentId, head: Sha) -> Command {
     Command::from(ReserveTask { task: task(id), coder, head })
+}
+
+/// The second step of a claim.
+pub fn claim(id: &str, coder: AgentId) -> Command {
+    Command::from(ClaimTask { task: task(id), coder })
 }
 
 pub fn submit(id: &str, commit: Sha) -> Command {

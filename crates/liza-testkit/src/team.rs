@@ -1,37 +1,23 @@
 //! A board with one task in a chosen status and a full team.
 
 use liza_core::model::{
-    Actor, AgentId, AgentRecord, AgentStatus, CircuitBreaker, Config, EventName, Generation, Goal,
-    HistoryEvent, Loaded, Reservation, Revision, Role, Seconds, Sha, Sprint, State, Status, StopFiles,
-    TaskId, TaskRecord, Timestamp, Worktree,
+    Actor, AgentId, AgentRecord, AgentStatus, EventName, Generation, HistoryEvent, Reservation, Revision,
+    Role, Seconds, State, Status, StopFiles, TaskRecord, Worktree,
 };
-use liza_core::protocol::{Command, Request, WorktreeFacts};
+use liza_core::protocol::{Command, Request};
 use liza_core::rules::invariants::DiskFacts;
 
-pub(crate) const NOW: i64 = 1_800_000_000;
+pub use crate::boards::*;
 
-pub(crate) fn now() -> Timestamp {
-    Timestamp::from_unix(NOW)
-}
-
-pub(crate) fn task(id: &str) -> TaskId {
-    id.parse().unwrap()
-}
-
-pub(crate) fn agent(id: &str) -> AgentId {
-    id.parse().unwrap()
-}
-
-pub(crate) fn sha(digit: char) -> Sha {
-    digit.to_string().repeat(40).parse().unwrap()
-}
-
-pub(crate) const BASE: char = 'a';
-pub(crate) const WORK: char = 'b';
-pub(crate) const HEAD: char = 'c';
+/// The commit that a claim starts from.
+pub const BASE: char = 'a';
+/// The commit that the coder submits.
+pub const WORK: char = 'b';
+/// The head of the integration branch.
+pub const HEAD: char = 'c';
 
 /// A file system in which every expected file exists.
-pub(crate) struct AllThere;
+pub struct AllThere;
 
 impl DiskFacts for AllThere {
     fn worktree_exists(&self, _: &Worktree) -> bool {
@@ -43,26 +29,15 @@ impl DiskFacts for AllThere {
     }
 }
 
-/// A clean worktree at that commit.
-pub(crate) fn clean_at(commit: Sha) -> WorktreeFacts {
-    WorktreeFacts {
-        head: commit,
-        on_task_branch: true,
-        dirty: Vec::new(),
-        changed_tracked: Vec::new(),
-        has_base: true,
-        takes_back: Vec::new(),
-    }
-}
+/// The agents.
+pub const TEAM: [&str; 5] = ["planner-1", "coder-1", "coder-2", "code-reviewer-1", "code-reviewer-2"];
 
-pub(crate) const TEAM: [&str; 5] = ["planner-1", "coder-1", "coder-2", "code-reviewer-1", "code-reviewer-2"];
-
-pub(crate) fn generation(id: AgentId) -> Generation {
+pub fn generation(id: AgentId) -> Generation {
     let place = TEAM.iter().position(|name| agent(name) == id).unwrap_or(0);
     Generation(u64::try_from(place).unwrap() + 1)
 }
 
-fn entry(id: AgentId) -> AgentRecord {
+fn idle(id: AgentId) -> AgentRecord {
     AgentRecord {
         role: id.role(),
         status: AgentStatus::Idle,
@@ -83,26 +58,16 @@ fn entry(id: AgentId) -> AgentRecord {
 }
 
 /// The team without any task.
-pub(crate) fn empty_state() -> State {
-    let mut state = State::default();
-    let board = &mut state.board;
-    board.revision = Revision(100);
-    board.agents = Loaded::Ready(TEAM.iter().map(|name| (agent(name), entry(agent(name)))).collect());
-    board.config = Loaded::Ready(Config::default());
-    board.goal = Loaded::Ready(Goal { planned: true, ..Goal::begin(1, "Everything retries", now()) });
-    board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now()));
-    board.circuit_breaker = Loaded::Ready(CircuitBreaker::default());
-    board.discovered = Loaded::Ready(Vec::new());
-    board.handoff = Loaded::Ready(indexmap_of());
+pub fn empty_state() -> State {
+    let mut state = empty("Everything retries", now());
+    state.board.revision = Revision(100);
+    goal(&mut state).spec_ref = None;
+    *agents(&mut state) = TEAM.iter().map(|name| (agent(name), idle(agent(name)))).collect();
     state
 }
 
-fn indexmap_of<K: std::hash::Hash + Eq, V>() -> indexmap::IndexMap<K, V> {
-    indexmap::IndexMap::new()
-}
-
 /// A complete record in that status, owned by coder-1 and, if it applies, code-reviewer-1.
-pub(crate) fn record(id: &str, status: Status) -> TaskRecord {
+pub fn record(id: &str, status: Status) -> TaskRecord {
     let mut record = TaskRecord {
         id: Some(task(id)),
         description: Some("Add retry".to_owned()),
@@ -172,52 +137,53 @@ fn work_fields(record: &mut TaskRecord, status: Status) {
 }
 
 /// The team with one task `t` in that status; the entry of its holder names the task.
-pub(crate) fn state_with(status: Status) -> State {
+pub fn state_with(status: Status) -> State {
     let mut state = empty_state();
     place(&mut state, "t", status);
     state
 }
 
+/// The same with a change to the task.
+pub fn with(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
+    let mut state = state_with(status);
+    edit_task(&mut state, "t", change);
+    state
+}
+
 /// Puts a task on the board and into the sprint's plan.
-pub(crate) fn place(state: &mut State, id: &str, status: Status) {
-    state.board.put(task(id), record(id, status));
+pub fn place(state: &mut State, id: &str, status: Status) {
+    plan(state, record(id, status));
     if status == Status::Superseded {
         state.board.put(task("other"), record("other", Status::Merged));
-    }
-    if let Loaded::Ready(sprint) = &mut state.board.sprint {
-        sprint.scope.planned.push(task(id));
     }
     let holder = match status {
         Status::Claimed => Some(("coder-1", AgentStatus::Working)),
         Status::ReadyForReview => Some(("code-reviewer-1", AgentStatus::Reviewing)),
         _ => None,
     };
-    if let (Some((name, status)), Loaded::Ready(agents)) = (holder, &mut state.board.agents) {
-        let entry = agents.get_mut(&agent(name)).unwrap();
-        entry.status = status;
-        entry.current_task = Some(task(id));
+    if let Some((name, status)) = holder {
+        let entry = entry(state, name);
+        (entry.status, entry.current_task) = (status, Some(task(id)));
     }
 }
 
-/// A live reservation by that coder.
-pub(crate) fn reserve(state: &mut State, id: &str, coder: AgentId) {
-    let mut record = state.board.body(&task(id)).unwrap().record().clone();
-    record.reservation = Some(reservation(coder));
-    state.board.put(task(id), record);
+/// The first step of that coder's claim, on the task and as data.
+pub fn reserve(state: &mut State, id: &str, coder: AgentId) {
+    edit_task(state, id, |record| record.reservation = Some(reservation(coder)));
 }
 
 /// The first step of that coder's claim.
-pub(crate) fn reservation(coder: AgentId) -> Reservation {
+pub fn reservation(coder: AgentId) -> Reservation {
     let expires = now() + Seconds(60);
     Reservation { by: coder, generation: generation(coder), expires, base_commit: sha(HEAD) }
 }
 
-pub(crate) fn request(actor: Actor, command: Command) -> Request<Command> {
+pub fn request(actor: Actor, command: Command) -> Request<Command> {
     Request { actor, now: now(), stop_files: StopFiles::default(), if_revision: None, command }
 }
 
 /// The agent that a command is about: the caller if it has that role, else the task's agent.
-pub(crate) fn acting(actor: &Actor, role: Role) -> AgentId {
+pub fn acting(actor: &Actor, role: Role) -> AgentId {
     match actor.agent() {
         Some(id) if id.role() == role => id,
         _ => AgentId::new(role, 1),

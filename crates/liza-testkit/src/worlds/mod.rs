@@ -3,20 +3,22 @@
 //! Every command runs twice: on the whole board and on one reduced to the scope of the request. What
 //! holds for every write (append-only histories, revisions, one log line) is checked here, once for all tests.
 
+mod steps;
+
 use std::collections::BTreeSet;
 
 use liza_core::model::{
-    Actor, AgentId, AgentRecord, Board, Change, Config, Effect, Generation, Goal, HistoryEvent, Loaded,
-    LogEntry, Refusal, Revision, Role, Seconds, Section, Sha, Sprint, State, Status, StopFiles, TaskId,
-    TaskRecord, TaskSlot, Timestamp, Worktree,
+    Actor, AgentId, AgentRecord, Board, Change, Config, Effect, Generation, Goal, HistoryEvent, LogEntry,
+    Refusal, Revision, Role, Seconds, Section, Sha, Sprint, State, Status, StopFiles, TaskRecord, TaskSlot,
+    Timestamp, Worktree,
 };
-use liza_core::protocol::{Command, Decided, NewTask, Reply, Request, WorktreeFacts, apply};
+use liza_core::protocol::{Command, Decided, NewTask, Reply, Request, apply};
 use liza_core::rules::invariants::{DiskFacts, Violation, introduced, validate};
 use liza_core::rules::metrics::sprint_metrics;
 
-pub fn task(id: &str) -> TaskId {
-    id.parse().unwrap()
-}
+use crate::boards;
+pub use crate::boards::{clean, sha, task};
+pub use steps::*;
 
 pub fn coder(number: u32) -> AgentId {
     AgentId::new(Role::Coder, number)
@@ -30,26 +32,9 @@ pub fn planner() -> AgentId {
     AgentId::new(Role::Planner, 1)
 }
 
-/// A full commit hash that is easy to recognize: `sha('a')` is 40 times `a`.
-pub fn sha(digit: char) -> Sha {
-    digit.to_string().repeat(40).parse().unwrap()
-}
-
 /// The head of the integration branch that claims start from.
 pub fn base() -> Sha {
     sha('0')
-}
-
-/// A clean worktree at that commit.
-pub fn clean(head: Sha) -> WorktreeFacts {
-    WorktreeFacts {
-        head,
-        on_task_branch: true,
-        dirty: Vec::new(),
-        changed_tracked: Vec::new(),
-        has_base: true,
-        takes_back: Vec::new(),
-    }
 }
 
 /// A task with all gates.
@@ -129,22 +114,7 @@ impl World {
     /// A goal, an empty sprint, no agents.
     pub fn empty() -> Self {
         let now: Timestamp = "2025-01-17T14:00:00Z".parse().unwrap();
-        let goal = Goal {
-            spec_ref: Some("specs/vision.md".into()),
-            planned: true,
-            ..Goal::begin(1, "Retries everywhere", now)
-        };
-        let board = Board {
-            agents: Loaded::Ready(Default::default()),
-            config: Loaded::Ready(Config::default()),
-            sprint: Loaded::Ready(Sprint::begin(1, "goal-1", now)),
-            goal: Loaded::Ready(goal),
-            circuit_breaker: Loaded::Ready(Default::default()),
-            discovered: Loaded::Ready(Vec::new()),
-            handoff: Loaded::Ready(Default::default()),
-            ..Board::default()
-        };
-        let state = State { board, journal: Default::default() };
+        let state = boards::empty("Retries everywhere", now);
         let (disk, log) = (Disk::default(), Vec::new());
         Self { state, now, stop_files: StopFiles::default(), if_revision: None, disk, log }
     }
@@ -180,7 +150,7 @@ impl World {
     }
 
     pub fn record(&self, id: &str) -> &TaskRecord {
-        self.state.board.body(&task(id)).unwrap().record()
+        boards::record_of(&self.state, id)
     }
 
     pub fn status(&self, id: &str) -> Status {
@@ -214,29 +184,23 @@ impl World {
     // Manual changes, as a person makes them with an editor.
 
     pub fn config(&mut self) -> &mut Config {
-        let Loaded::Ready(config) = &mut self.state.board.config else { panic!("no config") };
-        config
+        boards::config(&mut self.state)
     }
 
     pub fn edit_sprint(&mut self) -> &mut Sprint {
-        let Loaded::Ready(sprint) = &mut self.state.board.sprint else { panic!("no sprint") };
-        sprint
+        boards::sprint(&mut self.state)
     }
 
     pub fn edit_goal(&mut self) -> &mut Goal {
-        let Loaded::Ready(goal) = &mut self.state.board.goal else { panic!("no goal") };
-        goal
+        boards::goal(&mut self.state)
     }
 
     pub fn edit_agent(&mut self, id: AgentId, change: impl FnOnce(&mut AgentRecord)) {
-        let Loaded::Ready(agents) = &mut self.state.board.agents else { panic!("no agents") };
-        change(agents.get_mut(&id).unwrap());
+        change(boards::entry(&mut self.state, &id.to_string()));
     }
 
     pub fn edit_record(&mut self, id: &str, change: impl FnOnce(&mut TaskRecord)) {
-        let mut record = self.record(id).clone();
-        change(&mut record);
-        self.state.board.put(task(id), record);
+        boards::edit_task(&mut self.state, id, change);
         self.recount();
     }
 

@@ -1,0 +1,16 @@
+//! Set-ups that several tests need: boards, worlds, projects and processes.
+//!
+//! For `[dev-dependencies]` only. A crate's tests in `tests/` may use it even if it depends on that crate; its tests in `src/` may not.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+pub mod boards;
+pub mod team;
+pub mod worlds;
