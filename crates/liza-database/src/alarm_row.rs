@@ -14,7 +14,6 @@ use liza_store::{DatabaseReason, RaisedAlarms, StoreError};
 /// How often it is tried while other machines change the row.
 const ATTEMPTS: usize = 20;
 
-/// The row.
 struct AlarmRow {
     seen: (Revision, Timestamp),
     keys: String,

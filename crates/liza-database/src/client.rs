@@ -10,7 +10,6 @@ use crate::address;
 use crate::create;
 use crate::store::DatabaseStore;
 
-/// PostgreSQL.
 pub(crate) struct PostgreSql;
 
 impl DatabaseClient for PostgreSql {

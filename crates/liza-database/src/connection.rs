@@ -27,12 +27,10 @@ pub(crate) struct ResultSet {
 }
 
 impl ResultSet {
-    /// The rows.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Fields<'_>> {
         self.rows.iter().map(Fields)
     }
 
-    /// The first row.
     pub(crate) fn first(&self) -> Option<Fields<'_>> {
         self.rows.first().map(Fields)
     }
@@ -80,7 +78,6 @@ pub(crate) fn quoted_list<'t>(texts: impl IntoIterator<Item = &'t str>) -> Strin
     if list.is_empty() { "''".to_owned() } else { list.join(", ") }
 }
 
-/// A connection.
 pub(crate) struct Connection {
     client: Client,
     /// Whether a transaction may be open.

@@ -30,7 +30,6 @@ pub(crate) struct DatabaseEdit<'s> {
 }
 
 impl<'s> DatabaseEdit<'s> {
-    /// Reads the text.
     pub(crate) fn begin(store: &'s DatabaseStore) -> Result<Self, StoreError> {
         let (text, revision) = text_and_revision(store)?;
         Ok(Self { store, text, revision, copy: None })

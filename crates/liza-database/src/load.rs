@@ -28,7 +28,6 @@ pub(crate) struct HeartbeatRow {
     pub(crate) heartbeat: i64,
 }
 
-/// What was read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LoadedRows {
     pub(crate) project: ProjectRow,

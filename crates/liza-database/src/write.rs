@@ -141,7 +141,6 @@ impl Statements {
         ));
     }
 
-    /// Removes an entry.
     fn remove_entry(&mut self, section: &str, key: &str) {
         let (project, section_name, key) = (self.project, quoted(section), quoted(key));
         match section {
@@ -229,7 +228,6 @@ impl Statements {
         }
     }
 
-    /// Adds stop files.
     pub(crate) fn add_stop_files(&mut self, files: &[StopFile], now: Timestamp) {
         let (project, at) = (self.project, now.unix());
         for file in files {
@@ -240,7 +238,6 @@ impl Statements {
         }
     }
 
-    /// Removes stop files.
     pub(crate) fn remove_stop_files(&mut self, files: &[StopFile]) {
         let project = self.project;
         for file in files {

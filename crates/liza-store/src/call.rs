@@ -14,7 +14,6 @@ use crate::file::Notice;
 pub struct Outcome<R> {
     /// The reply, or why the command was refused although something was written.
     pub answer: Result<R, Refusal>,
-    /// The write.
     pub written: Written,
 }
 
@@ -22,7 +21,6 @@ pub struct Outcome<R> {
 #[must_use = "effects still have to run"]
 #[derive(Debug)]
 pub struct Written {
-    /// The current revision.
     pub revision: Revision,
     /// Whether anything was written.
     pub changed: bool,
@@ -35,7 +33,6 @@ pub struct Written {
 }
 
 impl Written {
-    /// A write.
     pub fn new(revision: Revision, changed: bool, effects: Vec<Effect>, notices: Vec<Notice>) -> Self {
         Self { revision, changed, effects, notices, waited: Duration::ZERO }
     }
@@ -44,25 +41,19 @@ impl Written {
 /// A command and who sends it.
 #[derive(Debug, Clone)]
 pub struct Call<C> {
-    /// Who sends it.
     pub actor: Actor,
     /// The revision that the sender had read.
     pub if_revision: Option<Revision>,
-    /// What they want.
     pub command: C,
 }
 
 /// What a command needs from outside the blackboard. It is asked once the lock is held, so that nothing is decided on
 /// what was true before the wait. Everything here must be quick.
 pub trait Host {
-    /// The time.
     fn now(&self) -> Timestamp;
     /// Which stop files are present.
     fn stop_files(&self) -> StopFiles;
     /// Creates stop files that must exist before a change is written.
-    ///
-    /// # Errors
-    /// When one cannot be created; nothing is written then.
     fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
     /// A text for the log without the secrets in it.
     fn masked(&self, text: &str) -> String;
@@ -71,7 +62,6 @@ pub trait Host {
 /// The outcome of an edit.
 #[derive(Debug)]
 pub struct Edited {
-    /// The new revision.
     pub revision: Revision,
     /// What the caller should report: the write lost the form of the file, or its log entry is delayed.
     pub notices: Vec<Notice>,

@@ -16,13 +16,11 @@ use crate::yaml::{Position, YamlError};
 /// Invalid content of a file, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFault {
-    /// The file.
     pub file: PathBuf,
     /// The position in the file, if known.
     pub position: Option<Position>,
     /// The key whose value is invalid, if known.
     pub key: Option<String>,
-    /// What is invalid.
     pub message: String,
 }
 
@@ -57,7 +55,6 @@ pub enum StoreError {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
     /// The rules refuse the command.
@@ -68,22 +65,13 @@ pub enum StoreError {
     Violates(Vec<Violation>),
     /// There is no blackboard.
     #[error("{path} does not exist; create a blackboard with: liza init \"GOAL\"")]
-    Missing {
-        /// The expected file.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// The blackboard was deleted or emptied, and its last version is kept.
     #[error("{path} is gone or empty; its last version is kept. Restore it: liza recover")]
-    Lost {
-        /// The expected file.
-        path: PathBuf,
-    },
+    Lost { path: PathBuf },
     /// There is a blackboard already.
     #[error("{path} already exists")]
-    Exists {
-        /// The existing file.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// The blackboard has tasks, so another one cannot be imported into it.
     #[error("{path}: the blackboard has tasks; only an empty one can be filled")]
     NotEmpty {
@@ -93,17 +81,13 @@ pub enum StoreError {
     /// Another process held the lock until the timeout.
     #[error("another process holds the lock {path}; timed out after {:.1} s", .waited.as_secs_f64())]
     Locked {
-        /// The lock file.
         path: PathBuf,
         /// How long the store waited.
         waited: Duration,
     },
     /// Another program saved the file between the read and the write.
     #[error("{path} was saved by another program while it was being written; try again")]
-    Overtaken {
-        /// The file.
-        path: PathBuf,
-    },
+    Overtaken { path: PathBuf },
     /// The caller runs inside a command that holds the lock.
     #[error(
         "this command runs inside `liza lock modify`, which holds the lock; write after `lock modify` has ended"
@@ -120,9 +104,7 @@ pub enum StoreError {
         "{path} has version {found}, and this liza supports versions up to {known}; update liza to write it"
     )]
     NewerVersion {
-        /// The file.
         path: PathBuf,
-        /// Its version.
         found: i64,
         /// The newest supported version.
         known: i64,
@@ -136,7 +118,6 @@ pub enum StoreError {
     /// The new state has no YAML form; nothing was written.
     #[error("cannot write {path}: {source}")]
     Encode {
-        /// The file.
         path: PathBuf,
         /// What cannot be encoded.
         source: YamlError,
@@ -144,7 +125,6 @@ pub enum StoreError {
     /// The new text would not read back as the intended state; nothing was written.
     #[error("{path} was not written: {what} would not read back as intended; please report this as a bug")]
     ReadBackMismatch {
-        /// The file.
         path: PathBuf,
         /// The part that differs.
         what: String,

@@ -11,9 +11,7 @@ use crate::yaml::{self, YamlError, to_value};
 pub struct LogRecord {
     /// When it was written.
     pub timestamp: Timestamp,
-    /// Who wrote it.
     pub agent: String,
-    /// What was done.
     pub action: String,
     /// The task, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -23,10 +23,7 @@ pub enum AddressError {
     #[error(
         "not the address of a PostgreSQL database: {reason}; expected postgres://USER@HOST:PORT/DATABASE"
     )]
-    Invalid {
-        /// Why.
-        reason: String,
-    },
+    Invalid { reason: String },
     /// It has a password.
     #[error(
         "the address has a password, which others could read; leave it out, and set {STORE_URL_ENV} or {PASSWORD_FILE_ENV}"

@@ -11,7 +11,6 @@ use crate::error::StoreError;
 /// A blackboard that is not there yet.
 #[derive(Debug, Clone, Copy)]
 pub struct NewBoard<'b> {
-    /// Its text.
     pub text: &'b str,
     /// The state that the text is.
     pub state: &'b State,
@@ -25,7 +24,6 @@ pub trait DatabaseClient: Send + Sync {
     fn check_address(&self, address: &str) -> Result<(), AddressError>;
     /// The blackboard with these settings. Does not connect yet.
     fn open(&self, root: &Path, settings: DatabaseSettings) -> Arc<dyn Backend>;
-    /// Creates a blackboard.
     fn create(
         &self,
         root: &Path,

@@ -59,7 +59,6 @@ pub enum WaitLimit {
 
 /// A place for the blackboard of one project.
 pub trait Backend: fmt::Debug + Send + Sync {
-    /// The project root.
     fn root(&self) -> &Path;
     /// The `.liza` folder of the project.
     fn folder(&self) -> &Path;
@@ -112,7 +111,6 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn log_faults(&self) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
     }
-    /// The whole log.
     fn whole_log(&self) -> Result<String, StoreError>;
     /// The archived texts by name.
     fn archive(&self) -> Result<BTreeMap<String, String>, StoreError>;
@@ -164,9 +162,7 @@ pub struct CurrentVersion {
 pub struct Decided<'d> {
     /// The state before, or the part of it that the command needed.
     pub state: State,
-    /// The change.
     pub change: Change,
-    /// The command.
     pub job: &'d dyn Job,
     /// The ID of the request.
     pub request: &'d RequestId,
@@ -228,7 +224,6 @@ pub trait ReadLog: fmt::Debug + Send {
 /// An entry for the log, and the time of the edit that it is about.
 #[derive(Debug, Clone, Copy)]
 pub struct LoggedEdit<'l> {
-    /// The entry.
     pub entry: &'l LogEntry,
     /// The time on this machine.
     pub now: Timestamp,
@@ -236,9 +231,7 @@ pub struct LoggedEdit<'l> {
 
 /// An edit of the text; the lock of a file is held until it is dropped.
 pub trait TextEdit: Send {
-    /// The current text.
     fn text(&self) -> Result<String, StoreError>;
-    /// The current revision.
     fn revision(&self) -> Revision;
     /// Reads the text again, after others have changed it.
     fn reload(&mut self) -> Result<(), StoreError>;

@@ -12,7 +12,6 @@ pub enum TaskExtent {
     Named,
     /// Summaries of all, and those that are named in full.
     Summaries,
-    /// All in full.
     Whole,
 }
 
@@ -21,7 +20,6 @@ pub enum TaskExtent {
 pub struct LoadScope {
     /// The sections besides those that every command needs; all of them if the extent is whole.
     pub sections: BTreeSet<String>,
-    /// The tasks.
     pub extent: TaskExtent,
     /// The tasks to read in full.
     pub tasks: BTreeSet<TaskId>,
@@ -48,7 +46,6 @@ impl LoadScope {
         Self::of(sections.iter().map(|section| section.key()), extent, pending.named_tasks(board))
     }
 
-    /// The whole blackboard.
     pub fn everything() -> Self {
         Self { sections: BTreeSet::new(), extent: TaskExtent::Whole, tasks: BTreeSet::new() }
     }

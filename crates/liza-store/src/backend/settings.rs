@@ -32,7 +32,6 @@ impl DatabaseSettings {
     }
 }
 
-/// The file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SettingsFile {
@@ -62,7 +61,6 @@ pub(crate) fn settings_of(root: &Path) -> Result<Option<DatabaseSettings>, Store
     Ok(Some(DatabaseSettings { address, name: file.project }))
 }
 
-/// Writes the file.
 pub(crate) fn write_settings(root: &Path, settings: &DatabaseSettings) -> Result<(), StoreError> {
     let path = settings_file(root);
     let folder = root.join(".liza");

@@ -6,7 +6,6 @@ use liza_core::model::{Config, Fields, OutOfRange, Value, all_settings, out_of_r
 use crate::document::plain_value;
 use crate::yaml::{self, Node, YamlError, decode, to_value};
 
-/// The settings.
 pub(crate) fn decode_config(node: &Node<'_>) -> Result<Config, YamlError> {
     let Value::Map(own) = plain_value(node) else { return decode(node) };
     if let Some(wrong) = out_of_range(&own) {

@@ -15,18 +15,39 @@ use crate::yaml::{YamlError, to_value};
 /// One operation. Keys that neither the old nor the new value has do not change.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Op {
-    /// A task changes.
-    ChangeTask { id: TaskId, at: usize, old: Value, new: Value },
+    ChangeTask {
+        id: TaskId,
+        at: usize,
+        old: Value,
+        new: Value,
+    },
     /// A task is added.
-    AddTask { id: TaskId, new: Value },
+    AddTask {
+        id: TaskId,
+        new: Value,
+    },
     /// A task is removed.
-    RemoveTask { id: TaskId, at: usize },
+    RemoveTask {
+        id: TaskId,
+        at: usize,
+    },
     /// A section changes, or is created.
-    Change { section: &'static str, old: Value, new: Value },
+    Change {
+        section: &'static str,
+        old: Value,
+        new: Value,
+    },
     /// A section is replaced.
-    Replace { section: &'static str, new: Value },
+    Replace {
+        section: &'static str,
+        new: Value,
+    },
     /// Entries are added to an append-only list: a section, or a key in it.
-    Append { section: &'static str, key: Option<&'static str>, new: Vec<Value> },
+    Append {
+        section: &'static str,
+        key: Option<&'static str>,
+        new: Vec<Value>,
+    },
 }
 
 /// The operations of a change.

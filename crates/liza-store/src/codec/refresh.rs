@@ -72,7 +72,6 @@ pub(crate) fn refresh(
         .then_some((state, new))
 }
 
-/// Updates the tasks.
 fn tasks(
     view: &StateView<'_>,
     new: &Layout,

@@ -14,7 +14,6 @@ use super::view::{StateView, fault_of, missing_section};
 use crate::yaml::{Node, NodeKind, YamlError, decode, parse};
 
 impl StateView<'_> {
-    /// Loads these sections.
     pub(crate) fn load_sections(&self, board: &mut Board, wanted: &[Section]) {
         for section in wanted {
             match section {

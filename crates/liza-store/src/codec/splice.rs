@@ -14,7 +14,6 @@ use crate::document::{
 };
 use crate::yaml::{self, Node, decode};
 
-/// The new text.
 pub(crate) struct Spliced {
     pub(crate) text: String,
     /// The edits from the old text to the new one; none after a rewrite.

@@ -33,7 +33,6 @@ pub(super) fn scan(
 
 /// A scanned task. Filled in place in the list: there are many, and summaries are large.
 pub(super) struct ScannedTask {
-    /// Its position.
     pub(super) item: Item,
     /// The column of its keys; unknown until the first key.
     column: Option<usize>,

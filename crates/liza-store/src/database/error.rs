@@ -8,7 +8,6 @@ use std::fmt::Display;
 pub struct DatabaseError {
     /// Its address, which has no password.
     pub address: String,
-    /// Why.
     pub reason: DatabaseReason,
     /// What the database or the system said.
     pub detail: String,

@@ -17,7 +17,6 @@ pub struct RequestId {
 }
 
 impl RequestId {
-    /// A new one.
     pub fn new() -> Self {
         let made = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         Self { made: i64::try_from(made).unwrap_or(0), random: random() }

@@ -4,12 +4,9 @@ use std::ops::Range;
 
 use super::scan::Ambiguous;
 
-/// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// What is removed.
     pub(crate) range: Range<usize>,
-    /// What is inserted.
     pub(crate) text: String,
 }
 

@@ -26,7 +26,6 @@ impl<'t> EditPlan<'t> {
         Self { text, crlf, edits: Vec::new() }
     }
 
-    /// Drops all edits.
     pub(crate) fn clear(&mut self) {
         self.edits.clear();
     }

@@ -12,10 +12,8 @@ use crate::yaml::{Node, NodeKind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ambiguous;
 
-/// One line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line {
-    /// Its start.
     pub(crate) start: usize,
     /// Its end, before the line break.
     pub(crate) end: usize,
@@ -105,7 +103,6 @@ pub(crate) fn unquoted(text: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
 
-/// A list entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     /// The position of the dash.
@@ -119,13 +116,10 @@ pub(crate) struct Item {
 /// The form of the value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// No value.
     Empty,
     /// A value that begins on the line of the key.
     Inline,
-    /// A block list.
     List(Vec<Item>),
-    /// A block mapping.
     Map(Vec<Block>),
 }
 

@@ -26,22 +26,13 @@ pub struct ValuePath(Vec<PathStep>);
 pub enum PathError {
     /// The path matches nothing.
     #[error("{path} matches nothing on the blackboard")]
-    NoMatch {
-        /// The path.
-        path: String,
-    },
+    NoMatch { path: String },
     /// The value is not YAML.
     #[error("{value:?} is not YAML: {source}")]
-    NotYaml {
-        /// The value.
-        value: String,
-        /// Why not.
-        source: YamlError,
-    },
+    NotYaml { value: String, source: YamlError },
     /// The path has a syntax error.
     #[error("invalid path {path:?} at {rest:?}; use keys, [n], [] and select(.key == \"value\")")]
     Syntax {
-        /// The path.
         path: String,
         /// The part that cannot be parsed.
         rest: String,

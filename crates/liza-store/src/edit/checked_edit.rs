@@ -26,7 +26,6 @@ pub struct EditRules {
     pub(crate) accepts_violations: bool,
 }
 
-/// What is edited.
 pub(crate) struct CurrentText<'a> {
     pub(crate) path: &'a Path,
     /// Its state and its values, if it can be read.
@@ -50,7 +49,6 @@ pub(crate) struct CheckedText {
 /// A whole text that may be written.
 #[derive(Debug)]
 pub struct AcceptedText {
-    /// Its revision.
     pub revision: Revision,
     /// The state before, if it could be read.
     pub before: Option<State>,

@@ -35,9 +35,6 @@ struct Segment<'t> {
 }
 
 /// The text of `ours` with the changes from `base` to `yours`.
-///
-/// # Errors
-/// The blocks that both sides changed differently.
 pub fn three_way_merge(base: &str, yours: &str, ours: &str) -> Result<String, Conflicts> {
     if base == ours || yours == ours {
         return Ok(yours.to_owned());

@@ -14,7 +14,6 @@ use crate::error::StoreError;
 pub enum ValueSyntax {
     /// A known field takes the type of its schema, an unknown one takes text.
     BySchema,
-    /// As YAML.
     Yaml,
 }
 

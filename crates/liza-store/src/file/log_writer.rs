@@ -44,12 +44,10 @@ pub(super) fn prepare(path: &Path, text: &str) -> Result<PendingLogEntry, StoreE
     Ok(PendingLogEntry { offset, text: format!("{separator}{text}\n") })
 }
 
-/// Appends the entry.
 pub(super) fn append(path: &Path, entry: &PendingLogEntry) -> Result<(), StoreError> {
     append_bytes(path, entry.text.as_bytes())
 }
 
-/// Syncs the log.
 pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
     match open_regular(regular().read(true), path).and_then(|file| file.sync_data()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

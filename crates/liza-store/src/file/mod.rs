@@ -113,7 +113,6 @@ pub(crate) enum Origin {
 pub(crate) enum EditBase {
     /// Nothing: the file is as we wrote it, or we never wrote one.
     Unedited,
-    /// Our last version.
     LastVersion(Vec<u8>),
     /// Our last version cannot be restored.
     Lost,
@@ -149,7 +148,6 @@ pub(crate) struct NewVersion<'w> {
     pub(crate) before: Fingerprint,
     /// The same as bytes.
     pub(crate) on_disk: &'w [u8],
-    /// The new file.
     pub(crate) after: &'w [u8],
     /// The edits from one to the other; empty if there are none.
     pub(crate) edits: &'w [Edit],
@@ -171,7 +169,6 @@ pub(crate) struct LockedFolder {
 }
 
 impl LockedFolder {
-    /// Takes the lock.
     pub(crate) fn acquire(
         folder: &StateFolder,
         start: Instant,

@@ -14,7 +14,6 @@ pub enum Notice {
         kept: PathBuf,
         /// The revision that it was based on, if it has one.
         based_on: Option<u64>,
-        /// The restored revision.
         current: u64,
     },
     /// A person saved a version based on an older revision, and the store could not restore its own.
@@ -38,7 +37,6 @@ pub enum Notice {
     Adopted {
         /// Where our last version is kept, if it could be restored.
         kept: Option<PathBuf>,
-        /// Its revision.
         current: u64,
     },
     /// A command that changed the file under the lock was killed. The store restored the version before it.

@@ -31,7 +31,6 @@ pub(crate) struct FileEdit<'s> {
 }
 
 impl<'s> FileEdit<'s> {
-    /// Takes the lock.
     pub(crate) fn begin(store: &'s FileStore) -> Result<Self, StoreError> {
         let mut locked = store.lock()?;
         let current = locked.current()?;

@@ -138,7 +138,6 @@ impl FileStore {
         &self.folder
     }
 
-    /// Takes the lock.
     pub(crate) fn lock(&self) -> Result<LockedFolder, StoreError> {
         self.lock_since(Instant::now())
     }

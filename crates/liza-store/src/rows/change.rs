@@ -14,14 +14,7 @@ use crate::error::StoreError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WholeRow {
     /// A new entry of a section, and its place among the new rows of the change.
-    Added {
-        /// The section.
-        section: &'static str,
-        /// The entry.
-        entry: EntryRow,
-        /// Its place.
-        place: usize,
-    },
+    Added { section: &'static str, entry: EntryRow, place: usize },
     /// A task that is gone.
     RemovedTask(TaskId),
 }

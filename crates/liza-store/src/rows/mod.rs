@@ -52,7 +52,6 @@ const SUMMARY_KEYS: [&str; 18] = [
 /// A section: its lines up to its first entry, and its entries if they are rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionRow {
-    /// Its name.
     pub name: String,
     /// Its lines, without those of entries that are rows.
     pub text: String,
@@ -65,7 +64,6 @@ pub struct SectionRow {
 pub struct EntryRow {
     /// The ID of a task or an agent; that of a list entry is its number.
     pub key: String,
-    /// Its lines.
     pub text: String,
     /// Whether it is the whole entry, or only the summary of a task.
     pub whole: bool,

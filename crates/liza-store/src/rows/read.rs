@@ -13,7 +13,6 @@ use crate::document::plain_value;
 use crate::error::StoreError;
 
 impl Rows {
-    /// The whole state.
     pub fn state(&self, path: &Path, revision: Revision) -> Result<State, StoreError> {
         let mut state = codec::parse_state(path, self.text(revision.0).as_bytes(), true)?;
         state.board.revision = revision;

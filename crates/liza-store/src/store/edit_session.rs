@@ -41,12 +41,10 @@ impl<'s> EditSession<'s> {
         self
     }
 
-    /// The current text.
     pub fn text(&self) -> Result<String, StoreError> {
         self.edit.text()
     }
 
-    /// The current revision.
     pub fn revision(&self) -> Revision {
         self.edit.revision()
     }

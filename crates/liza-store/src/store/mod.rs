@@ -110,7 +110,6 @@ impl Store {
         Self { backend: self.backend.with_limit(limit), ..self }
     }
 
-    /// The project root.
     pub fn root(&self) -> &Path {
         self.backend.root()
     }

@@ -68,7 +68,6 @@ fn is_file_name(name: &str) -> bool {
 }
 
 impl Store {
-    /// The whole blackboard.
     pub fn export(&self) -> Result<Export, StoreError> {
         // The state first: a task that is archived meanwhile is then in both, and not in neither.
         let state = self.text()?;

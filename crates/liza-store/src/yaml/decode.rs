@@ -15,10 +15,6 @@ use super::scalar::{self, Style};
 use liza_core::model::Value;
 
 /// Reads a YAML document other than the blackboard as `T`.
-///
-/// # Errors
-///
-/// When it is not YAML, or not a `T`.
 pub fn read<T: de::DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     let (node, _) = parse(text)?;
     decode(&node)

@@ -10,9 +10,6 @@ use serde::ser::{self, Serialize, Serializer};
 use super::node::YamlError;
 
 /// The value of a record.
-///
-/// # Errors
-/// When it has no YAML form, such as a mapping with a list as a key.
 pub(crate) fn to_value<T: Serialize + ?Sized>(record: &T) -> Result<Value, YamlError> {
     record.serialize(ToValue)
 }

@@ -19,7 +19,6 @@ const DEPTH_LIMIT: usize = 64;
 /// A line and a column, both starting at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The line.
     pub line: u32,
     /// The column, in characters.
     pub column: u32,
@@ -48,7 +47,6 @@ impl fmt::Display for Position {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct YamlError {
-    /// What is wrong.
     pub message: String,
     /// The position, if known.
     pub position: Option<Position>,
@@ -71,7 +69,6 @@ impl YamlError {
 pub(crate) enum NonLocalSyntax {
     /// An anchor or an alias.
     Anchor,
-    /// An explicit tag.
     Tag,
     /// `---`, `...` or a directive.
     Marker,

@@ -10,7 +10,6 @@ use liza_core::model::{Timestamp, Value};
 /// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// Without quotes.
     Plain,
     /// In single or double quotes.
     Quoted,
