@@ -217,7 +217,6 @@ impl Repo {
         let left = leftovers(&self.root().join(".worktrees"), PREFIX);
         for path in &left {
             let _ = remove_tree(path);
-            let _ = self.forget_linked(path);
         }
         left
     }

@@ -13,7 +13,7 @@ use liza_sandbox::sys::untrusted::UntrustedFolder;
 
 use crate::program::error::GitError;
 use crate::program::repo::{Repo, sha};
-use crate::workspace::rescue::{FIXED_DATE, as_liza};
+use crate::workspace::rescue::always_the_same;
 use crate::workspace::staged_copy::{StagedCopy, nul_list};
 use crate::workspace::status::{FileChange, WorktreeStatus};
 use crate::workspace::view::View;
@@ -75,9 +75,7 @@ impl Repo {
         }
         let tree = command().arg("write-tree").read_with(sha)?;
         view.adopt(ACTION, &tree)?;
-        let author = as_liza(self.command(ACTION)).env("GIT_AUTHOR_DATE", FIXED_DATE);
-        let author = author.env("GIT_COMMITTER_DATE", FIXED_DATE);
-        let commit = author.commit(&files.message(task), &tree, &[], &[])?;
+        let commit = always_the_same(self.command(ACTION)).commit(&files.message(task), &tree, &[], &[])?;
         let name = format!("refs/liza/ignored/{task}/{commit}");
         self.command(ACTION).args(["update-ref", "--", &name, commit.as_str()]).check()
     }

@@ -2,8 +2,6 @@
 
 pub(crate) mod agent_repo;
 pub(crate) mod clean_up;
-pub(crate) mod convert;
-pub(crate) mod convert_submodules;
 pub(crate) mod giant_files;
 pub(crate) mod ignored;
 pub(crate) mod inventory;

@@ -172,7 +172,7 @@ impl Repo {
 
     /// Writes what a checkout's repository must have, whatever an agent made of it: configuration, the place of the
     /// project's objects, excluded files.
-    pub(crate) fn write_git_folder(&self, files: &UntrustedFolder, commit: &Sha) -> Result<(), GitError> {
+    fn write_git_folder(&self, files: &UntrustedFolder, commit: &Sha) -> Result<(), GitError> {
         let config = self.checkout_config(&self.local_settings()?, commit);
         let copies = ["info/exclude", "info/attributes"]
             .map(|name| (name, fs::read(self.common_dir().join(name)).ok()));
@@ -195,7 +195,7 @@ impl Repo {
     }
 
     /// Gives a checkout the present head of the integration branch.
-    pub(crate) fn write_integration(
+    fn write_integration(
         &self,
         files: &UntrustedFolder,
         integration: &Branch,
@@ -298,7 +298,7 @@ impl Repo {
 }
 
 /// Writes a reference of a checkout's repository.
-pub(crate) fn write_ref(files: &UntrustedFolder, name: &str, commit: &Sha) -> io::Result<()> {
+fn write_ref(files: &UntrustedFolder, name: &str, commit: &Sha) -> io::Result<()> {
     let name = Path::new(name);
     files.make_folder(name.parent().unwrap_or(name))?;
     files.write(name, format!("{commit}\n").as_bytes())

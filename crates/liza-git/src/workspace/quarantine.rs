@@ -15,7 +15,7 @@ use crate::program::error::GitError;
 use crate::program::leftovers::temporary_name;
 use crate::program::repo::{Repo, sha};
 use crate::workspace::agent_repo::{AgentRepo, OBJECT_BYTES};
-use crate::workspace::rescue::{FIXED_DATE, as_liza};
+use crate::workspace::rescue::{STAGED, always_the_same};
 
 /// The prefix of these folders in the repository's git folder.
 pub(crate) const QUARANTINE: &str = "liza-take-";
@@ -136,9 +136,8 @@ impl Quarantine<'_> {
         if old.read_with(sha).ok()? == tree {
             return None;
         }
-        let command = as_liza(self.command("saving staged work"));
-        let command = command.env("GIT_AUTHOR_DATE", FIXED_DATE).env("GIT_COMMITTER_DATE", FIXED_DATE);
-        command.commit("liza: what was staged", &tree, std::slice::from_ref(head), &[]).ok()
+        let command = always_the_same(self.command("saving staged work"));
+        command.commit(STAGED, &tree, std::slice::from_ref(head), &[]).ok()
     }
 
     /// Brings those of the commits into the project that are complete; a session may have damaged others.

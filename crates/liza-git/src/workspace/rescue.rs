@@ -17,8 +17,8 @@ use crate::workspace::snapshot::{Removals, Snapshot};
 use crate::workspace::status::{FileChange, UntrackedFiles, WorktreeStatus};
 use crate::workspace::view::View;
 
-/// A fixed date, so that the same content gives the same commit and an interrupted rescue finds what it saved.
-pub(crate) const FIXED_DATE: &str = "2000-01-01T00:00:00Z";
+/// The message of a commit of what was staged.
+pub(crate) const STAGED: &str = "liza: what was staged";
 
 /// Work that was saved, now or by an earlier call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl SafeRevisions {
 pub(crate) enum RescueSource<'a> {
     /// A checkout with a repository of its own; `start` is the last commit of it that the project has, if any.
     Checkout { folder: &'a Path, start: Option<&'a Sha> },
-    /// A linked worktree of the first version.
+    /// A linked worktree of the original system.
     Linked(&'a Path),
     /// A folder without a usable repository; it was created from `start`.
     LooseFolder { folder: &'a Path, start: &'a Sha },
@@ -174,7 +174,7 @@ impl Repo {
         Ok(UnsavedWork { tips: named, ..UnsavedWork::default() })
     }
 
-    /// What a linked worktree of the first version contains: its commits are in the project already.
+    /// What a linked worktree of the original system contains: its commits are in the project already.
     fn work_in_linked(&self, task: &TaskId, folder: &Path) -> Result<UnsavedWork, GitError> {
         let git_dir = self.linked_git_dir(folder).ok_or_else(|| not_linked(folder))?;
         let command = |action: &str| self.command(action).env("GIT_DIR", &git_dir);
@@ -185,7 +185,8 @@ impl Repo {
         if let Ok(tree) = staged
             && tree != self.tree_of(&head)?
         {
-            work.tips.push(self.commit_tree("liza: what was staged", &tree, std::slice::from_ref(&head))?);
+            let command = always_the_same(self.command("saving staged work"));
+            work.tips.push(command.commit(STAGED, &tree, std::slice::from_ref(&head), &[])?);
         }
         work.tips.extend(commits_in_progress(&git_dir));
         let view = self.view_of_worktree(folder, &head)?;
@@ -357,7 +358,7 @@ impl Repo {
         command.read_with(sha)
     }
 
-    /// The git folder of a linked worktree of this project, as the first version made them. Found without git: the link is a
+    /// The git folder of a linked worktree of this project, as the original system made them. Found without git: the link is a
     /// file that an agent can write, and could name any repository.
     pub(crate) fn linked_git_dir(&self, tree: &Path) -> Option<PathBuf> {
         let link = UntrustedFolder::open(tree).ok()?.read(Path::new(".git"), 4 << 10).ok()?;
@@ -417,6 +418,13 @@ pub(crate) fn as_liza(command: GitCommand) -> GitCommand {
         .env("GIT_AUTHOR_EMAIL", "liza@localhost")
         .env("GIT_COMMITTER_NAME", "Liza")
         .env("GIT_COMMITTER_EMAIL", "liza@localhost")
+}
+
+/// Sets Liza as author and committer with a fixed date, so that the same content gives the same commit and an interrupted
+/// rescue finds what it saved.
+pub(crate) fn always_the_same(command: GitCommand) -> GitCommand {
+    const DATE: &str = "2000-01-01T00:00:00Z";
+    as_liza(command).env("GIT_AUTHOR_DATE", DATE).env("GIT_COMMITTER_DATE", DATE)
 }
 
 /// Commits that only an unfinished merge or rebase may refer to.

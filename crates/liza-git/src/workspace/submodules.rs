@@ -11,7 +11,7 @@ use crate::program::error::GitError;
 use crate::program::refs::Branch;
 use crate::program::repo::{Repo, sha};
 use crate::workspace::nested_repo::{NestedRepo, submodule_entries};
-use crate::workspace::rescue::{FIXED_DATE, as_liza};
+use crate::workspace::rescue::always_the_same;
 use crate::workspace::view::View;
 
 impl Repo {
@@ -100,8 +100,7 @@ impl Repo {
     }
 
     fn nested_commit(&self, tree: &Sha, parents: &[Sha]) -> Result<Sha, GitError> {
-        let command = as_liza(self.command("saving a submodule"));
-        let command = command.env("GIT_AUTHOR_DATE", FIXED_DATE).env("GIT_COMMITTER_DATE", FIXED_DATE);
+        let command = always_the_same(self.command("saving a submodule"));
         command.commit("liza: rescued work of a repository inside a worktree\n", tree, parents, &[])
     }
 }

@@ -80,7 +80,7 @@ impl WorktreeState {
 pub struct TaskArtifacts {
     /// The state of its folder.
     pub folder: FolderState,
-    /// Whether git lists it as a linked worktree, as the first version of Liza made them.
+    /// Whether git lists it as a linked worktree, as the original system made them.
     pub registered: bool,
     /// The commit of the task's branch, if it exists.
     pub branch: Option<Sha>,
@@ -95,7 +95,7 @@ pub enum FolderState {
     Absent,
     /// It is a checkout with a repository of its own.
     Healthy,
-    /// It is a linked worktree, as the first version of Liza made them; the next session converts it.
+    /// It is a linked worktree, as the original system made them; its work is saved, and the next claim makes a checkout in its place.
     Linked,
     /// Its repository is gone.
     Broken,
@@ -123,7 +123,7 @@ impl Repo {
             self.create_folder(task, base, integration)?;
             return Ok(PreparedWorktree { path, created: true, rescued: None, was_damaged: false });
         }
-        let (found, refs) = self.find_converted(task, integration)?;
+        let (found, refs) = self.find_task(task)?;
         let is_ready = match (found.folder, mode) {
             (FolderState::Healthy, WorktreeMode::Keep) => self.is_usable(task, integration),
             (FolderState::Healthy, WorktreeMode::Fresh) => self.is_pristine(task, base)?,
@@ -194,7 +194,7 @@ impl Repo {
     ) -> Result<RemovedWorktree, GitError> {
         self.remove_leftovers();
         self.remove_review(task)?;
-        let (found, refs) = self.find_converted(task, integration)?;
+        let (found, refs) = self.find_task(task)?;
         if found.folder == FolderState::Absent && !found.registered && refs.is_empty() {
             return Ok(RemovedWorktree { existed: false, rescued: None, branch_in_use: None });
         }
@@ -239,7 +239,7 @@ impl Repo {
         {
             return Ok(None);
         }
-        let (found, refs) = self.find_converted(task, integration)?;
+        let (found, refs) = self.find_task(task)?;
         if let Some(path) = found.branch_in_use {
             return Err(GitError::BranchInUse { branch: task.branch(), path });
         }
@@ -280,7 +280,7 @@ impl Repo {
         Ok(WorktreeState { head: head.commit, on_task_branch, has_base, changes: status.changes })
     }
 
-    /// The same for a linked worktree of the first version.
+    /// The same for a linked worktree of the original system.
     fn linked_state(&self, path: &Path, branch: &Branch, base: &Sha) -> Result<WorktreeState, GitError> {
         let git_dir = self.linked_git_dir(path).ok_or_else(|| not_linked(path))?;
         let command = |action: &str| self.command(action).env("GIT_DIR", &git_dir);
@@ -319,20 +319,6 @@ impl Repo {
         self.find_task(task).map(|(found, _)| found)
     }
 
-    /// What exists of a task, after a linked worktree was converted.
-    fn find_converted(
-        &self,
-        task: &TaskId,
-        integration: &Branch,
-    ) -> Result<(TaskArtifacts, TaskRefs), GitError> {
-        let found = self.find_task(task)?;
-        if found.0.folder != FolderState::Linked {
-            return Ok(found);
-        }
-        self.convert_linked(task, integration)?;
-        self.find_task(task)
-    }
-
     /// As [`Repo::task_artifacts`], with the references.
     fn find_task(&self, task: &TaskId) -> Result<(TaskArtifacts, TaskRefs), GitError> {
         let (found, refs) = self.find_artifacts(task)?;
@@ -360,12 +346,7 @@ impl Repo {
 
     fn find_artifacts(&self, task: &TaskId) -> Result<(TaskArtifacts, TaskRefs), GitError> {
         let (entries, refs) = (self.worktrees()?, self.task_refs(task)?);
-        let mut found = self.artifacts_among(task, &entries, refs.branch(task).cloned());
-        if found.folder == FolderState::Healthy && found.registered {
-            self.forget_linked(&self.worktree_path(task))?;
-            found.registered = false;
-        }
-        Ok((found, refs))
+        Ok((self.artifacts_among(task, &entries, refs.branch(task).cloned()), refs))
     }
 
     /// What exists of a task, given git's list of worktrees and the commit of the task's branch.

@@ -1,10 +1,8 @@
-//! The worktrees that git itself lists: a person's, and the linked ones of Liza's first version.
-//!
-//! Reads only.
+//! The worktrees that git itself lists: a person's, and the linked ones of the original system.
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::program::error::GitError;
 use crate::program::refs::Branch;
@@ -65,6 +63,20 @@ impl Repo {
             None => sha(text.as_bytes()).map(|_| None)?,
         };
         Some(WorktreeEntry { path: self.root().to_owned(), branch, lock: None, prunable: None })
+    }
+
+    /// Removes what git remembers of a linked worktree whose folder is gone.
+    pub(crate) fn forget_linked(&self, tree: &Path) -> Result<(), GitError> {
+        let link = tree.join(".git");
+        let entries = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten();
+        for folder in entries.map(|entry| entry.path()) {
+            let text = fs::read_to_string(folder.join("gitdir")).unwrap_or_default();
+            if Path::new(text.trim_end()) == link {
+                fs::remove_dir_all(&folder)
+                    .map_err(|error| GitError::io("removing a worktree", &folder, error))?;
+            }
+        }
+        Ok(())
     }
 
     /// The folders in which a branch is checked out.

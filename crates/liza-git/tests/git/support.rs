@@ -165,7 +165,7 @@ impl TestRepo {
         self.prepare_worktree(name, WorktreeMode::Keep).path
     }
 
-    /// A linked worktree, as the first version of Liza made them.
+    /// A linked worktree, as the original system made them.
     pub(crate) fn linked_worktree(&self, name: &str) -> PathBuf {
         let path = self.root.join(".worktrees").join(name);
         let branch = format!("task/{name}");

@@ -104,7 +104,7 @@ fn a_half_created_worktree_is_removed_or_completed() {
     let project = team();
     claimed(&project, "one", "coder-1");
     project.add_task("two");
-    // As the first version made them, and left them when it was killed.
+    // As the original system made them, and left them when it was killed.
     fs::remove_dir_all(project.tree("one")).unwrap();
     project.git(&["worktree", "add", "-q", ".worktrees/one", "task/one"]);
     project.git(&["worktree", "add", "-q", "-b", "task/two", ".worktrees/two", "integration"]);
@@ -175,7 +175,7 @@ fn locks_and_leftovers_of_ended_processes_are_removed() {
         project.write(lock, "");
     }
     let stage = format!(".worktrees/.integration-test-{dead}-0");
-    project.git(&["worktree", "add", "-q", "--detach", &stage, "integration"]);
+    project.write(&format!("{stage}/x"), "x");
     project.write(&format!(".worktrees/.trash-{dead}-0/x"), "x");
     project.write(".liza/locks/unknown.lock", "");
     let repaired = recover(&project);
@@ -186,7 +186,6 @@ fn locks_and_leftovers_of_ended_processes_are_removed() {
     assert!(repaired.contains(&format!("leftover {stage}")), "{repaired:?}");
     assert!(!project.root.join(&stage).exists());
     assert!(!project.root.join(".liza/locks/unknown.lock").exists());
-    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
     check_consistent(&project);
 }
 

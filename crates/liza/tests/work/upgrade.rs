@@ -1,12 +1,12 @@
-//! A project of the first version goes on: its linked worktrees are converted, and nothing is lost.
+//! A project of the original system goes on: its linked worktrees are replaced, and nothing is lost.
 
 use std::fs;
 
 use crate::fixture::*;
 use crate::support::TestProject;
 
-/// Makes a task's worktree what the first version would have made: a linked one, with the same files, index and branch.
-fn as_first_version(project: &TestProject, task: &str) {
+/// Makes a task's worktree what the original system would have made: a linked one, with the same files, index and branch.
+fn as_original(project: &TestProject, task: &str) {
     let tree = project.tree(task);
     let (kept, branch) = (project.home().join(format!("kept-{task}")), format!("task/{task}"));
     project.liza(&["recover"]).ok();
@@ -20,14 +20,14 @@ fn as_first_version(project: &TestProject, task: &str) {
     let _ = fs::remove_file(project.root.join(".git/liza/index").join(task));
 }
 
-/// What the first version wrote: it knew no version 2.
-fn set_first_version(project: &TestProject) {
+/// Gives the blackboard the version that the original system writes.
+fn set_original_version(project: &TestProject) {
     let old = project.state().replacen("version: 2", "version: 1", 1);
     project.write(".liza/state.yaml", &old);
 }
 
-/// A board with a task in every state, as the first version left it.
-fn first_version() -> TestProject {
+/// A board with a task in every state, as the original system left it.
+fn original() -> TestProject {
     let project = team();
     project.add_task("unclaimed");
     rejected(&project, "rejected");
@@ -37,7 +37,7 @@ fn first_version() -> TestProject {
     claimed(&project, "claimed", "coder-1");
     commit(&project, &project.tree("claimed"), "c.txt", "committed\n");
     for task in ["claimed", "submitted", "reviewed", "rejected", "approved"] {
-        as_first_version(&project, task);
+        as_original(&project, task);
         let _ = fs::remove_dir_all(project.root.join(format!(".worktrees/.review-{task}")));
     }
     let tree = project.tree("claimed");
@@ -45,14 +45,14 @@ fn first_version() -> TestProject {
     project.git_at(&tree, &["add", "staged.txt"]);
     fs::write(tree.join("untracked.txt"), "untracked\n").unwrap();
     fs::write(tree.join("specs/vision.md"), "changed\n").unwrap();
-    set_first_version(&project);
+    set_original_version(&project);
     project
 }
 
 /// Covers: IS-11
 #[test]
-fn a_project_of_the_first_version_goes_on_in_every_state() {
-    let project = first_version();
+fn a_project_of_the_original_system_goes_on_in_every_state() {
+    let project = original();
     assert!(project.root.join(".worktrees/claimed/.git").is_file());
     // The running review is finished as it is.
     verdict(&project, "reviewed", &["APPROVED"]).ok();
@@ -64,13 +64,11 @@ fn a_project_of_the_first_version_goes_on_in_every_state() {
     let tree = project.tree("claimed");
     assert!(tree.join(".git").is_dir());
     assert_eq!(project.git_at(&tree, &["log", "-1", "--format=%s"]), "change c.txt");
-    let status = project.git_at(&tree, &["status", "--porcelain"]);
-    assert_eq!(status, "M specs/vision.md\nA  staged.txt\n?? untracked.txt");
-    assert_eq!(
-        show(&project, "rescue/claimed-1", "untracked.txt"),
-        "untracked",
-        "saved before the conversion"
-    );
+    assert_eq!(project.git_at(&tree, &["status", "--porcelain"]), "");
+    let saved = [("staged.txt", "staged"), ("untracked.txt", "untracked"), ("specs/vision.md", "changed")];
+    for (file, text) in saved {
+        assert_eq!(show(&project, "rescue/claimed-1", file), text);
+    }
     let head = commit(&project, &tree, "more.txt", "more\n");
     submit(&project, "claimed", "coder-1", &head).ok();
     judge(&project, "claimed", &["APPROVED"]);
@@ -96,7 +94,7 @@ fn a_project_of_the_first_version_goes_on_in_every_state() {
 /// Covers: IS-11
 #[test]
 fn recover_and_removal_accept_linked_worktrees() {
-    let project = first_version();
+    let project = original();
     project.liza(&["recover"]).ok();
     check_consistent(&project);
     project.liza(&["release-claim", "claimed", "--force"]).ok();
