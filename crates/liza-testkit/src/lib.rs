@@ -2,6 +2,7 @@
 //!
 //! For `[dev-dependencies]` only. A crate's tests in `tests/` may use it even if it depends on that crate; its tests in `src/` may not.
 
+#![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
