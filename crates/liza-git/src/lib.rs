@@ -23,7 +23,7 @@ pub use merging::kept_merges::merged_ref;
 pub use merging::merge::{MergeError, MergeMessage, MergePreview, PendingMerge};
 pub use merging::merge_history::BranchStep;
 pub use merging::protected::Protected;
-pub use program::command::{Git, GitCommand};
+pub use program::command::{Git, GitCommand, ObjectLimits};
 pub use program::error::GitError;
 pub use program::refs::{Branch, BranchError};
 pub use program::repo::path as path_of;

@@ -5,9 +5,7 @@ use crate::ids::{AgentId, Sha, TaskId};
 /// The author of a submitted commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommitAuthor {
-    /// The commit.
     pub commit: Sha,
-    /// The name in it.
     pub name: String,
     /// The agent that it names, as its author or in a line `Liza-Agent`.
     pub agent: Option<AgentId>,
@@ -25,7 +23,6 @@ pub enum WorktreeMode {
 /// A merge of a task on the integration branch, as git shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchMerge {
-    /// The task.
     pub task: TaskId,
     /// The commit that was merged.
     pub commit: Sha,

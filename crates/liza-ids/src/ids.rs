@@ -18,41 +18,22 @@ pub enum IdError {
         "{text:?} is not a task ID: use kebab-case (a-z, 0-9, single dashes between), at most {max} characters"
     )]
     Task {
-        /// What was given.
         text: String,
         /// The longest that is allowed.
         max: usize,
     },
-    /// Not `<role>-<number>`.
     #[error("{text:?} is not an agent ID: expected coder-N, code-reviewer-N or planner-N, such as coder-1")]
-    Agent {
-        /// What was given.
-        text: String,
-    },
+    Agent { text: String },
     /// Not a hexadecimal object name.
     #[error("{text:?} is not a commit: expected 7 to 64 hexadecimal digits")]
-    Sha {
-        /// What was given.
-        text: String,
-    },
-    /// Not `disc-<number>`.
+    Sha { text: String },
     #[error("{text:?} is not a discovery ID: expected disc-N, such as disc-1")]
-    Discovery {
-        /// What was given.
-        text: String,
-    },
-    /// Not `edit-<revision>`.
+    Discovery { text: String },
     #[error("{text:?} is not the ID of a direct edit: expected edit-N, such as edit-12")]
-    DirectEdit {
-        /// What was given.
-        text: String,
-    },
+    DirectEdit { text: String },
     /// Not a relative path below the project root.
     #[error("{text:?} is not a path inside the project")]
-    Path {
-        /// What was given.
-        text: String,
-    },
+    Path { text: String },
 }
 
 /// The longest task ID; it becomes a folder name and a branch name.
@@ -63,7 +44,6 @@ pub const TASK_ID_MAX: usize = 100;
 pub struct TaskId(String);
 
 impl TaskId {
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -138,7 +118,6 @@ impl FromStr for AgentId {
 pub struct Sha(String);
 
 impl Sha {
-    /// The digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -226,7 +205,6 @@ impl Worktree {
         Self(format!(".worktrees/{task}"))
     }
 
-    /// The path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

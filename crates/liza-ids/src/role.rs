@@ -31,7 +31,6 @@ impl Role {
         }
     }
 
-    /// How people read it.
     pub fn title(self) -> &'static str {
         match self {
             Role::Planner => "Planner",

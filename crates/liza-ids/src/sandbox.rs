@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-/// Whether sessions are confined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {
@@ -12,7 +11,6 @@ pub enum Sandbox {
     Auto,
     /// No session starts below `sandbox_min`.
     Require,
-    /// Not at all.
     Off,
 }
 
@@ -20,9 +18,7 @@ pub enum Sandbox {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxMin {
-    /// Some of it works.
     Partly,
-    /// All of it works.
     #[default]
     Enforced,
 }
@@ -34,7 +30,6 @@ pub enum SandboxRead {
     /// What was there when it started, except credentials.
     #[default]
     Home,
-    /// Nothing.
     Strict,
 }
 
@@ -55,7 +50,6 @@ pub enum SandboxRead {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Network {
-    /// Everything.
     #[default]
     Open,
     /// The hosts of the agent program's model, through Liza's proxy.

@@ -32,7 +32,6 @@ impl Timestamp {
         Self(seconds.clamp(Self::MIN, Self::MAX))
     }
 
-    /// Seconds since 1970-01-01.
     pub fn unix(self) -> i64 {
         self.0
     }
@@ -83,17 +82,14 @@ impl<'de> Deserialize<'de> for Timestamp {
 pub struct Seconds(pub u64);
 
 impl Seconds {
-    /// That many minutes.
     pub const fn minutes(minutes: u64) -> Self {
         Self(minutes * 60)
     }
 
-    /// That many hours.
     pub const fn hours(hours: u64) -> Self {
         Self(hours * 3600)
     }
 
-    /// Whole minutes, rounded down.
     pub const fn in_minutes(self) -> u64 {
         self.0 / 60
     }

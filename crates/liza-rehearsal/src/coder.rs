@@ -9,7 +9,6 @@ use crate::playbook::{Block, FileContent, Merge, PreCheck};
 use crate::prompt::CodingJob;
 use crate::session::Session;
 
-/// `liza pre-check`
 pub(crate) fn pre_check(session: &Session, it: &PreCheck) -> StepResult {
     session.liza(
         Arguments::new(["pre-check", session.task(), "--intent", &it.intent])
@@ -92,7 +91,6 @@ fn keep_both_sides(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| !is_marker(line)).collect()
 }
 
-/// `liza mark-blocked`
 pub(crate) fn block(session: &Session, it: &Block) -> StepResult {
     session.liza(
         Arguments::new(["mark-blocked", session.task(), "--reason", &it.reason])

@@ -14,7 +14,6 @@ const DEFAULT_WAIT_SECONDS: u64 = 30;
 /// How often `wait-for` checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Waits that many milliseconds.
 pub(crate) fn wait(milliseconds: u64) {
     thread::sleep(Duration::from_millis(milliseconds));
 }
@@ -46,7 +45,6 @@ pub(crate) fn wait_for(session: &Session, it: &WaitFor) {
     session.say("found what it waited for");
 }
 
-/// `liza anomaly`
 pub(crate) fn anomaly(session: &Session, it: &Anomaly) -> StepResult {
     let details: Vec<String> = it.details.iter().map(|(key, value)| format!("{key}={value}")).collect();
     session.liza(
@@ -56,7 +54,6 @@ pub(crate) fn anomaly(session: &Session, it: &Anomaly) -> StepResult {
     )
 }
 
-/// `liza discover`
 pub(crate) fn discover(session: &Session, it: &Discover) -> StepResult {
     session.liza(
         Arguments::new(["discover", "--desc", &it.desc, "--severity", &it.severity])

@@ -25,11 +25,9 @@ pub enum RehearsalError {
     /// A file could not be read or written, or a program not started.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was being done.
         action: &'static str,
         /// The file or the program.
         path: PathBuf,
-        /// The operating system's error.
         source: io::Error,
     },
     /// `git` is not on the path.
@@ -63,12 +61,7 @@ pub enum RehearsalError {
     NothingToCommit,
     /// The change under review has no files.
     #[error("the change {base}..{commit} is empty")]
-    EmptyDiff {
-        /// Where the work started.
-        base: String,
-        /// The commit under review.
-        commit: String,
-    },
+    EmptyDiff { base: String, commit: String },
     /// The change has files that `within` does not allow.
     #[error("the change has files outside {within:?}: {files:?}")]
     OutOfScope {
@@ -114,5 +107,4 @@ impl<E: Into<RehearsalError>> From<E> for StepError {
     }
 }
 
-/// What a step returns.
 pub(crate) type StepResult<T = ()> = Result<T, StepError>;

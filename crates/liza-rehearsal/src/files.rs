@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::error::RehearsalError;
 
-/// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String, RehearsalError> {
     fs::read_to_string(path).map_err(RehearsalError::io("read", path))
 }

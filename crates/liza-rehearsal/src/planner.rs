@@ -43,7 +43,6 @@ fn finalize_all() -> Arguments {
     Arguments::new(["finalize", "--all"])
 }
 
-/// `liza supersede-task`
 pub(crate) fn supersede(session: &Session, it: &Supersede) -> StepResult {
     session.liza(
         Arguments::new(["supersede-task", &it.task, "--by", &it.by.join(",")])
@@ -52,7 +51,6 @@ pub(crate) fn supersede(session: &Session, it: &Supersede) -> StepResult {
     )
 }
 
-/// `liza unblock-task`
 pub(crate) fn unblock(session: &Session, it: &Unblock) -> StepResult {
     session.liza(
         Arguments::new(["unblock-task", &it.task])
@@ -63,12 +61,10 @@ pub(crate) fn unblock(session: &Session, it: &Unblock) -> StepResult {
     )
 }
 
-/// `liza abandon-task`
 pub(crate) fn abandon(session: &Session, it: &Abandon) -> StepResult {
     session.liza(Arguments::new(["abandon-task", &it.task, "--reason", &it.reason]))
 }
 
-/// `liza align`
 pub(crate) fn align(session: &Session, summary: &str) -> StepResult {
     session.liza(Arguments::new(["align", "--summary", summary]))
 }

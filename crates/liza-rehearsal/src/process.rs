@@ -5,7 +5,6 @@
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 
-/// How a program ended.
 pub(crate) struct Finished {
     /// The exit code; -1 for a signal.
     pub(crate) code: i32,

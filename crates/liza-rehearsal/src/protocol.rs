@@ -25,7 +25,6 @@ pub(crate) const HUMAN_OVERRIDE: &str = "human override";
 pub enum Role {
     /// Splits the goal into tasks and decides about tasks that are stuck.
     Planner,
-    /// Works on one task.
     Coder,
     /// Approves or rejects a coder's commit.
     CodeReviewer,
@@ -54,7 +53,6 @@ impl Role {
     }
 }
 
-/// What wakes the planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TriggerKind {
@@ -66,7 +64,6 @@ pub enum TriggerKind {
     QuestionAnswered,
     /// Two coders failed at a task.
     HypothesisExhausted,
-    /// A task is blocked.
     BlockedTasks,
     /// A merge failed twice, or once and no coder repairs it.
     IntegrationFailed,
@@ -76,6 +73,5 @@ pub enum TriggerKind {
     NewDraft,
     /// A task depends on one that was abandoned.
     DeadDependency,
-    /// The sprint is over.
     SprintCompleted,
 }

@@ -27,7 +27,6 @@ const NAME_LENGTH: usize = 16;
 /// What the sockets are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketUse {
-    /// The commands of sessions.
     Channel,
     /// To prove that a session cannot reach a socket.
     Probe,

@@ -22,7 +22,6 @@ pub struct Outcome<R> {
 #[derive(Debug)]
 pub struct Written {
     pub revision: Revision,
-    /// Whether anything was written.
     pub changed: bool,
     /// What the caller has to do outside the blackboard.
     pub effects: Vec<Effect>,

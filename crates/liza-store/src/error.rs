@@ -48,12 +48,10 @@ impl fmt::Display for FileFault {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A system call failed.
     #[error("cannot {action} {path}: {source}")]
     Io {
         /// What the store was doing.
         action: &'static str,
-        /// The file or folder.
         path: PathBuf,
         source: io::Error,
     },
@@ -63,7 +61,6 @@ pub enum StoreError {
     /// The write would break invariants.
     #[error("{}", join(.0))]
     Violates(Vec<Violation>),
-    /// There is no blackboard.
     #[error("{path} does not exist; create a blackboard with: liza init \"GOAL\"")]
     Missing { path: PathBuf },
     /// The blackboard was deleted or emptied, and its last version is kept.
@@ -103,12 +100,7 @@ pub enum StoreError {
     #[error(
         "{path} has version {found}, and this liza supports versions up to {known}; update liza to write it"
     )]
-    NewerVersion {
-        path: PathBuf,
-        found: i64,
-        /// The newest supported version.
-        known: i64,
-    },
+    NewerVersion { path: PathBuf, found: i64, known: i64 },
     /// The database could not be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -117,18 +109,10 @@ pub enum StoreError {
     NoDatabaseClient,
     /// The new state has no YAML form; nothing was written.
     #[error("cannot write {path}: {source}")]
-    Encode {
-        path: PathBuf,
-        /// What cannot be encoded.
-        source: YamlError,
-    },
+    Encode { path: PathBuf, source: YamlError },
     /// The new text would not read back as the intended state; nothing was written.
     #[error("{path} was not written: {what} would not read back as intended; please report this as a bug")]
-    ReadBackMismatch {
-        path: PathBuf,
-        /// The part that differs.
-        what: String,
-    },
+    ReadBackMismatch { path: PathBuf, what: String },
 }
 
 fn join(violations: &[Violation]) -> String {

@@ -9,7 +9,6 @@ use crate::yaml::{self, YamlError, to_value};
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRecord {
-    /// When it was written.
     pub timestamp: Timestamp,
     pub agent: String,
     pub action: String,

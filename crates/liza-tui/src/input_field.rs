@@ -8,7 +8,6 @@ pub(crate) struct InputField {
     pub label: String,
     /// Whether it may stay empty.
     pub optional: bool,
-    /// What has been typed.
     pub text: String,
     /// The cursor, as a byte position in the text.
     pub cursor: usize,

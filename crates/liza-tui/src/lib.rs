@@ -50,7 +50,6 @@ pub trait CommandLine: Send + Sync {
     fn execute(&self, words: &[String], columns: u16) -> CommandResult;
 }
 
-/// What a command printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandResult {
     pub succeeded: bool,
@@ -84,7 +83,6 @@ impl Feed {
     }
 }
 
-/// What a screen needs.
 #[derive(Clone)]
 pub struct ScreenSetup {
     /// Where what it shows comes from.

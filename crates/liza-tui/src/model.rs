@@ -42,7 +42,6 @@ pub(crate) const LEAST: (u16, u16) = (40, 10);
 pub(crate) enum Panel {
     /// What only the human can decide.
     NeedsYou,
-    /// The tasks, by state.
     Tasks,
     Agents,
     Log,
@@ -55,9 +54,7 @@ impl Panel {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
-    /// A key was pressed.
     Key(KeyEvent),
-    /// A text was pasted.
     Paste(String),
     /// The terminal has another size.
     Resize(u16, u16),
@@ -69,8 +66,10 @@ pub(crate) enum Event {
     Log(Vec<LogLine>),
     /// The content of a page.
     Loaded(PageSource, CommandResult),
-    /// An action has ended.
-    Executed { words: Vec<String>, result: CommandResult },
+    Executed {
+        words: Vec<String>,
+        result: CommandResult,
+    },
     /// The screen has to end: a signal, a closed terminal, or the end of the team.
     End,
 }
@@ -91,7 +90,6 @@ pub struct LogLine {
     pub time: Timestamp,
     pub who: String,
     pub text: String,
-    /// Whether it needs attention.
     pub is_alert: bool,
     /// Whether it was reported later than it happened.
     pub earlier: bool,
@@ -145,7 +143,6 @@ impl ActionNotice {
     }
 }
 
-/// What the screen knows.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub mode: ScreenMode,
@@ -181,7 +178,6 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Before anything was read.
     pub(crate) fn new(mode: ScreenMode, size: (u16, u16)) -> Self {
         Self {
             mode,

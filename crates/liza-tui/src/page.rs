@@ -9,7 +9,6 @@ const OUTPUT_LINES: &str = "2000";
 /// Where the content of a page comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PageSource {
-    /// What a command prints.
     Command(Vec<String>),
     /// The last prompt that was written for this task, by this agent if one is named.
     Prompt(Option<AgentId>, Option<TaskId>),
@@ -51,7 +50,6 @@ pub(crate) struct PageTab {
 /// The lines of a page that are visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scroll {
-    /// From this line on.
     From(usize),
     /// The last ones, also when more arrive.
     End,

@@ -20,7 +20,6 @@ type PanicHook = Box<dyn Fn(&PanicHookInfo<'_>) + Sync + Send + 'static>;
 /// What was changed in the terminal, so that it is changed back exactly once.
 struct ChangedTerminal {
     active: AtomicBool,
-    /// The thread that draws.
     owner: ThreadId,
     /// Messages of panics in other threads, which would be painted over.
     panics: Mutex<Vec<String>>,
@@ -49,7 +48,6 @@ pub(crate) struct ScreenTerminal {
 }
 
 impl ScreenTerminal {
-    /// Takes over the terminal.
     pub(crate) fn enter() -> io::Result<Self> {
         let owner = thread::current().id();
         let changed =

@@ -7,9 +7,7 @@ pub enum ThemeName {
     /// Dark or light as the terminal reports it in COLORFGBG, else dark.
     #[default]
     Auto,
-    /// For a dark background.
     Dark,
-    /// For a light background.
     Light,
     /// No colour: bold, dim and reversed text only.
     Plain,
@@ -22,7 +20,6 @@ pub struct Theme {
     /// The heading of the panel that has the keys.
     pub focused: Style,
     pub selected: Style,
-    /// What is less important.
     pub dim: Style,
     pub name: Style,
     pub good: Style,

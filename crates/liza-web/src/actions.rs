@@ -20,7 +20,6 @@ use crate::snapshot::Snapshot;
 /// How long a page waits for a command. The command itself continues.
 const COMMAND_TIME: Duration = Duration::from_secs(120);
 
-/// What a form sends.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct ActionForm {
     /// The name of an action.
@@ -36,19 +35,15 @@ pub(crate) struct ActionForm {
     text: Option<String>,
 }
 
-/// What an action did.
 pub(crate) struct ActionResult {
-    /// Its command, for people.
     pub(crate) command: String,
     pub(crate) outcome: ActionOutcome,
     pub(crate) text: String,
 }
 
-/// How an action ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionOutcome {
     Done,
-    /// Its command still runs.
     Running,
     /// It was refused, or its command reported an error.
     NotDone,

@@ -18,7 +18,6 @@ use crate::topic::Topic;
 pub(crate) struct TopicState {
     /// Counts the states of the topic.
     pub(crate) number: u64,
-    /// What the page shows.
     pub(crate) regions: Regions,
     /// What differs from the state before it.
     pub(crate) step: Bytes,
@@ -35,7 +34,6 @@ impl TopicState {
     }
 }
 
-/// What all pages share.
 pub(crate) struct Hub {
     pub(crate) seat: Arc<dyn Seat>,
     pub(crate) links: Links,
@@ -44,7 +42,6 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Before anything was read.
     pub(crate) fn new(seat: Arc<dyn Seat>, links: Links) -> Self {
         let latest = Mutex::new(Arc::new(Snapshot::empty()));
         Self { seat, links, latest, topics: Mutex::default() }

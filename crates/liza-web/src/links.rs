@@ -25,7 +25,6 @@ impl Links {
         self.to(&format!("task/{task}"))
     }
 
-    /// What a task changes.
     pub(crate) fn diff(&self, task: &TaskId) -> String {
         self.to(&format!("task/{task}/diff"))
     }

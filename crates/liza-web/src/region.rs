@@ -27,7 +27,6 @@ impl ItemTag {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Item {
     id: String,
-    /// Changes with its content.
     version: String,
     html: String,
 }

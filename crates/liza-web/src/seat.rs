@@ -31,11 +31,9 @@ pub trait Seat: Send + Sync + 'static {
     fn time_of_day(&self, time: Timestamp) -> String;
 }
 
-/// What a command printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandResult {
     pub succeeded: bool,
-    /// The text, without styles.
     pub text: String,
 }
 
@@ -52,11 +50,9 @@ pub struct SavedSession {
 /// What a line of a session's output is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputKind {
-    /// What the agent said.
     Text,
     /// A tool that it used.
     Tool,
-    /// Something about the session.
     Note,
     Fault,
 }

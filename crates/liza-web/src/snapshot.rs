@@ -30,7 +30,6 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Before the first reading.
     pub(crate) fn empty() -> Self {
         Self { team: None, problem: None, log: Vec::new() }
     }

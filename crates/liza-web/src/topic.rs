@@ -2,7 +2,6 @@
 
 use liza_core::model::{AgentId, TaskId};
 
-/// What a page follows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Topic {
     Board,

@@ -55,7 +55,6 @@ pub const FILES: [(&str, &str); 6] = [
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct ContractError {
-    /// What was being done.
     pub action: &'static str,
     pub path: PathBuf,
     /// The error of the operating system.

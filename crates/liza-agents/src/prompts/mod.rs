@@ -32,11 +32,9 @@ pub struct Brief {
     pub specs: PathBuf,
     /// The contract for this role.
     pub contract: Contract,
-    /// The `liza` program.
     pub program: PathBuf,
     /// The agent that the session belongs to.
     pub agent: AgentId,
-    /// When the session starts.
     pub now: Timestamp,
     /// A checkout of the integration branch's head in which a planner can run things.
     pub integration_copy: Option<PathBuf>,
@@ -49,7 +47,6 @@ pub struct Brief {
 /// Whether a commit could be merged to the integration branch now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreviewedMerge {
-    /// It merges without conflict.
     Clean,
     Conflicts(Vec<String>),
 }

@@ -12,7 +12,6 @@ pub(super) struct WakeReasons<'w> {
     pub liza: &'w str,
     /// The goal's specification, as a word of a command.
     pub spec: &'w str,
-    /// What woke the planner.
     pub triggers: &'w [Trigger],
     /// A task whose review is deadlocked.
     pub deadlocked: Option<&'w TaskId>,

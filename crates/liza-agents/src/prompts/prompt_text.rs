@@ -11,7 +11,6 @@ use liza_core::text::shell_word;
 // Not a bar: the tables of a contract begin with one.
 const QUOTE: &str = "> ";
 
-/// A prompt being written.
 #[derive(Debug, Default)]
 pub(super) struct PromptText(String);
 

@@ -112,7 +112,6 @@ fn commit(record: &TaskRecord) -> &str {
     record.review_commit.as_ref().map_or("(not recorded)", |commit| commit.as_str())
 }
 
-/// The coder's pre-execution checkpoint.
 fn write_intent(page: &mut PromptText, record: &TaskRecord) {
     page.gap();
     let Some(event) = last(record, EventName::PreExecutionCheckpoint) else {

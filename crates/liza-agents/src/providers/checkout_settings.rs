@@ -26,7 +26,6 @@ const INSTRUCTIONS: [&str; 9] = [
     ".windsurfrules",
 ];
 
-/// Folders of such files.
 const INSTRUCTION_FOLDERS: [(&str, &str); 2] = [(".cursor", "rules"), (".github", "instructions")];
 
 /// At the top of a checkout only: many projects have such files elsewhere.

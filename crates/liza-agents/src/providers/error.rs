@@ -15,17 +15,11 @@ pub enum ProviderError {
     Config {
         /// The place in the config.
         place: String,
-        /// What is wrong there.
         problem: String,
     },
     /// The program is not installed.
     #[error("agent program {name:?} needs the program {program}, which is not on PATH")]
-    Missing {
-        name: String,
-        program: String,
-        /// How to install it.
-        install: String,
-    },
+    Missing { name: String, program: String, install: String },
     /// There is a budget in dollars, and what its sessions cost is not known.
     #[error("{name} does not report what its sessions cost, so a budget in dollars cannot be kept")]
     NoPrice {
@@ -38,7 +32,6 @@ pub enum ProviderError {
     NotInteractive { name: String },
 }
 
-/// What was probably meant.
 fn suggestion(name: &str, known: &[String]) -> String {
     let meant = meant(name, known.iter().map(String::as_str));
     meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default()

@@ -17,13 +17,10 @@ pub enum EventFormat {
     Rehearsal,
     /// The events of Claude Code.
     Claude,
-    /// The events of Codex.
     Codex,
     /// The events of Gemini CLI.
     Gemini,
-    /// The events of Goose.
     Goose,
-    /// The events of opencode.
     Opencode,
     /// The events of Mistral Vibe.
     Vibe,
@@ -56,11 +53,9 @@ pub enum ClientEvent {
     ToolEnded,
     /// A tool call and its answer, to be compared with others.
     Exchange(ToolExchange),
-    /// The conversation was compacted.
     Compacted,
     /// The program has ended its session because it has cost what it may.
     BudgetReached,
-    /// Tokens, cost and context.
     Used(UsageReport),
     /// Something that a person may want to know, such as a retry; not an error yet.
     Note(String),

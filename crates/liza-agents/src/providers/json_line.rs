@@ -35,7 +35,6 @@ pub(super) fn number(event: &Value, pointer: &str) -> u64 {
     event.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// An amount of money.
 pub(super) fn amount(event: &Value, pointer: &str) -> f64 {
     event.pointer(pointer).and_then(Value::as_f64).unwrap_or(0.0)
 }

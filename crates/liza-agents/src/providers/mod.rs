@@ -52,7 +52,6 @@ use template::{CommandTemplate, PromptDelivery};
 /// The provider chosen for a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// How it is called.
     template: CommandTemplate,
     /// The model, if one was chosen.
     model: Option<String>,
@@ -70,7 +69,6 @@ pub struct SessionDetails<'a> {
     pub task: Option<&'a TaskId>,
     pub directory: &'a Path,
     pub project: &'a Path,
-    /// The repository's `.git`.
     pub git: &'a Path,
     /// Where git keeps the index and HEAD of the working folder.
     pub worktree_git: &'a Path,
@@ -84,7 +82,6 @@ pub struct SessionDetails<'a> {
     pub dollars: Option<f64>,
     /// Whether a person takes part.
     pub interactive: bool,
-    /// Whether Liza confines it.
     pub confined: bool,
 }
 
@@ -93,7 +90,6 @@ pub struct SessionDetails<'a> {
 pub struct CommandLine {
     pub program: PathBuf,
     pub arguments: Vec<String>,
-    /// Environment variables to add.
     pub environment: Vec<(String, String)>,
     /// Whether the prompt goes to standard input.
     pub on_stdin: bool,

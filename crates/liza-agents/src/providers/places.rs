@@ -10,9 +10,7 @@ pub struct ClientPlaces {
     pub variable: Option<&'static str>,
     /// The folder, below the home folder, without the variable.
     pub folder: &'static str,
-    /// Below both: the settings.
     pub files: &'static [&'static str],
-    /// Below both: the login.
     pub logins: &'static [&'static str],
     /// Without the variable: a file beside the folder, and its place if the folder is another one.
     pub beside: Option<(&'static str, &'static str)>,

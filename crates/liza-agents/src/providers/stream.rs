@@ -44,7 +44,6 @@ pub struct ClientOutcome {
 pub struct EventStream {
     reader: Option<Box<dyn EventReader>>,
     expects_events: bool,
-    /// The incomplete last line.
     line: Vec<u8>,
     /// Whether the rest of the line is skipped.
     too_long: bool,
@@ -104,7 +103,6 @@ impl EventStream {
         self.conversation.as_deref()
     }
 
-    /// The usage so far.
     pub fn used(&self) -> &SessionUsage {
         &self.used
     }
@@ -114,7 +112,6 @@ impl EventStream {
         self.fault.as_ref()
     }
 
-    /// Reads the next output.
     pub fn push(&mut self, bytes: &[u8], each: &mut dyn FnMut(&ClientEvent)) {
         let mut rest = bytes;
         while !rest.is_empty() {

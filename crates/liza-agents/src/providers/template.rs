@@ -68,7 +68,6 @@ pub struct CommandTemplate {
     pub name: String,
     /// The program, by name or path; `None` for liza itself.
     pub program: Option<String>,
-    /// Arguments of every session.
     pub args: Vec<String>,
     /// Arguments added when a model is chosen.
     pub model_args: Vec<String>,

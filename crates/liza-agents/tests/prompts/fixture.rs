@@ -5,51 +5,19 @@ use std::path::PathBuf;
 use liza_agents::contracts::Contract;
 use liza_agents::prompts::{Brief, Job, prompt};
 use liza_core::model::{
-    AgentId, Config, EventName, Goal, Handoff, HistoryEvent, HumanNote, Loaded, Revision, Seconds, Sha,
-    Sprint, State, Status, TaskId, TaskRecord, Timestamp, Worktree,
+    EventName, Handoff, HistoryEvent, HumanNote, Revision, Seconds, State, Status, TaskRecord, Worktree,
 };
-
-pub(crate) fn now() -> Timestamp {
-    Timestamp::from_unix(1_800_000_000)
-}
-
-pub(crate) fn ago(minutes: u64) -> Timestamp {
-    now() - Seconds::minutes(minutes)
-}
-
-pub(crate) fn task(id: &str) -> TaskId {
-    id.parse().unwrap()
-}
-
-pub(crate) fn agent(id: &str) -> AgentId {
-    id.parse().unwrap()
-}
-
-pub(crate) fn sha(digit: char) -> Sha {
-    digit.to_string().repeat(40).parse().unwrap()
-}
+use liza_testkit::boards;
+pub(crate) use liza_testkit::boards::{agent, ago, event, now, sha, task};
 
 pub(crate) const TASK: &str = "retry-orders";
 
 /// The project without tasks.
 pub(crate) fn empty_state() -> State {
-    let mut state = State::default();
-    let board = &mut state.board;
-    board.revision = Revision(100);
-    board.agents = Loaded::Ready([].into_iter().collect());
-    board.config = Loaded::Ready(Config::default());
-    board.goal = Loaded::Ready(Goal {
-        spec_ref: Some("specs/vision.md".to_owned()),
-        ..Goal::begin(1, "Every API call retries", ago(300))
-    });
-    board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", ago(300)));
-    board.discovered = Loaded::Ready(Vec::new());
-    board.handoff = Loaded::Ready([].into_iter().collect());
+    let mut state = boards::empty("Every API call retries", ago(300));
+    state.board.revision = Revision(100);
+    boards::goal(&mut state).planned = false;
     state
-}
-
-pub(crate) fn event(minutes: u64, name: EventName, who: &str) -> HistoryEvent {
-    HistoryEvent::new(ago(minutes), name, who)
 }
 
 /// A task in that status, with only its creation as history.
@@ -123,13 +91,7 @@ pub(crate) fn add<const N: usize>(record: &mut TaskRecord, events: [HistoryEvent
 /// Puts tasks on the board and into the sprint.
 pub(crate) fn state_with<const N: usize>(records: [TaskRecord; N]) -> State {
     let mut state = empty_state();
-    for record in records {
-        let id = record.id.clone().unwrap();
-        if let Loaded::Ready(sprint) = &mut state.board.sprint {
-            sprint.scope.planned.push(id.clone());
-        }
-        state.board.put(id, record);
-    }
+    records.into_iter().for_each(|record| boards::plan(&mut state, record));
     state
 }
 
@@ -152,9 +114,7 @@ pub(crate) fn handoff(state: &mut State, from: &str) {
         files_modified: vec!["src/orders.rs".to_owned(), "tests/orders.rs".to_owned()],
         next_steps: vec!["back-off".to_owned(), "Retry-After header".to_owned()],
     };
-    if let Loaded::Ready(all) = &mut state.board.handoff {
-        all.insert(task(TASK), notes);
-    }
+    boards::part(&mut state.board.handoff).insert(task(TASK), notes);
 }
 
 pub(crate) fn worktree() -> PathBuf {

@@ -32,13 +32,11 @@ pub const HANDOFF_AT: u32 = 90;
 pub enum AgentStatus {
     /// Registered, not yet looking for work.
     Starting,
-    /// Looking for work.
     Idle,
     /// A coder's session on its task.
     Working,
     /// A code reviewer's session on its review.
     Reviewing,
-    /// A planner's session.
     Planning,
     /// A coder after its submission, or a planner without a trigger.
     Waiting,
@@ -71,7 +69,6 @@ impl AgentStatus {
 /// A session that has begun and whose end is not recorded yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenSession {
-    /// When it began.
     pub began: Timestamp,
     /// When it last recorded a result, whatever it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,7 +79,6 @@ pub struct OpenSession {
 }
 
 impl OpenSession {
-    /// One that begins now.
     pub(crate) fn begin(now: Timestamp) -> Self {
         Self { began: now, result: None, about: Vec::new() }
     }
@@ -107,9 +103,7 @@ with_keys! {
 /// An agent's entry, as the file has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentRecord {
-    /// What it is for.
     pub role: Role,
-    /// What it is doing.
     pub status: AgentStatus,
     /// The task or review that it holds. Old files say `task`.
     #[serde(default, alias = "task")]
@@ -132,7 +126,6 @@ pub struct AgentRecord {
     /// The write of its session's last result: whatever it recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_result: Option<Revision>,
-    /// Claims over all tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations_total: Option<u32>,
     /// The client that its sessions use.
@@ -141,7 +134,6 @@ pub struct AgentRecord {
     /// Its session, from the claim or the start of a planning session until its end is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<OpenSession>,
-    /// Its last session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_session: Option<SessionSummary>,
     /// How full its context is.
@@ -194,7 +186,6 @@ impl AgentRecord {
     }
 }
 
-/// Who sends a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
     /// A person: no agent ID at all.

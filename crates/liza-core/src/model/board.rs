@@ -26,29 +26,23 @@ use crate::model::task::{Task, TaskBody};
 /// The part of a task that decisions about other tasks need, cheap to read for thousands of tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSummary {
-    /// Its name.
     pub id: TaskId,
     /// Its status; `None` if the file says something unknown.
     pub status: Option<Status>,
     /// 1 (highest) to 5 (lowest).
     pub priority: i64,
-    /// When it was added.
     pub created: Option<Timestamp>,
     /// What must be MERGED first.
     pub depends_on: Vec<TaskId>,
-    /// The coder.
     pub assigned_to: Option<AgentId>,
     /// Until when the coder owns it.
     pub lease_expires: Option<Timestamp>,
     /// The first step of a claim.
     pub reservation: Option<Reservation>,
-    /// Who reviews it.
     pub reviewing_by: Option<AgentId>,
     /// Until when the code reviewer owns the review.
     pub review_lease_expires: Option<Timestamp>,
-    /// Who approved it.
     pub approved_by: Option<AgentId>,
-    /// Why its merge waits.
     pub merge_held: Option<MergeHold>,
     /// The coders who failed at it.
     pub failed_by: Vec<AgentId>,
@@ -121,7 +115,6 @@ impl TaskSummary {
 /// A task on the board.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSlot {
-    /// Always loaded.
     pub summary: TaskSummary,
     /// Only loaded if a command needs it. Separate, so that thousands of summaries stay close together in memory, and
     /// shared between one read of the blackboard and the next.
@@ -144,7 +137,6 @@ pub enum Section {
 }
 
 impl Section {
-    /// All of them.
     pub const ALL: &'static [Section] = <Section as strum::VariantArray>::VARIANTS;
 
     /// The key in the file.
@@ -175,20 +167,14 @@ pub(crate) const TOP_KEYS: [&str; 15] = [
 /// A section that may not have been read, or could not be understood.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Loaded<T> {
-    /// Not asked for.
     #[default]
     Absent,
-    /// Read and understood.
     Ready(T),
     /// In the file, but broken.
     Broken(Fault),
 }
 
 impl<T> Loaded<T> {
-    /// The content.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub fn get(&self, section: Section) -> Result<&T, Refusal> {
         match self {
             Loaded::Ready(content) => Ok(content),
@@ -233,17 +219,11 @@ pub struct Board {
     pub tasks: IndexMap<TaskId, TaskSlot>,
     /// Tasks whose bodies were moved to the archive, and the state that they ended in.
     pub archived: IndexMap<TaskId, Status>,
-    /// The agents by name.
     pub agents: Loaded<IndexMap<AgentId, AgentRecord>>,
-    /// The settings.
     pub config: Loaded<Config>,
-    /// The goal.
     pub goal: Loaded<Goal>,
-    /// The sprint.
     pub sprint: Loaded<Sprint>,
-    /// The breaker.
     pub circuit_breaker: Loaded<CircuitBreaker>,
-    /// The discoveries.
     pub discovered: Loaded<Vec<Discovery>>,
     /// The handoff notes by task.
     pub handoff: Loaded<IndexMap<TaskId, Handoff>>,
@@ -278,9 +258,6 @@ impl Board {
     }
 
     /// The record of a task as it was read, faults included.
-    ///
-    /// # Errors
-    /// When there is no such task, or it was not loaded.
     pub fn body(&self, task: &TaskId) -> Result<&TaskBody, Refusal> {
         match self.tasks.get(task) {
             Some(TaskSlot { body: Some(body), .. }) => Ok(body.as_ref()),
@@ -290,10 +267,6 @@ impl Board {
         }
     }
 
-    /// The typed task.
-    ///
-    /// # Errors
-    /// Also when its record lacks what its status needs.
     pub fn task(&self, task: &TaskId) -> Result<Task, Refusal> {
         Task::from_body(task, self.body(task)?)
     }
@@ -342,11 +315,8 @@ sections! {
 /// Lists that only grow. Read whole for screens and prompts, never for a change.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Journal {
-    /// Observations.
     pub anomalies: Vec<Anomaly>,
-    /// The human's notes.
     pub human_notes: Vec<HumanNote>,
-    /// Changes of the specification.
     pub spec_changes: Vec<SpecChange>,
     /// How the work related to the goal over time.
     pub alignment_history: Vec<Alignment>,
@@ -357,7 +327,6 @@ pub struct Journal {
 /// The whole blackboard, for screens, prompts and supervisors.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// What rules see.
     pub board: Board,
     /// The lists that only grow.
     pub journal: Journal,

@@ -10,41 +10,32 @@ use crate::model::value::Fields;
 #[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum BreakerStatus {
-    /// It has not.
     #[default]
     Ok,
     /// It has, and a human has to resolve it.
     Triggered,
 }
 
-/// What made it fire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BreakerTrip {
-    /// When.
     pub timestamp: Timestamp,
-    /// Which pattern.
     pub pattern: String,
-    /// What it indicates.
     #[serde(default)]
     pub severity: Option<String>,
     /// What the anomalies have in common.
     #[serde(default)]
     pub common_factor: Option<String>,
-    /// Which tasks.
     #[serde(default)]
     pub tasks: Vec<TaskId>,
 }
 
-/// The `circuit_breaker` section.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CircuitBreaker {
     /// When the anomalies were last checked.
     #[serde(default)]
     pub last_check: Option<Timestamp>,
-    /// Whether it has fired.
     #[serde(default)]
     pub status: BreakerStatus,
-    /// What made it fire.
     #[serde(default)]
     pub current_trigger: Option<BreakerTrip>,
     /// Earlier triggers with their resolutions; append-only.

@@ -16,13 +16,9 @@ use crate::model::stop_file::StopFile;
 /// One more entry of a list that only grows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Appended {
-    /// `anomalies`
     Anomaly(Anomaly),
-    /// `human_notes`
     HumanNote(HumanNote),
-    /// `spec_changes`
     SpecChange(SpecChange),
-    /// `goal.alignment_history`
     Alignment(Alignment),
 }
 
@@ -31,7 +27,6 @@ pub enum Appended {
 pub enum Effect {
     /// Save unmerged work, then remove the task's worktree and branch.
     RemoveWorktree(TaskId),
-    /// Remove the stop file.
     RemoveStopFile(StopFile),
     /// Write `.liza/sprint_summary.md` for the person who reviews the sprint.
     WriteSprintSummary,

@@ -20,7 +20,6 @@ pub enum FaultKind {
     ContextFull,
     /// It was not allowed to do something.
     PermissionDenied,
-    /// Anything else.
     Crashed,
 }
 
@@ -49,7 +48,6 @@ impl FaultKind {
 /// When a limit of the account ends, as the provider says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LimitReset {
-    /// At this time.
     At(Timestamp),
     /// This long after the error.
     In(Seconds),
@@ -72,7 +70,6 @@ impl LimitReset {
 /// An error that an agent program reported in its own error records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientFault {
-    /// What went wrong.
     pub kind: FaultKind,
     /// In the program's words, on one line.
     pub message: String,
@@ -83,15 +80,12 @@ pub struct ClientFault {
 /// Why no session of a client starts now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientHold {
-    /// What went wrong.
     pub kind: FaultKind,
-    /// In the program's words.
     #[serde(default)]
     pub message: String,
     /// What the human can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
-    /// Since when.
     pub since: Timestamp,
     /// When one session may try again; `None` until the human continues.
     #[serde(default)]
@@ -106,7 +100,6 @@ pub struct ClientHold {
 pub struct AlikeFailures {
     /// How they ended, folded so that it can be compared.
     pub sign: String,
-    /// How many.
     pub count: u32,
     /// The tasks that they worked on, `plan` for the planner; no more than needed.
     #[serde(default)]
@@ -134,21 +127,17 @@ impl ClientRecord {
 /// The last session of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
-    /// The client.
     pub client: String,
     /// On which task; a planner has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
-    /// When it began.
     pub started: Timestamp,
-    /// When it ended.
     pub ended: Timestamp,
     /// How it ended, in one line for people.
     pub result: String,
     /// Whether it had no result, or its client failed.
     #[serde(default)]
     pub failed: bool,
-    /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<FaultKind>,
 }

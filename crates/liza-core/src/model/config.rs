@@ -41,7 +41,6 @@ pub struct Config {
     pub agent_commits: AgentCommits,
     /// Whether sessions may submit changes of what agent programs take settings from.
     pub client_settings: ClientSettings,
-    /// Whether sessions are confined.
     pub sandbox: Sandbox,
     /// The lowest level at which `sandbox: require` starts a session.
     pub sandbox_min: SandboxMin,
@@ -87,7 +86,6 @@ pub struct Config {
     pub session_limit: Seconds,
     /// How long a session may print nothing before it is an alarm.
     pub quiet_limit: Seconds,
-    /// Which files judge work.
     pub gate: GateSettings,
     /// How long the integration test may run.
     pub integration_test_limit: Seconds,
@@ -103,7 +101,6 @@ pub struct Config {
     pub lock_timeout: Seconds,
     /// How long a command of a session may take.
     pub command_limit: Seconds,
-    /// Agent programs, by name.
     pub providers: Fields,
     /// Provider and model, by role.
     pub roles: Fields,
@@ -116,7 +113,6 @@ pub enum AgentCommits {
     /// The agent, for the person, with the person's address.
     #[default]
     Agent,
-    /// The person alone.
     Person,
 }
 
@@ -124,7 +120,6 @@ pub enum AgentCommits {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientSettings {
-    /// Only people change it.
     #[default]
     Refuse,
     /// They may, and the reviewer's program starts with it.

@@ -14,18 +14,13 @@ use crate::model::value::{Fields, Value};
 pub struct Bounds {
     /// The key in the file.
     pub name: &'static str,
-    /// The smallest allowed number.
     pub min: u64,
-    /// The largest allowed number.
     pub max: u64,
-    /// What it counts.
     pub unit: Unit,
 }
 
-/// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Seconds.
     Seconds,
     /// Times, sessions, agents: the key says which.
     Times,
@@ -36,9 +31,7 @@ pub enum Unit {
 pub struct OutOfRange {
     /// Where it is: keys with dots between, such as `roles.coder.count`.
     pub place: String,
-    /// The number.
     pub found: i128,
-    /// What is allowed.
     pub bounds: Bounds,
 }
 
@@ -100,7 +93,6 @@ pub const CONFIG_BOUNDS: &[Bounds] = &[
     times("sandbox_max_abi", 0, 100),
 ];
 
-/// A task's own limits.
 pub const TASK_BOUNDS: [Bounds; 3] = [
     times("max_iterations", 1, 1_000),
     times("max_review_cycles", 1, 1_000),

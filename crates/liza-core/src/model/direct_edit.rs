@@ -9,9 +9,7 @@ pub const EDITED_BY_HAND: &str = "edited by hand";
 /// A change of the file that no command made, in places that only commands should change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectEdit {
-    /// `edit-N`.
     pub id: DirectEditId,
-    /// When it was found.
     pub timestamp: Timestamp,
     /// The places that only commands should change, such as `tasks.t-3.status`; none if what was edited is not known.
     #[serde(default)]
@@ -19,7 +17,6 @@ pub struct DirectEdit {
 }
 
 impl DirectEdit {
-    /// What was edited.
     pub fn describe(&self) -> String {
         match self.places.as_slice() {
             [] => "state.yaml differs from the version that was last written, and what differs is not known"

@@ -24,9 +24,7 @@ use crate::model::value::{Fields, Value};
 )]
 #[strum(serialize_all = "snake_case")]
 pub enum EventName {
-    /// The task was added.
     Created,
-    /// DRAFT became UNCLAIMED.
     Finalized,
     /// The planner's part of a plan that the human has to approve.
     Proposed,
@@ -44,27 +42,18 @@ pub enum EventName {
     Resumed,
     /// The coder recorded what it intends.
     PreExecutionCheckpoint,
-    /// Submitted.
     ReadyForReview,
-    /// Approved.
     Approved,
-    /// Sent back.
     Rejected,
-    /// On the integration branch.
     Merged,
-    /// The merge failed.
     IntegrationFailed,
     /// The merge waits for the human.
     MergeHeld,
     /// The human accepted that it changes what judges it.
     GateAccepted,
-    /// Needs a decision.
     Blocked,
-    /// Released from BLOCKED.
     Unblocked,
-    /// Replaced.
     Superseded,
-    /// Will not be done.
     Abandoned,
     /// A session left notes for the next one.
     Handoff,
@@ -72,7 +61,6 @@ pub enum EventName {
     SessionEnded,
     /// A person took the claim away.
     Released,
-    /// Moved to the archive.
     Archived,
 }
 
@@ -98,11 +86,8 @@ impl EventName {
 /// One entry of a task's history. The name is text, since people and older versions write their own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HistoryEvent {
-    /// When.
     pub time: Timestamp,
-    /// What.
     pub event: String,
-    /// Who acted, if anyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Commit, reason, previous assignee and the like.
@@ -116,7 +101,6 @@ impl HistoryEvent {
         Self { time, event: event.name().to_owned(), agent: Some(agent.to_string()), more: Fields::new() }
     }
 
-    /// Adds one fact.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.more.insert(key.to_owned(), value.into());
@@ -171,23 +155,16 @@ pub enum LogAction {
     GoalCreated,
     /// The goal was reached or aborted.
     GoalEnded,
-    /// Drafts became claimable.
     TasksFinalized,
-    /// A draft was changed.
     Edited,
     /// A claim lost its race.
     ClaimFailed,
-    /// An agent joined.
     Registered,
-    /// An agent left.
     Deregistered,
-    /// A task was replaced.
     Rescoped,
     /// A code reviewer took a review.
     ReviewClaimed,
-    /// Review claims were cleared.
     ReviewsCleared,
-    /// An anomaly was logged.
     Anomaly,
     /// A discovery was added, or became a task.
     Discovered,
@@ -195,23 +172,17 @@ pub enum LogAction {
     Note,
     /// A person answered what was asked about a task.
     Answered,
-    /// A specification changed.
     SpecUpdated,
     /// A summary of how the work relates to the goal.
     Aligned,
-    /// PAUSE.
     Paused,
-    /// PAUSE or CHECKPOINT ended.
     Resumed,
-    /// ABORT.
     Aborted,
-    /// CHECKPOINT.
     Checkpoint,
     /// The breaker fired or was resolved.
     CircuitBreaker,
     /// Every planned task has ended.
     SprintCompleted,
-    /// The next sprint began.
     SprintStarted,
     /// The sprint's deadline or retrospective was set.
     SprintUpdated,
@@ -221,7 +192,6 @@ pub enum LogAction {
     ChangeMoved,
     /// The planner ended too often without a result.
     PlannerStopped,
-    /// The planner proposed tasks.
     TasksProposed,
     /// The integration branch was brought up to date, or foreign commits on it were accepted.
     IntegrationUpdated,
@@ -257,13 +227,10 @@ impl LogAction {
 /// One entry of the log: what one write did, on one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// When.
     pub timestamp: Timestamp,
     /// Who: an agent's ID, `human` or `system`.
     pub agent: String,
-    /// What.
     pub action: String,
-    /// On which task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     /// One line for people who skim.

@@ -10,29 +10,23 @@ use crate::model::spending::Usage;
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum GoalStatus {
-    /// Being worked on.
     InProgress,
     /// Reached; declared by the planner or the human.
     Completed,
-    /// Stopped by the human.
     Aborted,
 }
 
 /// The `goal` section without its history, which only grows and is never read for a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
-    /// `goal-N`.
     pub id: String,
     /// What is wanted; empty until the human has stated it.
     #[serde(default)]
     pub description: String,
-    /// The vision document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_ref: Option<String>,
-    /// When it was stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<Timestamp>,
-    /// Its state.
     pub status: GoalStatus,
     /// Whether the planner has planned for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -64,9 +58,7 @@ fn is_zero(number: &u32) -> bool {
 pub struct TakenResult {
     /// The head of the integration branch that was taken.
     pub head: Sha,
-    /// When.
     pub time: Timestamp,
-    /// Where to, in words.
     pub how: String,
 }
 
@@ -76,7 +68,6 @@ pub struct TakenResult {
 pub struct HeadTest {
     /// The commit that was tested.
     pub head: Sha,
-    /// When.
     pub time: Timestamp,
     /// How it failed; absent if it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,7 +116,6 @@ impl Goal {
 /// One entry of `goal.alignment_history`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alignment {
-    /// When.
     pub timestamp: Timestamp,
     /// `initialization`, `alignment` or `rescope_<task>`.
     pub event: String,

@@ -5,7 +5,6 @@ use liza_ids::{Seconds, Timestamp};
 /// How long after a lease has expired others still may not take over.
 pub const LEASE_GRACE: Seconds = Seconds(60);
 
-/// The longest lease.
 pub const MAX_LEASE: Seconds = Seconds(86_400);
 
 /// Whether a lease ends later than any lease may. A clock that was ahead gave it, so it counts as expired: otherwise its

@@ -61,19 +61,16 @@ impl<'de> Deserialize<'de> for MergeHold {
 /// A change of protected files by a task, and the human's word on exactly this change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateChange {
-    /// The approved commit.
     pub commit: Sha,
     /// The digest of the protected files of the integration branch.
     pub before: String,
     /// The digest of the protected files of the merge.
     pub after: String,
-    /// The files that differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// How the merge fails under the protected files of the integration branch; absent if it passes, or they have no test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_failure: Option<TestFailure>,
-    /// The human's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<GateAcceptance>,
 }
@@ -81,7 +78,6 @@ pub struct GateChange {
 /// The human's word on a change of the gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateAcceptance {
-    /// When.
     pub time: Timestamp,
     /// Whether it holds although the merge fails under the old gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -2,31 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// `sprint.metrics`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metrics {
-    /// MERGED, ABANDONED and SUPERSEDED.
     pub tasks_done: u32,
     /// Between the first claim and the merge.
     pub tasks_in_progress: u32,
-    /// BLOCKED.
     pub tasks_blocked: u32,
-    /// Claims.
     pub iterations_total: u32,
-    /// Rejections, over all coders.
     pub review_cycles_total: u32,
-    /// `approved` events.
     pub review_verdict_approvals: u32,
-    /// `rejected` events.
     pub review_verdict_rejections: u32,
-    /// Both.
     pub review_verdict_count: u32,
-    /// Approvals of all verdicts.
     pub review_verdict_approval_rate_percent: Option<u32>,
-    /// `ready_for_review` events.
     pub task_submitted_for_review_count: u32,
-    /// Approvals of all submissions.
     pub task_outcome_approval_rate_percent: Option<u32>,
 }
 

@@ -13,11 +13,9 @@ use crate::model::value::{Fields, Value};
 /// The type that a detail's value must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DetailType {
-    /// A text.
     Text,
     /// A whole number of at least 0.
     Number,
-    /// true or false.
     Flag,
 }
 
@@ -44,7 +42,6 @@ impl DetailType {
         }
     }
 
-    /// For messages.
     pub fn expected(self) -> &'static str {
         match self {
             DetailType::Text => "a text",
@@ -96,13 +93,11 @@ anomaly_types! {
     ScopeDeviation by [CodeReviewer] needs [],
     /// A shortcut instead of a proper fix.
     Workaround by [CodeReviewer] needs [],
-    /// Technical debt.
     DebtCreated by [CodeReviewer] needs [],
     /// The specification changed under the task.
     SpecChanged by [CodeReviewer] needs [],
     /// Two coders failed at the same task.
     HypothesisExhaustion by [Planner] needs [],
-    /// A specification is missing.
     SpecGap by [Planner] needs [],
     /// Coder and code reviewer did not agree.
     ReviewDeadlock by [Planner] needs [],
@@ -161,18 +156,13 @@ impl FromStr for AnomalyType {
 /// One entry of `anomalies`, as read: the type is text, since a broken one must not hide the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Anomaly {
-    /// When.
     pub timestamp: Timestamp,
-    /// During which task.
     #[serde(default)]
     pub task: Option<TaskId>,
-    /// Who saw it.
     #[serde(default)]
     pub reporter: Option<String>,
-    /// What kind.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What exactly.
     #[serde(default)]
     pub details: Fields,
 }
@@ -212,13 +202,9 @@ pub fn detail_faults(kind: AnomalyType, details: &Fields) -> Vec<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Blocks the current task.
     Critical,
-    /// Should be addressed soon.
     High,
-    /// When convenient.
     Medium,
-    /// Nice to have.
     Low,
 }
 
@@ -226,9 +212,7 @@ pub enum Severity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Urgency {
-    /// Wakes the planner.
     Immediate,
-    /// At the next planning.
     #[default]
     Deferred,
 }
@@ -236,25 +220,17 @@ pub enum Urgency {
 /// One entry of `discovered`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Discovery {
-    /// `disc-N`.
     pub id: DiscoveryId,
-    /// Who found it.
     #[serde(default)]
     pub by: Option<String>,
-    /// During which task.
     #[serde(default)]
     pub during: Option<TaskId>,
-    /// What.
     pub description: String,
-    /// How bad.
     pub severity: Severity,
-    /// How soon.
     #[serde(default)]
     pub urgency: Urgency,
-    /// What to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recommendation: Option<String>,
-    /// When.
     #[serde(default)]
     pub created: Option<Timestamp>,
     /// The task that came of it.
@@ -280,21 +256,17 @@ impl Discovery {
 /// What a session whose context was used up leaves to the next one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Handoff {
-    /// Who wrote it.
     pub agent: AgentId,
-    /// As what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// How full the context was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_used: Option<String>,
-    /// When.
     #[serde(default)]
     pub timestamp: Option<Timestamp>,
     /// How far the task is.
     #[serde(default)]
     pub summary: String,
-    /// What to do first.
     #[serde(default)]
     pub next_action: String,
     /// How it was being done.
@@ -303,10 +275,8 @@ pub struct Handoff {
     /// What is in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockers: Option<String>,
-    /// What was touched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files_modified: Vec<String>,
-    /// What is left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_steps: Vec<String>,
 }
@@ -321,7 +291,6 @@ impl Handoff {
 /// One entry of `human_notes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HumanNote {
-    /// When.
     pub timestamp: Timestamp,
     /// What the human has to say.
     pub message: String,
@@ -333,13 +302,10 @@ pub struct HumanNote {
 /// One entry of `spec_changes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecChange {
-    /// When.
     pub timestamp: Timestamp,
     /// Which document, perhaps with an anchor.
     pub spec: String,
-    /// What changed.
     pub change: String,
-    /// What made it necessary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triggered_by: Option<String>,
 }

@@ -36,25 +36,19 @@ use crate::model::spending::Usage;
 pub enum Status {
     /// The planner is still defining it.
     Draft,
-    /// Ready to be claimed.
     Unclaimed,
     /// A coder works on it.
     Claimed,
     /// Submitted at an exact commit.
     ReadyForReview,
-    /// Sent back with feedback.
     Rejected,
     /// May be merged at exactly that commit.
     Approved,
     /// Approved, but the merge failed.
     IntegrationFailed,
-    /// Needs a decision.
     Blocked,
-    /// On the integration branch.
     Merged,
-    /// Replaced by other tasks.
     Superseded,
-    /// Will not be done.
     Abandoned,
 }
 
@@ -100,9 +94,7 @@ pub struct Fault {
 /// The first step of a claim: who is making the worktree, and until when the task is reserved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
-    /// The coder.
     pub by: AgentId,
-    /// The coder's registration.
     pub generation: Generation,
     /// When it expires by itself.
     pub expires: Timestamp,
@@ -140,11 +132,8 @@ record! {
     /// A task as read. The order of the fields is the order in which a new task is written.
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct TaskRecord {
-        /// Its name.
         id: TaskId,
-        /// What to build.
         description: String,
-        /// Its state.
         status: Status,
         /// 1 (highest) to 5 (lowest).
         priority: i64,
@@ -160,7 +149,6 @@ record! {
         rescope_depth: u32,
         /// What must be MERGED first.
         depends_on: Vec<TaskId>,
-        /// The coder.
         assigned_to: AgentId,
         /// Where the work is, below the project root.
         worktree: Worktree,
@@ -174,11 +162,9 @@ record! {
         iteration: u32,
         /// Rejections since the coder changed.
         review_cycles_current: u32,
-        /// Rejections in all.
         review_cycles_total: u32,
         /// The commit under review, or last reviewed.
         review_commit: Sha,
-        /// Who reviews it.
         reviewing_by: AgentId,
         /// Until when the code reviewer owns the review.
         review_lease_expires: Timestamp,
@@ -188,9 +174,7 @@ record! {
         review_moves: u32,
         /// Merges in the submitted work that take back what the integration branch has, each with its files.
         takes_back: Vec<String>,
-        /// Who approved it.
         approved_by: AgentId,
-        /// Why its merge waits.
         merge_held: MergeHold,
         /// Its change of protected files, and the human's word on it.
         gate_change: GateChange,
@@ -200,11 +184,9 @@ record! {
         spec_ref: String,
         /// How to tell that it is done.
         done_when: String,
-        /// What belongs to it.
         scope: String,
         /// Why the last review sent it back.
         rejection_reason: String,
-        /// Why it is blocked.
         blocked_reason: String,
         /// Questions whose answers would unblock it.
         blocked_questions: Vec<String>,
@@ -224,7 +206,6 @@ record! {
         max_iterations: u32,
         /// Its own limit of rejections of one coder.
         max_review_cycles: u32,
-        /// Its own lease length.
         lease_duration_override: Seconds,
         /// The task whose session budget it uses, if not its own: the first of a chain of replacements.
         budget_task: TaskId,
@@ -236,7 +217,6 @@ record! {
         idle_exits: u32,
         /// Tokens and money spent on it.
         usage: Usage,
-        /// When it was added.
         created: Timestamp,
         /// The write that last changed it.
         revision: Revision,

@@ -10,10 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// For each task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<SpendingLimit>,
-    /// For each sprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sprint: Option<SpendingLimit>,
     /// For each day, from midnight to midnight.
@@ -32,7 +30,6 @@ impl Budget {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpendingLimit {
-    /// Dollars.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     pub dollars: Option<f64>,
     /// Tokens read and written, without those from the provider's cache.
@@ -44,10 +41,8 @@ pub struct SpendingLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Tokens read.
     #[serde(deserialize_with = "price")]
     pub input: f64,
-    /// Tokens written.
     #[serde(deserialize_with = "price")]
     pub output: f64,
     /// Tokens read from the provider's cache; as other tokens read if absent.
@@ -67,13 +62,10 @@ impl Price {
     }
 }
 
-/// Tokens and money.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read.
     #[serde(default)]
     pub input: u64,
-    /// Tokens written.
     #[serde(default)]
     pub output: u64,
     /// Tokens read from the provider's cache.
@@ -110,7 +102,6 @@ impl Usage {
 pub struct DayUsage {
     /// The midnight at which the day ends.
     pub until: Timestamp,
-    /// Tokens and money.
     pub usage: Usage,
 }
 

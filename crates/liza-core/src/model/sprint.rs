@@ -13,13 +13,11 @@ use crate::model::spending::{DayUsage, Usage};
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum SprintStatus {
-    /// Work continues.
     InProgress,
     /// Waits for a person's review.
     Checkpoint,
     /// Every planned task has ended.
     Completed,
-    /// Stopped by the human.
     Aborted,
 }
 
@@ -36,7 +34,6 @@ pub struct SprintScope {
     /// What has to be done.
     #[serde(default)]
     pub planned: Vec<TaskId>,
-    /// What may be done.
     #[serde(default)]
     pub stretch: Vec<TaskId>,
 }
@@ -44,19 +41,16 @@ pub struct SprintScope {
 /// When the sprint began, is due, was reviewed and ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// When it began.
     #[serde(default)]
     pub started: Option<Timestamp>,
     /// When a person wants to review it at the latest.
     #[serde(default)]
     pub deadline: Option<Timestamp>,
-    /// The last checkpoint.
     #[serde(default)]
     pub checkpoint_at: Option<Timestamp>,
     /// Since when agents are paused, so that a PAUSE file created or removed by hand is noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_at: Option<Timestamp>,
-    /// When it ended.
     #[serde(default)]
     pub ended: Option<Timestamp>,
 }
@@ -70,11 +64,9 @@ pub const STOP: &str = "stop";
 /// A human's decision at a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// When.
     pub timestamp: Timestamp,
     /// continue, adjust specs, adjust contracts, replan, pivot or stop.
     pub decision: String,
-    /// In the human's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -83,7 +75,6 @@ pub struct Decision {
 /// `rules/session_budget.rs`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCounts {
-    /// Of the planner.
     #[serde(default)]
     pub planner: u32,
     /// On tasks that the planner added to a running plan.
@@ -123,26 +114,19 @@ impl PlannerExits {
     }
 }
 
-/// The `sprint` section.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sprint {
-    /// `sprint-N`.
     pub id: String,
     /// The goal that it serves.
     #[serde(default)]
     pub goal_ref: Option<String>,
-    /// Which tasks.
     #[serde(default)]
     pub scope: SprintScope,
-    /// Which times.
     #[serde(default)]
     pub timeline: Timeline,
-    /// Its state.
     pub status: SprintStatus,
-    /// Its figures.
     #[serde(default)]
     pub metrics: Metrics,
-    /// What was learned.
     #[serde(default)]
     pub retrospective: Option<String>,
     /// What the planner was last woken for.

@@ -30,11 +30,8 @@ impl StopFile {
 /// Which stop files are present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StopFiles {
-    /// `.liza/PAUSE`
     pub pause: bool,
-    /// `.liza/CHECKPOINT`
     pub checkpoint: bool,
-    /// `.liza/ABORT`
     pub abort: bool,
 }
 
@@ -57,11 +54,8 @@ impl StopFiles {
 /// Since when each stop file has been present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StopFileTimes {
-    /// `.liza/PAUSE`
     pub pause: Option<Timestamp>,
-    /// `.liza/CHECKPOINT`
     pub checkpoint: Option<Timestamp>,
-    /// `.liza/ABORT`
     pub abort: Option<Timestamp>,
 }
 

@@ -16,9 +16,7 @@ use crate::model::refusal::Refusal;
 /// Who works where, starting from which commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// The coder.
     pub coder: AgentId,
-    /// Its worktree.
     pub worktree: Worktree,
     /// The integration head that it started from; old files may lack it.
     pub base: Option<Sha>,
@@ -44,9 +42,7 @@ impl From<Assignment> for PriorWork {
 /// Who reviews, and until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewClaim {
-    /// The code reviewer.
     pub by: AgentId,
-    /// Until when.
     pub lease: Timestamp,
     /// The integration head at which it has read the change; reviews of older versions have none.
     pub head: Option<Sha>,
@@ -69,11 +65,8 @@ pub(crate) const OVERRIDE_QUESTION: &str = "What does the human want changed?";
 /// Why a task is blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What it waits for.
     pub reason: String,
-    /// What would unblock it.
     pub questions: Vec<String>,
-    /// What was tried.
     pub attempted: Vec<String>,
 }
 
@@ -93,81 +86,57 @@ pub const MAX_FAILED_CODERS: usize = 2;
 /// The eleven states, each with what it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskStatus {
-    /// Being defined.
     Draft,
-    /// Ready to be claimed.
     Unclaimed {
         /// What an unblocked task still has.
         prior: PriorWork,
     },
     /// A coder works on it.
     Claimed {
-        /// Who, where.
         work: Assignment,
         /// Until when it is the coder's.
         lease: Timestamp,
     },
-    /// Submitted.
     ReadyForReview {
-        /// Whose work.
         work: Assignment,
-        /// At which commit.
         commit: Sha,
-        /// Who reviews it.
         review: Option<ReviewClaim>,
     },
-    /// Sent back.
     Rejected {
-        /// Whose work.
         work: Assignment,
         /// The commit that was rejected.
         commit: Sha,
-        /// Why.
         reason: String,
     },
-    /// May be merged.
     Approved {
-        /// Whose work.
         work: Assignment,
-        /// At exactly this commit.
         commit: Sha,
-        /// Who approved it.
         by: Option<AgentId>,
         /// Why its merge waits; `None` if it does not.
         held: Option<MergeHold>,
     },
-    /// The merge failed.
     IntegrationFailed {
-        /// Whose work.
         work: Assignment,
         /// The commit that could not be merged.
         commit: Sha,
     },
-    /// Needs a decision.
     Blocked {
-        /// Why.
         block: Block,
         /// What stays until the planner decides.
         prior: PriorWork,
     },
-    /// On the integration branch.
     Merged {
         /// The commit on the integration branch.
         merge_commit: Option<Sha>,
     },
-    /// Replaced.
     Superseded {
-        /// By which tasks.
         by: Vec<TaskId>,
-        /// Why.
         reason: String,
     },
-    /// Will not be done.
     Abandoned,
 }
 
 impl TaskStatus {
-    /// The state's name.
     pub fn name(&self) -> Status {
         match self {
             TaskStatus::Draft => Status::Draft,
@@ -240,20 +209,15 @@ impl TaskBody {
         Self { record, faults, status }
     }
 
-    /// What could be read.
     pub fn record(&self) -> &TaskRecord {
         &self.record
     }
 
-    /// What could not.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
     /// The status with its data.
-    ///
-    /// # Errors
-    /// What the record lacks.
     pub fn status(&self) -> Result<&TaskStatus, &[String]> {
         self.status.as_ref().map_err(Vec::as_slice)
     }
@@ -262,7 +226,6 @@ impl TaskBody {
 /// A task that is fit to be changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Its name.
     pub id: TaskId,
     /// Its status, with what the status must have.
     pub status: TaskStatus,
@@ -271,10 +234,6 @@ pub struct Task {
 }
 
 impl Task {
-    /// The typed task.
-    ///
-    /// # Errors
-    /// What its record lacks.
     pub fn from_body(id: &TaskId, body: &TaskBody) -> Result<Task, Refusal> {
         match body.status() {
             Ok(status) => Ok(Task { id: id.clone(), status: status.clone(), record: body.record.clone() }),
@@ -282,7 +241,6 @@ impl Task {
         }
     }
 
-    /// Adds to the history.
     pub(crate) fn push_event(&mut self, event: HistoryEvent) {
         self.record.history.get_or_insert_default().push(event);
     }

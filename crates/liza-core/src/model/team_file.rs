@@ -36,7 +36,6 @@ pub struct TeamFile {
     pub hash: String,
     /// When the human accepted it.
     pub accepted: Timestamp,
-    /// The settings in it.
     pub values: Fields,
 }
 
@@ -44,10 +43,8 @@ pub struct TeamFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum SettingSource {
-    /// The program.
     #[strum(serialize = "default")]
     Default,
-    /// The shared file.
     #[strum(serialize = "liza.yaml")]
     TeamFile,
     /// The section `config` of the blackboard.

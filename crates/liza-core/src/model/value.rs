@@ -17,19 +17,14 @@ pub type Fields = IndexMap<String, Value>;
 pub enum Value {
     /// `null`, `~` or nothing.
     Null,
-    /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
     Int(i64),
     /// A number with a fraction.
     Float(f64),
-    /// A text.
     Text(String),
     /// A point in time; read back as text, since only the field's schema distinguishes the two.
     Time(Timestamp),
-    /// A sequence.
     List(Vec<Value>),
-    /// A mapping.
     Map(Fields),
 }
 

@@ -13,9 +13,7 @@ use super::unblock_task::record_assessment;
 /// Abandons a task. Works on the record, so that a broken one can be abandoned too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbandonTask {
-    /// Which task.
     pub task: TaskId,
-    /// Why.
     pub reason: String,
 }
 

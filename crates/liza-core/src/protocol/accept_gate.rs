@@ -14,7 +14,6 @@ use super::tx::Tx;
 /// Accepts the change of protected files that a merge waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AcceptGate {
-    /// Which task.
     pub task: TaskId,
     /// Whether it holds although the merge fails under the gate of the integration branch.
     pub old_fails: bool,

@@ -32,7 +32,6 @@ pub struct AdoptIntegration {
     pub head: Sha,
 }
 
-/// The recorded head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IntegrationAccepted {
     /// The head of the integration branch.

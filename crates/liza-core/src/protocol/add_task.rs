@@ -15,27 +15,21 @@ use super::permission::{PLANNING, Rights};
 use super::reply::TaskReply;
 use super::tx::{Tx, non_blank, required};
 
-/// Adds a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AddTask {
-    /// Its name.
     pub task: TaskId,
-    /// Its content.
     pub new: NewTask,
 }
 
 /// The content of a new task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewTask {
-    /// What to build.
     pub description: String,
     /// The specification that it implements.
     pub spec_ref: Option<String>,
     /// How to tell that it is done.
     pub done_when: Option<String>,
-    /// What belongs to it.
     pub scope: Option<String>,
-    /// 1 to 5.
     pub priority: Option<i64>,
     /// What must be MERGED first.
     pub depends_on: Vec<TaskId>,
@@ -47,7 +41,6 @@ pub struct NewTask {
     pub max_iterations: Option<u32>,
     /// Its own limit of rejections.
     pub max_review_cycles: Option<u32>,
-    /// Its own lease length.
     pub lease: Option<Seconds>,
 }
 

@@ -18,7 +18,6 @@ pub struct Align {
 /// The entry that was added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Aligned {
-    /// Its event name.
     pub event: String,
 }
 

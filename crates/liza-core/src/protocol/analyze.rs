@@ -21,7 +21,6 @@ pub struct RecordAnalysis {
 /// The breaker after the check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Analyzed {
-    /// OK or TRIGGERED.
     pub status: BreakerStatus,
     /// Whether it fired just now.
     pub fired: bool,

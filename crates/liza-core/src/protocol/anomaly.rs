@@ -11,21 +11,15 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{EVERYONE, Rights};
 use super::tx::Tx;
 
-/// Logs an anomaly.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogAnomaly {
-    /// What kind.
     pub kind: AnomalyType,
-    /// During which task.
     pub task: Option<TaskId>,
-    /// What exactly.
     pub details: Fields,
 }
 
-/// What was logged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AnomalyLogged {
-    /// What kind.
     #[serde(rename = "type")]
     pub kind: AnomalyType,
 }

@@ -19,20 +19,14 @@ use super::unblock_task::UnblockTask;
 /// the note wakes the planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Which task.
     pub task: TaskId,
-    /// The answer.
     pub text: String,
 }
 
-/// What the answer did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answered {
-    /// Which task.
     pub task: TaskId,
-    /// Its status now.
     pub status: Option<Status>,
-    /// Whether it was unblocked.
     pub unblocked: bool,
     /// The coder to which it goes back.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,20 +7,15 @@ use super::operation::{Operation, Request};
 use super::sprint_figures;
 use super::tx::Tx;
 
-/// What the rules decided.
 #[must_use = "the change still has to be written"]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decided<R> {
-    /// What to write.
     pub change: Change,
     /// The reply, or why the caller did not get what it wanted although something is written: a lost race, a limit.
     pub answer: Result<R, Refusal>,
 }
 
 /// Decides a request: the change to write, or why not. Nothing else may change the blackboard.
-///
-/// # Errors
-/// Why not; nothing is to be written.
 pub fn apply<C: Operation>(board: &Board, request: &Request<C>) -> Result<Decided<C::Reply>, Refusal> {
     admit(board, request)?;
     let mut tx = Tx::new(board, request.actor, request.now, request.stop_files, request.command.verb());
@@ -39,25 +34,17 @@ pub fn apply<C: Operation>(board: &Board, request: &Request<C>) -> Result<Decide
 pub trait Pending {
     /// When the request was made.
     fn now(&self) -> Timestamp;
-    /// See [`Request::sections`].
     fn sections(&self) -> Vec<Section>;
-    /// See [`Request::summaries`].
     fn summaries(&self, board: &Board) -> Option<Vec<TaskId>>;
-    /// See [`Request::bodies`].
     fn bodies(&self, board: &Board) -> Vec<TaskId>;
-    /// See [`Request::named_tasks`].
     fn named_tasks(&self, board: &Board) -> Vec<TaskId>;
     /// See [`apply`]; keeps the answer for the caller.
-    ///
-    /// # Errors
-    /// As [`apply`].
     fn decide(&mut self, board: &Board) -> Result<Change, Refusal>;
 }
 
 /// A request, and its answer once it is decided.
 #[derive(Debug)]
 pub struct PendingRequest<C: Operation> {
-    /// The request.
     pub request: Request<C>,
     /// The reply, or why not; see [`Decided::answer`].
     pub answer: Option<Result<C::Reply, Refusal>>,

@@ -13,14 +13,11 @@ use super::tx::Tx;
 /// Archives tasks in a final state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Archive {
-    /// Which tasks.
     pub tasks: Vec<TaskId>,
 }
 
-/// What was archived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArchivedTasks {
-    /// Which tasks.
     pub archived: Vec<TaskId>,
 }
 

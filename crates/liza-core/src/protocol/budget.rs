@@ -5,10 +5,6 @@ use crate::rules::session_budget::SessionBudget;
 
 use super::tx::Tx;
 
-/// Charges one session.
-///
-/// # Errors
-/// When the budget is used up.
 pub(super) fn charge_session(tx: &mut Tx<'_>, budget: &SessionBudget) -> Result<(), Refusal> {
     check_budget(tx, budget)?;
     budget.charge(&mut tx.sprint()?.sessions);
@@ -24,7 +20,6 @@ pub(super) fn check_budget(tx: &Tx<'_>, budget: &SessionBudget) -> Result<(), Re
     Err(Refusal::SessionBudget { what: budget.to_string(), used: budget.used(sprint) })
 }
 
-/// Refills a budget.
 pub(super) fn refill(tx: &mut Tx<'_>, budget: &SessionBudget) -> Result<(), Refusal> {
     if budget.used(tx.board.sprint()?) > 0 {
         budget.refill(&mut tx.sprint()?.sessions);

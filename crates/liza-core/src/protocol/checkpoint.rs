@@ -15,7 +15,6 @@ use super::tx::Tx;
 /// Stops the sprint for a review.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Checkpoint {
-    /// Why.
     pub cause: CheckpointCause,
 }
 
@@ -24,7 +23,6 @@ pub struct Checkpoint {
 pub enum CheckpointCause {
     /// A person asked for it.
     Human,
-    /// The deadline has passed.
     Deadline,
     /// A budget is used up.
     Budget,
@@ -33,7 +31,6 @@ pub enum CheckpointCause {
 /// The sprint is at a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckpointReached {
-    /// CHECKPOINT.
     pub sprint: SprintStatus,
     /// False if it was at a checkpoint before.
     pub changed: bool,

@@ -21,9 +21,7 @@ use super::tx::Tx;
 /// Claims a review, unless the worktree has moved since the submission, or the submission cannot be reviewed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimReview {
-    /// Which task.
     pub task: TaskId,
-    /// For which code reviewer.
     pub reviewer: AgentId,
     /// The worktree's HEAD; `None` if there is no worktree.
     pub head: Option<Sha>,
@@ -36,23 +34,16 @@ pub struct ClaimReview {
 /// A session that ended without a verdict gives its review back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleaseReview {
-    /// Which task.
     pub task: TaskId,
-    /// Whose review.
     pub reviewer: AgentId,
 }
 
-/// A review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReviewClaimed {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskReply,
-    /// Who reviews.
     pub reviewer: AgentId,
-    /// Exactly which commit.
     pub commit: Sha,
-    /// Until when.
     pub review_lease_expires: Timestamp,
 }
 
@@ -141,11 +132,9 @@ impl Rule for ReleaseReview {
     }
 }
 
-/// Why nothing is reviewed.
 struct Void {
     /// In one word, for the history.
     word: &'static str,
-    /// For the coder.
     reason: String,
     refusal: Refusal,
 }

@@ -26,9 +26,7 @@ const RESERVATION: Seconds = Seconds(120);
 /// First step: reserves the task while its worktree is made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReserveTask {
-    /// Which task.
     pub task: TaskId,
-    /// For which coder.
     pub coder: AgentId,
     /// The head of the integration branch.
     pub head: Sha,
@@ -37,25 +35,20 @@ pub struct ReserveTask {
 /// Second step: the worktree exists, the task is the coder's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimTask {
-    /// Which task.
     pub task: TaskId,
-    /// For which coder.
     pub coder: AgentId,
 }
 
 /// The claim will not be completed; its owner gives the reservation back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CancelReservation {
-    /// Which task.
     pub task: TaskId,
-    /// Whose reservation.
     pub coder: AgentId,
 }
 
 /// A reservation, with the worktree that has to be made now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reserved {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskReply,
     /// Where a new worktree starts.
@@ -65,13 +58,10 @@ pub struct Reserved {
     pub mode: WorktreeMode,
 }
 
-/// A claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Claimed {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskReply,
-    /// The coder.
     pub agent: AgentId,
     /// Until when the task is the coder's.
     pub lease_expires: Timestamp,

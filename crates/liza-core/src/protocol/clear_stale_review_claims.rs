@@ -8,14 +8,12 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{Rights, SUPERVISION};
 use super::tx::Tx;
 
-/// Clears expired review claims.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClearStaleReviewClaims;
 
 /// The tasks that another code reviewer can take now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReviewsCleared {
-    /// Which tasks.
     pub cleared: Vec<TaskId>,
 }
 

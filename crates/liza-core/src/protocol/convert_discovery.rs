@@ -11,18 +11,13 @@ use super::tx::Tx;
 /// Links a discovery to the task that came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvertDiscovery {
-    /// Which discovery.
     pub discovery: DiscoveryId,
-    /// Which task.
     pub task: TaskId,
 }
 
-/// The link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Converted {
-    /// Which discovery.
     pub discovery: DiscoveryId,
-    /// Which task.
     pub task: TaskId,
 }
 

@@ -14,14 +14,10 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::{Nothing, TaskReply};
 use super::tx::Tx;
 
-/// Counts one session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountExit {
-    /// On which task.
     pub task: TaskId,
-    /// Whose session.
     pub agent: AgentId,
-    /// How it ended.
     pub exit: UnproductiveExit,
     /// The last lines that it printed.
     pub last_words: Option<String>,
@@ -30,7 +26,6 @@ pub struct CountExit {
 /// Counts one planning session; a planner at the limit of crashes ends, and the human is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountPlannerExit {
-    /// Whose session.
     pub agent: AgentId,
     /// The last lines that it printed.
     pub last_words: Option<String>,
@@ -43,7 +38,6 @@ pub struct CountPlannerExit {
 /// Takes a session back from its budget, because it ended through no fault of its agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefundSession {
-    /// Whose session.
     pub agent: AgentId,
     /// On which task; a planner's has none.
     pub task: Option<TaskId>,
@@ -52,21 +46,17 @@ pub struct RefundSession {
 /// How a session without a result ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnproductiveExit {
-    /// It crashed.
     Crash,
     /// It exited cleanly, without submitting, blocking or handing off.
     Idle,
 }
 
-/// The count so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExitCounted {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskReply,
     /// How many in a row.
     pub count: u32,
-    /// How many are allowed.
     pub limit: u32,
 }
 
@@ -121,12 +111,10 @@ fn drop_review(tx: &mut Tx<'_>, mut task: Task, reviewer: AgentId, reason: &str)
     tx.put(task)
 }
 
-/// The count so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannerExitCounted {
     /// How many in a row.
     pub count: u32,
-    /// How many are allowed.
     pub limit: u32,
 }
 

@@ -10,18 +10,14 @@ use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};
 use super::tx::Tx;
 
-/// Removes an agent's entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deregister {
-    /// Which agent.
     pub agent: AgentId,
     /// Its registration, if only that one may be removed: another agent may have got the name since.
     pub if_generation: Option<Generation>,
-    /// Why it leaves.
     pub because: LeaveReason,
 }
 
-/// Why an agent leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveReason {
     /// It has ended, or was ended.
@@ -42,10 +38,8 @@ impl Deregister {
     }
 }
 
-/// The agent that left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Deregistered {
-    /// Which agent.
     pub agent: AgentId,
 }
 

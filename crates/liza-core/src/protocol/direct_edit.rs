@@ -29,7 +29,6 @@ const NAMED: usize = 20;
 /// How deep a section is compared: `config.providers.mine` is one place.
 const DEPTH: usize = 3;
 
-/// What was edited directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditFound {
     /// All places; none if the previous version is not known.

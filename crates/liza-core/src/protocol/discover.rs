@@ -8,25 +8,17 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{EVERYONE, Rights};
 use super::tx::{Tx, required};
 
-/// Adds a discovery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Discover {
-    /// Found during which task.
     pub task: Option<TaskId>,
-    /// What.
     pub description: String,
-    /// How bad.
     pub severity: Severity,
-    /// How soon.
     pub urgency: Urgency,
-    /// What to do.
     pub recommendation: Option<String>,
 }
 
-/// What was added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Discovered {
-    /// Its name.
     pub discovery: DiscoveryId,
 }
 

@@ -11,14 +11,11 @@ use super::tx::Tx;
 /// Closes a discovery without a task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DismissDiscovery {
-    /// Which discovery.
     pub discovery: DiscoveryId,
 }
 
-/// What was dismissed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Dismissed {
-    /// Which discovery.
     pub discovery: DiscoveryId,
 }
 
@@ -45,14 +42,11 @@ impl Rule for DismissDiscovery {
 /// Ends the alarm about a direct edit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DismissEdit {
-    /// Which edit.
     pub edit: DirectEditId,
 }
 
-/// What was dismissed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EditDismissed {
-    /// Which edit.
     pub edit: DirectEditId,
 }
 

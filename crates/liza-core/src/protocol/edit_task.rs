@@ -12,24 +12,19 @@ use super::tx::{Tx, required};
 /// Changes a DRAFT or UNCLAIMED task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EditTask {
-    /// Which task.
     pub task: TaskId,
-    /// What changes.
     pub edit: TaskEdit,
 }
 
 /// The new values; what is absent stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskEdit {
-    /// What to build.
     pub description: Option<String>,
     /// The specification that it implements.
     pub spec_ref: Option<String>,
     /// How to tell that it is done.
     pub done_when: Option<String>,
-    /// What belongs to it.
     pub scope: Option<String>,
-    /// 1 to 5.
     pub priority: Option<i64>,
     /// What must be MERGED first.
     pub depends_on: Option<Vec<TaskId>>,

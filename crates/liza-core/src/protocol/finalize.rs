@@ -13,7 +13,6 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
 use super::tx::Tx;
 
-/// Makes DRAFT tasks UNCLAIMED.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finalize {
     /// Which tasks; all drafts if none is named.
@@ -25,7 +24,6 @@ pub struct Finalize {
 /// The tasks that can be claimed now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finalized {
-    /// Which tasks.
     pub tasks: Vec<TaskId>,
     /// UNCLAIMED; DRAFT if the human has to approve them.
     pub status: Status,

@@ -19,10 +19,8 @@ pub struct Finish {
     pub detail: String,
 }
 
-/// What was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finished {
-    /// The goal.
     pub goal: String,
     /// Its status, which does not change.
     pub status: GoalStatus,

@@ -12,7 +12,6 @@ use super::tx::Tx;
 /// Follows one file. Several processes may send this; the second finds nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FollowStopFile {
-    /// Which file.
     pub file: StopFile,
     /// Since when it is present; `None` if it is gone.
     pub since: Option<Timestamp>,

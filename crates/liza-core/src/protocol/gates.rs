@@ -22,7 +22,6 @@ pub(super) fn check_gates(task: &TaskId, record: &TaskRecord) -> Result<(), Refu
 /// What became of a draft that passes all gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readiness {
-    /// It is UNCLAIMED.
     Claimable,
     /// It stays a DRAFT until the human approves it.
     Proposed,

@@ -24,7 +24,6 @@ pub struct AbortGoal;
 /// The next goal. What is left of an aborted one is abandoned; everything goes to the archive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewGoal {
-    /// What is wanted.
     pub description: String,
     /// The vision document; that of the last goal if absent.
     pub spec_ref: Option<String>,

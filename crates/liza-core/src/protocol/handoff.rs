@@ -21,7 +21,6 @@ const PHRASE_MAX: usize = 300;
 pub struct WriteHandoff {
     /// On which task; a planner may leave it out.
     pub task: Option<TaskId>,
-    /// The notes.
     pub notes: HandoffNotes,
     /// Uncommitted paths in the worktree.
     pub dirty: Vec<String>,
@@ -32,15 +31,12 @@ pub struct WriteHandoff {
 pub struct HandoffNotes {
     /// How far the task is.
     pub summary: String,
-    /// What to do first.
     pub next_action: String,
     /// How it was being done.
     pub approach: Option<String>,
     /// What is in the way.
     pub blockers: Option<String>,
-    /// What was touched.
     pub files_modified: Vec<String>,
-    /// What is left.
     pub next_steps: Vec<String>,
     /// How full the context was, in percent.
     pub context_percent: Option<u32>,
@@ -49,7 +45,6 @@ pub struct HandoffNotes {
 /// The next session has the notes in its prompt; they stay readable, the flag goes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TakeHandoff {
-    /// On which task.
     pub task: TaskId,
 }
 
@@ -58,7 +53,6 @@ pub struct TakeHandoff {
 pub struct HandoffWritten {
     /// The task; `None` if they are about the goal.
     pub task: Option<TaskId>,
-    /// The task's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
 }

@@ -27,11 +27,9 @@ pub struct RecordHeadTest {
 /// Lets a merge wait for the human. The task stays APPROVED.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HoldMerge {
-    /// Which task.
     pub task: TaskId,
     /// The approved commit that was tried.
     pub commit: Sha,
-    /// Why.
     pub cause: HoldCause,
 }
 
@@ -47,17 +45,14 @@ pub enum HoldCause {
     Gate {
         /// The number of the gate that the merge was judged by.
         version: u32,
-        /// The change.
         change: GateChange,
     },
 }
 
-/// A recorded result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeadTested {
     /// The commit that was tested.
     pub head: Sha,
-    /// Whether it passed.
     pub passed: bool,
 }
 

@@ -21,7 +21,6 @@ pub struct Heartbeat {
     pub length: Option<Seconds>,
 }
 
-/// What was renewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Renewed {
     /// The agents whose registration is lost.

@@ -17,15 +17,12 @@ const OWN_NOTES: [&str; 3] = ["blocked_reason", "blocked_questions", "attempted"
 /// A direct edit of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManualEdit {
-    /// Who.
     pub actor: Actor,
-    /// When.
     pub now: Timestamp,
     /// Which stop files are present.
     pub stop_files: StopFiles,
     /// The revision that they had read.
     pub if_revision: Option<Revision>,
-    /// By which command.
     pub verb: &'static str,
 }
 
@@ -81,9 +78,6 @@ pub fn edited_places(old: &Value, new: &Value) -> Vec<EditedPlace> {
 }
 
 /// Checks an edit against the registration, the stop files, the revision and the table.
-///
-/// # Errors
-/// Why it is not allowed.
 pub fn admit(board: &Board, edit: &ManualEdit, old: &Value, new: &Value) -> Result<(), Refusal> {
     check_fence(board, &edit.actor, edit.now)?;
     if edit.stop_files.abort && edit.actor != Actor::Human {

@@ -18,13 +18,10 @@ const QUESTIONS_MAX: usize = 3;
 /// The coder cannot continue, or a person wants the planner to think again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MarkBlocked {
-    /// Which task.
     pub task: TaskId,
-    /// Why.
     pub reason: String,
     /// Questions whose answers would unblock it.
     pub questions: Vec<String>,
-    /// What was tried.
     pub attempted: Vec<String>,
 }
 

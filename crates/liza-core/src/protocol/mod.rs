@@ -153,7 +153,6 @@ macro_rules! commands {
             $($name($name),)+
         }
 
-        /// What any command replies.
         #[allow(missing_docs, reason = "each variant is documented at its command's type")]
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]

@@ -13,13 +13,11 @@ use super::tx::{Tx, required};
 /// Adds a note, for all prompts or for those of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteNote {
-    /// The text.
     pub message: String,
     /// For the agents of which task; for all if absent.
     pub to: Option<TaskId>,
 }
 
-/// For whom it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NoteWritten {
     /// The task; `None` means all.

@@ -14,24 +14,13 @@ use super::tx::Tx;
 pub trait Operation: fmt::Debug {
     /// What the caller gets back.
     type Reply: fmt::Debug + Serialize;
-    /// See [`Rule::VERB`].
     fn verb(&self) -> &'static str;
-    /// See [`Rule::RIGHTS`].
     fn rights(&self) -> Rights;
-    /// See [`Rule::STAGE`].
     fn stage(&self) -> Stage;
-    /// See [`Rule::target`].
     fn target(&self) -> Option<&TaskId>;
-    /// See [`Rule::LOADS`].
     fn scope(&self) -> LoadScope;
-    /// See [`Rule::other_tasks`].
     fn other_tasks(&self, board: &Board, now: Timestamp) -> Vec<TaskId>;
-    /// See [`Rule::is_result`].
     fn is_result(&self) -> bool;
-    /// See [`Rule::run`].
-    ///
-    /// # Errors
-    /// Why not.
     fn run(&self, tx: &mut Tx<'_>) -> Result<Self::Reply, Refusal>;
 }
 
@@ -74,10 +63,6 @@ pub trait Rule: fmt::Debug {
         false
     }
 
-    /// What it does.
-    ///
-    /// # Errors
-    /// Why not. Nothing is written then, unless the rule returns `Tx::refuse_but_write`.
     fn run(&self, tx: &mut Tx<'_>) -> Result<Self::Reply, Refusal>;
 }
 
@@ -124,7 +109,6 @@ pub enum Stage {
     Joins,
     /// Work begins; refused under every stop file.
     Starts,
-    /// Everything else.
     Ongoing,
     /// An agent lets go of something; allowed even under ABORT.
     Leaves,
@@ -154,20 +138,16 @@ impl LoadScope {
 /// A command with who sends it, when, and what they had read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request<C> {
-    /// Who sends it.
     pub actor: Actor,
-    /// When.
     pub now: Timestamp,
     /// Which stop files are present.
     pub stop_files: StopFiles,
     /// The revision that the caller had read; refused if the target has changed since.
     pub if_revision: Option<Revision>,
-    /// What they want.
     pub command: C,
 }
 
 impl<C: Operation> Request<C> {
-    /// The sections to load.
     pub fn sections(&self) -> Vec<Section> {
         let more = self.command.scope().sections.iter().filter(|section| **section != Section::Agents);
         std::iter::once(Section::Agents).chain(more.copied()).collect()

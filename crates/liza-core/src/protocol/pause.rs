@@ -12,10 +12,8 @@ use super::tx::Tx;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pause;
 
-/// Agents are paused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Paused {
-    /// True.
     pub paused: bool,
     /// False if they were paused before.
     pub changed: bool,

@@ -7,15 +7,11 @@ use crate::model::{Actor, Role};
 /// A row of the table: who may try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rights {
-    /// The planner.
     pub planner: bool,
-    /// The task's coder.
     pub coder: bool,
-    /// The task's code reviewer.
     pub reviewer: bool,
     /// The supervisor of an agent.
     pub supervisor: bool,
-    /// A person.
     pub human: bool,
 }
 
@@ -51,7 +47,6 @@ impl Rights {
         }
     }
 
-    /// Who may, for messages.
     pub(super) fn names(self) -> String {
         let all = [
             (self.planner, "the planner"),

@@ -11,13 +11,10 @@ use super::tx::{Tx, required};
 /// Records the coder's intent in the task's history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreCheck {
-    /// Which task.
     pub task: TaskId,
-    /// What is intended.
     pub intent: Intent,
 }
 
-/// What a coder intends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Intent {
     /// What it is going to do.
@@ -26,9 +23,7 @@ pub struct Intent {
     pub validation: String,
     /// What it takes for granted.
     pub assumptions: Vec<String>,
-    /// What could go wrong.
     pub risks: Vec<String>,
-    /// What it will touch.
     pub files: Vec<String>,
 }
 

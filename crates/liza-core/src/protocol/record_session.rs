@@ -19,13 +19,10 @@ const PLANNING: &str = "plan";
 /// Records a session that has ended. An error of its client holds the client for the whole team.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordSession {
-    /// Whose session.
     pub agent: AgentId,
     /// On which task; a planner has none.
     pub task: Option<TaskId>,
-    /// The client.
     pub client: String,
-    /// When it began.
     pub started: Timestamp,
     /// How it ended, such as `exited 1`.
     pub end: String,
@@ -39,7 +36,6 @@ pub struct RecordSession {
     pub failed: bool,
     /// The commit that a coder left without submitting it.
     pub unsubmitted: Option<Sha>,
-    /// What it used.
     pub usage: Usage,
     /// The client's name for the conversation, if it may be resumed.
     pub conversation: Option<String>,

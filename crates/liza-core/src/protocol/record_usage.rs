@@ -12,9 +12,7 @@ use super::tx::Tx;
 /// Adds to the usage of an agent, its task, the sprint, the day and the goal; the context share is the last one measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordUsage {
-    /// Which agent.
     pub agent: AgentId,
-    /// On which task.
     pub task: Option<TaskId>,
     /// How much since the last report.
     pub usage: Usage,

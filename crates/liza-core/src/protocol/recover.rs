@@ -17,7 +17,6 @@ pub struct Recover {
 /// Removes a reservation whose claim died.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DropReservation {
-    /// Which task.
     pub task: TaskId,
     /// The dead reservation; a newer one belongs to a live process and stays.
     pub reservation: Reservation,

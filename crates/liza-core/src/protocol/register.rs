@@ -17,7 +17,6 @@ use super::tx::Tx;
 /// Registers an agent: refused while its name is in use, and for a second planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Register {
-    /// Which agent.
     pub agent: AgentId,
     /// Where a person can watch it.
     pub terminal: String,
@@ -31,12 +30,9 @@ pub struct Register {
     pub generation: Option<Generation>,
 }
 
-/// The registration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Registered {
-    /// Which agent.
     pub agent: AgentId,
-    /// Its role.
     pub role: Role,
     /// The fencing token of this registration.
     pub generation: Generation,

@@ -12,24 +12,18 @@ use super::tx::Tx;
 /// Releases a coder's or a code reviewer's claim. Works on the record, so that a broken one can be released too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleaseClaim {
-    /// Which task.
     pub task: TaskId,
-    /// Whose claim.
     pub role: ClaimRole,
     /// Even if its lease is still live.
     pub force: bool,
-    /// Why.
     pub reason: Option<String>,
 }
 
 /// Which claim a person takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimRole {
-    /// The coder's.
     Coder,
-    /// The code reviewer's.
     Reviewer,
-    /// The one that exists.
     Both,
 }
 

@@ -11,7 +11,6 @@ pub struct Nothing {}
 /// The reply of a command about one task: where the task is now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TaskReply {
-    /// Which task.
     pub task: TaskId,
     /// Its status; `None` if the file says something unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +30,6 @@ impl From<&Task> for TaskReply {
 /// What git says about a task's worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeFacts {
-    /// Its HEAD.
     pub head: Sha,
     /// Whether HEAD is on the task's branch.
     pub on_task_branch: bool,

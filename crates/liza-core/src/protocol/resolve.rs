@@ -11,7 +11,6 @@ use super::tx::{Tx, required};
 /// Moves the trigger to the breaker's history and ends the checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolve {
-    /// How it was fixed.
     pub resolution: String,
 }
 

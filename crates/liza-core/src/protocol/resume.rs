@@ -20,18 +20,14 @@ use super::tx::Tx;
 pub struct Resume {
     /// What the human decided: one of [`DECISIONS`].
     pub decision: Option<String>,
-    /// In the human's words.
     pub note: Option<String>,
 }
 
-/// Agents continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Resumed {
-    /// False.
     pub paused: bool,
     /// False if nothing had stopped and nothing was said.
     pub changed: bool,
-    /// The sprint's status now.
     pub sprint: SprintStatus,
 }
 

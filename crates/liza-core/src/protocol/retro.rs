@@ -7,10 +7,8 @@ use super::permission::{HUMAN, Rights};
 use super::reply::Nothing;
 use super::tx::{Tx, required};
 
-/// Stores the sprint's retrospective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteRetro {
-    /// The text.
     pub text: String,
 }
 

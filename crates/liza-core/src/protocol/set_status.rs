@@ -15,16 +15,13 @@ use super::tx::Tx;
 /// Sets an agent's status, as far as its role has that status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetStatus {
-    /// Which agent.
     pub agent: AgentId,
-    /// What it is doing.
     pub status: AgentStatus,
     /// What a planner's session is about: the keys of its triggers.
     pub about: Vec<String>,
 }
 
 impl SetStatus {
-    /// The status alone.
     pub fn new(agent: AgentId, status: AgentStatus) -> Self {
         Self { agent, status, about: Vec::new() }
     }
@@ -36,12 +33,9 @@ impl SetStatus {
     }
 }
 
-/// The agent's new status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StatusSet {
-    /// Which agent.
     pub agent: AgentId,
-    /// What it is doing.
     pub status: AgentStatus,
 }
 

@@ -9,21 +9,15 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
 use super::tx::{Tx, required};
 
-/// Records the change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordSpecChange {
-    /// Which document.
     pub spec: String,
-    /// What changed.
     pub change: String,
-    /// What made it necessary.
     pub triggered_by: String,
 }
 
-/// What was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SpecChanged {
-    /// Which document.
     pub spec: String,
 }
 

@@ -30,7 +30,6 @@ pub struct SetDeadline {
 /// The sprint's new status, or the new sprint's name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SprintReply {
-    /// COMPLETED or `sprint-N`.
     pub sprint: String,
 }
 

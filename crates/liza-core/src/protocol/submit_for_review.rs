@@ -14,12 +14,9 @@ use super::reply::{TaskReply, WorktreeFacts};
 use super::tx::Tx;
 use super::wt_merge::MergeFailure;
 
-/// Submits a commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubmitForReview {
-    /// Which task.
     pub task: TaskId,
-    /// Which commit.
     pub commit: Sha,
     /// The state of the worktree; `None` if there is no worktree.
     pub facts: Option<WorktreeFacts>,
@@ -27,10 +24,8 @@ pub struct SubmitForReview {
     pub authors: Vec<CommitAuthor>,
 }
 
-/// A submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Submitted {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskReply,
     /// The submitted commit, in full.

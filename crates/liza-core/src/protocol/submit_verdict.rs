@@ -18,9 +18,7 @@ use super::wt_merge::check_commit;
 /// Approves or rejects what was submitted; refused if the worktree has moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubmitVerdict {
-    /// Which task.
     pub task: TaskId,
-    /// The verdict.
     pub verdict: Verdict,
     /// The state of the worktree; `None` if there is no worktree.
     pub facts: Option<WorktreeFacts>,
@@ -42,7 +40,6 @@ pub struct MovedChange {
 /// How many approvals of one review are refused because the change moved: on a busy branch a review must end too.
 const MAX_MOVES: u32 = 2;
 
-/// A review's outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Clear to merge, with the evidence: what was run, with what result, and which test shows each criterion. A person

@@ -22,11 +22,8 @@ use super::unblock_task::record_assessment;
 /// Replaces a task: the original, its replacements, the plan and its dependants change in one write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SupersedeTask {
-    /// Which task.
     pub task: TaskId,
-    /// Its replacements.
     pub by: Vec<TaskId>,
-    /// Why.
     pub reason: String,
     /// What was wrong with the original.
     pub root_cause: String,
@@ -37,10 +34,8 @@ pub struct SupersedeTask {
 /// A task and its replacements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Superseded {
-    /// The original.
     #[serde(flatten)]
     pub task: TaskReply,
-    /// Its replacements.
     pub superseded_by: Vec<TaskId>,
 }
 

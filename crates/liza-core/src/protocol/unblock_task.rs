@@ -17,7 +17,6 @@ use super::tx::{Tx, non_blank};
 /// Releases a BLOCKED task, unless two coders have failed at it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnblockTask {
-    /// Which task.
     pub task: TaskId,
     /// Whether the count of rejections starts again at zero.
     pub reset_cycles: bool,

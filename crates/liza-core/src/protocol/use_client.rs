@@ -12,9 +12,7 @@ use super::tx::Tx;
 /// Records the client of an agent's next session. A client that is held is tried by one session at a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UseClient {
-    /// Which agent.
     pub agent: AgentId,
-    /// Which client.
     pub client: String,
 }
 

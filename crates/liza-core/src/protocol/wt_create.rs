@@ -13,7 +13,6 @@ use super::tx::Tx;
 /// Asks whether the worktree may be made, and from where.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateWorktree {
-    /// Whose.
     pub task: TaskId,
     /// Whether it starts again from the base.
     pub fresh: bool,
@@ -21,10 +20,8 @@ pub struct CreateWorktree {
     pub head: Sha,
 }
 
-/// The worktree to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeOrder {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskReply,
     /// Where a new worktree starts.

@@ -10,7 +10,6 @@ use super::tx::Tx;
 /// Removes the worktree and the branch of a BLOCKED or finished task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeleteWorktree {
-    /// Whose.
     pub task: TaskId,
 }
 

@@ -23,14 +23,12 @@ use super::tx::Tx;
 /// Asks whether the merge may begin. It changes nothing: the merge is computed outside, then recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeginMerge {
-    /// Which task.
     pub task: TaskId,
 }
 
 /// The integration branch contains the approved commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordMerge {
-    /// Which task.
     pub task: TaskId,
     /// The approved commit that was merged.
     pub commit: Sha,
@@ -45,20 +43,16 @@ pub struct RecordMerge {
 /// The merge failed; the branch has not moved, and the worktree stays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordMergeFailure {
-    /// Which task.
     pub task: TaskId,
     /// The approved commit that was tried.
     pub commit: Sha,
-    /// Why.
     pub failure: MergeFailure,
 }
 
 /// Why a merge failed: from git to the history, and from the history to the next coder's prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeFailure {
-    /// These files conflict.
     Conflict {
-        /// Their paths.
         files: Vec<String>,
     },
     /// The commit and the integration branch have no common history.
@@ -113,18 +107,14 @@ impl MergeFailure {
 /// What is to be merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mergeable {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskReply,
-    /// Exactly this commit.
     pub commit: Sha,
     /// The commit that the work started from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_commit: Option<Sha>,
-    /// What was built.
     #[serde(skip)]
     pub description: Option<String>,
-    /// Who approved it.
     #[serde(skip)]
     pub approved_by: Option<AgentId>,
     /// The head of the integration branch that the program set, or the human accepted.
@@ -141,10 +131,8 @@ pub struct Mergeable {
     pub gate_change: Option<Box<GateChange>>,
 }
 
-/// A recorded merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MergeRecorded {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskReply,
     /// The commit on the integration branch.
@@ -153,13 +141,10 @@ pub struct MergeRecorded {
     pub drift_commits: u32,
 }
 
-/// A recorded failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MergeFailed {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskReply,
-    /// Why, in one line.
     pub reason: String,
 }
 

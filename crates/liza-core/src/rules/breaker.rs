@@ -26,7 +26,6 @@ use crate::order::sort_by;
 pub enum Pattern {
     /// The same error again and again.
     RetryCluster,
-    /// Too many compromises.
     DebtAccumulation,
     /// The specification assumes something that is not true.
     AssumptionCascade,
@@ -47,7 +46,6 @@ impl Pattern {
         self.into()
     }
 
-    /// What it indicates.
     pub fn severity(self) -> &'static str {
         match self {
             Pattern::RetryCluster | Pattern::WorkaroundPattern => "ARCHITECTURE_FLAW",
@@ -103,7 +101,6 @@ impl Pattern {
 /// A pattern that was found, with its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Which pattern.
     pub pattern: Pattern,
     /// What the anomalies have in common.
     pub common_factor: String,

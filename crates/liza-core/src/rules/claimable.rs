@@ -14,7 +14,6 @@ use crate::order::sort_by_key;
 /// How a claim comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimKind {
-    /// The task is UNCLAIMED.
     First,
     /// The coder continues its own claim.
     Resume,
@@ -110,9 +109,6 @@ fn leave_to_owner(
 
 /// The only coder who may claim an UNCLAIMED or REJECTED task now: the one whose work it is, if it can work. A rejected task
 /// waits for its coder's other task; an answered one does not.
-///
-/// # Errors
-/// When the agents are not known.
 pub fn reserved_for(
     board: &Board,
     summary: &TaskSummary,

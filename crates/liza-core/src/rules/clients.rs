@@ -16,7 +16,6 @@ pub const MAX_PROBES: u32 = 20;
 const ALIKE_SESSIONS: u32 = 3;
 /// The number of tasks on which they must have failed.
 const ALIKE_SUBJECTS: usize = 2;
-/// The first pause.
 const FIRST_PAUSE: Seconds = Seconds(30);
 /// The longest pause, unless the provider names a longer one.
 const LONGEST_PAUSE: Seconds = Seconds::minutes(30);
@@ -38,7 +37,6 @@ pub struct ClientEnd {
     pub failed: bool,
     /// How it ended, such as `exited 1`.
     pub end: String,
-    /// What it said last.
     pub said: Option<String>,
     /// The task, or `plan`.
     pub subject: String,
@@ -184,7 +182,6 @@ pub enum ClientChoice {
     Held {
         /// The client that is free first.
         client: String,
-        /// Why it is held.
         hold: ClientHold,
     },
 }

@@ -17,7 +17,6 @@ pub struct FoundMerges {
 }
 
 impl FoundMerges {
-    /// No such task.
     pub const NONE: Self = Self { tasks: Vec::new(), hold_merges: false };
 
     /// The tasks that wait. Merges of tasks that are APPROVED at exactly that commit need no human if there is nothing
@@ -43,12 +42,10 @@ impl FoundMerges {
         self.tasks.iter().find(|(found, _)| found == task).map(|(_, merge)| merge)
     }
 
-    /// The tasks that wait.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
         self.tasks.iter().map(|(task, _)| task)
     }
 
-    /// Whether no task waits.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -65,9 +62,6 @@ impl FoundMerges {
     }
 
     /// Refuses work on a task that waits.
-    ///
-    /// # Errors
-    /// Its merge.
     pub fn check(&self, task: &TaskId) -> Result<(), Refusal> {
         match self.of(task) {
             Some(merge) => Err(Refusal::MergeNotRecorded { task: task.clone(), merge: merge.clone() }),

@@ -21,7 +21,6 @@ pub(crate) struct Contribution {
     submissions: u32,
 }
 
-/// What a task contributes.
 pub(crate) fn contribution(record: &TaskRecord) -> Contribution {
     let mut sum =
         Contribution { review_cycles: record.review_cycles_total.unwrap_or(0), ..Contribution::default() };

@@ -20,7 +20,6 @@ const GATE_KEYS: [&str; 2] = ["runs", "watched"];
 pub struct MisspelledKey {
     /// What has the key: empty at the top of the file.
     pub parent: String,
-    /// The key.
     pub key: String,
     /// The key that was probably meant.
     pub meant: String,

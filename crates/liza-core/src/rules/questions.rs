@@ -8,13 +8,10 @@ use crate::model::{Actor, AgentId, Anomaly, AnomalyType, EventName, State, Statu
 /// A question of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// When it was asked.
     pub asked: Timestamp,
-    /// Who asked.
     pub by: String,
     /// About which task; the goal if absent.
     pub task: Option<TaskId>,
-    /// What was asked.
     pub text: String,
     /// When the human answered, and how.
     pub answer: Option<(Timestamp, String)>,

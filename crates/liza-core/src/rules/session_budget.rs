@@ -10,7 +10,6 @@ use crate::model::{Board, Config, SessionCounts, Sprint, Status, TaskId, TaskRec
 /// What a session is charged to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionBudget {
-    /// Planning sessions.
     Planner,
     /// Sessions on tasks that the planner added to a running plan.
     Shared,
@@ -37,7 +36,6 @@ impl SessionBudget {
         }
     }
 
-    /// How many are allowed.
     pub fn limit(&self, config: &Config) -> u32 {
         match self {
             SessionBudget::Planner => config.max_planner_sessions,
@@ -50,7 +48,6 @@ impl SessionBudget {
         self.used(sprint) >= self.limit(config)
     }
 
-    /// Charges one session.
     pub(crate) fn charge(&self, counts: &mut SessionCounts) {
         let count = self.count(counts);
         *count = count.saturating_add(1);

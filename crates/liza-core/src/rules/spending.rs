@@ -16,9 +16,7 @@ const WARNING_PERCENT: u8 = 80;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpendingScope {
-    /// One task.
     Task(TaskId),
-    /// The sprint.
     Sprint,
     /// The day, until this midnight.
     Day(Timestamp),
@@ -38,20 +36,8 @@ impl fmt::Display for SpendingScope {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
-    /// In dollars.
-    Dollars {
-        /// So much.
-        used: f64,
-        /// Of so much.
-        limit: f64,
-    },
-    /// In tokens.
-    Tokens {
-        /// So many.
-        used: u64,
-        /// Of so many.
-        limit: u64,
-    },
+    Dollars { used: f64, limit: f64 },
+    Tokens { used: u64, limit: u64 },
 }
 
 impl Amount {
@@ -89,7 +75,6 @@ impl fmt::Display for Amount {
 /// A budget and what is used of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spending {
-    /// What it is for.
     pub scope: SpendingScope,
     /// How much of it is used.
     pub amount: Amount,

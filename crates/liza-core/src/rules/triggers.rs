@@ -32,7 +32,6 @@ pub enum TriggerKind {
     BlockedTasks,
     /// A merge failed and no coder fixes it, or it failed twice.
     IntegrationFailed,
-    /// An urgent discovery.
     ImmediateDiscovery,
     /// A task depends on one that was abandoned or replaced.
     DeadDependency,
@@ -78,7 +77,6 @@ impl TriggerKind {
 /// One reason to wake the planner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
-    /// Of what kind.
     pub kind: TriggerKind,
     /// The task, discovery, sprint or goal.
     pub subject: String,

@@ -14,7 +14,6 @@ use super::running::is_done;
 /// How a session ended, as the operating system and the supervisor report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// With this exit code.
     Code(i32),
     /// By this signal, which the supervisor did not send.
     Signal(i32),
@@ -30,7 +29,6 @@ pub const EXIT_RESTART: i32 = 42;
 /// A session that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedSession {
-    /// Whose.
     pub agent: AgentId,
     /// On which task or review; a planner has none.
     pub task: Option<TaskId>,
@@ -44,7 +42,6 @@ pub struct EndedSession {
     pub halted: bool,
     /// Whether the git remote failed when it tried to submit.
     pub remote_failed: bool,
-    /// Whether it made commits.
     pub has_commits: bool,
     /// The last lines that it printed.
     pub last_words: Option<String>,
@@ -67,7 +64,6 @@ pub struct AfterSession {
 const BRIEF: Seconds = Seconds(2);
 /// The pause after a first crash.
 const FIRST_CRASH: Seconds = Seconds(5);
-/// The longest pause.
 const LONGEST: Seconds = Seconds(300);
 
 /// The pause after that many crashes in a row: 5 s, doubling, at most 5 min.

@@ -33,15 +33,12 @@ const RETRY: Seconds = Seconds(5);
 /// What a supervisor sees when it asks what to do.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
-    /// The blackboard.
     pub state: &'a State,
-    /// Whose supervisor.
     pub agent: AgentId,
     /// Which stop files are present.
     pub stop_files: StopFiles,
     /// Tasks whose merge is on the integration branch and not on the blackboard.
     pub found_merges: &'a FoundMerges,
-    /// Now.
     pub now: Timestamp,
     /// Since when it has had nothing to do.
     pub idle_since: Timestamp,
@@ -53,7 +50,6 @@ pub struct Situation<'a> {
     pub backoffs: &'a Backoffs,
 }
 
-/// Why a supervisor ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {
     /// ABORT is present, or the goal was aborted.
@@ -64,14 +60,12 @@ pub enum StopReason {
     WaitedLongEnough,
     /// Its client cannot be used until the human has done something.
     ClientHeld {
-        /// Which one.
         client: String,
         /// Why, and what to do.
         why: String,
     },
 }
 
-/// Why a supervisor waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
     /// That many drafts wait for the planner.
@@ -87,18 +81,11 @@ pub enum WaitReason {
     /// A budget is used up: how much, in words.
     BudgetUsedUp(String),
     /// All of its clients are held; this one is free first.
-    ClientHeld {
-        /// Which one.
-        client: String,
-        /// Why, and until when.
-        hold: ClientHold,
-    },
+    ClientHeld { client: String, hold: ClientHold },
 }
 
-/// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// End.
     Stop(StopReason),
     /// Keep renewing leases and start nothing until the file is gone.
     Hold(StopFile),
@@ -106,7 +93,6 @@ pub enum Step {
     Work(Vec<Work>),
     /// Wait for a change of the blackboard, at most until then.
     Wait {
-        /// Why.
         why: WaitReason,
         /// When to look again without a change.
         until: Timestamp,

@@ -30,7 +30,6 @@ pub fn renewal_interval(config: &Config, shortest: Seconds) -> Seconds {
 /// What can be seen of a running session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionFacts {
-    /// When it began.
     pub started: Timestamp,
     /// Until when its lease runs, as last renewed.
     pub lease_expires: Timestamp,
@@ -48,19 +47,16 @@ pub struct SessionFacts {
     pub client_failed: bool,
 }
 
-/// How a supervisor ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shutdown {
     /// Sessions get time to end.
     Graceful,
-    /// Sessions are killed.
     Immediate,
 }
 
 /// Why a session has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopCause {
-    /// ABORT.
     Abort,
     /// PAUSE or CHECKPOINT, and its grace has passed.
     Halt,
@@ -74,7 +70,6 @@ pub enum StopCause {
     Done,
     /// Its client cannot work now, although it goes on trying.
     ClientFault,
-    /// Its supervisor ends.
     Shutdown,
 }
 
@@ -97,21 +92,15 @@ pub enum SessionPhase {
     Working,
     /// It should end by itself: it has a result, or PAUSE or CHECKPOINT is present.
     Ending {
-        /// Which of the two.
         cause: StopCause,
-        /// Since when.
         since: Timestamp,
     },
     /// It was asked to end.
     Terminating {
-        /// Why.
         cause: StopCause,
-        /// When.
         since: Timestamp,
     },
-    /// It is being killed.
     Killed {
-        /// Why.
         cause: StopCause,
     },
 }

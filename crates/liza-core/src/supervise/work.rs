@@ -18,13 +18,11 @@ use super::planner_needs_human;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum WorkKind {
-    /// Merge an approved task.
     Merge,
     /// Claim a task and start a session on it.
     Code,
     /// Claim a review and start a session on it.
     Review,
-    /// Start a planning session.
     Plan,
 }
 
@@ -42,7 +40,6 @@ impl WorkKind {
 /// Something that an agent could do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// Merge this approved task.
     Merge(TaskId),
     /// Claim this task, and start a session on it.
     Code(TaskId),
@@ -53,7 +50,6 @@ pub enum Work {
 }
 
 impl Work {
-    /// Of which kind.
     pub fn kind(&self) -> WorkKind {
         match self {
             Work::Merge(_) => WorkKind::Merge,
@@ -81,7 +77,6 @@ impl Work {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkSubject {
-    /// The task.
     Task(TaskId),
     /// The agent: its program, or what is about no task.
     Agent(AgentId),
@@ -93,7 +88,6 @@ pub enum WorkSubject {
 pub struct Backoffs(Vec<(WorkKind, WorkSubject, Timestamp)>);
 
 impl Backoffs {
-    /// Nothing has failed.
     pub const NONE: Self = Self(Vec::new());
 
     /// Leaves it alone until then.
@@ -107,7 +101,6 @@ impl Backoffs {
         self.0.retain(|(known, about, _)| *known != kind || about != subject);
     }
 
-    /// Forgets what has ended.
     pub fn forget_ended(&mut self, now: Timestamp) {
         self.0.retain(|(_, _, until)| *until > now);
     }

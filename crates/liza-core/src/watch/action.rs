@@ -10,13 +10,11 @@ use crate::watch::view::{AgentView, TaskView};
 /// Something that a person can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// No new work starts.
     Pause,
     /// After a pause or a checkpoint.
     Resume,
     /// Stops all agents for a review.
     Checkpoint,
-    /// Ends the goal.
     Abort,
     /// A note for the agents of one task, or for all.
     Note(Option<TaskId>),
@@ -28,7 +26,6 @@ pub enum Action {
     Reject(TaskId, Revision),
     /// Take the claim on a task away.
     Release(TaskId),
-    /// A new task.
     Add,
     /// Block a task, so that the planner plans it again.
     Replan(TaskId),
@@ -47,29 +44,23 @@ const IN_BACKGROUND: &str = "It runs in the background until its role has nothin
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ActionName {
-    /// No new work starts.
     Pause,
     /// After a pause or a checkpoint.
     Resume,
     /// Stops all agents for a review.
     Checkpoint,
-    /// Aborts the goal.
     Abort,
     /// A note for the agents of a task.
     Note,
     /// A note for all agents.
     NoteAll,
-    /// Answers a task.
     Answer,
-    /// Approves a submission.
     Approve,
-    /// Rejects a submission.
     Reject,
     /// Releases the claim on a task.
     Release,
     /// Blocks a task, so that it is planned again.
     Replan,
-    /// Adds a task.
     Add,
     /// Starts an agent in the background.
     StartAgent,
@@ -80,16 +71,13 @@ pub enum ActionName {
 /// What an action is about.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ActionSubject<'v> {
-    /// The selected task.
     pub task: Option<&'v TaskView>,
-    /// The selected agent.
     pub agent: Option<AgentSubject>,
 }
 
 /// An agent as the person has seen it. Another one may get its name later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentSubject {
-    /// Its name.
     pub id: AgentId,
     /// Its registration; old files have none.
     pub generation: Option<Generation>,
@@ -102,12 +90,10 @@ impl From<&AgentView> for AgentSubject {
 }
 
 impl<'v> ActionSubject<'v> {
-    /// This task.
     pub fn task(task: &'v TaskView) -> Self {
         Self { task: Some(task), agent: None }
     }
 
-    /// This agent.
     pub fn agent(agent: &AgentView) -> Self {
         Self { task: None, agent: Some(agent.into()) }
     }
@@ -116,7 +102,6 @@ impl<'v> ActionSubject<'v> {
 /// A text that a person types for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionField {
-    /// What it is.
     pub label: &'static str,
     /// Whether it may stay empty.
     pub optional: bool,
@@ -143,9 +128,6 @@ impl ActionField {
 
 impl Action {
     /// The action of that name about this task or agent, if it makes sense now.
-    ///
-    /// # Errors
-    /// Why it does not.
     pub fn new(name: ActionName, subject: ActionSubject<'_>) -> Result<Self, &'static str> {
         let action = Self::requested(name, subject, None)?;
         let status = subject.task.and_then(|task| task.status);
@@ -178,9 +160,6 @@ impl Action {
 
     /// The action that a person requests who has seen that revision of the task. Whether it still applies is decided by the
     /// rules, so that the person gets the refusal of the command.
-    ///
-    /// # Errors
-    /// When it is about nothing.
     pub fn requested(
         name: ActionName,
         subject: ActionSubject<'_>,
@@ -240,7 +219,6 @@ impl Action {
         accepts_file || matches!(verb, "edit" | "run" | "demo" | "tui" | "web")
     }
 
-    /// Its name.
     pub fn title(&self) -> String {
         match self {
             Action::Pause => "Pause".to_owned(),

@@ -12,9 +12,7 @@ use crate::watch::alarms::Observations;
 /// An agent program that an agent needs and that cannot be used now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeldView {
-    /// Its name.
     pub client: String,
-    /// What went wrong.
     pub kind: FaultKind,
     /// How long until it is tried again; `None` if only the human lets it continue.
     pub again_in: Option<Seconds>,

@@ -28,7 +28,6 @@ pub const PHASES: [(TaskPhase, &str); 7] = [
 /// What became of a task that was open when its goal was aborted.
 const DROPPED: &str = "dropped with the goal; its work is kept";
 
-/// How long ago.
 pub fn ago(age: Seconds) -> String {
     if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
 }
@@ -427,7 +426,6 @@ pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
     missing.map(|(n, _, noun, what, step)| (format!("{} {what}", count(n, noun)), step)).collect()
 }
 
-/// The goal is reached.
 fn take_result(view: &View) -> Vec<(String, &'static str)> {
     let next = "liza goal new \"…\"";
     if view.result_is_taken() {
@@ -453,7 +451,6 @@ fn take_result(view: &View) -> Vec<(String, &'static str)> {
     ]
 }
 
-/// No agent is running.
 fn start_team(view: &View) -> Vec<(String, &'static str)> {
     if view.tasks.is_empty() && view.archived == 0 {
         return vec![

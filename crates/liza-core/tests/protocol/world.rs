@@ -67,6 +67,7 @@ impl World {
     }
 
     /// Runs a command, checks everything that must hold, and carries out its effects.
+    #[expect(clippy::needless_pass_by_value, reason = "callers make a command for each call")]
     pub(crate) fn run(&mut self, actor: Actor, command: Command) -> Result<(), Refusal> {
         self.world.disk.worktrees = self.worktrees.keys().map(Worktree::of).collect();
         // A person may have edited the file.

@@ -207,7 +207,7 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
     assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");
     // The same while the session is still about something else.
     let session = OpenSession { result: None, ..session };
-    entry(&mut ending, "planner-1").session = Some(session.clone());
+    entry(&mut ending, "planner-1").session = Some(session);
     let shown = view(&ending, &seen(), now());
     assert_eq!(doing(&shown, "planner-1"), "PLANNING");
     assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");

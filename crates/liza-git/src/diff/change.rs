@@ -24,10 +24,7 @@ pub enum MergeChange {
         tree: Sha,
     },
     /// It cannot be made: these files conflict; none if the two have no common history.
-    Undefined {
-        /// The files with conflicts.
-        conflicts: Vec<PathBuf>,
-    },
+    Undefined { conflicts: Vec<PathBuf> },
 }
 
 /// What differs of one path, without its surroundings and its place in the file.
@@ -51,10 +48,6 @@ type PathChanges = BTreeMap<String, PathChange>;
 
 impl Repo {
     /// What a merge of `commit` into `head` would do. The merge itself compares the result with both sides too.
-    ///
-    /// # Errors
-    ///
-    /// When one of them does not exist.
     pub fn merge_change(&self, head: &Sha, commit: &Sha) -> Result<MergeChange, GitError> {
         let bases = self.merge_bases(head, commit)?;
         let clean = |files: &Sha| Ok(MergeChange::Clean { tree: files.clone() });
@@ -74,10 +67,6 @@ impl Repo {
 
     /// How the change of a commit differs between two heads: the paths whose hunks are others. Empty if it is unchanged. A
     /// path that has left the change because the new head already has it so does not count.
-    ///
-    /// # Errors
-    ///
-    /// When one of them does not exist.
     pub fn moved_change(&self, before: &Sha, now: &Sha, commit: &Sha) -> Result<Vec<String>, GitError> {
         let (read, present) = match (self.merge_change(before, commit)?, self.merge_change(now, commit)?) {
             (MergeChange::Clean { tree: read }, MergeChange::Clean { tree: present }) => (read, present),

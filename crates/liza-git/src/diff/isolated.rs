@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use liza_ids::Sha;
 
 use crate::diff::objects::{Object, ObjectQuery};
+use crate::program::borrowed_git_dir::BorrowedGitDir;
 use crate::program::command::{GitCommand, TREE_LIMIT};
 use crate::program::error::GitError;
-use crate::program::leftovers::temporary_name;
 use crate::program::output::GitOutput;
 use crate::program::repo::{Repo, path, sha};
 
@@ -30,18 +30,15 @@ pub(crate) struct MergeParents<'a> {
     pub into: &'a Sha,
     /// The commit to be merged.
     pub commit: &'a Sha,
-    /// Usually one.
     pub bases: &'a [Sha],
 }
 
 /// The trees of the commits of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MergeTrees {
-    /// Of the branch.
     pub into: Sha,
     /// Of the commit to be merged.
     pub commit: Sha,
-    /// Of the merge bases.
     pub bases: Vec<Sha>,
 }
 
@@ -52,23 +49,12 @@ pub(crate) struct ComputedMerge {
     pub tree: Sha,
     /// The trees that took part.
     pub trees: MergeTrees,
-    /// Whether nothing conflicts.
     pub is_clean: bool,
-    /// The files with conflicts.
     pub conflicts: Vec<PathBuf>,
 }
 
 /// An isolated git folder, deleted on drop.
-pub(crate) struct IsolatedRepo<'a> {
-    repo: &'a Repo,
-    folder: PathBuf,
-}
-
-impl Drop for IsolatedRepo<'_> {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
+pub(crate) struct IsolatedRepo<'a>(BorrowedGitDir<'a>);
 
 impl Repo {
     /// Creates an isolated git folder for a merge; returns the trees that take part too. Of attributes, only those in the root
@@ -77,8 +63,9 @@ impl Repo {
         &self,
         parents: &MergeParents<'_>,
     ) -> Result<(IsolatedRepo<'_>, MergeTrees), GitError> {
-        let isolated = self.isolated_folder();
-        let trees = isolated.create(parents)?;
+        let settings = format!("{RENAMES}{}", self.accepted_drivers());
+        let isolated = IsolatedRepo::create(self, parents.into, &settings)?;
+        let trees = isolated.read_trees(parents)?;
         Ok((isolated, trees))
     }
 
@@ -111,19 +98,51 @@ impl Repo {
 
     /// Creates an isolated git folder without any attributes or programs, to compare or build trees in the format of this commit.
     pub(crate) fn isolated_from_settings(&self, commit: &Sha) -> Result<IsolatedRepo<'_>, GitError> {
-        let isolated = self.isolated_folder();
-        isolated.create_folder(commit, "")?;
-        Ok(isolated)
+        IsolatedRepo::create(self, commit, "")
     }
 
-    fn isolated_folder(&self) -> IsolatedRepo<'_> {
-        IsolatedRepo { repo: self, folder: self.common_dir().join(temporary_name(ISOLATED)) }
+    /// The accepted merge drivers, as lines of a configuration file.
+    fn accepted_drivers(&self) -> String {
+        let place = self.accepted();
+        let accepted = place.read();
+        let drivers = accepted.iter().filter(|setting| setting.key.starts_with(b"merge."));
+        let drivers = drivers.filter(|setting| place.may_run(setting, &accepted));
+        let lines = drivers.filter_map(|setting| {
+            let text = (std::str::from_utf8(&setting.key).ok()?, std::str::from_utf8(&setting.value).ok()?);
+            Some(setting_lines(text))
+        });
+        lines.collect()
+    }
+
+    /// The settings of a partial clone, as lines of a configuration file; usually none.
+    fn partial_clone(&self) -> Result<String, GitError> {
+        // Git reads this setting from this file only, and a name in it cannot be written in any other way.
+        let file = fs::read(self.common_dir().join("config")).unwrap_or_default();
+        if !String::from_utf8_lossy(&file).to_ascii_lowercase().contains("partialclone") {
+            return Ok(String::new());
+        }
+        let command = self.command("looking for a partial clone");
+        let output = command.args(["config", "--local", "-z", "--get-regexp", PARTIAL_CLONE]).run()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !text.contains("extensions.partialclone\n") {
+            return Ok(String::new());
+        }
+        Ok(text.split('\0').filter_map(|entry| entry.split_once('\n')).map(setting_lines).collect())
     }
 }
 
-impl IsolatedRepo<'_> {
-    fn create(&self, parents: &MergeParents<'_>) -> Result<MergeTrees, GitError> {
-        self.create_folder(parents.into, &format!("{RENAMES}{}", self.accepted_drivers()))?;
+impl<'a> IsolatedRepo<'a> {
+    /// Makes a git folder with these settings and those without which its objects cannot be read.
+    fn create(repo: &'a Repo, commit: &Sha, settings: &str) -> Result<Self, GitError> {
+        let folder = BorrowedGitDir::create(repo, ISOLATED, "preparing a merge", None)?;
+        let config = format!("{}{}{settings}", format_settings(commit), repo.partial_clone()?);
+        folder.make_folder("refs")?;
+        folder.write("config", config.as_bytes())?;
+        Ok(Self(folder))
+    }
+
+    /// Reads the trees of a merge, and takes the attributes in the root of the branch.
+    fn read_trees(&self, parents: &MergeParents<'_>) -> Result<MergeTrees, GitError> {
         let commits = [parents.into, parents.commit].into_iter().chain(parents.bases);
         let trees: Vec<String> = commits.map(|commit| format!("{commit}^{{tree}}")).collect();
         let file = format!("{}:.gitattributes", parents.into);
@@ -131,7 +150,7 @@ impl IsolatedRepo<'_> {
         let queries: Vec<ObjectQuery<'_>> = queries.chain([ObjectQuery::Content(&file)]).collect();
         let mut objects = self.command("reading the commits of a merge").read_objects(&queries)?;
         if let Some(attributes) = objects.pop().flatten().filter(|object| object.kind == "blob") {
-            self.write("info/attributes", &attributes.content)?;
+            self.0.write("info/attributes", &attributes.content)?;
         }
         let missing = |expression: &str| GitError::UnknownCommit {
             name: expression.trim_end_matches("^{tree}").to_owned(),
@@ -148,59 +167,13 @@ impl IsolatedRepo<'_> {
         }
     }
 
-    /// Makes a git folder with these settings and those without which its objects cannot be read.
-    fn create_folder(&self, commit: &Sha, settings: &str) -> Result<(), GitError> {
-        let config = format!("{}{}{settings}", format_settings(commit), self.partial_clone()?);
-        self.write("HEAD", b"ref: refs/heads/none\n")?;
-        self.write("refs/none", b"")?;
-        self.write("config", config.as_bytes())
-    }
-
-    fn write(&self, name: &str, content: &[u8]) -> Result<(), GitError> {
-        let file = self.folder.join(name);
-        let write = || {
-            file.parent().map_or(Ok(()), fs::create_dir_all)?;
-            fs::write(&file, content)
-        };
-        write().map_err(|error| GitError::io("preparing a merge", &file, error))
-    }
-
     /// A git command in the isolated folder.
     pub(crate) fn command(&self, action: &str) -> GitCommand {
-        let common = self.repo.common_dir();
-        let command = self.repo.command_in(action, &self.folder).env("GIT_DIR", &self.folder);
+        let common = self.0.repo().common_dir();
+        let command = self.0.command_in(action, self.0.path());
         let command = command.env("GIT_OBJECT_DIRECTORY", common.join("objects"));
         let shallow = common.join("shallow");
         if shallow.exists() { command.env("GIT_SHALLOW_FILE", shallow) } else { command }
-    }
-
-    /// The accepted merge drivers, as lines of a configuration file.
-    fn accepted_drivers(&self) -> String {
-        let place = self.repo.accepted();
-        let accepted = place.read();
-        let drivers = accepted.iter().filter(|setting| setting.key.starts_with(b"merge."));
-        let drivers = drivers.filter(|setting| place.may_run(setting, &accepted));
-        let lines = drivers.filter_map(|setting| {
-            let text = (std::str::from_utf8(&setting.key).ok()?, std::str::from_utf8(&setting.value).ok()?);
-            Some(setting_lines(text))
-        });
-        lines.collect()
-    }
-
-    /// The settings of a partial clone, as lines of a configuration file; usually none.
-    fn partial_clone(&self) -> Result<String, GitError> {
-        // Git reads this setting from this file only, and a name in it cannot be written in any other way.
-        let file = fs::read(self.repo.common_dir().join("config")).unwrap_or_default();
-        if !String::from_utf8_lossy(&file).to_ascii_lowercase().contains("partialclone") {
-            return Ok(String::new());
-        }
-        let command = self.repo.command("looking for a partial clone");
-        let output = command.args(["config", "--local", "-z", "--get-regexp", PARTIAL_CLONE]).run()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if !text.contains("extensions.partialclone\n") {
-            return Ok(String::new());
-        }
-        Ok(text.split('\0').filter_map(|entry| entry.split_once('\n')).map(setting_lines).collect())
     }
 }
 

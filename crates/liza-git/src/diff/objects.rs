@@ -12,7 +12,6 @@ use crate::program::repo::{Repo, sha};
 /// An object that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Object {
-    /// Its name.
     pub name: Sha,
     /// Its type, such as `tree`.
     pub kind: String,
@@ -25,7 +24,6 @@ pub(crate) struct Object {
 pub(crate) enum ObjectQuery<'a> {
     /// Its name and its type.
     Name(&'a str),
-    /// Its content too.
     Content(&'a str),
 }
 
@@ -66,20 +64,12 @@ fn parse(mut output: &[u8], queries: &[ObjectQuery<'_>]) -> Option<Vec<Option<Ob
 
 impl Repo {
     /// The name that git gives to a content.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn blob_id(&self, content: &[u8]) -> Result<Sha, GitError> {
         let command = self.command("naming a content").args(["hash-object", "--stdin"]);
         command.stdin(content).read_with(sha)
     }
 
     /// The name of a file's content on a branch; none if it is not there.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be run.
     pub fn blob_at(&self, branch: &Branch, path: &str) -> Result<Option<Sha>, GitError> {
         let name = format!("{}:{path}", branch.full());
         let command = self.command("reading a file's name").args(["rev-parse", "--quiet", "--verify", &name]);

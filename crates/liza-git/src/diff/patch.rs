@@ -23,7 +23,6 @@ const EMPTY_TREES: [&str; 2] = [
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// How two trees differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
     /// A line for each file.
@@ -36,19 +35,11 @@ pub struct Patch {
 
 impl Repo {
     /// The newest commit that both have; `None` if they share none.
-    ///
-    /// # Errors
-    ///
-    /// When one of them does not exist.
     pub fn merge_base(&self, one: &Sha, other: &Sha) -> Result<Option<Sha>, GitError> {
         Ok(self.merge_bases(one, other)?.into_iter().next())
     }
 
     /// The difference of two commits or trees, in these files and folders; without any, in all.
-    ///
-    /// # Errors
-    ///
-    /// When one of them does not exist.
     pub fn patch(&self, from: &Sha, to: &Sha, paths: &[String]) -> Result<Patch, GitError> {
         let isolated = self.isolated_from_settings(from)?;
         let diff = |options: &[&str]| {

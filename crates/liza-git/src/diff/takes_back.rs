@@ -16,7 +16,6 @@ const MERGES_MAX: usize = 50;
 /// A merge in the work that has not what git's own merge of its parents has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenBack {
-    /// The merge commit.
     pub merge: Sha,
     /// The files; none if the merge could not be compared.
     pub paths: Vec<PathBuf>,
@@ -25,10 +24,6 @@ pub struct TakenBack {
 impl Repo {
     /// The merges of `commit` that are not on the integration branch at `head` and differ from git's own merge of their
     /// parents in a path without a conflict, or lack lines of the integration side in a conflicted one.
-    ///
-    /// # Errors
-    ///
-    /// When one of the commits does not exist.
     pub fn taken_back(&self, head: &Sha, commit: &Sha) -> Result<Vec<TakenBack>, GitError> {
         let command = self.command("looking for merges").args(["rev-list", "--min-parents=2", "--parents"]);
         let command = command.args([&format!("--max-count={}", MERGES_MAX + 1), commit.as_str()]);

@@ -35,9 +35,7 @@ impl TreeEntry {
 /// How a path differs; `None` where it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeChange {
-    /// Before.
     pub old: Option<TreeEntry>,
-    /// After.
     pub new: Option<TreeEntry>,
 }
 
@@ -137,7 +135,6 @@ struct Sides {
     theirs: Vec<TreeChanges>,
     /// What the branch changed since each merge base.
     ours: Vec<TreeChanges>,
-    /// Renames of either side.
     renames: Vec<(PathBuf, PathBuf)>,
 }
 

@@ -25,9 +25,7 @@ const UPDATING: &str = "updating a checkout of the branch";
 /// Whether git only says what it would do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DryRun {
-    /// It changes nothing.
     Yes,
-    /// It does it.
     No,
 }
 
@@ -43,11 +41,9 @@ pub(crate) struct UpdateRefusal {
 /// A checkout whose update was interrupted, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptedUpdate {
-    /// Its folder.
     pub path: PathBuf,
     /// The branch that moved, without `refs/heads/`.
     pub branch: String,
-    /// What came of it.
     pub outcome: UpdateOutcome,
 }
 
@@ -77,10 +73,6 @@ struct Repair {
 
 impl Repo {
     /// The git command that was started in the project's checkout and is not finished, such as `rebase`.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn unfinished_operation(&self) -> Result<Option<&'static str>, GitError> {
         Ok(unfinished_operation(&self.git_dir_of(self.root())?))
     }
@@ -184,10 +176,6 @@ impl Repo {
 
     /// Brings every checkout whose update was interrupted to where its branch is. The caller makes sure that no branch is
     /// being moved.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn repair_checkouts(&self) -> Result<Vec<InterruptedUpdate>, GitError> {
         let mut found = Vec::new();
         if !self.has_update_note() {

@@ -41,10 +41,6 @@ struct Mark {
 
 impl Repo {
     /// Writes the protected files into a checkout as they are stored, whatever a filter or a set-up made of them.
-    ///
-    /// # Errors
-    ///
-    /// When one cannot be written.
     pub(crate) fn lay_out(&self, checkout: &Path, protected: &Protected) -> Result<GateFiles, GitError> {
         let failed = |path: &Path| {
             let path = checkout.join(path);
@@ -98,7 +94,6 @@ impl GateFiles {
         }
     }
 
-    /// What was changed since.
     pub(crate) fn changed(&self) -> Vec<PathBuf> {
         let differs = |(path, before): &&(PathBuf, Option<Mark>)| mark(&self.checkout.join(path)) != *before;
         self.marks.iter().filter(differs).map(|(path, _)| path.clone()).collect()

@@ -26,7 +26,6 @@ use crate::workspace::view::Files;
 /// The prefix of our checkouts; no task ID starts with a dot.
 const PREFIX: &str = ".integration-test-";
 
-/// What errors name.
 const ACTION: &str = "running the integration test";
 
 /// The result of an integration test.
@@ -47,10 +46,7 @@ pub enum IntegrationTestResult {
     /// It took too long and was killed with everything that it had started.
     TimedOut,
     /// It exited with status 0, but the files that it runs from were changed meanwhile.
-    Changed {
-        /// Which ones.
-        paths: Vec<PathBuf>,
-    },
+    Changed { paths: Vec<PathBuf> },
 }
 
 /// Why a test does not test merges.
@@ -58,12 +54,10 @@ pub enum IntegrationTestResult {
 pub enum UnusedTest {
     /// It is committed, but not on the integration branch.
     NotOnBranch,
-    /// It is not committed.
     NotCommitted,
 }
 
 impl UnusedTest {
-    /// What is wrong.
     pub fn problem(self) -> String {
         match self {
             UnusedTest::NotOnBranch => {
@@ -93,7 +87,6 @@ pub struct ScratchCheckout {
 }
 
 impl ScratchCheckout {
-    /// Its folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -127,7 +120,6 @@ pub struct TestCheckout {
 }
 
 impl TestCheckout {
-    /// Its folder.
     pub fn path(&self) -> &Path {
         &self.checkout.path
     }
@@ -135,10 +127,6 @@ impl TestCheckout {
 
 impl Repo {
     /// Runs the test of `commit`, if it has one, and writes its output to the file `output`. It is not confined.
-    ///
-    /// # Errors
-    ///
-    /// When the worktree or the file cannot be created.
     pub fn run_integration_test(
         &self,
         commit: &Sha,
@@ -153,20 +141,12 @@ impl Repo {
     }
 
     /// A checkout of `commit`, if that has a test.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be created.
     pub fn test_checkout(&self, commit: &Sha) -> Result<Option<TestCheckout>, GitError> {
         let Some(executable) = self.test_script(commit)? else { return Ok(None) };
         Ok(Some(TestCheckout { checkout: self.scratch_checkout(commit)?, executable }))
     }
 
     /// Runs the test of a checkout, confined if there is a stage. The protected files are written first, as they are stored.
-    ///
-    /// # Errors
-    ///
-    /// When a folder or the file cannot be created.
     pub fn run_test(
         &self,
         test: &TestCheckout,
@@ -222,10 +202,6 @@ impl Repo {
     }
 
     /// Whether merges onto this branch are tested.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn has_test(&self, integration: &Branch) -> Result<bool, GitError> {
         let Some(tip) = self.tip(integration)? else { return Ok(false) };
         Ok(self.script_entry(&tip)?.is_some())
@@ -258,10 +234,6 @@ impl Repo {
     }
 
     /// Checks out a commit in a folder of its own.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be created.
     pub fn scratch_checkout(&self, commit: &Sha) -> Result<ScratchCheckout, GitError> {
         self.remove_test_leftovers();
         let path = self.root().join(".worktrees").join(temporary_name(PREFIX));

@@ -69,10 +69,6 @@ impl Repo {
     }
 
     /// A name in the root of a commit's files that belongs to Liza.
-    ///
-    /// # Errors
-    ///
-    /// When the commit does not exist.
     pub fn reserved_path(&self, commit: &Sha) -> Result<Option<String>, GitError> {
         let command = self.command("reading a commit");
         let names =

@@ -25,15 +25,9 @@ pub enum MergePreview {
     /// The commit contains the branch.
     FastForward,
     /// Both have new commits, which merge without conflict; the result has each side's changes and nothing else.
-    Clean {
-        /// The merged files.
-        tree: Sha,
-    },
+    Clean { tree: Sha },
     /// Both have new commits, which conflict.
-    Conflict {
-        /// The files with conflicts.
-        files: Vec<PathBuf>,
-    },
+    Conflict { files: Vec<PathBuf> },
     /// They have no common history.
     Unrelated,
 }
@@ -41,11 +35,9 @@ pub enum MergePreview {
 /// What goes into the message of a merge commit.
 #[derive(Debug, Clone)]
 pub struct MergeMessage<'a> {
-    /// The task.
     pub task: &'a TaskId,
     /// The task's description, of which the first line is used.
     pub title: Option<&'a str>,
-    /// Who approved the commit.
     pub approved_by: Option<&'a str>,
 }
 
@@ -72,19 +64,13 @@ pub enum MergeError {
     },
     /// The commit conflicts with the branch.
     #[error("conflicts in {}", files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>().join(", "))]
-    Conflict {
-        /// The files with conflicts.
-        files: Vec<PathBuf>,
-    },
+    Conflict { files: Vec<PathBuf> },
     /// The commit and the branch have no common history.
     #[error("no common history")]
     Unrelated,
     /// There is no such branch.
     #[error("there is no branch {branch}")]
-    NoBranch {
-        /// Its name.
-        branch: Branch,
-    },
+    NoBranch { branch: Branch },
     /// The branch moved after the merge was computed: compute it again.
     #[error("the branch moved while the merge was computed")]
     BranchMoved,
@@ -93,20 +79,14 @@ pub enum MergeError {
     CheckoutRefused {
         /// The folder of the checkout.
         path: PathBuf,
-        /// Git's own message.
         message: String,
     },
-    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
 impl Repo {
     /// How a merge of `commit` into `into` would go; changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// When one of the commits does not exist, or the result has changes of neither side.
     pub fn preview_merge(&self, into: &Sha, commit: &Sha) -> Result<MergePreview, GitError> {
         let bases = self.merge_bases(into, commit)?;
         match bases.as_slice() {
@@ -130,10 +110,6 @@ impl Repo {
     }
 
     /// How a commit differs from where its history and that of a branch part.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn changes_since(&self, branch: &Branch, commit: &Sha) -> Result<TreeChanges, GitError> {
         let Some(head) = self.tip(branch)? else { return Ok(TreeChanges::new()) };
         let mut changes = TreeChanges::new();
@@ -155,10 +131,6 @@ impl Repo {
     }
 
     /// Computes the merge of exactly `commit` into a branch; the branch does not move.
-    ///
-    /// # Errors
-    ///
-    /// When there is nothing to merge or no way to; [`GitError::NoIdentity`] when git has no committer.
     pub fn prepare_merge(
         &self,
         branch: &Branch,
@@ -177,10 +149,6 @@ impl Repo {
     }
 
     /// Computes the merge of another branch's commit, which no task made; the branch does not move.
-    ///
-    /// # Errors
-    ///
-    /// As [`Repo::prepare_merge`].
     pub fn prepare_branch_merge(
         &self,
         branch: &Branch,
@@ -212,10 +180,6 @@ impl Repo {
 
     /// Computes the merge of exactly `commit` into the commit `old`, with a merge commit in any case: its message says which
     /// task it merged, to everyone who has the history and not the blackboard.
-    ///
-    /// # Errors
-    ///
-    /// As [`Repo::prepare_merge`].
     pub fn prepare_merge_onto(
         &self,
         old: &Sha,
@@ -255,10 +219,6 @@ impl Repo {
     }
 
     /// The commit of the branch before the merge of a task, from its reflog; `None` if it is not there.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be run.
     pub fn tip_before_merge(&self, branch: &Branch, task: &TaskId) -> Result<Option<Sha>, GitError> {
         let command = self.command("reading a branch's reflog");
         let log = command.args(["reflog", "show", "--format=%H %gs", &branch.full(), "--"]).run()?;
@@ -271,10 +231,6 @@ impl Repo {
 
     /// The commit by which `commit` was merged: our merge commit, or itself after a fast-forward; `None` if it is not
     /// merged.
-    ///
-    /// # Errors
-    ///
-    /// When the commit does not exist.
     pub fn find_merge(&self, branch: &Branch, task: &TaskId, commit: &Sha) -> Result<Option<Sha>, GitError> {
         let commit = &self.full_hash(commit)?;
         match self.tip(branch)? {
@@ -287,10 +243,6 @@ impl Repo {
 
     /// Whether a commit is the merge of exactly these two, with nothing added: a fast-forward to the commit, or a merge
     /// commit with both as parents and the files that git computes.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn is_merge_of(&self, merged: &Sha, into: &Sha, commit: &Sha) -> Result<bool, GitError> {
         let commit = &self.full_hash(commit)?;
         if merged == commit {

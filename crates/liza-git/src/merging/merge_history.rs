@@ -15,7 +15,6 @@ use crate::program::repo::{Repo, sha};
 /// A commit on the first-parent line of a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchStep {
-    /// The commit.
     pub commit: Sha,
     /// The commit of the branch before.
     pub before: Option<Sha>,
@@ -25,10 +24,6 @@ pub struct BranchStep {
 
 impl Repo {
     /// The steps by which a branch went from one commit to another, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// When one of them does not exist.
     pub fn steps_between(&self, from: &Sha, to: &Sha) -> Result<Vec<BranchStep>, GitError> {
         let range = format!("{from}..{to}");
         let command = self.command("reading merges").args(["log", "-z", "--first-parent", "--reverse"]);
@@ -38,10 +33,6 @@ impl Repo {
     }
 
     /// What the branch at `to` has beyond `from`: exact merges of tasks, and whether there is anything else.
-    ///
-    /// # Errors
-    ///
-    /// When one of them does not exist.
     pub fn branch_steps(&self, from: &Sha, to: &Sha) -> Result<BranchSteps, GitError> {
         let mut beyond = BranchSteps::default();
         for BranchStep { commit: merge_commit, before, merged } in self.steps_between(from, to)? {
@@ -73,10 +64,6 @@ impl Repo {
 impl Repo {
     /// The authors of the commits that none of these branches has, the oldest first. An agent is named as the author or in
     /// a line `Liza-Agent`.
-    ///
-    /// # Errors
-    ///
-    /// When the commit does not exist.
     pub fn authors(&self, branches: &[Branch], commit: &Sha) -> Result<Vec<CommitAuthor>, GitError> {
         let format = "--format=%H %(trailers:key=Liza-Agent,valueonly,unfold,separator=%x2C)%x09%an";
         let command = self.command("reading authors").args(["log", "--reverse", format, commit.as_str()]);

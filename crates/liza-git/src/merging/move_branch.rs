@@ -19,11 +19,6 @@ use crate::program::repo::Repo;
 impl Repo {
     /// Makes a computed merge visible: moves the branch, unless it has moved since, and updates every checkout of it.
     /// Uncommitted changes that the merge does not touch stay.
-    ///
-    /// # Errors
-    ///
-    /// When the branch has moved, a checkout cannot be updated, or git fails. The branch and its checkouts agree even
-    /// then, or a note leads to their repair.
     pub fn move_branch(
         &self,
         branch: &Branch,
@@ -37,10 +32,6 @@ impl Repo {
     }
 
     /// Moves a branch forward to where it is elsewhere, and updates every checkout of it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Repo::move_branch`].
     pub fn forward_branch(&self, branch: &Branch, old: &Sha, new: &Sha) -> Result<(), MergeError> {
         let merge = PendingMerge { old: old.clone(), new: new.clone(), fast_forward: true };
         let line = format!("update {} {new} {old}\n", branch.full());
@@ -48,10 +39,6 @@ impl Repo {
     }
 
     /// The checkouts of a branch, which can all be updated; a rebase of the branch or a file in the way is an error.
-    ///
-    /// # Errors
-    ///
-    /// [`MergeError::CheckoutRefused`].
     pub fn movable_checkouts(
         &self,
         branch: &Branch,
@@ -119,10 +106,6 @@ impl Repo {
     }
 
     /// Moves the branch back to where it was before a merge; false if it has moved since.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn undo_merge(&self, branch: &Branch, merge: &PendingMerge) -> Result<bool, GitError> {
         if self.tip(branch)?.as_ref() != Some(&merge.new) {
             return Ok(false);

@@ -32,7 +32,6 @@ type Tree = BTreeMap<PathBuf, TreeEntry>;
 pub struct Protected {
     /// Everything that the commit has.
     tree: Tree,
-    /// What is protected.
     entries: Tree,
     /// What of it the gate runs from.
     runs: BTreeSet<PathBuf>,
@@ -96,10 +95,6 @@ impl Protected {
 
 impl Repo {
     /// The protected files of a commit.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn protected(&self, commit: &Sha, patterns: &GatePatterns) -> Result<Protected, GitError> {
         let mut search = Search { repo: self, patterns, found: Protected::default(), links: Vec::new() };
         search.found.tree = self.tree_entries(commit)?;
@@ -110,19 +105,11 @@ impl Repo {
     }
 
     /// A name for exactly these protected files.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn digest(&self, protected: &Protected) -> Result<String, GitError> {
         Ok(self.blob_id(&protected.listing())?.to_string())
     }
 
     /// The commit on which a merge is judged: the merge with the protected files of the integration branch.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn judged_commit(
         &self,
         merge: &PendingMerge,

@@ -32,7 +32,6 @@ impl AcceptedPrograms {
         Self { file, root: root.to_owned() }
     }
 
-    /// The project.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -47,6 +47,21 @@ const ATTEMPTS: u32 = 16;
 #[derive(Debug, Clone)]
 pub struct Git {
     environment: GitEnvironment,
+    pub(crate) object_limits: ObjectLimits,
+}
+
+/// How much an agent's repository may bring into the project at once.
+#[derive(Debug, Clone, Copy)]
+pub struct ObjectLimits {
+    /// As they are stored, and again when unpacked.
+    pub bytes: u64,
+    pub count: usize,
+}
+
+impl Default for ObjectLimits {
+    fn default() -> Self {
+        Self { bytes: 2 << 30, count: 1_000_000 }
+    }
 }
 
 impl Git {
@@ -57,7 +72,7 @@ impl Git {
 
     /// The git on the `PATH` of the given variables, which are filtered as inherited ones are.
     pub fn with_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self { environment: GitEnvironment::new(variables) }
+        Self { environment: GitEnvironment::new(variables), object_limits: ObjectLimits::default() }
     }
 
     /// The same with that `liza` as the keeper of filters; without, it is this program.
@@ -72,21 +87,22 @@ impl Git {
         self
     }
 
+    /// The same with other limits for what agents bring.
+    pub fn with_object_limits(mut self, limits: ObjectLimits) -> Self {
+        self.object_limits = limits;
+        self
+    }
+
     /// The variables for programs that run in a repository: none of them names a repository.
     pub fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment.variables
     }
 
-    /// The home folder.
     pub fn home(&self) -> Option<&Path> {
         self.environment.home()
     }
 
     /// The version of this git.
-    ///
-    /// # Errors
-    ///
-    /// When there is no git, or its output cannot be parsed.
     pub fn version(&self) -> Result<GitVersion, GitError> {
         let command = self.command("reading the version of git", Path::new("/")).arg("version");
         let output = command.read_text()?;
@@ -94,10 +110,6 @@ impl Git {
     }
 
     /// Refuses a git that is too old for Liza.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::TooOld`], [`GitError::Missing`].
     pub fn require_version(&self) -> Result<GitVersion, GitError> {
         let found = self.version()?;
         if found < GitVersion::OLDEST { Err(GitError::TooOld { found }) } else { Ok(found) }
@@ -150,7 +162,6 @@ pub struct GitCommand {
     runs_no_filter: bool,
     /// The programs of the project's own configuration that may run.
     accepted: Option<Arc<AcceptedPrograms>>,
-    /// Where it runs.
     place: Place,
 }
 
@@ -166,19 +177,16 @@ enum Place {
 }
 
 impl GitCommand {
-    /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
-    /// Adds arguments.
     pub fn args<I: IntoIterator<Item: AsRef<OsStr>>>(mut self, arguments: I) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         self
     }
 
-    /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name.into(), value.as_ref().to_owned()));
         self
@@ -235,19 +243,11 @@ impl GitCommand {
     }
 
     /// Runs git, whatever its exit status is. Retries for about 3 s when another git is in the way.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be run, or does not finish in time.
     pub fn run(&self) -> Result<GitOutput, GitError> {
         self.run_with(&self.limits()?)
     }
 
     /// Runs git for its effect. If it may lack objects that it cannot fetch where it is kept, `fetch` comes first.
-    ///
-    /// # Errors
-    ///
-    /// As [`GitCommand::read`], and those of `fetch`.
     pub(crate) fn check_after(&self, fetch: impl FnOnce() -> Result<(), GitError>) -> Result<(), GitError> {
         let limits = self.limits()?;
         if limits.partial {
@@ -258,10 +258,6 @@ impl GitCommand {
     }
 
     /// What this command may use and run.
-    ///
-    /// # Errors
-    ///
-    /// When the configuration cannot be read.
     fn limits(&self) -> Result<Limits, GitError> {
         let runs_programs = !self.runs_no_program && may_run_programs(&self.arguments);
         let room = match &self.place {
@@ -319,39 +315,23 @@ impl GitCommand {
     }
 
     /// Runs git and returns its standard output; an exit status other than 0 is an error.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be run, does not finish in time, or fails.
     pub fn read(&self) -> Result<Vec<u8>, GitError> {
         let output = self.run()?;
         if output.status == Some(0) { Ok(output.stdout) } else { Err(self.failed(&output)) }
     }
 
     /// As [`GitCommand::read`], and parses the output.
-    ///
-    /// # Errors
-    ///
-    /// As [`GitCommand::read`], and when `parse` returns `None`.
     pub(crate) fn read_with<T>(&self, parse: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, GitError> {
         let output = self.read()?;
         parse(&output).ok_or_else(|| self.unexpected(&output))
     }
 
     /// Runs git for its effect; an exit status other than 0 is an error.
-    ///
-    /// # Errors
-    ///
-    /// As [`GitCommand::read`].
     pub fn check(&self) -> Result<(), GitError> {
         self.read().map(drop)
     }
 
     /// As [`GitCommand::read`], as text without the final line breaks.
-    ///
-    /// # Errors
-    ///
-    /// As [`GitCommand::read`], and when the output is not UTF-8.
     pub fn read_text(&self) -> Result<String, GitError> {
         let mut text = String::from_utf8(self.read()?).map_err(|error| self.unexpected(error.as_bytes()))?;
         text.truncate(text.trim_end_matches('\n').len());

@@ -66,12 +66,10 @@ impl GitEnvironment {
         Self { program, liza, variables }
     }
 
-    /// One of the variables.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
     }
 
-    /// The home folder.
     pub fn home(&self) -> Option<&Path> {
         self.variable("HOME").map(Path::new).filter(|home| home.is_absolute())
     }

@@ -19,36 +19,28 @@ pub enum GitError {
     },
     /// The `git` on the search path lacks features that Liza needs.
     #[error("git {found} is too old: install git {} or newer", GitVersion::OLDEST)]
-    TooOld {
-        /// The installed version.
-        found: GitVersion,
-    },
+    TooOld { found: GitVersion },
     /// Git did not finish in time and was killed with its children.
     #[error("{action} took longer than {} s, git was killed ({command})", limit.as_secs())]
     TimedOut {
-        /// What was being done.
         action: String,
         /// The command that was run.
         command: String,
-        /// The time limit.
         limit: Duration,
     },
     /// Git exited with an error.
     #[error("{action} failed: {message} ({command}{})", status.map(|code| format!(", exit {code}")).unwrap_or_default())]
     Failed {
-        /// What was being done.
         action: String,
         /// The command that was run.
         command: String,
         /// Its exit status; `None` when a signal ended it.
         status: Option<i32>,
-        /// Git's own message.
         message: String,
     },
     /// Git printed something that cannot be parsed.
     #[error("{action} failed: unexpected output from git: {output:?} ({command})")]
     UnexpectedOutput {
-        /// What was being done.
         action: String,
         /// The command that was run.
         command: String,
@@ -57,16 +49,10 @@ pub enum GitError {
     },
     /// The folder is not in a git repository.
     #[error("{} is not in a git repository", path.display())]
-    NotARepository {
-        /// The folder.
-        path: PathBuf,
-    },
+    NotARepository { path: PathBuf },
     /// The repository has no files checked out.
     #[error("{} is a bare repository or a .git folder", path.display())]
-    NoCheckout {
-        /// The folder.
-        path: PathBuf,
-    },
+    NoCheckout { path: PathBuf },
     /// The repository has no commit yet.
     #[error("{} has no commit yet", path.display())]
     NoCommits {
@@ -75,14 +61,10 @@ pub enum GitError {
     },
     /// Something that Liza did not create is where a task's worktree belongs.
     #[error("{} is not a worktree that Liza created: move it away, then try again", path.display())]
-    ForeignFolder {
-        /// The folder.
-        path: PathBuf,
-    },
+    ForeignFolder { path: PathBuf },
     /// The repository of a task's worktree cannot be used.
     #[error("the repository in {} cannot be used: {why}", path.display())]
     DamagedWorktree {
-        /// Its git folder.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -90,7 +72,6 @@ pub enum GitError {
     /// A branch that has to be created again is checked out elsewhere.
     #[error("branch {branch} is checked out in {}: switch to another branch there, then try again", path.display())]
     BranchInUse {
-        /// The branch.
         branch: String,
         /// The folder in which it is checked out.
         path: PathBuf,
@@ -99,72 +80,39 @@ pub enum GitError {
     #[error(
         "{action} failed: there is a branch {branch}, so git cannot create {branch}/…: rename it with `git branch -m {branch} NEW-NAME`"
     )]
-    BranchInTheWay {
-        /// What was being done.
-        action: String,
-        /// The branch.
-        branch: &'static str,
-    },
+    BranchInTheWay { action: String, branch: &'static str },
     /// The path of the repository cannot be used with git.
     #[error("{path:?} has a line break in its name, which git does not support: rename the folder")]
-    LineBreakInPath {
-        /// The folder.
-        path: PathBuf,
-    },
+    LineBreakInPath { path: PathBuf },
     /// The result of a merge has changes of neither side.
     #[error("the merge of {commit} has changes of neither side, so it was not used: {}", list(paths))]
     AlteredMerge {
         /// The commit that was to be merged.
         commit: String,
-        /// The paths.
         paths: Vec<PathBuf>,
     },
     /// There is no such commit here, or the abbreviated hash is ambiguous.
     #[error("{name} is not a commit of this repository: {message}")]
-    UnknownCommit {
-        /// The given hash.
-        name: String,
-        /// Git's own message.
-        message: String,
-    },
+    UnknownCommit { name: String, message: String },
     /// Git has no name and email address for the committer.
     #[error("git has no identity to commit with: set user.name and user.email with `git config` ({message})")]
-    NoIdentity {
-        /// Git's own message.
-        message: String,
-    },
+    NoIdentity { message: String },
     /// The remote cannot be reached, or did not answer in time. What was sent may have arrived.
     #[error("cannot reach the remote {remote}: {message}")]
     RemoteUnreachable {
-        /// Its name.
         remote: String,
         /// What git or the remote said.
         message: String,
     },
     /// The remote refused a push; nothing has changed there.
     #[error("the remote {remote} refused {what}: {message}")]
-    RemoteRefused {
-        /// Its name.
-        remote: String,
-        /// What was pushed.
-        what: String,
-        /// The remote's own words.
-        message: String,
-    },
+    RemoteRefused { remote: String, what: String, message: String },
     /// The remote has no reference of that name (any more).
     #[error("the remote {remote} has no {name}")]
-    RemoteRefMissing {
-        /// Its name.
-        remote: String,
-        /// The reference.
-        name: String,
-    },
-    /// A file operation failed.
+    RemoteRefMissing { remote: String, name: String },
     #[error("{action} failed: {}: {source}", path.display())]
     Io {
-        /// What was being done.
         action: String,
-        /// The file.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,

@@ -1,6 +1,6 @@
 //! Names of temporary files and folders, by which those of dead processes are found.
 //!
-//! Deletes nothing.
+//! Deletes nothing of others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,26 @@ pub(crate) const VIEW: &str = "liza-view-";
 pub(crate) fn temporary_name(prefix: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("{prefix}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A folder with such a name, deleted on drop.
+pub(crate) struct TemporaryFolder(PathBuf);
+
+impl TemporaryFolder {
+    /// Chooses its name; creates nothing.
+    pub(crate) fn name_in(parent: &Path, prefix: &str) -> Self {
+        Self(parent.join(temporary_name(prefix)))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Files and folders in `parent` with such a name, whose process is gone.

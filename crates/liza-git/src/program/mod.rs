@@ -1,6 +1,7 @@
 //! The git program: how it is started, with which settings, and the repository that it is started in.
 
 pub(crate) mod accepted_programs;
+pub(crate) mod borrowed_git_dir;
 pub(crate) mod command;
 pub(crate) mod environment;
 pub(crate) mod error;

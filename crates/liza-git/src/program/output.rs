@@ -5,9 +5,7 @@
 pub struct GitOutput {
     /// Its exit status; `None` when a signal ended it.
     pub status: Option<i32>,
-    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// Its standard error.
     pub stderr: Vec<u8>,
     /// Why a program of the repository's configuration did not run, where there is one.
     pub advice: Option<String>,

@@ -34,7 +34,6 @@ const WORDS: [&str; 12] = [
 /// What is not as the human accepted it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramChanges {
-    /// Each setting.
     pub changes: Vec<ProgramChange>,
     /// All settings as they are now.
     now: Vec<ProgramSetting>,
@@ -50,7 +49,6 @@ impl ProgramChanges {
 /// A setting that is not as the human accepted it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramChange {
-    /// The setting.
     pub key: String,
     old: Vec<String>,
     new: Vec<String>,
@@ -85,10 +83,6 @@ fn changes(old: &[ProgramSetting], new: &[ProgramSetting]) -> Vec<ProgramChange>
 impl Repo {
     /// The settings of the project's own configuration that the human has not accepted as they are now. Asks git only
     /// where there can be any.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn changed_programs(&self) -> Result<ProgramChanges, GitError> {
         let accepted = self.accepted().read();
         if accepted.is_empty() && !self.may_name_programs() {
@@ -99,10 +93,6 @@ impl Repo {
     }
 
     /// Accepts the settings as they were when they were looked at.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be kept.
     pub fn accept_programs(&self, seen: &ProgramChanges) -> Result<(), GitError> {
         if seen.changes.is_empty() {
             return Ok(());

@@ -66,7 +66,6 @@ pub(crate) fn may_run_programs(arguments: &[OsString]) -> bool {
 /// What replaces the settings of a repository that would run a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Overrides {
-    /// Settings with their values.
     pub settings: Vec<(OsString, OsString)>,
     /// The settings of the repository that do not apply.
     pub ignored: Vec<String>,
@@ -228,7 +227,6 @@ impl LocalSettings {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// The value that applies.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().rev().find(|(found, _)| found == key).map(|(_, value)| value.as_str())
     }

@@ -15,18 +15,12 @@ pub(crate) const RESERVED: [&str; 2] = ["task", "rescue"];
 pub enum BranchError {
     /// Git does not accept it.
     #[error("{text:?} is not a valid branch name")]
-    Invalid {
-        /// The text.
-        text: String,
-    },
+    Invalid { text: String },
     /// Liza needs it for the branches of tasks.
     #[error(
         "{text:?} cannot be the integration branch: Liza uses task/… and rescue/… for the branches of tasks"
     )]
-    Reserved {
-        /// The text.
-        text: String,
-    },
+    Reserved { text: String },
 }
 
 /// The name of a local branch, such as `integration` or `task/task-3`.
@@ -50,10 +44,6 @@ impl Branch {
     }
 
     /// A branch that approved work can be merged to.
-    ///
-    /// # Errors
-    ///
-    /// When git does not accept the name, or Liza needs it for the branches of tasks.
     pub fn for_integration(text: &str) -> Result<Self, BranchError> {
         let branch: Self = text.parse()?;
         match text.split('/').next() {
@@ -82,7 +72,6 @@ impl fmt::Display for Branch {
 impl FromStr for Branch {
     type Err = BranchError;
 
-    /// Follows `git check-ref-format`.
     fn from_str(text: &str) -> Result<Self, BranchError> {
         let allowed = |c: char| !c.is_ascii_control() && !" ~^:?*[\\".contains(c);
         let part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");

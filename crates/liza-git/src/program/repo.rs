@@ -36,10 +36,8 @@ pub struct Repo {
     rules: Arc<RoomRules>,
 }
 
-/// What is checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// The commit.
     pub commit: Sha,
     /// The branch; `None` when HEAD is detached.
     pub branch: Option<String>,
@@ -59,10 +57,6 @@ impl Repo {
     }
 
     /// Opens the repository of the project that contains `from`, which may be inside a task's worktree.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::NotARepository`], [`GitError::NoCheckout`]; [`GitError::Failed`] when git refuses the folder.
     pub fn open(git: &Git, from: &Path) -> Result<Self, GitError> {
         let real = from.canonicalize().unwrap_or_else(|_| from.to_owned());
         if real.as_os_str().as_bytes().contains(&b'\n') {
@@ -117,7 +111,6 @@ impl Repo {
         &self.root
     }
 
-    /// The git program.
     pub fn git(&self) -> &Git {
         &self.git
     }
@@ -160,10 +153,6 @@ impl Repo {
     }
 
     /// What is checked out in the project's root.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::NoCommits`] in an empty repository.
     pub fn head(&self) -> Result<Head, GitError> {
         let command =
             self.command("reading HEAD").args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
@@ -179,10 +168,6 @@ impl Repo {
     }
 
     /// The full hash of a commit, which may be abbreviated.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::UnknownCommit`] when it matches none, several, or something else.
     pub fn resolve(&self, commit: &Sha) -> Result<Sha, GitError> {
         let unknown = |message: String| GitError::UnknownCommit { name: commit.to_string(), message };
         let command = self
@@ -208,10 +193,6 @@ impl Repo {
     }
 
     /// The commit that a branch points to; `None` when there is no such branch.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn tip(&self, branch: &Branch) -> Result<Option<Sha>, GitError> {
         let name = format!("{}^{{commit}}", branch.full());
         let command = self.command(format!("reading branch {branch}"));
@@ -231,10 +212,6 @@ impl Repo {
     }
 
     /// Whether `ancestor` is `commit` or one of its ancestors.
-    ///
-    /// # Errors
-    ///
-    /// When one of them does not exist.
     pub fn is_ancestor(&self, ancestor: &Sha, commit: &Sha) -> Result<bool, GitError> {
         let command = self.command("comparing commits").args(["merge-base", "--is-ancestor"]);
         let command = command.args([ancestor.as_str(), commit.as_str()]);
@@ -247,10 +224,6 @@ impl Repo {
     }
 
     /// The number of commits in `to` that are not in `from`: the drift of a branch since a base.
-    ///
-    /// # Errors
-    ///
-    /// When one of them does not exist.
     pub fn count_commits(&self, from: &Sha, to: &Sha) -> Result<u64, GitError> {
         let range = format!("{from}..{to}");
         let command = self.command("counting commits").args(["rev-list", "--count", &range, "--"]);
@@ -259,10 +232,6 @@ impl Repo {
     }
 
     /// The commits that `to` has and `from` does not, newest first, one line each with hash, author and subject.
-    ///
-    /// # Errors
-    ///
-    /// When one of them does not exist.
     pub fn list_commits(&self, from: &Sha, to: &Sha) -> Result<Vec<String>, GitError> {
         let range = format!("{from}..{to}");
         let format = "--format=%h %an: %s";
@@ -271,10 +240,6 @@ impl Repo {
     }
 
     /// Creates a branch at a commit; false if there is already one of that name.
-    ///
-    /// # Errors
-    ///
-    /// When git refuses the name or the commit.
     pub fn create_branch(&self, branch: &Branch, at: &Sha) -> Result<bool, GitError> {
         if self.tip(branch)?.is_some() {
             return Ok(false);
@@ -287,20 +252,12 @@ impl Repo {
     }
 
     /// Deletes a branch that still points to `at`, so that a newer commit is not lost.
-    ///
-    /// # Errors
-    ///
-    /// When it points elsewhere, or git refuses.
     pub fn delete_branch(&self, branch: &Branch, at: &Sha) -> Result<(), GitError> {
         let command = self.command(format!("deleting branch {branch}"));
         command.args(["update-ref", "-d", "--", &branch.full(), at.as_str()]).check()
     }
 
     /// A branch whose name is a folder of the branches that Liza creates, so that git cannot create them.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn blocking_branch(&self) -> Result<Option<&'static str>, GitError> {
         for name in RESERVED {
             if self.has_ref(&format!("refs/heads/{name}"))? {
@@ -317,10 +274,6 @@ impl Repo {
     }
 
     /// Whether some object is shown as another one by `git replace`; Liza itself ignores that.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn has_replacements(&self) -> Result<bool, GitError> {
         let command =
             self.command("looking for replacements").args(["for-each-ref", "--count=1", "refs/replace/"]);
@@ -328,10 +281,6 @@ impl Repo {
     }
 
     /// The settings of the repository's own configuration that name a program; Liza does not run them.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn ignored_programs(&self) -> Result<Vec<String>, GitError> {
         let command = self.command("reading the configuration");
         let output = command.args(["config", "--list", "--show-scope", "-z"]).read()?;
@@ -348,10 +297,6 @@ impl Repo {
     }
 
     /// Adds patterns to this repository's own list of ignored files, not to the project's; false if all were there.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or written.
     pub fn exclude(&self, patterns: &[&str]) -> Result<bool, GitError> {
         let (file, old) = self.exclude_file()?;
         let missing = patterns.iter().filter(|pattern| !old.lines().any(|line| line == **pattern));
@@ -372,20 +317,12 @@ impl Repo {
     }
 
     /// Whether all these patterns are in the repository's list of ignored files.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read.
     pub fn excludes(&self, patterns: &[&str]) -> Result<bool, GitError> {
         let (_, old) = self.exclude_file()?;
         Ok(patterns.iter().all(|pattern| old.lines().any(|line| line == *pattern)))
     }
 
     /// Whether git ignores a path in the project's checkout.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn is_ignored(&self, path: &Path) -> Result<bool, GitError> {
         let command = self.command("checking what git ignores").args(["check-ignore", "-q", "--"]).arg(path);
         let output = command.run()?;
@@ -408,10 +345,6 @@ impl Repo {
     }
 
     /// Those of the words that tracked files contain, once for each place.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn words_in_files(&self, words: &[&str]) -> Result<Vec<String>, GitError> {
         if words.is_empty() {
             return Ok(Vec::new());
@@ -424,10 +357,6 @@ impl Repo {
     }
 
     /// The names of the remotes, each with the address to which it is pushed.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn remotes(&self) -> Result<Vec<(String, String)>, GitError> {
         let command = self.command("listing the remotes").args(["config", "-z", "--get-regexp"]);
         let output = command.arg("^remote\\..*\\.(push)?url$").run()?;
@@ -442,10 +371,6 @@ impl Repo {
     }
 
     /// The name and email address with which git commits here.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::NoIdentity`] when there is none.
     pub fn identity(&self) -> Result<String, GitError> {
         let command =
             self.command("reading the identity of the committer").args(["-c", "user.useConfigOnly=true"]);

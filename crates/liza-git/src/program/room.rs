@@ -28,9 +28,7 @@ pub enum RoomUse {
 /// What a git command among agents' files may write to.
 #[derive(Debug, Clone)]
 pub struct Room {
-    /// What it is for.
     pub used_for: RoomUse,
-    /// The project's root.
     pub root: PathBuf,
     /// The git folder with its objects.
     pub git: PathBuf,

@@ -7,22 +7,16 @@ use crate::program::error::GitError;
 use crate::program::refs::Branch;
 use crate::program::repo::Repo;
 
-/// A remote repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
     /// Its name, such as `origin`.
     pub name: String,
-    /// Where it is.
     pub url: String,
 }
 
 impl Repo {
     /// The remote that a branch belongs to: the one set for it, else `remote.pushDefault`, else the only one or `origin`;
     /// none if that does not decide it.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be run.
     pub fn remote_of(&self, branch: &Branch) -> Result<Option<Remote>, GitError> {
         let listed = self.command("listing the remotes").arg("remote").read_text()?;
         let names: Vec<&str> = listed.lines().collect();
@@ -41,10 +35,6 @@ impl Repo {
     }
 
     /// Publishes a commit as a branch of a remote. A branch there is only moved forward.
-    ///
-    /// # Errors
-    ///
-    /// When the remote refuses it or cannot be reached.
     pub fn push(&self, remote: &Remote, commit: &Sha, branch: &Branch) -> Result<(), GitError> {
         let command = self.command(format!("pushing to {}", remote.name)).limit(TREE_LIMIT);
         let refs = format!("{commit}:{}", branch.full());

@@ -88,10 +88,7 @@ pub enum PushOutcome {
     /// None has changed: one was not where it was expected.
     Moved,
     /// None has changed: the remote refuses it.
-    Refused {
-        /// Its own words.
-        message: String,
-    },
+    Refused { message: String },
 }
 
 /// What a probe of a remote found.
@@ -130,7 +127,6 @@ impl Repo {
 }
 
 impl WorkRemote<'_> {
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -141,10 +137,6 @@ impl WorkRemote<'_> {
     }
 
     /// The head of one of its branches, which this repository has afterwards; `None` if there is no such branch.
-    ///
-    /// # Errors
-    ///
-    /// When the remote cannot be reached, or what it sends is damaged.
     pub fn fetch_branch(&self, branch: &Branch) -> Result<Option<Sha>, GitError> {
         for _ in 0..READS {
             let Some(head) = self.find(&branch.full())? else { return Ok(None) };
@@ -158,19 +150,11 @@ impl WorkRemote<'_> {
     }
 
     /// The commit of one of its references; `None` if there is none of that name.
-    ///
-    /// # Errors
-    ///
-    /// When the remote cannot be reached.
     pub fn find(&self, name: &str) -> Result<Option<Sha>, GitError> {
         Ok(self.list(name)?.into_iter().next().map(|(_, commit)| commit))
     }
 
     /// Its references that match a pattern such as `refs/liza/task/one/*`.
-    ///
-    /// # Errors
-    ///
-    /// When the remote cannot be reached.
     pub fn list(&self, pattern: &str) -> Result<Vec<(String, Sha)>, GitError> {
         let prefix = pattern.trim_end_matches('*');
         let command =
@@ -187,10 +171,6 @@ impl WorkRemote<'_> {
     }
 
     /// Brings one of its references here, as `to`; returns its commit.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::RemoteRefMissing`] when it has none of that name.
     pub fn fetch(&self, from: &str, to: &str) -> Result<Sha, GitError> {
         let refspec = format!("+{from}:{to}");
         let command = self
@@ -212,10 +192,6 @@ impl WorkRemote<'_> {
 
     /// Changes references of the remote, all of them or none. What the remote has afterwards decides: another push of the same
     /// commits may have been faster.
-    ///
-    /// # Errors
-    ///
-    /// When the remote cannot be reached or does not answer. It may have done it nevertheless.
     pub fn push(&self, changes: &[RefChange]) -> Result<PushOutcome, GitError> {
         let expects_nothing = changes.iter().all(|change| matches!(change, RefChange::Set { .. }));
         for _ in 1..PUSHES {
@@ -278,10 +254,6 @@ impl WorkRemote<'_> {
     }
 
     /// Finds out whether references can be created and deleted, and whether a branch takes pushes. Nothing is left behind.
-    ///
-    /// # Errors
-    ///
-    /// When the remote cannot be reached, or refuses references of ours.
     pub fn probe(&self, branch: &Branch) -> Result<RemoteProbe, GitError> {
         let name = format!("refs/liza/probe/{}", temporary_name(""));
         let at = self.repo.head()?.commit;
@@ -302,10 +274,6 @@ impl WorkRemote<'_> {
 
     /// Whether pushes to a branch are refused, as by a rule that demands pull requests; `None` if the remote does not say.
     /// Changes nothing: the push also contains a reference that git cannot create, and is made as a whole or not at all.
-    ///
-    /// # Errors
-    ///
-    /// When the remote cannot be reached.
     fn branch_refusal(&self, branch: &Branch, head: &Sha) -> Result<Option<String>, GitError> {
         let tree = self.repo.tree_of(head)?;
         let probe = self.repo.commit_tree("probe\n", &tree, std::slice::from_ref(head))?;
@@ -353,7 +321,6 @@ impl WorkRemote<'_> {
     }
 }
 
-/// One attempt to push.
 enum PushAttempt {
     Ended(PushOutcome),
     /// The remote's references do not say why; only its words do.

@@ -18,8 +18,6 @@ use crate::program::error::GitError;
 const SMALL: u64 = 4 << 10;
 /// The size of a list of references or of an index.
 const LARGE: u64 = 256 << 20;
-/// How many bytes of objects are copied from an agent's repository.
-pub(crate) const OBJECT_BYTES: u64 = 2 << 30;
 
 /// Files that name commits to which only an unfinished command may refer.
 const IN_PROGRESS: [&str; 7] = [
@@ -32,16 +30,13 @@ const IN_PROGRESS: [&str; 7] = [
     "rebase-apply/autostash",
 ];
 
-/// What HEAD says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentHead {
-    /// The commit.
     pub commit: Sha,
     /// The full name of the branch; `None` when HEAD is detached.
     pub branch: Option<String>,
 }
 
-/// An agent's repository.
 #[derive(Debug)]
 pub struct AgentRepo {
     path: PathBuf,
@@ -76,16 +71,10 @@ impl AgentRepo {
         &self.path
     }
 
-    /// Its git folder.
     pub fn folder(&self) -> &UntrustedFolder {
         &self.folder
     }
 
-    /// What is checked out.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::DamagedWorktree`] when HEAD names no commit.
     pub fn head(&self) -> Result<AgentHead, GitError> {
         let damaged = |why: &str| GitError::DamagedWorktree { path: self.path.clone(), why: why.to_owned() };
         let text = self.text("HEAD").ok_or_else(|| damaged("it has no readable HEAD"))?;
@@ -180,12 +169,9 @@ impl AgentRepo {
     }
 
     /// Copies the files of its objects to another folder of objects, except those that `known` has; whether there were any.
-    ///
-    /// # Errors
-    ///
-    /// When they are too large, or cannot be read or written.
-    pub(crate) fn copy_objects(&self, to: &Path, known: &Path) -> Result<bool, GitError> {
-        let mut left = OBJECT_BYTES;
+    /// More than `limit` bytes are refused.
+    pub(crate) fn copy_objects(&self, to: &Path, known: &Path, limit: u64) -> Result<bool, GitError> {
+        let mut left = limit;
         let mut any = false;
         let copied = self.each_object(&mut |folder, name, parent| {
             let place = Path::new(folder).join(name);
@@ -203,8 +189,8 @@ impl AgentRepo {
         match copied {
             Ok(()) => Ok(any),
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                let limit = format!("its new objects are larger than {} GiB", OBJECT_BYTES >> 30);
-                Err(GitError::DamagedWorktree { path: self.path.clone(), why: limit })
+                let why = format!("its new objects are larger than {} MiB", limit >> 20);
+                Err(GitError::DamagedWorktree { path: self.path.clone(), why })
             }
             Err(error) => Err(GitError::io("copying an agent's commits", &self.path, error)),
         }

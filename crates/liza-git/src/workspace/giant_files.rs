@@ -28,10 +28,6 @@ const OBJECTS: [&str; 2] = ["objects", "lfs"];
 const DEEPEST: usize = 64;
 
 /// Removes such files from a worktree.
-///
-/// # Errors
-///
-/// When one of them cannot be removed.
 pub(crate) fn remove_giant_files(worktree: &Path) -> Result<(), GitError> {
     let remove = || {
         let git = UntrustedFolder::open(worktree)?.folder(Path::new(".git"));
@@ -42,10 +38,6 @@ pub(crate) fn remove_giant_files(worktree: &Path) -> Result<(), GitError> {
 }
 
 /// The same for those among the files of the project.
-///
-/// # Errors
-///
-/// When one of them cannot be removed.
 pub(crate) fn remove_giant_settings(worktree: &Path) -> Result<(), GitError> {
     let remove = || {
         let top = UntrustedFolder::open(worktree)?;

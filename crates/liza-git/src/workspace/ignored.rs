@@ -28,7 +28,6 @@ const COUNT: usize = 500;
 /// The ignored files of a worktree.
 #[derive(Debug, Default)]
 struct IgnoredFiles {
-    /// Those that are kept.
     kept: Vec<PathBuf>,
     /// Files and folders that are not, or not completely.
     left_out: Vec<PathBuf>,

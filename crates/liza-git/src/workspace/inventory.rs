@@ -13,10 +13,6 @@ use crate::workspace::worktree::TaskArtifacts;
 
 impl Repo {
     /// The tasks of which a worktree, a folder or a branch exists.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn inventory(&self) -> Result<BTreeMap<TaskId, TaskArtifacts>, GitError> {
         let entries = self.worktrees()?;
         let branches = self.task_branches()?;

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::program::error::GitError;
 use crate::program::leftovers::temporary_name;
 use crate::program::repo::Repo;
-use crate::workspace::agent_repo::{AgentRepo, OBJECT_BYTES};
+use crate::workspace::agent_repo::AgentRepo;
 
 /// The folder of these objects, in a git folder.
 const OBJECTS: &str = "lfs/objects";
@@ -22,7 +22,7 @@ impl Repo {
     pub(crate) fn save_large_files(&self, agent: &AgentRepo) -> Result<(), GitError> {
         let Ok(folder) = agent.folder().folder(Path::new(OBJECTS)) else { return Ok(()) };
         let place = self.common_dir().join(OBJECTS);
-        let mut left = OBJECT_BYTES;
+        let mut left = self.git().object_limits.bytes;
         copy_all(&folder, &place, 0, &mut left)
             .map_err(|error| GitError::io("keeping objects of Git LFS", &place, error))
     }

@@ -26,10 +26,6 @@ const OWN_REFS: [&str; 3] = ["refs/heads/task", "refs/heads/rescue", "refs/liza"
 
 impl Repo {
     /// Removes stale locks of the repository, of the given branches and of the worktree at `tree`; returns them.
-    ///
-    /// # Errors
-    ///
-    /// When a stale lock cannot be removed.
     pub fn clear_stale_locks(
         &self,
         tree: Option<&Path>,
@@ -60,10 +56,6 @@ impl Repo {
     }
 
     /// Removes stale locks of the references of tasks, of rescued work and of Liza itself; returns them.
-    ///
-    /// # Errors
-    ///
-    /// When a stale lock cannot be removed.
     pub fn clear_stale_ref_locks(&self) -> Result<Vec<PathBuf>, GitError> {
         let everywhere = [self.root(), self.common_dir()];
         let mut cleared = Vec::new();

@@ -4,18 +4,17 @@
 //! submodules of a submodule. Its references are read as plain files, and its files are compared through a git folder of
 //! ours that borrows its objects. Changes nothing in it.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use liza_ids::Sha;
 use liza_sandbox::sys::untrusted::UntrustedFolder;
 
 use crate::diff::isolated::format_settings;
+use crate::program::borrowed_git_dir::BorrowedGitDir;
 use crate::program::command::{GitCommand, TREE_LIMIT};
 use crate::program::error::GitError;
-use crate::program::leftovers::{VIEW, temporary_name};
+use crate::program::leftovers::VIEW;
 use crate::program::repo::{Repo, path, sha};
 use crate::workspace::agent_repo::AgentRepo;
 use crate::workspace::staged_copy::{StagedCopy, listed_files, nul_list};
@@ -31,19 +30,12 @@ const DEEPEST: usize = 8;
 pub struct NestedRepo<'a> {
     project: &'a Repo,
     agent: AgentRepo,
-    /// The worktree.
     tree: PathBuf,
     /// Where its files are in the worktree.
     path: PathBuf,
     /// Our git folder for it.
-    git_dir: PathBuf,
+    git_dir: BorrowedGitDir<'a>,
     head: Option<Sha>,
-}
-
-impl Drop for NestedRepo<'_> {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.git_dir);
-    }
 }
 
 impl Repo {
@@ -52,11 +44,23 @@ impl Repo {
         let linked = || AgentRepo::inside(tree, path, &self.linked_git_dir(tree)?);
         let Some(agent) = AgentRepo::inside(tree, path, tree).or_else(linked) else { return Ok(None) };
         let head = agent.head().ok().map(|head| head.commit);
-        let git_dir = self.common_dir().join(temporary_name(VIEW));
+        let git_dir = self.borrow_objects(&agent, head.as_ref())?;
         let (tree, path) = (tree.to_owned(), path.to_owned());
-        let nested = NestedRepo { project: self, agent, tree, path, git_dir, head };
-        nested.prepare().map_err(|error| GitError::io(ACTION, &nested.git_dir, error))?;
-        Ok(Some(nested))
+        Ok(Some(NestedRepo { project: self, agent, tree, path, git_dir, head }))
+    }
+
+    /// Makes our git folder for a repository of an agent.
+    fn borrow_objects(&self, agent: &AgentRepo, head: Option<&Sha>) -> Result<BorrowedGitDir<'_>, GitError> {
+        let made = BorrowedGitDir::create(self, VIEW, ACTION, head)?;
+        let like = head.cloned().or_else(|| agent.branches().into_iter().next());
+        let format = like.as_ref().map_or_else(String::new, format_settings);
+        made.write("config", format.as_bytes())?;
+        made.make_folder("refs")?;
+        made.borrow(&agent.path().join("objects"))?;
+        if let Some(shallow) = agent.shallow() {
+            made.write("shallow", &shallow)?;
+        }
+        Ok(made)
     }
 
     /// The repositories in a folder of a worktree, ignored ones included; not those inside of them.
@@ -105,30 +109,11 @@ impl Repo {
 }
 
 impl NestedRepo<'_> {
-    /// Makes our git folder, which borrows the objects.
-    fn prepare(&self) -> std::io::Result<()> {
-        let objects = self.git_dir.join("objects");
-        fs::create_dir_all(objects.join("info"))?;
-        fs::create_dir_all(self.git_dir.join("refs"))?;
-        let head = self.head.as_ref().map_or("ref: refs/heads/none".to_owned(), ToString::to_string);
-        fs::write(self.git_dir.join("HEAD"), format!("{head}\n"))?;
-        let like = self.head.clone().or_else(|| self.agent.branches().into_iter().next());
-        let format = like.as_ref().map_or_else(String::new, format_settings);
-        fs::write(self.git_dir.join("config"), format)?;
-        // Through a link of ours: its own path may have characters that mean something in the list.
-        let borrowed = self.git_dir.join("borrowed");
-        symlink(self.agent.path().join("objects"), &borrowed)?;
-        let mut line = borrowed.into_os_string().into_encoded_bytes();
-        line.push(b'\n');
-        fs::write(objects.join("info/alternates"), line)?;
-        self.agent.shallow().map_or(Ok(()), |shallow| fs::write(self.git_dir.join("shallow"), shallow))
-    }
-
     /// A git command that sees its files, its objects, and nothing else of it.
     fn command(&self, action: &str) -> GitCommand {
         let files = self.files();
-        let command = self.project.command_in(action, &files).env("GIT_DIR", &self.git_dir);
-        command.env("GIT_WORK_TREE", files).in_room(self.project.room([self.git_dir.clone()]))
+        let room = self.project.room([self.git_dir.path().to_owned()]);
+        self.git_dir.command_in(action, &files).env("GIT_WORK_TREE", files).in_room(room)
     }
 
     /// The worktree that it is in.
@@ -152,10 +137,6 @@ impl NestedRepo<'_> {
     }
 
     /// How its files differ from its commit, those of its own submodules left out.
-    ///
-    /// # Errors
-    ///
-    /// When an object of the commit is missing, or git fails.
     pub fn changes(&self) -> Result<Vec<FileChange>, GitError> {
         if let Some(head) = &self.head {
             self.command(ACTION).args(["read-tree", head.as_str()]).limit(TREE_LIMIT).check()?;
@@ -170,10 +151,6 @@ impl NestedRepo<'_> {
     }
 
     /// Whether anything in it, or in its submodules, is not committed.
-    ///
-    /// # Errors
-    ///
-    /// As [`NestedRepo::changes`].
     pub fn is_changed(&self) -> Result<bool, GitError> {
         self.is_changed_to(DEEPEST)
     }
@@ -200,10 +177,6 @@ impl NestedRepo<'_> {
     }
 
     /// Whether a commit is on one of its remotes, as it last saw them.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub(crate) fn is_published(&self, commit: &Sha) -> Result<bool, GitError> {
         let known = self.command(ACTION).args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).run()?;
         if known.status != Some(0) {

@@ -10,10 +10,6 @@ use crate::program::repo::Repo;
 
 impl Repo {
     /// The first link among changes that leads out of the repository.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn outside_link(&self, changes: &TreeChanges) -> Result<Option<PathBuf>, GitError> {
         for (path, change) in changes {
             let Some(link) = change.new.as_ref().filter(|entry| entry.is_link()) else { continue };

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use liza_ids::{Sha, TaskId};
 use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
@@ -14,7 +14,7 @@ use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 use crate::diff::isolated::{format_settings, setting_lines};
 use crate::program::command::TREE_LIMIT;
 use crate::program::error::GitError;
-use crate::program::leftovers::temporary_name;
+use crate::program::leftovers::TemporaryFolder;
 use crate::program::programs::LocalSettings;
 use crate::program::refs::Branch;
 use crate::program::repo::Repo;
@@ -60,15 +60,12 @@ const COPIED: [&str; 19] = [
 /// A checkout to be created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewCheckout<'a> {
-    /// Its folder.
     pub place: &'a Path,
-    /// Its commit.
     pub commit: &'a Sha,
     /// Its branch; `None` for a detached HEAD.
     pub branch: Option<&'a Branch>,
     /// The integration branch, of which it has a copy; `None` for copies of all branches.
     pub integration: Option<&'a Branch>,
-    /// Which files it has.
     pub files: Files,
     /// Whether Liza will look at it later, and keeps an index for that.
     pub keeps_index: bool,
@@ -76,25 +73,15 @@ pub(crate) struct NewCheckout<'a> {
 
 impl Repo {
     /// Creates a checkout; its folder must not exist.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot write the files. Nothing is left then.
     pub(crate) fn create_checkout(&self, new: &NewCheckout<'_>) -> Result<(), GitError> {
         let parent = new.place.parent().unwrap_or(self.root());
         self.check_worktrees_folder()?;
-        let folder = Unfinished(parent.join(temporary_name(UNFINISHED)));
-        let result = self.fill_checkout(new, &folder.0);
-        result.and_then(|()| {
-            fs::rename(&folder.0, new.place).map_err(|error| GitError::io(ACTION, new.place, error))
-        })
+        let folder = TemporaryFolder::name_in(parent, UNFINISHED);
+        self.fill_checkout(new, folder.path())?;
+        fs::rename(folder.path(), new.place).map_err(|error| GitError::io(ACTION, new.place, error))
     }
 
     /// Writes again what the worktree's repository must have, with the present head of the integration branch.
-    ///
-    /// # Errors
-    ///
-    /// When git fails, or the worktree has no usable repository.
     pub(crate) fn refresh_worktree(&self, task: &TaskId, integration: &Branch) -> Result<(), GitError> {
         let path = self.worktree_path(task);
         let Some(agent) = AgentRepo::of(&path) else { return Ok(()) };
@@ -146,9 +133,10 @@ impl Repo {
         let command = view.checkout_command(ACTION).args(write).limit(TREE_LIMIT);
         command.check_after(|| {
             // A first time elsewhere: git fetches what it lacks only where it has your logins, and there it runs no filter.
-            let other = Unfinished(folder.with_file_name(temporary_name(UNFINISHED)));
-            fs::create_dir(&other.0).map_err(|error| GitError::io(ACTION, &other.0, error))?;
-            let view = self.view(&other.0, Some(new.commit), new.files)?;
+            let other = TemporaryFolder::name_in(folder.parent().unwrap_or(folder), UNFINISHED);
+            let other = other.path();
+            fs::create_dir(other).map_err(|error| GitError::io(ACTION, other, error))?;
+            let view = self.view(other, Some(new.commit), new.files)?;
             view.raw_checkout_command(ACTION).args(write).limit(TREE_LIMIT).check()
         })?;
         let name = new.place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -302,13 +290,4 @@ fn write_ref(files: &UntrustedFolder, name: &str, commit: &Sha) -> io::Result<()
     let name = Path::new(name);
     files.make_folder(name.parent().unwrap_or(name))?;
     files.write(name, format!("{commit}\n").as_bytes())
-}
-
-/// A folder that is deleted on drop unless it was moved to its place.
-struct Unfinished(PathBuf);
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

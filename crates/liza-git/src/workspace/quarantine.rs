@@ -10,75 +10,52 @@ use std::path::{Path, PathBuf};
 use liza_ids::Sha;
 
 use crate::diff::isolated::format_settings;
+use crate::program::borrowed_git_dir::BorrowedGitDir;
 use crate::program::command::{GitCommand, TREE_LIMIT};
 use crate::program::error::GitError;
-use crate::program::leftovers::temporary_name;
 use crate::program::repo::{Repo, sha};
-use crate::workspace::agent_repo::{AgentRepo, OBJECT_BYTES};
+use crate::workspace::agent_repo::AgentRepo;
 use crate::workspace::rescue::{STAGED, always_the_same};
 
 /// The prefix of these folders in the repository's git folder.
 pub(crate) const QUARANTINE: &str = "liza-take-";
 
-/// How many objects an agent may bring at once.
-const OBJECT_COUNT: usize = 1_000_000;
-
-/// What errors name.
 const ACTION: &str = "taking an agent's commits";
 
 /// Copies of an agent's objects, deleted on drop.
 pub(crate) struct Quarantine<'a> {
     repo: &'a Repo,
-    folder: PathBuf,
-    /// The agent's own commits.
+    git_dir: BorrowedGitDir<'a>,
     commits: Vec<Sha>,
-}
-
-impl Drop for Quarantine<'_> {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
 }
 
 impl Repo {
     /// Copies what an agent's repository has and the project lacks. `like` is any commit, for the format of the objects.
     pub(crate) fn quarantine(&self, agent: &AgentRepo, like: &Sha) -> Result<Quarantine<'_>, GitError> {
-        let folder = self.common_dir().join(temporary_name(QUARANTINE));
-        let mut quarantine = Quarantine { repo: self, folder, commits: Vec::new() };
-        quarantine.write("HEAD", b"ref: refs/heads/none\n")?;
-        quarantine.write("config", format_settings(like).as_bytes())?;
-        quarantine.write("refs/none", b"")?;
-        let objects = quarantine.folder.join("objects");
-        fs::create_dir_all(objects.join("info")).map_err(|error| GitError::io(ACTION, &objects, error))?;
-        if agent.copy_objects(&objects, &self.common_dir().join("objects"))? {
+        let git_dir = BorrowedGitDir::create(self, QUARANTINE, ACTION, None)?;
+        let mut quarantine = Quarantine { repo: self, git_dir, commits: Vec::new() };
+        let folder = &quarantine.git_dir;
+        folder.write("config", format_settings(like).as_bytes())?;
+        folder.make_folder("refs")?;
+        folder.make_folder("objects/info")?;
+        let (own, project) = (folder.path().join("objects"), self.common_dir().join("objects"));
+        if agent.copy_objects(&own, &project, self.git().object_limits.bytes)? {
             // Before the project's objects are added: only the agent's own count.
             quarantine.commits = quarantine.measure()?;
         }
-        let project = self.common_dir().join("objects");
-        let mut line = project.as_os_str().as_encoded_bytes().to_vec();
-        line.push(b'\n');
-        quarantine.write("objects/info/alternates", &line)?;
+        quarantine.git_dir.borrow(&project)?;
         if let Ok(shallow) = fs::read(self.common_dir().join("shallow")) {
-            quarantine.write("shallow", &shallow)?;
+            quarantine.git_dir.write("shallow", &shallow)?;
         }
         Ok(quarantine)
     }
 }
 
 impl Quarantine<'_> {
-    fn write(&self, name: &str, content: &[u8]) -> Result<(), GitError> {
-        let file = self.folder.join(name);
-        let write = || {
-            file.parent().map_or(Ok(()), fs::create_dir_all)?;
-            fs::write(&file, content)
-        };
-        write().map_err(|error| GitError::io(ACTION, &file, error))
-    }
-
     /// A git command in this repository, which fetches nothing that is missing.
     pub(crate) fn command(&self, action: &str) -> GitCommand {
-        let command = self.repo.command_in(action, &self.folder).env("GIT_DIR", &self.folder);
-        command.in_room(self.repo.room([self.folder.clone()]))
+        let folder = self.git_dir.path();
+        self.git_dir.command_in(action, folder).in_room(self.repo.room([folder.to_owned()]))
     }
 
     /// Refuses objects that are too many or too large when unpacked; returns the commits among them.
@@ -96,13 +73,15 @@ impl Quarantine<'_> {
                 commits.extend(words.next().and_then(|name| sha(name.as_bytes())));
             }
         }
-        if bytes > OBJECT_BYTES || count > OBJECT_COUNT {
+        let most = self.repo.git().object_limits;
+        if bytes > most.bytes || count > most.count {
             let why = format!(
-                "its new objects are too large or too many ({count} objects, {} MiB; at most {OBJECT_COUNT} and {} MiB)",
+                "its new objects are too large or too many ({count} objects, {} MiB; at most {} and {} MiB)",
                 bytes >> 20,
-                OBJECT_BYTES >> 20
+                most.count,
+                most.bytes >> 20
             );
-            return Err(GitError::DamagedWorktree { path: self.folder.clone(), why });
+            return Err(GitError::DamagedWorktree { path: self.git_dir.path().to_owned(), why });
         }
         Ok(commits)
     }
@@ -122,8 +101,9 @@ impl Quarantine<'_> {
 
     /// A commit of what is staged in the agent's index, on top of `head`; `None` where that is nothing or unusable.
     pub(crate) fn commit_staged(&self, agent: &AgentRepo, head: &Sha) -> Option<Sha> {
-        self.write("staged", &agent.index()?).ok()?;
-        let command = || self.command("saving staged work").env("GIT_INDEX_FILE", self.folder.join("staged"));
+        self.git_dir.write("staged", &agent.index()?).ok()?;
+        let command =
+            || self.command("saving staged work").env("GIT_INDEX_FILE", self.git_dir.path().join("staged"));
         let compare = command().args(["diff-index", "--cached", "--raw", "--ignore-submodules=none"]);
         // The configuration of this repository is ours.
         let compare = compare.args([head.as_str(), "--"]).runs_no_program();
@@ -141,10 +121,6 @@ impl Quarantine<'_> {
     }
 
     /// Brings those of the commits into the project that are complete; a session may have damaged others.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be run.
     pub(crate) fn transfer_what_is_whole(
         &self,
         commits: Vec<Sha>,
@@ -161,23 +137,19 @@ impl Quarantine<'_> {
     }
 
     /// Brings commits into the project, checked object by object; the first one under the name `into`, if given.
-    ///
-    /// # Errors
-    ///
-    /// When an object is missing, damaged, or not what its name says.
     pub(crate) fn transfer(&self, commits: &[Sha], into: Option<&str>) -> Result<(), GitError> {
         if commits.is_empty() {
             return Ok(());
         }
         let mut refs = Vec::new();
         for (number, commit) in commits.iter().enumerate() {
-            self.write(&format!("refs/heads/{number}"), format!("{commit}\n").as_bytes())?;
+            self.git_dir.write(&format!("refs/heads/{number}"), format!("{commit}\n").as_bytes())?;
             refs.push(match into.filter(|_| number == 0) {
                 Some(name) => format!("+refs/heads/0:{name}"),
                 None => format!("refs/heads/{number}"),
             });
         }
-        self.fetch(&self.folder, &refs)
+        self.fetch(self.git_dir.path(), &refs)
     }
 
     /// Where git writes that receives commits: nothing there names a program.
@@ -186,7 +158,7 @@ impl Quarantine<'_> {
         // People may have put any of them elsewhere.
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let folders = ["objects", "refs", "reftable", "logs"].map(|name| real(common.join(name)));
-        [self.folder.clone()].into_iter().chain(folders).collect()
+        [self.git_dir.path().to_owned()].into_iter().chain(folders).collect()
     }
 
     fn fetch(&self, from: &Path, refs: &[String]) -> Result<(), GitError> {

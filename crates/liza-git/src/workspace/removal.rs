@@ -13,10 +13,6 @@ const PREFIX: &str = "refs/liza/";
 
 impl Repo {
     /// The references that only Liza uses.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn own_refs(&self) -> Result<Vec<(String, Sha)>, GitError> {
         let command = self.command("listing Liza's references");
         let text = command.args(["for-each-ref", "--format=%(objectname) %(refname)", PREFIX]).read_text()?;
@@ -27,20 +23,12 @@ impl Repo {
     }
 
     /// Deletes references that have not moved since.
-    ///
-    /// # Errors
-    ///
-    /// When one of them has moved, or git fails; none is deleted then.
     pub fn delete_refs(&self, refs: &[(String, Sha)]) -> Result<(), GitError> {
         let lines: String = refs.iter().map(|(name, at)| format!("delete {name} {at}\n")).collect();
         self.command("deleting Liza's references").args(["update-ref", "--stdin"]).stdin(lines).check()
     }
 
     /// Removes patterns from this repository's own list of ignored files; returns those that were there.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or written.
     pub fn include_again<'p>(&self, patterns: &[&'p str]) -> Result<Vec<&'p str>, GitError> {
         let (file, old) = self.exclude_file()?;
         let found: Vec<&str> =

@@ -25,7 +25,6 @@ pub(crate) const STAGED: &str = "liza: what was staged";
 pub struct Rescue {
     /// The branch that holds it.
     pub branch: Branch,
-    /// The branch's commit.
     pub commit: Sha,
     /// Whether it includes uncommitted files.
     pub uncommitted: bool,
@@ -43,12 +42,10 @@ impl SafeRevisions {
         Self(base.map(ToString::to_string).into_iter().chain([integration.full()]).collect())
     }
 
-    /// A single commit.
     pub(crate) fn in_commit(commit: &Sha) -> Self {
         Self(vec![commit.to_string()])
     }
 
-    /// These and `commit`.
     pub(crate) fn and(mut self, commit: Option<&Sha>) -> Self {
         self.0.extend(commit.map(ToString::to_string));
         self

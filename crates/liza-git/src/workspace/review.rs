@@ -27,10 +27,6 @@ impl Repo {
     }
 
     /// Checks out the submitted commit for a review, in the place of an earlier review's checkout.
-    ///
-    /// # Errors
-    ///
-    /// When git fails; changes in the earlier checkout that could not be saved are not touched.
     pub fn create_review(
         &self,
         task: &TaskId,
@@ -63,10 +59,6 @@ impl Repo {
     }
 
     /// The state of a review's checkout; `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn review_state(&self, task: &TaskId, base: &Sha) -> Result<Option<WorktreeState>, GitError> {
         let path = self.review_path(task);
         if fs::symlink_metadata(&path).is_err() {
@@ -76,10 +68,6 @@ impl Repo {
     }
 
     /// Deletes the checkout of a review, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be deleted.
     pub fn remove_review(&self, task: &TaskId) -> Result<(), GitError> {
         let path = self.review_path(task);
         if fs::symlink_metadata(&path).is_err() {

@@ -14,44 +14,31 @@ use rustix::fs::seek;
 use rustix::io::Errno;
 
 use crate::program::error::GitError;
-use crate::program::leftovers::{VIEW, temporary_name};
+use crate::program::leftovers::{TemporaryFolder, VIEW};
 use crate::program::repo::{Repo, path};
 
 /// The copy, deleted on drop.
 pub(crate) struct StagedCopy {
-    folder: PathBuf,
+    folder: TemporaryFolder,
     /// What was copied; the rest no longer exists.
     pub copied: Vec<PathBuf>,
-    /// What cannot be read.
     pub unreadable: Vec<PathBuf>,
     /// Huge files with almost nothing in them: git would read their emptiness for hours.
     pub hollow: Vec<PathBuf>,
 }
 
-impl Drop for StagedCopy {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
 impl StagedCopy {
     /// Copies files and links of at most `limit` bytes each.
-    ///
-    /// # Errors
-    ///
-    /// When the copy cannot be written.
     pub(crate) fn of(
         repo: &Repo,
         files: &UntrustedFolder,
         paths: &[PathBuf],
         limit: u64,
     ) -> Result<Self, GitError> {
-        let folder = repo.common_dir().join(temporary_name(VIEW));
-        let failed = |error| GitError::io("saving files", &folder, error);
-        fs::create_dir(&folder).map_err(failed)?;
-        let to = UntrustedFolder::open(&folder).map_err(failed)?;
-        let mut copy =
-            Self { folder: folder.clone(), copied: Vec::new(), unreadable: Vec::new(), hollow: Vec::new() };
+        let folder = TemporaryFolder::name_in(repo.common_dir(), VIEW);
+        let create = || fs::create_dir(folder.path()).and_then(|()| UntrustedFolder::open(folder.path()));
+        let to = create().map_err(|error| GitError::io("saving files", folder.path(), error))?;
+        let mut copy = Self { folder, copied: Vec::new(), unreadable: Vec::new(), hollow: Vec::new() };
         for path in paths {
             match copy_one(files, &to, path, limit) {
                 Ok(()) => copy.copied.push(path.clone()),
@@ -59,16 +46,15 @@ impl StagedCopy {
                 Err(CopyError::Unreadable) => copy.unreadable.push(path.clone()),
                 Err(CopyError::Hollow) => copy.hollow.push(path.clone()),
                 Err(CopyError::Here(error)) => {
-                    return Err(GitError::io("saving files", &copy.folder.join(path), error));
+                    return Err(GitError::io("saving files", &copy.folder().join(path), error));
                 }
             }
         }
         Ok(copy)
     }
 
-    /// Where it is.
     pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 }
 

@@ -13,11 +13,9 @@ use crate::program::repo::{Repo, path};
 /// Which untracked files a status includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UntrackedFiles {
-    /// None.
     Skip,
     /// Every untracked file that is not ignored.
     Show,
-    /// Ignored files too.
     ShowIgnored,
 }
 
@@ -38,16 +36,12 @@ pub struct WorktreeStatus {
     pub head: Option<Sha>,
     /// The branch that is checked out; `None` when HEAD is detached.
     pub branch: Option<String>,
-    /// Every path that differs.
     pub changes: Vec<FileChange>,
 }
 
-/// One path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileChange {
-    /// A tracked file.
     Tracked {
-        /// Its path.
         path: PathBuf,
         /// The index differs from HEAD.
         staged: bool,
@@ -58,23 +52,18 @@ pub enum FileChange {
     },
     /// A file with an unresolved conflict.
     Conflicted {
-        /// Its path.
         path: PathBuf,
     },
-    /// An untracked file.
     Untracked {
-        /// Its path.
         path: PathBuf,
     },
     /// An ignored file or folder.
     Ignored {
-        /// Its path.
         path: PathBuf,
     },
 }
 
 impl FileChange {
-    /// Its path.
     pub fn path(&self) -> &Path {
         match self {
             Self::Tracked { path, .. }
@@ -95,10 +84,6 @@ impl FileChange {
 
 impl Repo {
     /// The state of the worktree at `tree`.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn status(&self, tree: &Path, untracked: UntrackedFiles) -> Result<WorktreeStatus, GitError> {
         let command = self
             .command_in("looking for uncommitted changes", tree)
@@ -109,10 +94,6 @@ impl Repo {
     }
 
     /// Whether a folder of the person's checkout has files that are neither tracked nor ignored.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn has_untracked(&self, folder: &str) -> Result<bool, GitError> {
         let words = ["ls-files", "--others", "--exclude-standard", "--directory", "-z", "--", folder];
         let found = self.command("looking for files that are not committed").args(words).read()?;

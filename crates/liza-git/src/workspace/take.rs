@@ -33,7 +33,6 @@ impl TaskRefs {
         self.0.get(name)
     }
 
-    /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -100,10 +99,6 @@ pub fn is_taken(root: &Path, task: &TaskId, generation: Generation) -> bool {
 impl Repo {
     /// Brings the commits of a task's worktree into the project and moves the task's branch there; returns its HEAD.
     /// `None` where there is no worktree.
-    ///
-    /// # Errors
-    ///
-    /// When the worktree's repository is damaged, or what it contains is refused.
     pub fn take_work(&self, task: &TaskId, generation: Generation) -> Result<Option<Sha>, GitError> {
         let Some(agent) = AgentRepo::of(&self.worktree_path(task)) else { return self.worktree_head(task) };
         // A heartbeat may take the same work at the same time, and move the references first.

@@ -7,12 +7,12 @@
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use liza_ids::Sha;
 use liza_sandbox::sys::untrusted::UntrustedFolder;
 
+use crate::program::borrowed_git_dir::BorrowedGitDir;
 use crate::program::command::{GitCommand, TREE_LIMIT};
 use crate::program::error::GitError;
 use crate::program::leftovers::{VIEW, temporary_name};
@@ -38,21 +38,14 @@ const INDEX_COMMITS: &str = "liza/index-commit";
 /// A git folder with its own HEAD, index and new objects, which borrows those of the project; deleted on drop.
 pub struct View<'a> {
     repo: &'a Repo,
-    git_dir: PathBuf,
+    git_dir: BorrowedGitDir<'a>,
     tree: PathBuf,
     head: Option<Sha>,
-}
-
-impl Drop for View<'_> {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.git_dir);
-    }
 }
 
 /// Which files of a commit a checkout has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Files {
-    /// All of them.
     All,
     /// Those that the project's own checkout has: it may be sparse.
     AsInProject,
@@ -72,20 +65,14 @@ impl Repo {
 
     /// A view of the files in `tree`, compared with `head`, which the project must have; with nothing, if there is none.
     pub fn view(&self, tree: &Path, head: Option<&Sha>, files: Files) -> Result<View<'_>, GitError> {
-        let git_dir = self.common_dir().join(temporary_name(VIEW));
-        let view = View { repo: self, git_dir, tree: tree.to_owned(), head: head.cloned() };
-        let name = head.map_or_else(|| "ref: refs/heads/none".to_owned(), ToString::to_string);
-        view.write("HEAD", format!("{name}\n").as_bytes())?;
-        view.write("commondir", b"..\n")?;
-        // Through a link of ours: the path of the project may have characters that mean something in the list.
-        view.write("objects/info/alternates", b"../borrowed\n")?;
-        view.make_folder("objects/pack")?;
-        symlink("../objects", view.git_dir.join("borrowed"))
-            .map_err(|error| GitError::io("looking at a worktree", &view.git_dir, error))?;
+        let git_dir = BorrowedGitDir::create(self, VIEW, "looking at a worktree", head)?;
+        git_dir.write("commondir", b"..\n")?;
+        git_dir.borrow(Path::new("../objects"))?;
+        git_dir.make_folder("objects/pack")?;
         if let Some(patterns) = self.sparse_patterns().filter(|_| files == Files::AsInProject) {
-            view.write("info/sparse-checkout", &patterns)?;
+            git_dir.write("info/sparse-checkout", &patterns)?;
         }
-        Ok(view)
+        Ok(View { repo: self, git_dir, tree: tree.to_owned(), head: head.cloned() })
     }
 
     /// A view that uses the index that Liza keeps for this worktree.
@@ -105,10 +92,6 @@ impl Repo {
     }
 
     /// Tries git as it runs on agents' files.
-    ///
-    /// # Errors
-    ///
-    /// When it fails.
     pub fn try_room(&self) -> Result<(), GitError> {
         let head = self.head()?.commit;
         let view = self.view(self.root(), Some(&head), Files::All)?;
@@ -125,20 +108,6 @@ impl Repo {
 }
 
 impl View<'_> {
-    fn write(&self, name: &str, content: &[u8]) -> Result<(), GitError> {
-        let file = self.git_dir.join(name);
-        let write = || {
-            file.parent().map_or(Ok(()), fs::create_dir_all)?;
-            fs::write(&file, content)
-        };
-        write().map_err(|error| GitError::io("looking at a worktree", &file, error))
-    }
-
-    fn make_folder(&self, name: &str) -> Result<(), GitError> {
-        let folder = self.git_dir.join(name);
-        fs::create_dir_all(&folder).map_err(|error| GitError::io("looking at a worktree", &folder, error))
-    }
-
     /// Whether a note says that exactly this index has the view's commit.
     fn is_noted(&self, name: &str, head: &Sha) -> bool {
         let note = fs::read_to_string(self.repo.common_dir().join(INDEX_COMMITS).join(name));
@@ -157,22 +126,20 @@ impl View<'_> {
 
     /// Its index, opened. What ran in the room could have put a link in its place.
     pub(crate) fn index_file(&self) -> io::Result<fs::File> {
-        UntrustedFolder::open(&self.git_dir)?.file(Path::new("index"))
+        UntrustedFolder::open(self.git_dir())?.file(Path::new("index"))
     }
 
-    /// Its index.
     pub fn index(&self) -> PathBuf {
-        self.git_dir.join("index")
+        self.git_dir().join("index")
     }
 
-    /// Its git folder.
     pub fn git_dir(&self) -> &Path {
-        &self.git_dir
+        self.git_dir.path()
     }
 
     /// Whether only a part of the files is checked out.
     pub(crate) fn is_sparse(&self) -> bool {
-        self.git_dir.join("info/sparse-checkout").exists()
+        self.git_dir().join("info/sparse-checkout").exists()
     }
 
     /// A git command that sees the worktree's files and this view's index.
@@ -183,8 +150,8 @@ impl View<'_> {
     /// The same with a copy of some of the files.
     pub(crate) fn command_at(&self, action: &str, files: &Path) -> GitCommand {
         let command =
-            self.free_command(action, files).env("GIT_OBJECT_DIRECTORY", self.git_dir.join("objects"));
-        command.in_room(self.repo.room([self.git_dir.clone()]))
+            self.free_command(action, files).env("GIT_OBJECT_DIRECTORY", self.git_dir().join("objects"));
+        command.in_room(self.repo.room([self.git_dir().to_owned()]))
     }
 
     /// A git command that writes the commit's files to the folder as they are stored; it fetches what a partial clone lacks.
@@ -194,13 +161,13 @@ impl View<'_> {
 
     /// A git command that writes the commit's files to the folder.
     pub(crate) fn checkout_command(&self, action: &str) -> GitCommand {
-        let writable = [self.git_dir.clone(), self.tree.clone()];
+        let writable = [self.git_dir().to_owned(), self.tree.clone()];
         self.free_command(action, &self.tree).in_room(self.repo.room_for(RoomUse::CheckingOut, writable))
     }
 
     fn free_command(&self, action: &str, files: &Path) -> GitCommand {
         let sparse = if self.is_sparse() { "core.sparseCheckout=true" } else { "core.sparseCheckout=false" };
-        let command = self.repo.command_in(action, files).env("GIT_DIR", &self.git_dir);
+        let command = self.git_dir.command_in(action, files);
         // Times of files can be set back, but not the time of that change.
         let exact = ["-c", "core.trustctime=true", "-c", "core.checkStat=default"];
         // The index leaves this folder, and must be whole.
@@ -209,10 +176,6 @@ impl View<'_> {
     }
 
     /// How the files differ from the commit.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn status(&self, untracked: UntrackedFiles) -> Result<WorktreeStatus, GitError> {
         let command = self
             .command("looking for uncommitted changes")
@@ -249,10 +212,6 @@ impl View<'_> {
     }
 
     /// The tree of the view's index, brought into the project.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub(crate) fn write_tree(&self, action: &str) -> Result<Sha, GitError> {
         let tree = self.command(action).arg("write-tree").read_with(sha)?;
         self.adopt(action, &tree)?;
@@ -260,22 +219,18 @@ impl View<'_> {
     }
 
     /// Brings a tree, with what it contains, into the project.
-    ///
-    /// # Errors
-    ///
-    /// When git fails, or something is missing.
     pub fn adopt(&self, action: &str, tree: &Sha) -> Result<(), GitError> {
         let known = self.head.iter().map(|head| format!("^{head}\n")).collect::<String>();
         let wanted = format!("{tree}\n{known}");
         let pack = self.command(action).args(["-c", "pack.packSizeLimit=0", "pack-objects", "--quiet"]);
-        let pack = pack.args(["--revs", "--local", "--non-empty"]).arg(self.git_dir.join(SAVED));
+        let pack = pack.args(["--revs", "--local", "--non-empty"]).arg(self.git_dir().join(SAVED));
         let name = pack.stdin(wanted.clone()).limit(TREE_LIMIT).read_text()?;
         if name.is_empty() {
             return Ok(());
         }
         let place = PathBuf::from(format!("{SAVED}-{name}.pack"));
-        let file = UntrustedFolder::open(&self.git_dir).and_then(|folder| folder.file(&place));
-        let file = file.map_err(|error| GitError::io(action, &self.git_dir.join(&place), error))?;
+        let file = UntrustedFolder::open(self.git_dir()).and_then(|folder| folder.file(&place));
+        let file = file.map_err(|error| GitError::io(action, &self.git_dir().join(&place), error))?;
         let receive = self.repo.command(action).args(["index-pack", "--stdin"]).stdin_file(file);
         let receive = receive.in_room(self.repo.room([self.repo.objects_folder()]));
         receive.runs_no_program().limit(TREE_LIMIT).check()?;

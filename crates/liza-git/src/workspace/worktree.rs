@@ -34,7 +34,6 @@ const NO_SESSION: Generation = Generation(0);
 /// A worktree that is ready to be worked in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedWorktree {
-    /// Its full path.
     pub path: PathBuf,
     /// Whether it was created now.
     pub created: bool,
@@ -58,7 +57,6 @@ pub struct RemovedWorktree {
 /// What the protocol needs to know about a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
-    /// Its commit.
     pub head: Sha,
     /// Whether the task's branch is checked out.
     pub on_task_branch: bool,
@@ -91,13 +89,11 @@ pub struct TaskArtifacts {
 /// The state of the folder for a task's worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderState {
-    /// It does not exist.
     Absent,
     /// It is a checkout with a repository of its own.
     Healthy,
     /// It is a linked worktree, as the original system made them; its work is saved, and the next claim makes a checkout in its place.
     Linked,
-    /// Its repository is gone.
     Broken,
     /// It is something that Liza did not create.
     Foreign,
@@ -105,10 +101,6 @@ pub enum FolderState {
 
 impl Repo {
     /// Makes sure that the task's worktree exists, on its branch; from `base` if it has to be created.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot create it; work that could not be saved is not touched.
     pub fn prepare_worktree(
         &self,
         task: &TaskId,
@@ -182,10 +174,6 @@ impl Repo {
     }
 
     /// Removes the task's worktree and branch, after saving what neither `base` nor the integration branch contains.
-    ///
-    /// # Errors
-    ///
-    /// When something cannot be saved or removed; work that could not be saved is not touched.
     pub fn remove_worktree(
         &self,
         task: &TaskId,
@@ -206,10 +194,6 @@ impl Repo {
     }
 
     /// Saves what the task's worktree and branch contain beyond `base` and the integration branch; changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be saved.
     pub fn rescue(
         &self,
         task: &TaskId,
@@ -222,10 +206,6 @@ impl Repo {
 
     /// Makes work that came from another machine the one to continue: the task's branch is at `tip`, and the next worktree
     /// starts there. What is here and not in it is saved first; work here that contains it is kept as it is.
-    ///
-    /// # Errors
-    ///
-    /// When something cannot be saved or removed; work that could not be saved is not touched.
     pub fn continue_from(
         &self,
         task: &TaskId,
@@ -251,10 +231,6 @@ impl Repo {
     }
 
     /// The state of the task's worktree.
-    ///
-    /// # Errors
-    ///
-    /// When there is none, or it has no commit.
     pub fn worktree_state(&self, task: &TaskId, base: &Sha) -> Result<WorktreeState, GitError> {
         self.checkout_state(&self.worktree_path(task), &Branch::of(task), base)
     }
@@ -295,10 +271,6 @@ impl Repo {
     }
 
     /// HEAD of the task's worktree; `None` where there is no usable worktree.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot be run.
     pub fn worktree_head(&self, task: &TaskId) -> Result<Option<Sha>, GitError> {
         let path = self.worktree_path(task);
         if let Some(agent) = AgentRepo::of(&path) {
@@ -311,10 +283,6 @@ impl Repo {
     }
 
     /// What exists of a task's worktree and branch; repairs the links of a project that was moved.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn task_artifacts(&self, task: &TaskId) -> Result<TaskArtifacts, GitError> {
         self.find_task(task).map(|(found, _)| found)
     }

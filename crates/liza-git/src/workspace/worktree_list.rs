@@ -24,7 +24,6 @@ pub struct WorktreeEntry {
     pub path: PathBuf,
     /// The full name of its branch; `None` when HEAD is detached.
     pub branch: Option<String>,
-    /// Its lock, if any.
     pub lock: Option<WorktreeLock>,
     /// Why git would prune it: its folder is missing.
     pub prunable: Option<String>,
@@ -32,10 +31,6 @@ pub struct WorktreeEntry {
 
 impl Repo {
     /// Every worktree that git lists, the main one first.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
         if let Some(main) = self.only_worktree() {
             return Ok(vec![main]);
@@ -80,10 +75,6 @@ impl Repo {
     }
 
     /// The folders in which a branch is checked out.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
     pub fn checkouts_of(&self, branch: &Branch) -> Result<Vec<PathBuf>, GitError> {
         let full = branch.full();
         let holds = |entry: &WorktreeEntry| entry.branch.as_deref() == Some(&full) && entry.path.is_dir();

@@ -86,6 +86,28 @@ fn a_conflict_names_the_files_and_does_not_move_the_branch() {
     assert!(test.root.join(".worktrees/task-1").exists());
 }
 
+/// Covers: RV-04
+#[test]
+fn a_merge_with_lines_of_neither_side_is_refused() {
+    let test = TestRepo::new();
+    let lines = |second: &str, last: &str| format!("1\n{second}\n3\n4\n5\n{last}\n");
+    test.advance(".gitattributes", "c merge=own\n");
+    test.advance("c", &lines("2", "6"));
+    let commit = work(&test, "c", &lines("2", "theirs"));
+    let head = test.advance("c", &lines("ours", "6"));
+    // A person's own driver, set for all repositories: it may run, and its result is not trusted.
+    let driver = |command: &str| {
+        test.git(&["config", "--global", "merge.own.driver", command]);
+        test.prepare_merge("task-1", &commit)
+    };
+    let merge = driver("git merge-file --quiet %A %O %B").unwrap();
+    assert_eq!(test.show(merge.new.as_str(), "c"), lines("ours", "theirs").trim_end());
+    let error = driver("git merge-file --quiet %A %O %B && echo of-neither >>%A").unwrap_err();
+    let MergeError::Git(GitError::AlteredMerge { paths, .. }) = &error else { panic!("{error}") };
+    assert_eq!(paths, &[PathBuf::from("c")]);
+    assert_eq!(test.base(), head);
+}
+
 /// Covers: RV-08
 #[test]
 fn a_branch_that_moved_in_the_meantime_is_not_overwritten() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::thread;
 
-use liza_git::{GitError, WorktreeMode};
+use liza_git::{GitError, ObjectLimits, Repo, WorktreeMode};
 use liza_ids::{Generation, Sha};
 
 use crate::support::{TestRepo, git_in, integration, read, script, task, write};
@@ -50,6 +50,29 @@ fn nothing_that_git_does_in_a_worktree_changes_the_project() {
     }
     fs::remove_dir_all(tree.join(".git/objects")).unwrap();
     assert_eq!(fingerprint(&test), before);
+}
+
+/// Covers: IS-04
+#[test]
+fn work_that_unpacks_to_too_much_or_too_many_is_refused_and_leaves_nothing() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    write(&tree.join("zeros"), &"0".repeat(1 << 20));
+    test.git_at(&tree, &["add", "-A"]);
+    test.git_at(&tree, &["commit", "-qm", "a mebibyte that takes a kibibyte"]);
+    let taken = |bytes, count| {
+        let git = test.program().with_object_limits(ObjectLimits { bytes, count });
+        Repo::open(&git, &test.root).unwrap().take_work(&task("task-1"), Generation(7))
+    };
+    for (bytes, count) in [(1 << 20, 9), (2 << 20, 2)] {
+        let error = taken(bytes, count).unwrap_err().to_string();
+        assert!(error.contains("too large or too many (3 objects, 1 MiB"), "{error}");
+        let left = fs::read_dir(test.root.join(".git")).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with("liza-take-")));
+    }
+    let error = taken(100, 9).unwrap_err().to_string();
+    assert!(error.contains("its new objects are larger than 0 MiB"), "{error}");
+    assert!(taken(2 << 20, 3).unwrap().is_some());
 }
 
 /// Covers: IS-04

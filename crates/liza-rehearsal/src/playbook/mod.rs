@@ -42,7 +42,6 @@ pub(crate) struct Scene<const ROLE: usize> {
     pub(crate) when: When,
     #[serde(default, rename = "do")]
     pub(crate) steps: Vec<RoleStep<ROLE>>,
-    /// The session's exit code.
     #[serde(default = "default_exit")]
     pub(crate) exit: u8,
 }
@@ -65,7 +64,6 @@ pub(crate) struct When {
     pub(crate) cycle: Option<u32>,
     /// Whether a failed merge is being repaired.
     pub(crate) fix: Option<bool>,
-    /// What woke the planner.
     pub(crate) trigger: Option<TriggerKind>,
     /// The session of this role for this task, from 1; for the planner, of all its sessions.
     pub(crate) session: Option<u32>,

@@ -12,7 +12,6 @@ use crate::protocol::Role;
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
     Say(String),
-    /// Waits that many milliseconds.
     Wait(u64),
     /// Waits until a file and a branch exist.
     WaitFor(WaitFor),
@@ -20,11 +19,8 @@ pub(crate) enum Step {
     Liza(Vec<String>),
     /// Runs a shell command in the worktree; it has to succeed.
     Check(String),
-    /// `liza anomaly`
     Anomaly(Anomaly),
-    /// `liza discover`
     Discover(Discover),
-    /// `liza handoff`
     Handoff(Handoff),
     /// Reports what was used since the last report.
     Usage(Usage),
@@ -34,17 +30,11 @@ pub(crate) enum Step {
     AddTask(AddTask),
     /// `liza finalize`, of all drafts if none is named.
     Finalize(Vec<String>),
-    /// `liza supersede-task`
     Supersede(Supersede),
-    /// `liza unblock-task`
     Unblock(Unblock),
-    /// `liza abandon-task`
     Abandon(Abandon),
-    /// `liza goal complete`
     GoalComplete,
-    /// `liza align`
     Align(String),
-    /// `liza pre-check`
     PreCheck(PreCheck),
     /// Writes a file of the worktree.
     Write(FileContent),
@@ -56,7 +46,6 @@ pub(crate) enum Step {
     Commit(String),
     /// Merges the head that the prompt names; keeps both sides of a conflict that has no resolution.
     Merge(Merge),
-    /// `liza mark-blocked`
     Block(Block),
     /// `liza submit-for-review` of HEAD.
     Submit,
@@ -106,7 +95,6 @@ impl Step {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Misbehaviour {
-    /// Ends by a signal.
     Crash,
     Hang,
     /// Does not end, not even on SIGTERM.
@@ -115,7 +103,6 @@ pub(crate) enum Misbehaviour {
     LeaveChildren(u32),
     /// Writes a file of the project outside the worktree.
     WriteOutside(FileContent),
-    /// Prints that many KiB.
     Flood(u64),
     /// Runs a `liza` command that its role may not run, and ignores how it ends.
     OutOfRole(Vec<String>),
@@ -167,7 +154,6 @@ pub struct FileContent {
 pub(crate) struct Anomaly {
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// Its `--detail` fields.
     #[serde(default)]
     pub(crate) details: BTreeMap<String, String>,
 }
@@ -177,7 +163,6 @@ pub(crate) struct Anomaly {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Discover {
     pub(crate) desc: String,
-    /// How bad it is.
     pub(crate) severity: String,
     /// How soon the planner has to decide.
     pub(crate) urgency: Option<String>,
@@ -191,7 +176,6 @@ pub(crate) struct Discover {
 pub(crate) struct Handoff {
     /// How far the work is.
     pub(crate) summary: String,
-    /// What to do first.
     pub(crate) next_action: String,
     /// How the work was being done.
     pub(crate) approach: Option<String>,
@@ -213,7 +197,6 @@ pub(crate) struct AddTask {
     pub(crate) spec: Option<String>,
     /// How to see that it is done.
     pub(crate) done: String,
-    /// What belongs to it.
     pub(crate) scope: String,
     pub(crate) priority: Option<u8>,
     /// Tasks that must be merged first.
@@ -262,13 +245,11 @@ pub(crate) struct Abandon {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PreCheck {
-    /// What will be done.
     pub(crate) intent: String,
     /// The command that will show that it works.
     pub(crate) validation: String,
     #[serde(default)]
     pub(crate) assumptions: Vec<String>,
-    /// What could go wrong.
     #[serde(default)]
     pub(crate) risks: Vec<String>,
     /// The files that will change.
@@ -276,7 +257,6 @@ pub(crate) struct PreCheck {
     pub(crate) files: Vec<String>,
 }
 
-/// How conflicts are resolved.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Merge {
@@ -290,7 +270,6 @@ pub(crate) struct Merge {
 pub(crate) struct Block {
     /// What is in the way.
     pub(crate) reason: String,
-    /// The questions to answer.
     pub(crate) questions: Vec<String>,
     #[serde(default)]
     pub(crate) attempted: Vec<String>,
@@ -311,7 +290,6 @@ pub(crate) struct ReadDiff {
 pub(crate) struct Reject {
     /// What has to be fixed.
     pub(crate) blockers: Vec<Issue>,
-    /// What should be fixed.
     #[serde(default)]
     pub(crate) concerns: Vec<Issue>,
     /// The assessment in a sentence or two.
@@ -325,11 +303,9 @@ pub(crate) struct Reject {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Issue {
-    /// `file:line`
     pub(crate) at: String,
     pub(crate) issue: String,
     pub(crate) why: Option<String>,
-    /// How to fix it.
     pub(crate) suggestion: Option<String>,
 }
 

@@ -62,7 +62,6 @@ pub struct ReviewJob {
     pub task: String,
     /// The worktree to review in.
     pub worktree: PathBuf,
-    /// The commit to review.
     pub commit: String,
     /// The commit where the work started.
     pub base: Option<String>,
@@ -130,7 +129,6 @@ impl Prompt {
         })
     }
 
-    /// Returns the agent's role.
     pub fn role(&self) -> Role {
         match self.job {
             Job::Code(_) => Role::Coder,

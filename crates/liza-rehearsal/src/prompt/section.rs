@@ -5,10 +5,8 @@
 /// Why a text is not a prompt that can be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    /// A section is missing.
     #[error("the prompt has no section {0}")]
     NoSection(&'static str),
-    /// A field is missing.
     #[error("section {section} of the prompt has no {field}")]
     NoField {
         /// The section that should have it.

@@ -2,7 +2,6 @@
 //!
 //! A `*` at the end stands for the rest of a name.
 
-/// Below the home folder.
 pub(super) const IN_HOME: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -101,5 +100,5 @@ pub fn is_kept_from_sessions(below_home: &str) -> bool {
         Some(start) => below_home.starts_with(start),
         None => below_home == *hidden || below_home.starts_with(&format!("{hidden}/")),
     };
-    IN_HOME.iter().any(|hidden| is_hidden(&hidden))
+    IN_HOME.iter().any(is_hidden)
 }

@@ -31,7 +31,6 @@ pub(super) fn learn_sender(socket: &UnixStream) -> io::Result<()> {
     Ok(())
 }
 
-/// What the stage sends.
 #[derive(Debug, Default)]
 pub(super) struct ReceivedListener {
     /// The listener, if it has one.

@@ -38,7 +38,6 @@ const LOOK_PAUSE: Duration = Duration::from_millis(200);
 pub struct KeptFilters {
     /// The settings, with the commands that start keepers.
     pub settings: Vec<(OsString, OsString)>,
-    /// What the keepers run.
     commands: Vec<OsString>,
 }
 
@@ -53,7 +52,6 @@ impl KeptFilters {
         self.commands.push(command.to_owned());
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty()
     }

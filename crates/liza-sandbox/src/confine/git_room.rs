@@ -18,7 +18,6 @@ const PASSWORDS: &[&str] = &["credentials"];
 /// What the settings of sessions say about git on agents' files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoomRules {
-    /// Whether nothing is confined.
     pub off: bool,
     /// What it can read in addition.
     pub readable: Vec<PathBuf>,

@@ -16,7 +16,6 @@ use super::system_folders::{DEVICES, ETC, READABLE, SERVICES, SHARED_MEMORY};
 /// What the person's settings say about a session's room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoomSettings {
-    /// Whether nothing is confined.
     pub off: bool,
     /// What of the home folder can be read.
     pub read: SandboxRead,
@@ -36,9 +35,7 @@ pub struct RoomSettings {
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
     pub root: &'a Path,
-    /// Its `.liza`.
     pub folder: &'a Path,
-    /// Its `.git`.
     pub git: &'a Path,
     /// The session's own checkout; `None` if it has none.
     pub checkout: Option<&'a Path>,
@@ -69,7 +66,6 @@ pub struct Surroundings<'a> {
 /// What a session may use, and what must turn out to be refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What it may use.
     pub grants: Grants,
     /// What it must not be able to write.
     pub not_written: Vec<PathBuf>,
@@ -81,7 +77,6 @@ pub struct Plan {
     pub private: Vec<PathBuf>,
     /// Where code under test has its caches; none if it has those of the session.
     pub check_caches: Option<PathBuf>,
-    /// The session's own checkout.
     pub checkout: Option<PathBuf>,
     /// The person's home folder of cargo, whose downloads its own one is filled with.
     pub cargo_home: Option<PathBuf>,

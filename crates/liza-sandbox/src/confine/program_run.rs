@@ -36,7 +36,6 @@ pub struct ProgramRun<'a> {
     pub output: &'a Path,
     /// How long it may run.
     pub limit: Duration,
-    /// How it is confined.
     pub stage: Option<RunStage<'a>>,
 }
 
@@ -51,11 +50,9 @@ pub struct RunStage<'a> {
     pub scratch: &'a Path,
     /// The lowest level at which it runs.
     pub minimum: Option<SandboxMin>,
-    /// What it may use.
     pub plan: Plan,
 }
 
-/// How a program ended.
 #[derive(Debug)]
 pub enum RunEnd {
     /// By itself, or by a signal.

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 pub trait Look {
     /// The files and folders in a folder; no links.
     fn entries(&self, folder: &Path) -> Vec<PathBuf>;
-    /// The folders among them.
     fn folders(&self, folder: &Path) -> Vec<PathBuf>;
     /// Where a path really leads to, if it exists.
     fn real(&self, path: &Path) -> Option<PathBuf>;

@@ -26,7 +26,6 @@ use super::plan::Plan;
 /// The exit code that shells use for a program that cannot be started.
 pub const NOT_STARTED: u8 = 127;
 
-/// What the stage does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageOrder {
     /// What to restrict itself to.

@@ -1,6 +1,5 @@
 //! The folders of the operating system that every program needs, and the sockets of its services.
 
-/// Readable, with everything below.
 pub(super) const READABLE: &[&str] = &[
     "/usr",
     "/bin",

@@ -35,10 +35,8 @@ const QUIET: u32 = 3;
 /// How long a program may take to end its own family.
 const KEEPER_LIMIT: Duration = Duration::from_secs(5);
 
-/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramExit {
-    /// With this exit code.
     Code(i32),
     Signal(i32),
 }

@@ -24,7 +24,6 @@ const DEEPEST: usize = 200;
 #[derive(Debug)]
 pub struct UntrustedFolder(OwnedFd, Whose);
 
-/// Whose folder it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     /// An agent can take away our rights on what it made; we are the owner and take them back.

@@ -19,12 +19,10 @@ pub struct Address(String);
 /// Why a text is not the address of a database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It cannot be read.
     #[error(
         "not the address of a PostgreSQL database: {reason}; expected postgres://USER@HOST:PORT/DATABASE"
     )]
     Invalid { reason: String },
-    /// It has a password.
     #[error(
         "the address has a password, which others could read; leave it out, and set {STORE_URL_ENV} or {PASSWORD_FILE_ENV}"
     )]
@@ -55,7 +53,6 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// The address as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -18,7 +18,6 @@ pub struct NewBoard<'b> {
     pub log: &'b str,
 }
 
-/// A client for databases.
 pub trait DatabaseClient: Send + Sync {
     /// Checks the address of a database.
     fn check_address(&self, address: &str) -> Result<(), AddressError>;
@@ -46,7 +45,6 @@ pub(super) fn client() -> Option<&'static dyn DatabaseClient> {
     CLIENT.get().copied()
 }
 
-/// The client for databases.
 pub fn installed_client() -> Result<&'static dyn DatabaseClient, StoreError> {
     client().ok_or(StoreError::NoDatabaseClient)
 }

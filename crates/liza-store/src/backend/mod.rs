@@ -48,7 +48,6 @@ pub use settings::{DatabaseSettings, settings_file};
 pub(crate) use settings::{settings_of, write_settings};
 pub use shared::SharedBoard;
 
-/// A limit for waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitLimit {
     /// For the lock of the file.

@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use liza_core::model::{Board, TaskId};
 use liza_core::protocol::Pending;
 
-/// The tasks to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskExtent {
-    /// Those that are named.
     Named,
     /// Summaries of all, and those that are named in full.
     Summaries,
@@ -26,7 +24,6 @@ pub struct LoadScope {
 }
 
 impl LoadScope {
-    /// These sections and tasks.
     pub fn of(
         sections: impl IntoIterator<Item = &'static str>,
         extent: TaskExtent,
@@ -50,7 +47,6 @@ impl LoadScope {
         Self { sections: BTreeSet::new(), extent: TaskExtent::Whole, tasks: BTreeSet::new() }
     }
 
-    /// Nothing is left out.
     pub fn is_whole(&self) -> bool {
         self.extent == TaskExtent::Whole
     }

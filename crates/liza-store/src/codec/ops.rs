@@ -21,12 +21,10 @@ pub(crate) enum Op {
         old: Value,
         new: Value,
     },
-    /// A task is added.
     AddTask {
         id: TaskId,
         new: Value,
     },
-    /// A task is removed.
     RemoveTask {
         id: TaskId,
         at: usize,
@@ -37,7 +35,6 @@ pub(crate) enum Op {
         old: Value,
         new: Value,
     },
-    /// A section is replaced.
     Replace {
         section: &'static str,
         new: Value,

@@ -215,7 +215,6 @@ impl<'t> StateView<'t> {
         faults
     }
 
-    /// Loads the whole blackboard.
     pub(crate) fn state(&mut self) -> Result<State, StoreError> {
         let mut board = self.board()?;
         self.load_sections(&mut board, Section::ALL);

@@ -33,7 +33,6 @@ pub enum DatabaseReason {
     /// The connection broke while a change was being committed.
     #[strum(to_string = "did not answer whether the change was written")]
     UnknownOutcome,
-    /// It takes no writes.
     #[strum(to_string = "takes no writes now")]
     ReadOnly,
     /// Its disk or its memory is full.

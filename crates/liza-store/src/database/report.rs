@@ -19,7 +19,6 @@ pub struct DatabaseReport {
     pub is_standby: bool,
     /// Whether its settings refuse all writes.
     pub is_read_only: bool,
-    /// How it stores letters.
     pub encoding: String,
     /// The settings that decide whether a confirmed write can be lost, with their values.
     pub durability: Vec<(String, String)>,

@@ -172,7 +172,6 @@ impl<'t> EditPlan<'t> {
         Ok(())
     }
 
-    /// Changes a list entry.
     pub(crate) fn change_item(
         &mut self,
         item: &Item,

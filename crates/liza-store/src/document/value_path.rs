@@ -24,7 +24,6 @@ pub struct ValuePath(Vec<PathStep>);
 /// Why a path or a value is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// The path matches nothing.
     #[error("{path} matches nothing on the blackboard")]
     NoMatch { path: String },
     /// The value is not YAML.
@@ -156,7 +155,6 @@ impl ValuePath {
         Some(Self(steps))
     }
 
-    /// The values that match.
     pub(crate) fn find<'v>(&self, root: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![root];
         for step in &self.0 {

@@ -36,7 +36,6 @@ pub(crate) struct CurrentText<'a> {
 /// A text that may be written.
 pub(crate) struct CheckedText {
     pub(crate) revision: Revision,
-    /// What it reads as.
     pub(crate) state: State,
     /// The text with the revision.
     pub(crate) spliced: Spliced,

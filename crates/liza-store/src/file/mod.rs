@@ -127,7 +127,6 @@ pub(crate) struct CurrentFile {
     pub(crate) base: EditBase,
     /// The revision of the last write.
     pub(crate) revision: u64,
-    /// What was repaired before.
     pub(crate) notices: Vec<Notice>,
 }
 
@@ -146,7 +145,6 @@ impl CurrentFile {
 pub(crate) struct NewVersion<'w> {
     /// The file that it replaces: the current one, or what a command has made of it under the lock.
     pub(crate) before: Fingerprint,
-    /// The same as bytes.
     pub(crate) on_disk: &'w [u8],
     pub(crate) after: &'w [u8],
     /// The edits from one to the other; empty if there are none.

@@ -41,7 +41,6 @@ impl Fingerprint {
 pub(crate) enum Stage {
     /// The temporary file is complete; if it is gone, it has been renamed.
     Writing,
-    /// The write is complete.
     Done,
     /// A command may be changing the file in place.
     Modifying,
@@ -226,7 +225,6 @@ pub(super) struct RecordSlots {
     newest: Option<(usize, WriteRecord)>,
     /// The slot of the newest record with a log entry.
     logged: Option<usize>,
-    /// The other complete records.
     older: Vec<WriteRecord>,
 }
 

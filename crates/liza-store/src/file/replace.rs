@@ -160,7 +160,6 @@ pub(super) fn link_previous(folder: &StateFolder) -> Result<(), StoreError> {
         .map_err(StoreError::io("keep", folder.previous()))
 }
 
-/// Removes the previous version.
 pub(super) fn remove_previous(folder: &StateFolder) -> Result<(), StoreError> {
     remove_if_present(&folder.previous()).map_err(StoreError::io("remove", folder.previous()))
 }

@@ -85,7 +85,6 @@ impl<'s> EditSession<'s> {
         }
     }
 
-    /// Replaces the whole text.
     pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
         self.write_merged(text.to_owned(), LoggedEdit { entry: log, now })
     }

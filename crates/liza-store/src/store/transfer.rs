@@ -19,9 +19,7 @@ const FORMAT: u32 = 1;
 pub struct Export {
     /// The format of the file.
     liza_export: u32,
-    /// `state.yaml`.
     state: String,
-    /// `log.yaml`.
     #[serde(default)]
     log: String,
     /// The files of `archive/`, by name.
@@ -30,7 +28,6 @@ pub struct Export {
 }
 
 impl Export {
-    /// Reads an exported file.
     pub fn parse(text: &str) -> Result<Self, YamlError> {
         let export: Self = yaml::read(text)?;
         if export.liza_export > FORMAT {

@@ -20,7 +20,6 @@ const DEPTH_LIMIT: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub line: u32,
-    /// The column, in characters.
     pub column: u32,
 }
 
@@ -48,7 +47,6 @@ impl fmt::Display for Position {
 #[error("{message}")]
 pub struct YamlError {
     pub message: String,
-    /// The position, if known.
     pub position: Option<Position>,
     /// The key whose value is wrong, if known.
     pub key: Option<String>,

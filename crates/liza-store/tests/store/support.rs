@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use liza_core::model::{
-    Actor, AgentId, Alignment, Config, Goal, Loaded, LogEntry, Revision, Seconds, Sprint, State, StopFile,
-    StopFiles, TaskId, Timestamp,
+    Actor, Alignment, Config, Loaded, LogEntry, Revision, Seconds, State, StopFile, StopFiles, Timestamp,
 };
 use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, Register, Request, WriteNote};
 use liza_store::{Call, Host, Store, StoreError, Written};
+use liza_testkit::boards;
+pub(crate) use liza_testkit::boards::{agent, task};
 
 /// The example of the schema.
 pub(crate) const EXAMPLE: &str = include_str!("../fixtures/schema-example.yaml");
@@ -22,30 +23,12 @@ pub(crate) fn now() -> Timestamp {
     time("2025-01-17T14:00:00Z")
 }
 
-pub(crate) fn task(id: &str) -> TaskId {
-    id.parse().unwrap()
-}
-
-pub(crate) fn agent(id: &str) -> AgentId {
-    id.parse().unwrap()
-}
-
 /// A blackboard as `init` creates it, with two settings that tests change.
 pub(crate) fn fresh_state() -> State {
-    let mut state = State::default();
+    let mut state = boards::empty("Make it so: all of it", now());
     state.board.revision = Revision(1);
-    state.board.goal = Loaded::Ready(Goal {
-        spec_ref: Some("specs/vision.md".to_owned()),
-        planned: true,
-        ..Goal::begin(1, "Make it so: all of it", now())
-    });
-    state.board.agents = Loaded::Ready(Default::default());
-    let config = Config { max_coder_iterations: 11, lock_timeout: Seconds(11), ..Config::default() };
-    state.board.config = Loaded::Ready(config);
-    state.board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now()));
-    state.board.circuit_breaker = Loaded::Ready(Default::default());
-    state.board.discovered = Loaded::Ready(Vec::new());
-    state.board.handoff = Loaded::Ready(Default::default());
+    *boards::config(&mut state) =
+        Config { max_coder_iterations: 11, lock_timeout: Seconds(11), ..Config::default() };
     state.board.direct_edits = Loaded::Ready(Vec::new());
     state.journal.alignment_history.push(Alignment {
         timestamp: now(),

@@ -32,10 +32,6 @@ fn not_connected(error: io::Error) -> ChannelError {
 }
 
 /// Sends a command and returns its answer.
-///
-/// # Errors
-/// When the supervisor is gone, does not answer, or refuses the caller. The command may have been executed if the
-/// supervisor went away after it was sent.
 pub fn send(address: &Address, call: &SessionCall) -> Result<Answer, ChannelError> {
     let mut connection = UnixStream::connect(&address.socket).map_err(not_connected)?;
     let sent = message::write(&mut connection, call, SILENCE_LIMIT);

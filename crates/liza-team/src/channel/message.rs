@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The longest call.
 pub(super) const CALL_MAX: usize = 4 << 20;
 
 /// How much all calls of one session may contain: what it stores, everyone reads.
@@ -60,9 +59,7 @@ pub struct TerminalFacts {
 /// Which stream of the caller a text is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WrittenTo {
-    /// Standard output.
     Output,
-    /// Standard error.
     Error,
 }
 
@@ -102,26 +99,17 @@ pub enum Refused {
     /// It takes too long; it goes on, and its answer is lost.
     #[error("the command takes longer than config.command_limit; it goes on, and its answer is lost")]
     OverLimit,
-    /// A bug ended it.
     #[error("the command ended without an answer")]
     Crashed,
 }
 
-/// What a supervisor sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ServerMessage {
-    /// The command still runs.
     Working,
-    /// It has ended.
     Answer(Answer),
-    /// It was not executed.
     Refused(Refused),
 }
 
-/// Sends one message.
-///
-/// # Errors
-/// When the other end does not take it within `limit` per piece.
 pub(super) fn write(stream: &mut UnixStream, message: &impl Serialize, limit: Duration) -> io::Result<()> {
     let text = serde_json::to_vec(message).map_err(io::Error::other)?;
     let length = u32::try_from(text.len()).map_err(io::Error::other)?;
@@ -131,9 +119,6 @@ pub(super) fn write(stream: &mut UnixStream, message: &impl Serialize, limit: Du
 }
 
 /// Receives one message of at most `max` bytes, all of it within `limit`.
-///
-/// # Errors
-/// `InvalidData` when it is too long or not the expected message; `TimedOut` when it does not arrive in time.
 pub(super) fn read<M: DeserializeOwned>(
     stream: &mut UnixStream,
     max: usize,

@@ -29,9 +29,7 @@ pub const CHANNEL: &str = "LIZA_CHANNEL";
 pub struct ServedSession {
     /// The project; a session cannot name another one.
     pub project: Project,
-    /// The agent.
     pub agent: AgentId,
-    /// Its registration.
     pub generation: Generation,
     /// The variables of the session that its supervisor does not have.
     pub environment: Vec<(String, String)>,

@@ -4,7 +4,7 @@
 //! session wait.
 
 use std::fs;
-use std::io::{self, PipeReader, PipeWriter};
+use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use liza_host::listener::{Accepting, Place, Places};
 use liza_host::random_text::{is_equal, random_hex};
 use liza_sandbox::socket_folder::SocketFolder;
 use liza_sandbox::sys::peer::{LineProcess, Peer, Silenced};
-use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::project::identity::Speakers;
 
@@ -43,9 +43,6 @@ pub struct Channel {
 
 impl Channel {
     /// Opens a channel for a session.
-    ///
-    /// # Errors
-    /// When the socket cannot be created.
     pub fn open(
         folder: &SocketFolder,
         session: ServedSession,
@@ -53,7 +50,6 @@ impl Channel {
     ) -> io::Result<Self> {
         let address = Address { socket: folder.next(), secret: random_hex(16)? };
         let listener = UnixListener::bind(&address.socket)?;
-        listener.set_nonblocking(true)?;
         Ok(Self { address, listener, session, commands })
     }
 
@@ -63,18 +59,16 @@ impl Channel {
     }
 
     /// Serves the processes below the session's helper until the result is dropped.
-    ///
-    /// # Errors
-    /// When the system has no more descriptors.
     pub fn serve(self, helper: u32) -> io::Result<OpenChannel> {
         let Self { address: Address { socket, secret }, listener, session, commands } = self;
-        let (end, stop) = io::pipe()?;
         let rate = Mutex::new(CommandRate::new(Instant::now()));
         let client = Arc::new(Client::default());
-        let ([running, sent], known) = ([0, 0].map(AtomicUsize::new), Arc::clone(&client));
-        let server = Server { helper, client: known, secret, session, commands, rate, running, sent };
-        thread::spawn(move || accept(&Arc::new(server), &listener, &end));
-        Ok(OpenChannel { socket, client, _stop: stop })
+        let (running, sent) = (Places::new(CONNECTIONS_MAX), AtomicUsize::new(0));
+        let known = Arc::clone(&client);
+        let server =
+            Arc::new(Server { helper, client: known, secret, session, commands, rate, running, sent });
+        let accepting = Accepting::start(listener, move |connection| server.admit(connection))?;
+        Ok(OpenChannel { socket, client, _accepting: accepting })
     }
 }
 
@@ -83,8 +77,7 @@ impl Channel {
 pub struct OpenChannel {
     socket: PathBuf,
     client: Arc<Client>,
-    /// Closed, it ends the thread.
-    _stop: PipeWriter,
+    _accepting: Accepting,
 }
 
 impl OpenChannel {
@@ -123,43 +116,9 @@ struct Server {
     session: ServedSession,
     commands: Arc<dyn SessionCommands>,
     rate: Mutex<CommandRate>,
-    running: AtomicUsize,
+    running: Places,
     /// How many bytes its calls contained.
     sent: AtomicUsize,
-}
-
-/// One of the few places for a running command.
-struct Slot(Arc<Server>);
-
-impl Slot {
-    fn take(server: &Arc<Server>) -> Option<Self> {
-        let slot = Slot(Arc::clone(server));
-        (server.running.fetch_add(1, Ordering::SeqCst) < CONNECTIONS_MAX).then_some(slot)
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-fn accept(server: &Arc<Server>, listener: &UnixListener, end: &PipeReader) {
-    loop {
-        let mut ready = [PollFd::new(listener, PollFlags::IN), PollFd::new(end, PollFlags::IN)];
-        match poll(&mut ready, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => return,
-            Ok(_) if !ready[1].revents().is_empty() => return,
-            Ok(_) => {}
-        }
-        match listener.accept() {
-            Ok((connection, _)) => server.admit(connection),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // Out of descriptors, for example. The others need this thread's time to release some.
-            Err(_) => thread::sleep(Duration::from_millis(10)),
-        }
-    }
 }
 
 impl Server {
@@ -169,9 +128,13 @@ impl Server {
         // Code under test must not even take a place; the rest may need a wait.
         let is_tested = |peer: Peer| judged(Speakers::All, &self.line(peer)?, None);
         let peer = peer.and_then(|peer| is_tested(peer).map(|()| peer));
-        let slot = peer.and_then(|peer| Ok((peer, Slot::take(self).ok_or(Refused::Busy)?)));
-        match slot {
-            Ok((peer, slot)) => drop(thread::spawn(move || serve(slot, connection, peer))),
+        let admitted = peer.and_then(|peer| Ok((peer, self.running.take().ok_or(Refused::Busy)?)));
+        match admitted {
+            Ok((peer, place)) => {
+                let server = Arc::clone(self);
+                // Without a thread, the connection and its place are dropped.
+                drop(thread::Builder::new().spawn(move || server.serve(place, connection, peer)));
+            }
             Err(why) => {
                 // The caller may be gone, or may not read; the next one must not wait for it.
                 let limit = Duration::from_millis(10);
@@ -217,6 +180,51 @@ impl Server {
         let added = self.sent.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
         added.map_or(Err(Refused::TooMuch), |_| Ok(call))
     }
+
+    /// Receives and executes one command, and sends its answer.
+    fn serve(self: &Arc<Self>, place: Place, mut connection: UnixStream, peer: Peer) {
+        let received = self.receive(&mut connection, peer);
+        let message = match received {
+            Err(why) => ServerMessage::Refused(why),
+            Ok(call) => match self.execute(place, call, &mut connection) {
+                Some(message) => message,
+                None => return,
+            },
+        };
+        // If the caller is gone or does not read, the command is done all the same.
+        let _ = message::write(&mut connection, &message, TRANSFER_LIMIT);
+    }
+
+    /// Executes a command in a thread of its own, with signs of life for the caller; `None` if that one is gone.
+    fn execute(
+        self: &Arc<Self>,
+        place: Place,
+        call: SessionCall,
+        connection: &mut UnixStream,
+    ) -> Option<ServerMessage> {
+        let start = Instant::now();
+        let limit = self.session.limit;
+        let (sender, answer) = sync_channel(1);
+        let server = Arc::clone(self);
+        thread::spawn(move || {
+            // Free when the command has ended, not when its caller has stopped waiting.
+            let _place = place;
+            sender.send(server.commands.execute(&server.session, call))
+        });
+        loop {
+            let left = limit.saturating_sub(start.elapsed());
+            match answer.recv_timeout(left.min(WORKING_INTERVAL)) {
+                Ok(answer) => return Some(ServerMessage::Answer(answer)),
+                Err(RecvTimeoutError::Disconnected) => return Some(ServerMessage::Refused(Refused::Crashed)),
+                Err(RecvTimeoutError::Timeout) if start.elapsed() >= limit => {
+                    return Some(ServerMessage::Refused(Refused::OverLimit));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    message::write(connection, &ServerMessage::Working, TRANSFER_LIMIT).ok()?;
+                }
+            }
+        }
+    }
 }
 
 fn judged(speakers: Speakers, line: &[LineProcess], client: Option<u32>) -> Result<(), Refused> {
@@ -224,44 +232,6 @@ fn judged(speakers: Speakers, line: &[LineProcess], client: Option<u32>) -> Resu
         Silenced::UnderTest => Refused::UnderTest,
         Silenced::Indirect => Refused::Indirect,
     })
-}
-
-/// Receives and executes one command, and sends its answer.
-fn serve(slot: Slot, mut connection: UnixStream, peer: Peer) {
-    // Some systems hand the listener's mode on.
-    let _ = connection.set_nonblocking(false);
-    let received = slot.0.receive(&mut connection, peer);
-    let message = match received {
-        Err(why) => ServerMessage::Refused(why),
-        Ok(call) => match execute(slot, call, &mut connection) {
-            Some(message) => message,
-            None => return,
-        },
-    };
-    // If the caller is gone or does not read, the command is done all the same.
-    let _ = message::write(&mut connection, &message, TRANSFER_LIMIT);
-}
-
-/// Executes a command in a thread of its own, with signs of life for the caller; `None` if that one is gone.
-fn execute(slot: Slot, call: SessionCall, connection: &mut UnixStream) -> Option<ServerMessage> {
-    let start = Instant::now();
-    let limit = slot.0.session.limit;
-    let (sender, answer) = sync_channel(1);
-    // The slot is free when the command has ended, not when its caller has stopped waiting.
-    thread::spawn(move || sender.send(slot.0.commands.execute(&slot.0.session, call)));
-    loop {
-        let left = limit.saturating_sub(start.elapsed());
-        match answer.recv_timeout(left.min(WORKING_INTERVAL)) {
-            Ok(answer) => return Some(ServerMessage::Answer(answer)),
-            Err(RecvTimeoutError::Disconnected) => return Some(ServerMessage::Refused(Refused::Crashed)),
-            Err(RecvTimeoutError::Timeout) if start.elapsed() >= limit => {
-                return Some(ServerMessage::Refused(Refused::OverLimit));
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                message::write(connection, &ServerMessage::Working, TRANSFER_LIMIT).ok()?;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

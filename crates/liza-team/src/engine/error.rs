@@ -10,7 +10,6 @@ use liza_store::StoreError;
 
 use crate::session::checkout_setup::SetupError;
 
-/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The rules refuse the command.
@@ -77,20 +76,10 @@ pub enum EngineError {
     Locked { path: PathBuf, waited: Duration },
     /// The blackboard was written, but a stop file could not be removed.
     #[error("written, but {} could not be removed: {source}", path.display())]
-    Effect {
-        path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
-    },
+    Effect { path: PathBuf, source: io::Error },
     /// A file could not be read, written or removed.
     #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was being done.
-        action: &'static str,
-        path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl From<Refusal> for EngineError {

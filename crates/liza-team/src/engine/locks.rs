@@ -51,7 +51,6 @@ impl FileLock {
         Self::folder(liza).join(format!("{task}.sending"))
     }
 
-    /// The lock of merges.
     pub(crate) fn of_merges(liza: &Path) -> PathBuf {
         liza.join("merge.lock")
     }

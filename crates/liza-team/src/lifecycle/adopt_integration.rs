@@ -8,9 +8,6 @@ use liza_core::protocol::AdoptIntegration;
 use crate::engine::{Engine, EngineError, integration_branch};
 
 /// Records the head of the integration branch if none is recorded; returns it if it was recorded now.
-///
-/// # Errors
-/// When there is no such branch, or git or the blackboard fails.
 pub fn adopt_integration(engine: &Engine<'_>) -> Result<Option<Sha>, EngineError> {
     let state = engine.project().state()?;
     if state.board.goal.ready().is_none_or(|goal| goal.integration_head.is_some()) {

@@ -15,22 +15,16 @@ use crate::session::checkout_setup::set_up_worktree;
 use super::found_merge::refuse_found_merge;
 use super::take_work::{generation_of, take_work};
 
-/// A claim.
 #[derive(Debug)]
 pub struct TaskClaim {
     /// The revision of the blackboard now.
     pub revision: Revision,
     /// The reply of the rules.
     pub claimed: Claimed,
-    /// The worktree.
     pub worktree: PreparedWorktree,
 }
 
 /// Claims a task for a coder.
-///
-/// # Errors
-/// When the rules refuse it or git cannot create the worktree. The reservation and a worktree created by this claim are
-/// then removed.
 pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<TaskClaim, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
     let exchange = Exchange::of(engine.project())?;

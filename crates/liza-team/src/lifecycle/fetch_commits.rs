@@ -7,9 +7,6 @@ use crate::engine::{EngineError, Exchange, integration_branch};
 use crate::project::Project;
 
 /// Makes sure that commits of the integration branch are in this repository.
-///
-/// # Errors
-/// When the remote cannot be reached, or git fails.
 pub fn fetch_merged(project: &Project, commits: &[&Sha]) -> Result<(), EngineError> {
     if has_all(project, commits)? {
         return Ok(());
@@ -21,9 +18,6 @@ pub fn fetch_merged(project: &Project, commits: &[&Sha]) -> Result<(), EngineErr
 }
 
 /// Makes sure that a submitted commit is in this repository.
-///
-/// # Errors
-/// When the remote does not have it or cannot be reached, or git fails.
 pub fn fetch_submitted(project: &Project, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     match Exchange::of(project)? {
         Some(exchange) => exchange.bring_submission(task, commit),
@@ -32,9 +26,6 @@ pub fn fetch_submitted(project: &Project, task: &TaskId, commit: &Sha) -> Result
 }
 
 /// What the coder of a task on another machine has sent; `None` if there is nothing, or no remote.
-///
-/// # Errors
-/// When the remote cannot be reached, or git fails.
 pub fn fetch_sent(project: &Project, task: &TaskId) -> Result<Option<Sha>, EngineError> {
     match Exchange::of(project)? {
         Some(exchange) => exchange.latest_work(task),
@@ -43,9 +34,6 @@ pub fn fetch_sent(project: &Project, task: &TaskId) -> Result<Option<Sha>, Engin
 }
 
 /// The head of the integration branch, wherever the last merge was made; `None` if there is no branch.
-///
-/// # Errors
-/// When the remote cannot be reached, or git fails.
 pub fn integration_head(project: &Project, board: &Board) -> Result<Option<Sha>, EngineError> {
     let recorded = board.goal.ready().and_then(|goal| goal.integration_head.clone());
     match recorded.filter(|_| board.config().is_ok_and(|config| config.remote.is_some())) {

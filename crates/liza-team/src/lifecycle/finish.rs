@@ -22,15 +22,11 @@ const NAME: &str = "finish";
 /// What is taken, and where it comes from.
 #[derive(Debug)]
 pub struct GoalResult {
-    /// The goal.
     pub goal: String,
-    /// Its status.
     pub status: GoalStatus,
     /// What it is about, in one line.
     pub title: String,
-    /// The integration branch.
     pub integration: Branch,
-    /// Its head.
     pub head: Sha,
     /// Whether the human has taken exactly this.
     pub is_taken: bool,
@@ -41,21 +37,16 @@ pub struct GoalResult {
 pub enum FinishOutcome {
     /// The main branch contains the result now.
     Merged {
-        /// Its new head.
         head: Sha,
         /// The number of commits that it gained.
         commits: u64,
     },
     /// It contained the result already.
     UpToDate,
-    /// It was not moved.
     Failed(MergeError),
 }
 
 /// What the integration branch has to offer.
-///
-/// # Errors
-/// When the branch has commits that no review passed, or git or the blackboard fails.
 pub fn goal_result(engine: &Engine<'_>) -> Result<GoalResult, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
     let exchange = Exchange::of(engine.project())?;
@@ -69,9 +60,6 @@ pub fn goal_result(engine: &Engine<'_>) -> Result<GoalResult, EngineError> {
 }
 
 /// Merges the result into the main branch, and updates every checkout of it.
-///
-/// # Errors
-/// When git or the blackboard fails.
 pub fn merge_into_main(
     engine: &Engine<'_>,
     result: &GoalResult,
@@ -111,9 +99,6 @@ pub fn merge_into_main(
 }
 
 /// Publishes the result as a branch of a remote. It is taken only once `record_taken` was called with what is returned.
-///
-/// # Errors
-/// When the remote refuses it, or the human may not take it.
 pub fn publish(
     engine: &Engine<'_>,
     result: &GoalResult,
@@ -127,9 +112,6 @@ pub fn publish(
 }
 
 /// Records that the human has taken the result.
-///
-/// # Errors
-/// When the blackboard fails.
 pub fn record_taken(engine: &Engine<'_>, finish: Finish) -> Result<(), EngineError> {
     engine.execute(finish)?;
     Ok(())

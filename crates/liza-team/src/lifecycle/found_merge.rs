@@ -26,9 +26,6 @@ pub fn is_at_recorded_head(project: &Project, board: &Board) -> bool {
 }
 
 /// Refuses work on a task whose merge is on the branch, which is at `head`, and not on the blackboard.
-///
-/// # Errors
-/// The refusal, or when the blackboard cannot be read.
 pub(super) fn refuse_found_merge(
     engine: &Engine<'_>,
     task: &TaskId,

@@ -12,11 +12,9 @@ use crate::engine::{EngineError, integration_branch};
 /// A task whose merge is not on the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostMerge {
-    /// The task.
     pub task: TaskId,
     /// The commit by which it was merged.
     pub commit: Sha,
-    /// The integration branch.
     pub branch: Branch,
 }
 
@@ -44,9 +42,6 @@ pub fn merged_commits(board: &Board) -> Vec<(TaskId, Sha)> {
 }
 
 /// The merged tasks that the integration branch does not contain; none if there is no such branch.
-///
-/// # Errors
-/// When git fails.
 pub fn lost_merges(repo: &Repo, board: &Board) -> Result<Vec<LostMerge>, EngineError> {
     let branch = integration_branch(board)?;
     let merged = merged_commits(board);

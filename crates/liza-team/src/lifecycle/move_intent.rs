@@ -91,9 +91,6 @@ fn place(folder: &Path) -> PathBuf {
 
 /// Completes or takes back moves of branches that were interrupted: the files of checkouts, and what `finish` and `sync`
 /// have to record. Does nothing while another process moves a branch.
-///
-/// # Errors
-/// When git or the blackboard fails; the notes stay then.
 pub fn settle_moves(project: &Project) -> Result<RecoveryReport, EngineError> {
     let mut report = RecoveryReport::default();
     let repo = project.repo()?;

@@ -32,10 +32,6 @@ use super::wt_merge::record_found_merge;
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Repairs what crashes have left behind.
-///
-/// # Errors
-/// When the caller is not permitted, or the blackboard or git cannot be read. An error about one task or file is in the
-/// report instead.
 pub fn recover(engine: &Engine<'_>) -> Result<RecoveryReport, EngineError> {
     engine.execute(Recover { repaired: Vec::new() })?;
     let mut recovery = Recovery { engine, report: RecoveryReport::default() };
@@ -45,7 +41,6 @@ pub fn recover(engine: &Engine<'_>) -> Result<RecoveryReport, EngineError> {
     Ok(report)
 }
 
-/// A recovery in progress.
 struct Recovery<'e, 'p> {
     engine: &'e Engine<'p>,
     report: RecoveryReport,

@@ -11,9 +11,6 @@ use super::shared_merge::record_found_merges;
 use super::take_work::generation_of;
 
 /// Moves the integration branch to where the remote's is, and records merges that are only there.
-///
-/// # Errors
-/// When the blackboard fails; what is wrong with the remote is in the report.
 pub(super) fn follow_remote(
     engine: &Engine<'_>,
     exchange: &Exchange<'_>,
@@ -38,9 +35,6 @@ pub(super) fn follow_remote(
 }
 
 /// Removes references of tasks that are over from the remote, and sends submitted work that it lacks.
-///
-/// # Errors
-/// When the blackboard or git fails; what is wrong with the remote is in the report.
 pub(super) fn repair_remote(
     engine: &Engine<'_>,
     exchange: &Exchange<'_>,

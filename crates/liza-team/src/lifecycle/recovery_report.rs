@@ -35,7 +35,6 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// The name in JSON.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -44,11 +43,9 @@ impl FindingKind {
 /// Something that a crash left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Its kind.
     pub kind: FindingKind,
     /// The task, agent, file or process.
     pub subject: String,
-    /// What was found.
     pub found: String,
     /// What was done about it, or why it could not be repaired.
     pub done: String,
@@ -63,7 +60,6 @@ impl fmt::Display for Finding {
 /// The result of `recover`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// What was repaired.
     pub repaired: Vec<Finding>,
     /// What a person must repair.
     pub left: Vec<Finding>,

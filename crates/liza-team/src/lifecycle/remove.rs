@@ -40,10 +40,6 @@ pub struct Removal {
     pub kept_integration: Option<Branch>,
 }
 
-/// What would be removed.
-///
-/// # Errors
-/// When git or the blackboard cannot be read.
 pub fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
     let repo = project.repo()?;
     // One that cannot be read must not keep a person from removing it; then nothing is known to be merged.
@@ -91,9 +87,6 @@ fn is_merged(repo: &Repo, integration: &Branch, main: Option<&str>) -> Result<bo
 }
 
 /// Removes it. What is interrupted can be repeated: the blackboard goes last.
-///
-/// # Errors
-/// When git or the file system fails.
 pub fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec<Rescue>, EngineError> {
     let _lock = FileLock::at(&FileLock::of_merges(project.folder()), LOCK_TIMEOUT)?;
     let (repo, integration) = (project.repo()?, &plan.integration);

@@ -23,7 +23,6 @@ use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
 use super::take_work::{generation_of, take_work};
 
-/// Who submits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submitter {
     /// An agent in its session.
@@ -33,9 +32,6 @@ pub enum Submitter {
 }
 
 /// Submits exactly this commit for review.
-///
-/// # Errors
-/// When the rules refuse it, or git does not know the commit.
 pub fn submit_for_review(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -70,9 +66,6 @@ pub fn submit_for_review(
 }
 
 /// Refuses a commit whose files would overwrite Liza's own: checked out in the project, they would replace the blackboard.
-///
-/// # Errors
-/// When it has such files, or git does not know the commit.
 pub(super) fn refuse_reserved_path(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -146,10 +139,6 @@ fn takes_back(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<Vec<St
 }
 
 /// Claims a review for a code reviewer, and checks out exactly what was submitted for it.
-///
-/// # Errors
-/// When the rules refuse it; also when the worktree has moved since the submission, or no checkout of it can be set up, which
-/// rejects the task. A review without a checkout is given back.
 pub fn claim_review(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -204,9 +193,6 @@ fn check_out(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), Eng
 }
 
 /// Submits a verdict. A checkout that differs from what was submitted is made again, for either verdict.
-///
-/// # Errors
-/// When the rules refuse it.
 pub fn submit_verdict(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -275,9 +261,6 @@ fn review_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFac
 }
 
 /// The state of the task's worktree; `None` if there is none.
-///
-/// # Errors
-/// When git fails.
 pub fn worktree_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFacts>, EngineError> {
     let repo = engine.repo()?;
     let Some(head) = repo.worktree_head(task)? else { return Ok(None) };

@@ -20,10 +20,6 @@ use crate::session::checkout_setup::{CheckoutUse, SetupError, set_up};
 const FOLDER: &str = "setup/reviews";
 
 /// Sets up the checkout of a review.
-///
-/// # Errors
-///
-/// When that fails, which is counted.
 pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     let (project, board) = (engine.project(), engine.read(&[])?);
     let checkout = engine.repo()?.review_path(task);

@@ -92,9 +92,6 @@ impl MergeJob<'_, '_> {
 
 /// Records the merges on the remote's branch that the blackboard does not know: of a machine that has not recorded its own
 /// yet, or that died, or from before the blackboard was set back. Returns the tasks.
-///
-/// # Errors
-/// When the branch has commits that are no merges of approved tasks.
 pub(super) fn record_found_merges(engine: &Engine<'_>, head: &Sha) -> Result<Vec<TaskId>, EngineError> {
     let recorded = engine.project().store().snapshot()?.board.goal()?.integration_head.clone();
     let Some(recorded) = recorded else {

@@ -11,9 +11,6 @@ use liza_git::{Branch, GitError, PushOutcome, RefChange, Repo};
 use crate::engine::EngineError;
 
 /// Tries the remote; returns the head of its integration branch, if it has one.
-///
-/// # Errors
-/// When it cannot be reached, or refuses pushes.
 pub fn try_remote(repo: &Repo, name: &str, branch: &Branch) -> Result<Option<Sha>, EngineError> {
     let probe = repo.work_remote(name, limit()).probe(branch)?;
     match probe.refusal {
@@ -23,9 +20,6 @@ pub fn try_remote(repo: &Repo, name: &str, branch: &Branch) -> Result<Option<Sha
 }
 
 /// Creates the integration branch on the remote.
-///
-/// # Errors
-/// When the remote refuses it, as by a rule that demands pull requests.
 pub fn create_on_remote(repo: &Repo, name: &str, branch: &Branch, at: &Sha) -> Result<(), EngineError> {
     let create = RefChange::Move { name: branch.full(), from: None, to: at.clone() };
     match repo.work_remote(name, limit()).push(&[create])? {

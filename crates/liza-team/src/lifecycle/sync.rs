@@ -24,24 +24,18 @@ const NAME: &str = "sync";
 pub enum SyncOutcome {
     /// The integration branch contains the other branch now.
     Synced {
-        /// Its new head.
         head: Sha,
         /// The number of commits that it gained.
         commits: u64,
     },
     /// It contained the other branch already.
     UpToDate {
-        /// Its head.
         head: Sha,
     },
-    /// It was not moved.
     Failed(MergeError),
 }
 
 /// Merges `from` into the integration branch.
-///
-/// # Errors
-/// When the integration branch has foreign commits, or git or the blackboard fails.
 pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
     let _lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), LOCK_TIMEOUT)?;

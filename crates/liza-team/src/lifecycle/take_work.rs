@@ -9,18 +9,12 @@ use crate::engine::{EngineError, Exchange, TaskSender, discard, read};
 use crate::project::Project;
 
 /// Takes the commits of a task's worktree; returns its HEAD, or `None` where there is no worktree.
-///
-/// # Errors
-/// When the worktree's repository is damaged, or git fails.
 pub fn take_work(project: &Project, board: &Board, task: &TaskId) -> Result<Option<Sha>, EngineError> {
     Ok(project.repo()?.take_work(task, generation_of(board, task))?)
 }
 
 /// Takes the commits of a task's worktree and sends them to the remote, if there is one. What cannot be sent now is sent at
 /// the next renewal, or by the submission.
-///
-/// # Errors
-/// When the worktree's repository is damaged, or git fails.
 pub fn take_and_send(
     project: &Project,
     task: &TaskId,

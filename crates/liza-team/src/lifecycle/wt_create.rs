@@ -14,14 +14,9 @@ pub struct CreatedWorktree {
     pub revision: Revision,
     /// The reply of the rules.
     pub order: WorktreeOrder,
-    /// The worktree.
     pub worktree: PreparedWorktree,
 }
 
-/// Creates the worktree.
-///
-/// # Errors
-/// When the rules refuse it, or git fails.
 pub fn create_worktree(
     engine: &Engine<'_>,
     task: &TaskId,

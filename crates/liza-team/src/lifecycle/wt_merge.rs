@@ -37,7 +37,6 @@ pub enum MergeOutcome {
     CheckoutRefused {
         /// The folder of the checkout.
         path: PathBuf,
-        /// Git's own message.
         message: String,
     },
 }
@@ -46,7 +45,6 @@ pub enum MergeOutcome {
 pub(super) struct MergeJob<'e, 'p> {
     pub engine: &'e Engine<'p>,
     pub task: &'e TaskId,
-    /// The approved commit.
     pub commit: Sha,
     /// The commit that the work started from.
     base: Option<Sha>,
@@ -84,10 +82,6 @@ impl From<EngineError> for NotOnBranch {
     }
 }
 
-/// Merges an approved task.
-///
-/// # Errors
-/// When the rules refuse it, or git or the blackboard fails.
 pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, EngineError> {
     // Checked before waiting for other merges, so that a refusal comes immediately.
     engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;

@@ -12,7 +12,6 @@ const HTTP: u16 = 80;
 pub struct ModelHost {
     /// Its name or address, in lower case.
     pub name: String,
-    /// The port.
     pub port: u16,
 }
 
@@ -69,10 +68,6 @@ impl fmt::Display for ModelHost {
 }
 
 /// The hosts that these texts name, sorted.
-///
-/// # Errors
-///
-/// When one of them names none.
 pub fn hosts_of<'t>(texts: impl Iterator<Item = &'t String>) -> Result<Vec<ModelHost>, NotAHost> {
     let mut hosts = texts.map(|text| text.parse()).collect::<Result<Vec<ModelHost>, _>>()?;
     hosts.sort();

@@ -8,7 +8,6 @@ const DROPPED: [&str; 4] = ["proxy-connection", "proxy-authorization", "connecti
 /// A request to a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProxyRequest {
-    /// Where it leads.
     pub host: ModelHost,
     /// What is sent there first; empty for a tunnel.
     pub first: Vec<u8>,

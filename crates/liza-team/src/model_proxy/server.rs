@@ -1,13 +1,12 @@
 //! Listens on this machine, connects to allowed hosts, and copies in both directions.
 
-use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, ToSocketAddrs as _};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use liza_host::listener::{Accepting, Places};
 
 use super::hosts::ModelHost;
 use super::request::{ProxyRequest, head_length, parse};
@@ -44,47 +43,22 @@ pub fn proxy_variables(port: u16) -> Vec<(String, String)> {
 #[derive(Debug)]
 pub struct ModelProxy {
     port: u16,
-    /// Closed, it ends the thread.
-    _stop: PipeWriter,
+    _accepting: Accepting,
 }
 
 struct ProxyServer {
     hosts: Vec<ModelHost>,
-    connections: AtomicUsize,
-}
-
-/// One of the connections that a session may have at once. Dropping it makes room for another.
-struct ConnectionSlot(Arc<ProxyServer>);
-
-impl ConnectionSlot {
-    /// Takes one; none if all are in use.
-    fn take(server: &Arc<ProxyServer>) -> Option<Self> {
-        let slot = Self(Arc::clone(server));
-        let used = server.connections.fetch_add(1, Ordering::SeqCst);
-        (used < CONNECTIONS_MAX).then_some(slot)
-    }
-}
-
-impl Drop for ConnectionSlot {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::SeqCst);
-    }
+    connections: Places,
 }
 
 impl ModelProxy {
     /// Serves connections to these hosts.
-    ///
-    /// # Errors
-    ///
-    /// When no port can be opened, or no thread started.
     pub fn start(hosts: Vec<ModelHost>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
-        let (end, stop) = io::pipe()?;
-        let server = Arc::new(ProxyServer { hosts, connections: AtomicUsize::new(0) });
-        thread::Builder::new().spawn(move || accept(&server, &listener, &end))?;
-        Ok(Self { port, _stop: stop })
+        let server = Arc::new(ProxyServer { hosts, connections: Places::new(CONNECTIONS_MAX) });
+        let accepting = Accepting::start(listener, move |client| admit(&server, client))?;
+        Ok(Self { port, _accepting: accepting })
     }
 
     /// Its port on this machine.
@@ -93,29 +67,14 @@ impl ModelProxy {
     }
 }
 
-fn accept(server: &Arc<ProxyServer>, listener: &TcpListener, end: &PipeReader) {
-    loop {
-        let mut ready = [PollFd::new(listener, PollFlags::IN), PollFd::new(end, PollFlags::IN)];
-        match poll(&mut ready, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => return,
-            Ok(_) if !ready[1].revents().is_empty() => return,
-            Ok(_) => {}
-        }
-        match listener.accept() {
-            Ok((client, _)) => admit(server, client),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // Out of descriptors, for example. The others need this thread's time to release some.
-            Err(_) => thread::sleep(Duration::from_millis(10)),
-        }
-    }
-}
-
 /// Serves a client on a thread of its own. Counted before: a session could use up the supervisor's threads otherwise.
 fn admit(server: &Arc<ProxyServer>, mut client: TcpStream) {
-    match ConnectionSlot::take(server) {
-        // Without a thread, the client and its slot are dropped.
-        Some(slot) => drop(thread::Builder::new().spawn(move || slot.0.serve(client))),
+    match server.connections.take() {
+        Some(place) => {
+            let server = Arc::clone(server);
+            // Without a thread, the client and its place are dropped. A client that is gone is no error.
+            drop(thread::Builder::new().spawn(move || (server.tunnel(client), place)));
+        }
         // A few bytes on a new connection: this does not block.
         None => drop(deny(&mut client, &Denied::Busy)),
     }
@@ -130,11 +89,6 @@ enum Denied {
 }
 
 impl ProxyServer {
-    fn serve(&self, client: TcpStream) {
-        // Where the listener's mode is handed on. A client that is gone is no error.
-        let _ = client.set_nonblocking(false).and_then(|()| self.tunnel(client));
-    }
-
     fn tunnel(&self, mut client: TcpStream) -> io::Result<()> {
         client.set_read_timeout(Some(HEAD_LIMIT))?;
         let (head, rest) = read_head(&mut client)?;

@@ -11,10 +11,8 @@ const SLOW: Duration = Duration::from_millis(100);
 /// A difference of the clocks, in seconds, that makes times on screens misleading.
 const CLOCK_LIMIT: i64 = 5;
 
-/// Something about the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseFinding {
-    /// How bad it is.
     pub verdict: Verdict,
     pub found: String,
 }
@@ -22,11 +20,9 @@ pub struct DatabaseFinding {
 /// How bad a finding is, and how to fix it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// As it should be.
     Good,
     /// It works, but not as well as it could.
     Warning(&'static str),
-    /// It does not work.
     Broken(&'static str),
 }
 

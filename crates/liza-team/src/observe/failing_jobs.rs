@@ -14,7 +14,6 @@ use liza_host::{durable, private};
 /// The folder with one file for each job.
 const FOLDER: &str = "failing";
 
-/// Writes down what fails.
 pub fn record(folder: &Path, subject: &WorkSubject, job: &FailingJob) {
     let path = file(folder, job.kind, subject);
     let write = || {
@@ -25,7 +24,6 @@ pub fn record(folder: &Path, subject: &WorkSubject, job: &FailingJob) {
     let _: io::Result<()> = write();
 }
 
-/// Forgets what has succeeded.
 pub fn forget(folder: &Path, kind: WorkKind, subject: &WorkSubject) {
     let _ = fs::remove_file(file(folder, kind, subject));
 }

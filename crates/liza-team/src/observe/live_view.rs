@@ -42,7 +42,6 @@ pub struct LiveView {
 }
 
 impl LiveView {
-    /// Has read nothing yet.
     pub fn new(project: Project) -> Self {
         let log = project.store().recent_log_reader(LOG_TAIL);
         Self { project, log, observed: None }

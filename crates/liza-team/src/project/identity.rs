@@ -29,7 +29,6 @@ pub struct SessionAround {
 }
 
 impl SessionAround {
-    /// Whose session it is.
     pub fn agent(&self) -> AgentId {
         self.agent
     }

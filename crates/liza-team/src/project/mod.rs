@@ -65,7 +65,6 @@ impl Project {
         self.store.root()
     }
 
-    /// Its `.liza` folder.
     pub fn folder(&self) -> &Path {
         self.store.folder()
     }

@@ -32,12 +32,7 @@ pub struct TeamFileContent {
 pub enum TeamFileError {
     /// It cannot be read or what was accepted cannot be kept.
     #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was being done.
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
     /// It is not what it should be.
     #[error("{TEAM_FILE}: {0}")]
     Invalid(String),

@@ -17,7 +17,6 @@ pub(crate) struct SprintTask<'a> {
     pub record: Option<&'a TaskRecord>,
     /// Whether it counts: planned, or the replacement of a planned task.
     pub planned: bool,
-    /// Whether it is optional.
     pub stretch: bool,
 }
 
@@ -54,12 +53,10 @@ impl<'a> SprintTask<'a> {
         self.history().filter(move |event| event.is(name))
     }
 
-    /// The number of claims.
     pub(crate) fn iterations(&self) -> usize {
         self.history().filter(|event| event.is_claim()).count()
     }
 
-    /// The number of rejections.
     pub(crate) fn rejections(&self) -> u32 {
         self.record.and_then(|record| record.review_cycles_total).unwrap_or(0)
     }

@@ -29,12 +29,7 @@ pub enum DemoError {
     Outside(PathBuf),
     /// A file could not be written.
     #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was being done.
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error(transparent)]
     Git(#[from] GitError),
 }

@@ -15,11 +15,7 @@ use liza_store::yaml::{self, YamlError};
 pub enum PlaybookError {
     /// The file cannot be read.
     #[error("cannot read the playbook {}: {source}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        /// The operating system's error.
-        source: std::io::Error,
-    },
+    Unreadable { path: PathBuf, source: std::io::Error },
     /// The text is not a playbook.
     #[error("{}{}: {source}", path.display(), Position(source))]
     Invalid {

@@ -12,7 +12,6 @@ use crate::supervisor::Post;
 #[derive(Debug, Clone, Default)]
 pub struct TeamOptions {
     pub coders: Option<u32>,
-    /// How many code reviewers.
     pub reviewers: Option<u32>,
     /// The agent program of every role.
     pub provider: Option<String>,

@@ -18,7 +18,6 @@ pub struct RunLock {
     _lock: FileLock,
 }
 
-/// Another team is running.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a team is already running in this project: {holder}")]
 pub struct AlreadyRunning {

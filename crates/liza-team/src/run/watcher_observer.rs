@@ -20,7 +20,6 @@ pub struct WatcherObserver {
     /// None once it is closed.
     watcher: Option<Watcher>,
     next: Instant,
-    /// When the team began.
     started: Timestamp,
 }
 

@@ -39,7 +39,6 @@ const TURN_PAUSE: Duration = Duration::from_millis(100);
 /// Variables that only the session itself needs.
 const OWN_VARIABLES: [&str; 4] = ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_GENERATION", PLAN_VARIABLE];
 
-/// How a command ended.
 #[derive(Debug)]
 pub struct CheckEnd {
     pub code: u8,

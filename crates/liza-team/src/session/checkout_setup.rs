@@ -55,12 +55,7 @@ pub enum SetupError {
     },
     /// A file or folder could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was being done.
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -102,7 +97,6 @@ pub fn setup_limit(config: &Config) -> Duration {
     Duration::from_secs(config.setup.as_ref().map_or(0, |_| config.setup_limit.0))
 }
 
-/// Sets up a checkout.
 pub fn set_up(
     project: &Project,
     config: &Config,

@@ -13,7 +13,6 @@ pub(crate) const OUTPUTS: &str = "agent-outputs";
 /// A session whose prompt is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptSession {
-    /// `AGENT-TIME-NUMBER-TASK`.
     pub name: String,
     pub agent: AgentId,
     /// The task, or `plan`.

@@ -90,7 +90,6 @@ mod tests {
 
     use super::*;
 
-    /// `{"sub":"ada","exp":4102444800}`
     const TOKEN: &str = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEiLCJleHAiOjQxMDI0NDQ4MDB9.c2ln";
 
     fn due(program: &str, login: &str) -> Option<i64> {

@@ -34,7 +34,6 @@ const VOLATILE: [&str; 5] = ["index", "FETCH_HEAD", "ORIG_HEAD", "COMMIT_EDITMSG
 /// How often a restored repository is looked at again, while a git of the session runs.
 const TRIES: u32 = 5;
 
-/// How much is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuardExtent {
     /// What decides which programs git runs and where it looks.
@@ -57,7 +56,6 @@ enum Remembered {
     },
 }
 
-/// What a repository had.
 #[derive(Debug)]
 pub struct RepositoryGuard {
     pub git: PathBuf,
@@ -90,7 +88,6 @@ impl RepositoryGuard {
         guard
     }
 
-    /// What it has now.
     fn now(&self) -> BTreeMap<PathBuf, Remembered> {
         let found = found_in(&self.git, self.extent).into_iter();
         found.filter_map(|path| Some((path.clone(), self.read(&path)?))).collect()
@@ -195,7 +192,6 @@ impl RepositoryGuard {
     }
 }
 
-/// What one file was.
 #[derive(Debug)]
 pub struct FileGuard {
     path: PathBuf,

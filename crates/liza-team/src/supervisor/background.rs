@@ -36,13 +36,11 @@ pub(super) enum BackgroundJob {
     Begin {
         recover: bool,
     },
-    /// Merge an approved task.
     Merge(TaskId),
     /// Claim one of these tasks and start a session on it.
     Code(Vec<TaskId>),
     /// Claim one of these reviews and start a session on it.
     Review(Vec<TaskId>),
-    /// Start a planning session.
     Plan(Vec<Trigger>),
     /// Judge a session that has ended, and record the result.
     Judge(Box<EndedRun>),

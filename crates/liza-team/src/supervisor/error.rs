@@ -30,11 +30,7 @@ pub enum SupervisorError {
     Contract(#[from] ContractError),
     /// A file or a process could not be used.
     #[error("cannot {action}: {source}")]
-    Io {
-        /// What was being done.
-        action: &'static str,
-        source: io::Error,
-    },
+    Io { action: &'static str, source: io::Error },
     /// No name is free for another agent of this role.
     #[error("no {role} name is free")]
     NoFreeName { role: &'static str },
@@ -65,11 +61,7 @@ pub enum SupervisorError {
         last_words: Option<String>,
     },
     #[error("{source}")]
-    OnWork {
-        /// What was being done.
-        work: FailedWork,
-        source: Box<SupervisorError>,
-    },
+    OnWork { work: FailedWork, source: Box<SupervisorError> },
     /// A bug in Liza; the panic message was printed.
     #[error("internal error in liza, see the message above; please report it")]
     Panicked,
@@ -78,7 +70,6 @@ pub enum SupervisorError {
 /// What was being done when something failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedWork {
-    /// What kind of work.
     pub kind: WorkKind,
     pub task: Option<TaskId>,
 }

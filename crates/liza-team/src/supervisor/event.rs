@@ -15,7 +15,6 @@ pub(super) type MemberIndex = usize;
 pub(super) enum Event {
     /// The blackboard or a stop file may have changed.
     Changed,
-    /// A session's helper reported.
     Session(MemberIndex, HelperReport),
     /// Others were faster to claim these tasks, and the agent went on to another one.
     ClaimsLost(MemberIndex, Vec<FailedClaim>),
@@ -25,7 +24,6 @@ pub(super) enum Event {
     LeasesRenewed(Result<(), SupervisorError>),
     /// An observer has something to report.
     Observed(Vec<TeamMessage>),
-    /// A timeout has passed.
     Timer,
     /// A person or the system asks the supervisor to end.
     Signal {
@@ -50,7 +48,6 @@ pub(super) enum JobOutcome {
     /// A merge has ended; the text says how.
     Merged(TaskId, String),
     Started(Box<Session>),
-    /// A session was judged.
     Judged(SessionVerdict),
     /// The blackboard shows the agent's new status.
     StatusShown,
@@ -70,6 +67,5 @@ pub(super) struct SessionVerdict {
     pub is_reported: bool,
     /// What the session achieved, and when, if it is known.
     pub result: Option<(Option<Timestamp>, String)>,
-    /// What else to report.
     pub notes: Vec<(MessageLevel, String)>,
 }

@@ -17,7 +17,6 @@ use super::error::{FailedWork, SupervisorError};
 /// The longest pause after work that was refused: it was another agent's, or waits for a person who is asked elsewhere.
 const LONGEST_REFUSED: Seconds = Seconds(30);
 
-/// The work that fails.
 #[derive(Debug, Default)]
 pub(super) struct Failing {
     jobs: BTreeMap<(WorkKind, WorkSubject), FailingJob>,
@@ -73,7 +72,6 @@ impl Failing {
         (job, pause)
     }
 
-    /// Forgets what has succeeded.
     pub(super) fn succeeded(&mut self, folder: &Path, kind: WorkKind, subject: &WorkSubject) {
         let key = (kind, subject.clone());
         self.refused.remove(&key);

@@ -62,7 +62,6 @@ const REPOSITORY_VARIABLES: [&str; 7] = [
 /// What the helper waits for.
 enum HelperEvent {
     Command(HelperCommand),
-    /// The supervisor is gone.
     Orphaned,
     Ended(ProgramExit),
     /// No process of the session is left.
@@ -206,7 +205,6 @@ fn wait_for_earlier_session(order: &SessionOrder) -> io::Result<Option<FileLock>
     }
 }
 
-/// A session that runs.
 struct Started {
     family: ProcessFamily,
     /// The process of the agent program.
@@ -342,7 +340,6 @@ fn open_output(command: &mut Command, order: &SessionOrder) -> io::Result<Option
     Ok(Some((reader, file)))
 }
 
-/// Forwards the supervisor's commands.
 fn read_commands(events: &Sender<HelperEvent>) {
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -353,7 +350,6 @@ fn read_commands(events: &Sender<HelperEvent>) {
     let _ = events.send(HelperEvent::Orphaned);
 }
 
-/// Waits for every descendant.
 fn reap(family: &ProcessFamily, events: &Sender<HelperEvent>) {
     loop {
         let event = match family.reap() {

@@ -21,7 +21,6 @@ use crate::session::login_copies::RefusedLogin;
 pub(super) struct SessionOrder {
     /// The root of the project.
     pub project: PathBuf,
-    /// Whose session it is.
     pub agent: AgentId,
     pub generation: Generation,
     /// The name of its client.
@@ -57,7 +56,6 @@ pub(super) struct SessionConfinement {
     pub liza: PathBuf,
     /// The command line of another runner in front of it; empty if there is none.
     pub wrapper: Vec<String>,
-    /// What it may use.
     pub plan: Plan,
     /// The private folder of its agent program.
     pub client: ClientFolder,
@@ -89,7 +87,6 @@ pub(super) enum HelperCommand {
     Kill,
 }
 
-/// What a helper reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum HelperReport {
     Started {

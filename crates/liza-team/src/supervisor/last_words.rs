@@ -30,7 +30,6 @@ pub(super) fn last_words(output: &Path) -> Option<String> {
 enum Line {
     /// The error that ended the session.
     Error(String),
-    /// What the agent said.
     Words(String),
     /// A warning, a new try, or a line of the program's log: quoted only if there is nothing else.
     Aside(String),

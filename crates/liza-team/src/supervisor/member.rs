@@ -23,9 +23,7 @@ pub struct Post {
     /// Its name; if absent, the next free one.
     pub agent: Option<AgentId>,
     pub provider: Provider,
-    /// Only for this task.
     pub task: Option<TaskId>,
-    /// Only for one session.
     pub once: bool,
     /// In this terminal, with a person.
     pub interactive: bool,
@@ -44,7 +42,6 @@ pub enum EndReason {
     NoClient,
     /// Another process has the registration.
     RegistrationLost,
-    /// It could not continue.
     Failed(SupervisorError),
 }
 
@@ -100,10 +97,8 @@ pub(super) struct UsageToRecord {
 pub(super) enum MemberState {
     /// A background job runs for it.
     Busy,
-    /// It waits for work.
     Idle,
     InSession(Box<RunningSession>),
-    /// It is being deregistered.
     Leaving(EndReason),
     Gone(EndReason),
 }

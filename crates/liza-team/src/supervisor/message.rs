@@ -8,7 +8,6 @@ pub struct TeamMessage {
     /// The agent that it is about; none if it is about the whole team.
     pub agent: Option<AgentId>,
     pub text: String,
-    /// How much it matters.
     pub level: MessageLevel,
     /// When it happened, if it is reported later: a session's result is known when the session has ended.
     pub happened: Option<Timestamp>,
@@ -20,7 +19,6 @@ pub enum MessageLevel {
     /// Details, shown with `--verbose`.
     Debug,
     Info,
-    /// Needs a person's attention.
     Alert,
 }
 

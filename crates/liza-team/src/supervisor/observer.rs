@@ -18,7 +18,6 @@ pub trait Observer: Send {
     fn observe(&mut self, state: &State) -> Observed;
 }
 
-/// What an observer found.
 #[derive(Debug, Default)]
 pub struct Observed {
     pub messages: Vec<TeamMessage>,

@@ -90,7 +90,6 @@ impl Renewals {
         self.next = self.next.min(time);
     }
 
-    /// Renews at that time.
     pub(super) fn at(&mut self, time: Instant) {
         self.next = time;
     }

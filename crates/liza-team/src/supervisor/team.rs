@@ -37,7 +37,6 @@ use super::observer::{Observer, ObserverThread};
 use super::registration::Identity;
 use super::renewals::Renewals;
 
-/// How a team runs.
 pub struct SupervisorOptions {
     /// The liza program itself, which sessions call and which is their helper.
     pub program: PathBuf,
@@ -148,7 +147,6 @@ fn send_signals(events: Sender<Event>) -> std::io::Result<Handle> {
 }
 
 impl<'t> Team<'t> {
-    /// A team without members.
     fn new(
         project: &Project,
         options: SupervisorOptions,

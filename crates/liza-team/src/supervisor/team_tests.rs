@@ -30,7 +30,6 @@ fn team(project: &Project) -> Team<'_> {
     team
 }
 
-/// Adds an idle agent.
 fn add(team: &mut Team<'_>, role: Role) {
     let provider = Provider::choose(&Config::default(), role, Some("rehearsal")).unwrap();
     let Registration { agent, generation, liveness } = register(&team.project, role, None).unwrap();

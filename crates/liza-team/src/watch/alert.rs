@@ -17,9 +17,7 @@ const NAMED_MAX: usize = 100;
 /// An alarm that can be printed, stored and sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertMessage {
-    /// When it was noticed.
     pub at: Timestamp,
-    /// How serious it is.
     pub level: AlarmLevel,
     /// Its kind, such as LEASE EXPIRED.
     pub kind: AlarmKind,
@@ -51,7 +49,6 @@ impl AlertMessage {
         words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_")
     }
 
-    /// The alert as JSON.
     pub fn to_json(&self) -> Value {
         json!({
             "event": self.event(),

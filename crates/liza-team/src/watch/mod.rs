@@ -89,7 +89,6 @@ fn has_webhook(project: &Project) -> bool {
     config.is_some_and(|config| config.escalation_webhook.is_some())
 }
 
-/// What one check found.
 #[derive(Debug, Default)]
 pub struct WatchReport {
     /// Alarms that are new to this watcher; another machine may have raised them.
@@ -97,7 +96,6 @@ pub struct WatchReport {
     pub current: Vec<AlertMessage>,
     /// What the check did, and what failed.
     pub notices: Vec<String>,
-    /// What failed; reported once.
     problems: BTreeSet<String>,
 }
 

@@ -13,7 +13,6 @@ use super::{WatchReport, Watcher};
 pub enum Wake {
     /// The blackboard or a stop file may have changed.
     Changed,
-    /// The watcher must end.
     Stop,
 }
 

@@ -24,7 +24,6 @@ use super::ScreenMode;
 use super::model::{LEAST, Model};
 use super::theme::Theme;
 
-/// The widest progress bar.
 const BAR_MAX: usize = 30;
 
 /// The longest name is `code-reviewer-10`.
@@ -37,7 +36,6 @@ pub(crate) struct Painter<'a> {
     pub times: &'a LocalTime,
 }
 
-/// Draws the whole screen.
 pub(crate) fn draw(frame: &mut Frame<'_>, painter: &Painter<'_>) {
     let area = frame.area();
     let buffer = frame.buffer_mut();
@@ -202,7 +200,6 @@ impl Painter<'_> {
         Line::from(vec![title, detail, Span::styled(rest, self.theme.dim)])
     }
 
-    /// Marks the selected row.
     fn mark(&self, buffer: &mut Buffer, area: Rect, selected: bool) {
         if selected {
             buffer.set_style(area, self.theme.selected);

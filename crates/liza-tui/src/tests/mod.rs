@@ -1,5 +1,7 @@
 //! The screen on a test backend, and its keys, without a terminal.
 
+#![allow(clippy::disallowed_methods, reason = "the board of a test is a file, and so is the guide")]
+
 mod board;
 mod keys;
 mod pictures;
@@ -12,6 +14,7 @@ use liza_core::watch::alarms::{Observations, SessionActivity};
 use liza_core::watch::view::{View, view};
 use liza_host::local_time::LocalTime;
 use liza_store::Store;
+use liza_testkit::boards::dated;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -36,17 +39,9 @@ fn dark() -> Theme {
 
 /// The view of a board; `@-90` in its text means ninety seconds ago.
 fn view_of(board: &str, seen: &Observations) -> Arc<View> {
-    let mut parts = board.split('@');
-    let mut text = parts.next().unwrap().to_owned();
-    for part in parts {
-        let end = part[1..].find(|c: char| !c.is_ascii_digit()).map_or(part.len(), |end| end + 1);
-        let seconds = Seconds(part[1..end].parse().unwrap());
-        let time = if part.starts_with('-') { now() - seconds } else { now() + seconds };
-        text.push_str(&format!("{time}{}", &part[end..]));
-    }
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join(".liza")).unwrap();
-    std::fs::write(folder.path().join(".liza/state.yaml"), text).unwrap();
+    std::fs::write(folder.path().join(".liza/state.yaml"), dated(board, now())).unwrap();
     let state = Store::open(folder.path()).unwrap().incremental_reader().read().unwrap();
     Arc::new(view(&state, seen, now()))
 }

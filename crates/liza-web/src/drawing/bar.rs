@@ -6,7 +6,6 @@ use maud::{Markup, html};
 pub(crate) struct Segment {
     /// The class of its colour.
     pub(crate) class: &'static str,
-    /// How much it is.
     pub(crate) number: usize,
 }
 

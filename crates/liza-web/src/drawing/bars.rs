@@ -3,11 +3,9 @@
 use maud::{Markup, html};
 
 pub(crate) struct Bar {
-    /// What it is about.
     pub(crate) label: String,
     /// Its parts, each with the class of its colour.
     pub(crate) parts: Vec<(&'static str, f64)>,
-    /// Its figure in words.
     pub(crate) text: String,
 }
 

@@ -1,6 +1,5 @@
 //! Whole blackboards with times that are relative to now, so that their output does not change.
 
-use liza_core::model::Seconds;
 use liza_team::project::now;
 
 use crate::support::TestProject;
@@ -26,16 +25,7 @@ pub(crate) fn project(board: &str) -> TestProject {
 
 /// The text with its times filled in.
 pub(crate) fn dated(text: &str) -> String {
-    let mut parts = text.split('@');
-    let mut dated = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part[1..].find(|c: char| !c.is_ascii_digit()).map_or(part.len(), |end| end + 1);
-        let seconds = Seconds(part[1..end].parse().unwrap());
-        let time = if part.starts_with('-') { now() - seconds } else { now() + seconds };
-        dated.push_str(&time.to_string());
-        dated.push_str(&part[end..]);
-    }
-    dated
+    liza_testkit::boards::dated(text, now())
 }
 
 /// The output for a board within the second in which it was made: ages on the page change every second.

@@ -1,50 +1,20 @@
 //! Blackboards in memory with a fixed clock: an empty sprint, one with everything, a large one.
 
 use liza_core::model::{
-    Anomaly, BreakerStatus, BreakerTrip, CircuitBreaker, Config, Decision, Discovery, DiscoveryId, EventName,
-    Fields, Goal, HistoryEvent, Loaded, Revision, Seconds, Severity, SpecChange, Sprint, SprintStatus, State,
-    Status, TaskId, TaskRecord, Timestamp, Urgency, Usage, Value,
+    Anomaly, BreakerStatus, BreakerTrip, CircuitBreaker, Decision, Discovery, DiscoveryId, EventName, Fields,
+    HistoryEvent, Loaded, Revision, Seconds, Severity, SpecChange, Sprint, SprintStatus, State, Status,
+    TaskRecord, Urgency, Usage, Value,
 };
 use liza_store::LogRecord;
+use liza_testkit::boards;
+pub(crate) use liza_testkit::boards::{ago, event, now, sprint, task};
 
-pub(crate) fn now() -> Timestamp {
-    Timestamp::from_unix(1_800_000_000)
-}
-
-pub(crate) fn ago(minutes: u64) -> Timestamp {
-    now() - Seconds::minutes(minutes)
-}
-
-pub(crate) fn task(id: &str) -> TaskId {
-    id.parse().unwrap()
-}
-
-/// A sprint of five hours without planned tasks.
+/// A second sprint, of five hours, without planned tasks.
 pub(crate) fn empty() -> State {
-    let mut state = State::default();
-    let board = &mut state.board;
-    board.revision = Revision(7);
-    board.agents = Loaded::Ready([].into_iter().collect());
-    board.config = Loaded::Ready(Config::default());
-    board.goal = Loaded::Ready(Goal {
-        spec_ref: Some("specs/vision.md".to_owned()),
-        planned: true,
-        ..Goal::begin(1, "Every API call retries", ago(300))
-    });
-    board.sprint = Loaded::Ready(Sprint::begin(2, "goal-1", ago(300)));
-    board.circuit_breaker = Loaded::Ready(CircuitBreaker::default());
-    board.discovered = Loaded::Ready(Vec::new());
-    board.handoff = Loaded::Ready([].into_iter().collect());
+    let mut state = boards::empty("Every API call retries", ago(300));
+    state.board.revision = Revision(7);
+    *sprint(&mut state) = Sprint::begin(2, "goal-1", ago(300));
     state
-}
-
-pub(crate) fn sprint(state: &mut State) -> &mut Sprint {
-    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
-    sprint
-}
-
-pub(crate) fn event(minutes: u64, name: EventName, who: &str) -> HistoryEvent {
-    HistoryEvent::new(ago(minutes), name, who)
 }
 
 /// Puts a planned task with that history on the board.
@@ -67,8 +37,7 @@ pub(crate) fn add(
         ..TaskRecord::default()
     };
     change(&mut record);
-    sprint(state).scope.planned.push(task(id));
-    state.board.put(task(id), record);
+    boards::plan(state, record);
 }
 
 fn claimed(minutes: u64) -> HistoryEvent {

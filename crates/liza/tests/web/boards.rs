@@ -1,6 +1,5 @@
 //! A team in the middle of its work: something in every state, with histories, questions, usage and sessions.
 
-use liza_core::model::Seconds;
 use liza_core::rules::triggers::planner_triggers;
 use liza_team::project::now;
 
@@ -30,14 +29,5 @@ pub(crate) fn rich_project() -> TestProject {
 }
 
 fn dated(text: &str) -> String {
-    let mut parts = text.split('@');
-    let mut dated = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part[1..].find(|c: char| !c.is_ascii_digit()).map_or(part.len(), |end| end + 1);
-        let seconds = Seconds(part[1..end].parse().unwrap());
-        let time = if part.starts_with('-') { now() - seconds } else { now() + seconds };
-        dated.push_str(&time.to_string());
-        dated.push_str(&part[end..]);
-    }
-    dated
+    liza_testkit::boards::dated(text, now())
 }

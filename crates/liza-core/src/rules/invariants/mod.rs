@@ -20,7 +20,6 @@ pub use task_relations::TaskRelations;
 
 /// What the rules have to know of the disk.
 pub trait DiskFacts {
-    /// Whether the folder exists.
     fn worktree_exists(&self, worktree: &Worktree) -> bool;
     /// Whether the file of a `spec_ref` (anchor stripped) exists below the project root.
     fn spec_exists(&self, path: &str) -> bool;
@@ -42,9 +41,7 @@ impl DiskFacts for SharedWork<'_> {
 /// What a violation is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// A task.
     Task(TaskId),
-    /// An agent.
     Agent(AgentId),
     /// A section, or an entry of one.
     Section(String),
@@ -63,9 +60,7 @@ impl fmt::Display for Subject {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// With what.
     pub subject: Subject,
-    /// What.
     pub message: String,
 }
 

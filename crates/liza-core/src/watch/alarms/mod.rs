@@ -40,7 +40,6 @@ pub(super) use team::budget_subject;
 pub enum AlarmLevel {
     /// Look at it when you can.
     Warning,
-    /// Look at it now.
     Critical,
 }
 
@@ -173,13 +172,10 @@ impl Serialize for AlarmKind {
 /// What an alarm is about; part of the key of its episode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AlarmSubject {
-    /// A task.
     Task(TaskId),
     /// One figure of a task.
     Figure(TaskId, &'static str),
-    /// An agent.
     Agent(AgentId),
-    /// A discovery.
     Discovery(DiscoveryId),
     /// A sprint, a goal, a file, a length of time: whatever else has a name.
     Name(String),
@@ -234,11 +230,8 @@ impl From<&str> for AlarmSubject {
 /// One thing that the human should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alarm {
-    /// How loud.
     pub level: AlarmLevel,
-    /// What kind.
     pub kind: AlarmKind,
-    /// What it is about.
     pub subject: AlarmSubject,
     /// Since when it has been true, if the blackboard says so: what ended and came back is another episode, even if no
     /// one looked in between.
@@ -268,7 +261,6 @@ impl Alarm {
         format!("{}:{}{since}", self.kind, self.subject)
     }
 
-    /// The whole alert.
     pub fn line(&self) -> String {
         format!("{} {}: {}", self.level.sign(), self.kind, self.text)
     }

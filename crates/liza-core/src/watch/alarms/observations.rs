@@ -29,7 +29,6 @@ pub struct Observations {
     /// Settings of the project's git configuration that name programs, or ways to sign, and are not as the human accepted
     /// them.
     pub changed_programs: Vec<String>,
-    /// What running sessions print.
     pub sessions: BTreeMap<AgentId, SessionActivity>,
     /// How well the last session of each agent was confined, in words.
     pub confinement: BTreeMap<AgentId, String>,
@@ -66,11 +65,9 @@ impl Observations {
 /// A merge that is running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningMerge {
-    /// Of which task.
     pub task: TaskId,
     /// Who merges; `None` if the human does.
     pub by: Option<AgentId>,
-    /// When it began.
     pub since: Timestamp,
     /// Whether its integration test has begun.
     pub is_testing: bool,
@@ -81,19 +78,15 @@ pub struct RunningMerge {
 /// Something that supervisors try again and again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingJob {
-    /// What kind of work.
     pub kind: WorkKind,
-    /// Who tried it last.
     pub agent: AgentId,
     /// Its task, if it is about one.
     pub task: Option<TaskId>,
     /// How often it has failed in a row.
     pub count: u32,
-    /// Why, the last time.
     pub message: String,
     /// What a person can do about it, if that is known.
     pub remedy: Option<Remedy>,
-    /// Since when.
     pub since: Timestamp,
 }
 
@@ -114,9 +107,7 @@ impl FailingJob {
 /// How often the checkout of a review could not be set up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedReviewSetup {
-    /// The submitted commit.
     pub commit: Sha,
-    /// How often.
     pub count: u32,
     /// What happened the last time.
     pub message: String,
@@ -130,7 +121,6 @@ impl FailedReviewSetup {
 /// An agent program for which no login is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingLogin {
-    /// Its name.
     pub client: String,
     /// The command that logs in, and after a comma what else can be done.
     pub command: String,
@@ -141,7 +131,6 @@ pub struct MissingLogin {
 pub enum TeamFileChange {
     /// In the checkout, where they can be accepted.
     CheckedOut,
-    /// Only on this branch.
     OnBranch(String),
 }
 
@@ -177,7 +166,6 @@ impl VisionGap {
 /// How far the integration branch is from the main branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MainBranch {
-    /// The main branch.
     pub name: String,
     /// Commits that only the integration branch has.
     pub ahead: u64,
@@ -188,11 +176,9 @@ pub struct MainBranch {
 /// Why work cannot be exchanged through the git remote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RemoteProblem {
-    /// Since when.
     pub since: Timestamp,
     /// When it was last tried.
     pub last: Timestamp,
-    /// What happened.
     pub message: String,
     /// The command with which the human finds out more, or answers it.
     pub command: String,

@@ -41,11 +41,9 @@ use team_end::announce_end;
 /// One decision that waits for the human.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NeedsYou {
-    /// Such as `QUESTION`.
     pub kind: NeedKind,
     /// Other alarms about the same task, which agents handle.
     pub also: Vec<AlarmKind>,
-    /// How loud.
     pub level: AlarmLevel,
     /// The task that it is about, if any.
     pub task: Option<TaskId>,
@@ -63,7 +61,6 @@ pub struct NeedsYou {
     pub seen: Option<Revision>,
 }
 
-/// What kind of decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeedKind {
     /// A stop file is present.
@@ -78,7 +75,6 @@ pub enum NeedKind {
     Anomaly,
     /// The vision document is not written.
     Vision,
-    /// No goal is stated.
     Goal,
     /// No login of an agent program is found.
     Login,

@@ -18,14 +18,12 @@ pub enum PlannerLooks {
     Now,
     /// Its session has decided about other things, and has not ended yet.
     Next,
-    /// No session starts before.
     AfterResume,
     /// Its agent program cannot be used now.
     AfterHold,
 }
 
 impl PlannerLooks {
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             PlannerLooks::Now => "now",
@@ -36,7 +34,6 @@ impl PlannerLooks {
     }
 }
 
-/// Whether it is there.
 #[allow(clippy::ref_option, reason = "serde passes a reference")]
 pub(super) fn is_some<S: Serializer>(looks: &Option<PlannerLooks>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_bool(looks.is_some())

@@ -19,7 +19,6 @@ use super::task::LeaseView;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveness {
-    /// Its lease is live.
     Live,
     /// Its lease has just expired; no other agent takes over yet.
     Grace,
@@ -42,23 +41,16 @@ impl Liveness {
 /// An agent as a screen shows it.
 #[derive(Debug, Clone, Serialize)]
 pub struct AgentView {
-    /// Its name.
     pub id: AgentId,
-    /// What it is for.
     pub role: Role,
-    /// What it last reported.
     pub status: AgentStatus,
-    /// Whether it is alive.
     pub liveness: Liveness,
-    /// What it holds.
     pub task: Option<TaskId>,
     /// How long ago its lease was renewed.
     pub heartbeat_age: Option<Seconds>,
-    /// Its lease.
     pub lease: Option<LeaseView>,
     /// Where a person can watch it.
     pub terminal: Option<String>,
-    /// Its registration.
     pub generation: Option<Generation>,
     /// The machine on which it runs, if the agents are on more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,11 +61,9 @@ pub struct AgentView {
     pub last_action: Option<String>,
     /// How long ago its running session printed something.
     pub output_age: Option<Seconds>,
-    /// Its last session.
     pub last_session: Option<SessionSummary>,
     /// How full its context is.
     pub context_percent: Option<u32>,
-    /// Tokens and money.
     pub usage: Option<Usage>,
     /// When it tries again after a session that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +80,6 @@ pub struct AgentView {
     /// What its session has submitted or decided, if that session has not ended yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<EndingView>,
-    /// What it merges now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merging: Option<MergeView>,
     /// What it has approved and merges next.
@@ -138,7 +127,6 @@ pub struct EndingView {
 pub struct RetryView {
     /// How many sessions in a row had no result.
     pub failed: u32,
-    /// How many are allowed.
     pub limit: u32,
     /// How long it still waits.
     pub again_in: Seconds,

@@ -17,7 +17,6 @@ pub struct Charts {
     pub cycle_times: Vec<CycleTime>,
     /// What each task cost, the most expensive first; only those that cost something.
     pub task_costs: Vec<TaskCost>,
-    /// What each agent used.
     pub agent_costs: Vec<AgentCost>,
     /// How the reviews of each code reviewer ended.
     pub reviewers: Vec<ReviewerFigures>,
@@ -28,20 +27,16 @@ pub struct Charts {
 /// How far the work is at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BurnUpPoint {
-    /// When.
     pub time: Timestamp,
     /// The tasks that are or will be merged.
     pub planned: usize,
-    /// The merged ones.
     pub merged: usize,
 }
 
 /// How long a task took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CycleTime {
-    /// Which task.
     pub task: TaskId,
-    /// When it was merged.
     pub merged: Timestamp,
     /// From its first claim to its merge.
     pub took: Seconds,
@@ -49,21 +44,15 @@ pub struct CycleTime {
     pub rejections: usize,
 }
 
-/// What a task cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskCost {
-    /// Which task.
     pub task: TaskId,
-    /// Tokens and money.
     pub usage: Usage,
 }
 
-/// What an agent used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentCost {
-    /// Which agent.
     pub agent: AgentId,
-    /// Tokens and money.
     pub usage: Usage,
 }
 
@@ -72,9 +61,7 @@ pub struct AgentCost {
 pub struct ReviewerFigures {
     /// The code reviewer, or the human.
     pub reviewer: String,
-    /// Approved submissions.
     pub approvals: usize,
-    /// Submissions that were rejected.
     pub rejections: usize,
 }
 

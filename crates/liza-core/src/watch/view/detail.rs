@@ -6,7 +6,6 @@ use crate::model::{Anomaly, Discovery, Handoff, HumanNote, State, TaskId, TaskRe
 
 use super::task::TaskView;
 
-/// Everything about one task.
 #[derive(Debug, Clone, Serialize)]
 pub struct TaskDetail<'a> {
     /// As every screen shows it.

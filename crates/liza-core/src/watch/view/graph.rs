@@ -7,9 +7,7 @@ use crate::model::{Board, State, Status, TaskId};
 /// A task among its dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DependencyNode {
-    /// Its name.
     pub id: TaskId,
-    /// What to build.
     pub label: String,
     /// Its status; `None` if the file says something unknown.
     pub status: Option<Status>,

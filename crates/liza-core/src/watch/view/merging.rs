@@ -10,7 +10,6 @@ use super::task::TaskView;
 /// A merge that is running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MergeView {
-    /// Of which task.
     pub task: TaskId,
     /// Who merges; `None` if the human does.
     pub by: Option<AgentId>,

@@ -49,15 +49,12 @@ pub struct View {
     pub revision: Revision,
     /// The moment that it shows.
     pub now: Timestamp,
-    /// What is wanted.
     pub goal: Option<Goal>,
-    /// The sprint.
     pub sprint: Option<SprintView>,
     /// Which stop files are present, and since when.
     pub stopped: Vec<StopView>,
     /// All tasks on the board, first those that need a decision.
     pub tasks: Vec<TaskView>,
-    /// All registered agents.
     pub agents: Vec<AgentView>,
     /// What the human should know, the worst first.
     pub alerts: Vec<Alert>,
@@ -117,20 +114,15 @@ impl View {
 /// A stop file that is present.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StopView {
-    /// Which file.
     pub file: StopFile,
-    /// Since when.
     pub since: Timestamp,
 }
 
 /// The state of the sprint.
 #[derive(Debug, Clone, Serialize)]
 pub struct SprintView {
-    /// `sprint-N`.
     pub id: String,
-    /// Its state.
     pub status: SprintStatus,
-    /// When it began.
     pub started: Option<Timestamp>,
     /// When a person wants to review it at the latest.
     pub deadline: Option<Timestamp>,
@@ -138,7 +130,6 @@ pub struct SprintView {
     pub deadline_left: Option<i64>,
     /// Its planned tasks with their replacements.
     pub progress: Progress,
-    /// Its figures, computed now.
     pub metrics: Metrics,
     /// Tokens and money that its sessions have used.
     pub usage: Option<Usage>,
@@ -150,26 +141,18 @@ pub struct SprintView {
 /// The planned tasks, counted by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
-    /// All.
     pub total: usize,
-    /// On the integration branch.
     pub merged: usize,
-    /// Abandoned or replaced.
     pub dropped: usize,
-    /// Replaced by other tasks.
     pub replaced: usize,
-    /// Abandoned.
     pub abandoned: usize,
     /// Open when the goal was aborted.
     #[serde(skip_serializing_if = "is_zero")]
     pub with_goal: usize,
-    /// Between claim and merge.
     pub in_progress: usize,
     /// Of those, the ones that a coder has left and continues later.
     pub stopped: usize,
-    /// Needing a decision.
     pub blocked: usize,
-    /// Not started.
     pub waiting: usize,
 }
 
@@ -188,7 +171,6 @@ fn is_zero(number: &usize) -> bool {
 /// Something that the human should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alert {
-    /// How loud.
     pub level: AlarmLevel,
     /// Such as `LEASE EXPIRED`.
     pub kind: AlarmKind,
@@ -210,9 +192,7 @@ impl Alert {
 /// An agent program that cannot be used now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeldClient {
-    /// Its name.
     pub name: String,
-    /// Since when.
     pub since: Timestamp,
     /// Until when; `None` if only the human lets it continue.
     pub until: Option<Timestamp>,
@@ -223,11 +203,9 @@ pub struct HeldClient {
 /// One reason to wake the planner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TriggerView {
-    /// Such as `BLOCKED_TASKS`.
     pub kind: String,
     /// The task, discovery, sprint or goal.
     pub subject: String,
-    /// What about it.
     pub detail: String,
     /// Whether the planner has already been woken for it.
     pub seen: bool,

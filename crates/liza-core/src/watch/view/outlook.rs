@@ -10,7 +10,6 @@ use crate::model::{AgentId, Role, Status, TaskId, TaskRecord, Timestamp};
 pub enum TaskPhase {
     /// It needs a decision, or its record is broken.
     Stuck,
-    /// A coder has it.
     Working,
     /// A coder has left it and continues it later.
     Stopped,
@@ -18,11 +17,8 @@ pub enum TaskPhase {
     Reviewing,
     /// Any free agent may take it.
     Ready,
-    /// Other tasks come first.
     Waiting,
-    /// Being planned.
     Draft,
-    /// Nothing more will happen.
     Ended,
 }
 

@@ -24,7 +24,6 @@ pub(crate) const AFTER_RESUME: &str = ", after liza resume";
 /// A lease and how long it still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LeaseView {
-    /// Until when.
     pub expires: Timestamp,
     /// Seconds; below zero when it has expired.
     pub left: i64,
@@ -42,7 +41,6 @@ impl LeaseView {
 /// A task that has to be merged first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnmetDependency {
-    /// Which task.
     pub task: TaskId,
     /// Its status; `None` if there is no such task.
     pub status: Option<Status>,
@@ -51,13 +49,10 @@ pub struct UnmetDependency {
 /// A task as a screen shows it.
 #[derive(Debug, Clone, Serialize)]
 pub struct TaskView {
-    /// Its name.
     pub id: TaskId,
-    /// What to build.
     pub description: String,
     /// Its status; `None` if the file says something unknown.
     pub status: Option<Status>,
-    /// What happens to it.
     pub phase: TaskPhase,
     /// 1 (highest) to 5 (lowest).
     pub priority: i64,
@@ -65,7 +60,6 @@ pub struct TaskView {
     pub owner: Option<AgentId>,
     /// The coder whose work it is.
     pub assigned_to: Option<AgentId>,
-    /// Who reviews it.
     pub reviewing_by: Option<AgentId>,
     /// What has to be merged first.
     pub waits_for: Vec<UnmetDependency>,
@@ -79,7 +73,6 @@ pub struct TaskView {
     pub review_cycles: u32,
     /// How many rejections one coder may get.
     pub max_review_cycles: Option<u32>,
-    /// The owner's lease.
     pub lease: Option<LeaseView>,
     /// Whether its agent has left, although its lease has not ended.
     pub stopped: bool,
@@ -111,11 +104,9 @@ pub struct TaskView {
     pub handoff_pending: bool,
     /// What in its record commands cannot work with.
     pub broken: Vec<String>,
-    /// Tokens and money.
     pub usage: Option<Usage>,
     /// When something last happened to it.
     pub changed: Option<Timestamp>,
-    /// When it was added.
     pub created: Option<Timestamp>,
     /// The write that last changed it.
     pub revision: Revision,

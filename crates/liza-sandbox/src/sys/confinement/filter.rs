@@ -9,7 +9,6 @@ use libc::{c_long, sock_filter};
 pub(super) enum Verdict {
     /// It fails with this error.
     Refuse(i32),
-    /// A process outside decides.
     Ask,
 }
 
@@ -21,7 +20,6 @@ pub(super) enum When {
     NotZero(u32),
     /// The argument has one of these bits.
     HasBits(u32, u32),
-    /// The argument is this.
     Is(u32, u32),
     /// The argument is not this.
     IsNot(u32, u32),

@@ -68,7 +68,6 @@ pub(super) fn decide_connects(listener: OwnedFd, policy: ConnectPolicy) {
     asked::serve(listener, policy);
 }
 
-/// Whether Landlock is there.
 pub(super) fn protects_files() -> bool {
     files::is_available()
 }

@@ -29,7 +29,6 @@ pub(super) struct PendingCall {
     pub id: u64,
     /// The thread that makes it.
     pub thread: u32,
-    /// Which call it is.
     pub call: libc::c_long,
     pub arguments: [u64; 6],
 }
@@ -70,11 +69,9 @@ pub(super) fn is_waiting(listener: BorrowedFd<'_>, id: u64) -> bool {
     unsafe { libc::ioctl(listener.as_raw_fd(), IS_VALID as _, &raw const id) == 0 }
 }
 
-/// How a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallEnd {
     Returns(i64),
-    /// With this error number.
     Fails(i32),
     /// As if no one had been asked. What the caller can change meanwhile must not matter: memory that the call points to.
     Continues,
