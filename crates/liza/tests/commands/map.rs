@@ -290,3 +290,13 @@ fn the_index_of_the_guide_has_every_page() {
         guides.filter(|path| !linked.contains(path) && *path != folder.join("README.md")).collect();
     assert!(missing.is_empty(), "docs/guide/README.md does not link {missing:?}");
 }
+
+/// Covers: HO-01
+#[test]
+fn every_number_of_the_settings_names_where_it_is_applied() {
+    let page = read("docs/reference/map.md");
+    let (_, limits) = page.split_once("## Counters and limits").unwrap();
+    let names = liza_core::model::CONFIG_BOUNDS.iter().map(|bounds| bounds.name);
+    let missing: Vec<&str> = names.filter(|name| !limits.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/reference/map.md, Counters and limits, lacks {missing:?}");
+}
