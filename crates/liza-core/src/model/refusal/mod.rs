@@ -341,8 +341,7 @@ refusals! {
     ReservedPath { task: TaskId, commit: Sha, path: String } = "reserved_path" Refused
         says("{commit} of {task} contains {path}, which is reserved for Liza")
         hint("git rm -r --cached {path}, commit, and submit that commit");
-    /// the work of a session changes files from which agent programs take settings, hooks or plugins
-    /// (`.claude`, `.mcp.json`, `.codex`, `.cursor/mcp.json`, `.envrc`, `.gemini`, `.opencode`, `opencode.json`, `.vibe`, `.goose`, `.agents`, `.env`)
+    /// the work of a session changes files from which agent programs take settings, hooks or plugins, such as `.claude` or `.mcp.json`
     ClientSettingsChanged { task: TaskId, path: String } = "client_settings_changed" Refused
         says("{task} changes {path}, from which agent programs take settings or hooks; only people change that")
         hint("leave it as it is on the integration branch; if the task needs it: liza mark-blocked {task} --reason \"...\" --question \"...\" (the human can set client_settings: allow)");
