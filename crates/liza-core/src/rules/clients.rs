@@ -5,9 +5,10 @@
 //! a client is held, one session at a time tries it again, with growing pauses and no more than [`MAX_PROBES`] times.
 
 use crate::model::{
-    AgentId, AlikeFailures, Board, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind,
+    AgentId, AlikeFailures, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind,
     HistoryEvent, Seconds, Sprint, TaskRecord, Timestamp,
 };
+use crate::rules::presence::Presence;
 
 /// After this many failed tries, only the human lets a client continue.
 pub const MAX_PROBES: u32 = 20;
@@ -112,12 +113,8 @@ pub(crate) fn probing(hold: &ClientHold, now: Timestamp) -> ClientHold {
 const RESUME: &str = "liza resume";
 
 /// The command with which the human lets a held client continue: without a team, its start does it.
-pub fn continue_command(board: &Board, is_dead: impl Fn(&AgentId) -> bool, now: Timestamp) -> &'static str {
-    let mut agents = board.agents.entries();
-    match agents.any(|(id, entry)| entry.holds(now) && !is_dead(id)) {
-        true => RESUME,
-        false => "liza run",
-    }
+pub fn continue_command(here: Presence<'_>) -> &'static str {
+    if here.has_team() { RESUME } else { "liza run" }
 }
 
 /// The same for this hold: a running team has the variables with which it was started, so it has to end first.

@@ -8,6 +8,7 @@ pub mod found_merges;
 pub mod invariants;
 pub mod metrics;
 pub mod misspelled;
+pub mod presence;
 pub mod questions;
 pub mod session_budget;
 pub mod sessions;

@@ -67,18 +67,15 @@ pub(crate) fn held_program(
 
 /// The roles of which an agent waits for its program, and no other one can work.
 pub(crate) fn held_roles(state: &State, seen: &Observations, now: Timestamp) -> Vec<Role> {
-    let agents = || state.board.agents.entries();
-    let present = |role: Role| {
-        agents().filter(move |(id, entry)| entry.role == role && entry.holds(now) && !seen.dead.contains(*id))
-    };
-    let waits = |id: &AgentId, entry: &AgentRecord| held_program(state, *id, entry, seen, now).is_some();
-    let may_work = |id: &AgentId, entry: &AgentRecord| {
-        is_in_session(&state.board, *id, entry)
-            || (!waits(id, entry) && needs_session(state, *id, seen.found_merges(), now))
+    let here = seen.presence(&state.board, now);
+    let waits = |id: AgentId, entry: &AgentRecord| held_program(state, id, entry, seen, now).is_some();
+    let may_work = |id: AgentId, entry: &AgentRecord| {
+        is_in_session(&state.board, id, entry)
+            || (!waits(id, entry) && needs_session(state, id, seen.found_merges(), now))
     };
     let is_held = |role: &Role| {
-        present(*role).any(|(id, entry)| waits(id, entry))
-            && !present(*role).any(|(id, entry)| may_work(id, entry))
+        here.of(*role).any(|(id, entry)| waits(id, entry))
+            && !here.of(*role).any(|(id, entry)| may_work(id, entry))
     };
     [Role::Planner, Role::Coder, Role::CodeReviewer].into_iter().filter(is_held).collect()
 }
@@ -90,14 +87,13 @@ pub(crate) fn sessions_before_end(state: &State, seen: &Observations, now: Times
     let waits = |name: &String| sprint.clients.get(name).is_some_and(waits_for_human);
     let is_tried_again =
         sprint.clients.values().any(|client| client.hold.is_some() && !waits_for_human(client));
-    let present = |(id, entry): &(&AgentId, &AgentRecord)| entry.holds(now) && !seen.dead.contains(*id);
-    let team = || state.board.agents.entries().filter(present);
+    let team = || seen.presence(&state.board, now).agents();
     let used = used_clients(&state.board, now);
     let ends = !is_tried_again
         && !used.is_empty()
         && used.into_iter().all(waits)
-        && team().any(|(id, entry)| held_program(state, *id, entry, seen, now).is_some());
-    if ends { team().filter(|(id, entry)| is_in_session(&state.board, **id, entry)).count() } else { 0 }
+        && team().any(|(id, entry)| held_program(state, id, entry, seen, now).is_some());
+    if ends { team().filter(|(id, entry)| is_in_session(&state.board, *id, entry)).count() } else { 0 }
 }
 
 /// The programs that the agents of the team have used since they were started.

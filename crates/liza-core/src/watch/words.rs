@@ -7,11 +7,12 @@ use crate::order::sort_by_key;
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::alarms::AlarmKind;
+use crate::watch::forecast::AFTER_RESUME;
 use crate::watch::needs_you::NeedKind;
 use crate::watch::task_words::plain;
 use crate::watch::view::{
-    AFTER_RESUME, AgentView, EndingView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView,
-    UnmetDependency, View, stopped_text,
+    AgentView, EndingView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency,
+    View,
 };
 
 /// The phases of open tasks with their headings, in the order in which they are shown.
@@ -273,11 +274,12 @@ pub fn task_status(task: &TaskView) -> String {
 /// What a task's row says beside its description.
 pub fn task_facts(task: &TaskView) -> Vec<String> {
     let mut facts = Vec::new();
-    let later = if task.after_resume { AFTER_RESUME } else { "" };
+    let is_later = task.next.is_after_resume();
+    let later = if is_later { AFTER_RESUME } else { "" };
     let owner = task.owner.map(|owner| owner.to_string());
     match task.phase {
         TaskPhase::Working => {
-            let after = task.continued_after.as_ref().map(|other| format!(" after {other}"));
+            let after = task.next.after_work().map(|other| format!(" after {other}"));
             let after = after.unwrap_or_default();
             facts.extend(owner.map(|owner| format!("{owner}{after}{later}")));
             if task.status == Some(Status::Rejected) {
@@ -302,7 +304,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
                     facts.push(reviewer);
                     facts.extend(lease.map(lease_left));
                 }
-                None if task.after_resume => facts.push(format!("reviewed{}", later.trim_start_matches(','))),
+                None if is_later => facts.push("reviewed after liza resume".to_owned()),
                 None => facts.push("waiting for a code reviewer".to_owned()),
             }
         }
@@ -320,11 +322,11 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
                 Some(Status::Claimed) => facts.push("its coder is gone".to_owned()),
                 _ => {}
             }
-            facts.extend(task.after_resume.then(|| AFTER_RESUME.trim_start_matches([',', ' ']).to_owned()));
+            facts.extend(is_later.then(|| "after liza resume".to_owned()));
             facts.push(format!("P{}", task.priority));
         }
         TaskPhase::Stopped => {
-            facts.extend(task.owner.map(|owner| format!("{}{later}", stopped_text(owner))));
+            facts.extend(task.owner.map(|owner| format!("stopped; {owner} continues{later}")));
             facts.push(format!("P{}", task.priority));
         }
         TaskPhase::Draft => facts.extend(task.reason.as_ref().map(|reason| format!("{reason}{later}"))),
@@ -365,11 +367,16 @@ fn is_dead(waiting: &UnmetDependency) -> bool {
     waiting.status.is_none_or(|status| matches!(status, Status::Abandoned | Status::Superseded))
 }
 
-/// How long a lease still runs.
+/// How long a lease still runs, after its name.
 pub fn lease_left(lease: LeaseView) -> String {
+    format!("lease {}", lease_length(lease))
+}
+
+/// How long a lease still runs.
+pub fn lease_length(lease: LeaseView) -> String {
     match lease.left {
-        left @ 0.. => format!("lease {}", length(left)),
-        left => format!("lease expired {} ago", length(left)),
+        left @ 0.. => length(left).to_string(),
+        left => format!("expired {} ago", length(left)),
     }
 }
 

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use liza_core::model::{Actor, AgentId, EventName, HistoryEvent, Role, Seconds, StopFileTimes, TaskId};
 use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, WriteNote};
 use liza_core::rules::triggers::{PlannerWork, Trigger, TriggerKind, planner_work};
-use liza_core::watch::needs_you::{NeedKind, PlannerLooks};
+use liza_core::watch::alarms::AlarmKind;
+use liza_core::watch::forecast::Who;
+use liza_core::watch::needs_you::{NeedKind, NeedsYou, PlannerLooks};
 use liza_core::watch::stop_files::reconcile;
 use liza_core::watch::view::{TaskPhase, View};
 use liza_core::watch::words::{agent_doing, task_facts};
@@ -87,6 +89,7 @@ impl Work<'_> {
         let mut wrong = self.agents(view);
         wrong.extend(self.tasks(view));
         wrong.extend(self.questions(view));
+        wrong.extend(answers(view));
         wrong
     }
 
@@ -128,7 +131,7 @@ impl Work<'_> {
                 running.is_some_and(|running| running.session.task.as_ref() == Some(&task.id))
             };
             let owner = self.running.keys().find(|who| on(who)).copied();
-            let waits = task.continued_after.is_some() || task.after_resume;
+            let waits = !task.next.behind.is_empty();
             if owner.is_some() && (task.owner != owner || waits) {
                 wrong.push(format!("{owner:?} works on {}: {:?}", task.id, task_facts(task)));
             }
@@ -188,15 +191,23 @@ impl Work<'_> {
     }
 }
 
+/// An alarm that the human answers has the same command in both lists.
+fn answers(view: &View) -> Vec<String> {
+    let is_same = |need: &NeedsYou, kind: AlarmKind| {
+        let mut alerts = view.alerts.iter().filter(|alert| alert.kind == kind && alert.task == need.task);
+        alerts.any(|alert| alert.command.as_deref() == Some(&need.command))
+    };
+    let needs = view.needs_you.iter().filter_map(|need| Some((need, need.kind.alarm()?)));
+    let lost = needs.filter(|(need, kind)| !is_same(need, *kind));
+    lost.map(|(need, _)| format!("no alert has its command: {need:?}")).collect()
+}
+
 /// The agent whose step is next, as each open task names it.
 fn promised(view: &View) -> BTreeMap<TaskId, (AgentId, String)> {
     let open = view.tasks.iter().filter(|task| task.phase != TaskPhase::Ended);
     let named = open.filter_map(|task| {
-        let who: AgentId = task.next.split(' ').next()?.parse().ok()?;
-        if task.next.contains(" is gone") {
-            return None;
-        }
-        Some((task.id.clone(), (who, task.next.clone())))
+        let Who::Agent(who) = task.next.who else { return None };
+        Some((task.id.clone(), (who, task.next.to_string())))
     });
     named.collect()
 }

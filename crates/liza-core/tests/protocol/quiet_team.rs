@@ -19,6 +19,7 @@ use liza_core::supervise::{
     next_step,
 };
 use liza_core::watch::alarms::{AlarmKind, Observations};
+use liza_core::watch::forecast::{Next, Who};
 use liza_core::watch::needs_you::{NeedKind, PlannerLooks};
 use liza_core::watch::stop_files::reconcile;
 use liza_core::watch::view::{TaskPhase, TaskView, View, view};
@@ -321,16 +322,8 @@ fn is_explained(view: &View, task: &TaskView) -> bool {
 }
 
 /// Whether the next step sounds as if an agent would take it now.
-fn is_promise(next: &str) -> bool {
-    const HONEST: [&str; 6] = [
-        "you ",
-        "waits for you",
-        "must be merged first",
-        "is running",
-        "it has stopped",
-        "when its program can be used",
-    ];
-    !HONEST.iter().any(|words| next.contains(words))
+fn is_promise(next: &Next) -> bool {
+    matches!(next.who, Who::Agent(_) | Who::Role(_)) && next.behind.is_empty()
 }
 
 /// What is wrong with what a person is told about a team that rests.

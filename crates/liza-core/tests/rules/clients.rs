@@ -191,7 +191,7 @@ fn a_key_that_is_not_set_has_one_way_forward() {
         let found = alarms(&world.state, &Observations::default(), now);
         let needs = needs_you(&world.state, &Observations::default(), &found, now);
         let need = needs.into_iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
-        (need.text, need.command)
+        (need.text.to_string(), need.command)
     };
     let said = "(Missing environment variable: `MY_KEY`.)";
     // A running team has the variables with which it was started.
@@ -215,7 +215,7 @@ fn a_key_that_is_refused_has_one_way_forward() {
     // A running team has the variables with which it was started.
     let text = "claude: no valid login. Stop the team, set MY_KEY, then continue: liza run \
                 (401 Unauthorized: Incorrect API key provided)";
-    assert_eq!((need.text.as_str(), need.command.as_str()), (text, "liza stop"));
+    assert_eq!((&*need.text, need.command.as_str()), (text, "liza stop"));
 }
 
 /// Covers: SE-03, SE-04

@@ -82,7 +82,7 @@ fn a_change_of_the_gate_asks_the_human_and_blocks_no_other_work() {
     }
     let view = view(state, &seen, world.now);
     let shown = view.tasks.iter().find(|shown| shown.id.as_str() == "t").unwrap();
-    assert!(shown.next.contains("waits for you"), "{}", shown.next);
+    assert!(shown.next.to_string().contains("waits for you"), "{}", shown.next);
 }
 
 /// Covers: JU-01

@@ -115,7 +115,7 @@ fn every_review_is_shown_as_running_after_rejections() {
 fn needs_text(world: &World) -> String {
     let view = view(&world.state, &Observations::default(), world.now);
     let about = |need: &&NeedsYou| need.task.as_ref().is_some_and(|own| *own == task("t"));
-    view.needs_you.iter().find(about).map(|need| need.text.clone()).unwrap_or_default()
+    view.needs_you.iter().find(about).map(|need| need.text.to_string()).unwrap_or_default()
 }
 
 fn align(world: &mut World) {

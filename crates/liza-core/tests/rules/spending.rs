@@ -58,7 +58,7 @@ fn step(world: &World) -> Step {
 fn budget_alarms(world: &World) -> Vec<(AlarmLevel, String)> {
     let found = alarms(&world.state, &Observations::default(), world.now);
     let budgets = found.iter().filter(|alarm| alarm.kind.to_string() == "BUDGET");
-    budgets.map(|alarm| (alarm.level, alarm.text.clone())).collect()
+    budgets.map(|alarm| (alarm.level, alarm.text.to_string())).collect()
 }
 
 fn checkpoint(world: &World) -> Option<Command> {

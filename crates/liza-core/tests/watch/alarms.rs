@@ -5,8 +5,8 @@ use liza_core::model::{
     DiscoveryId, EventName, Fields, HistoryEvent, Loaded, Revision, Seconds, Severity, State, Status,
     StopFileTimes, Timestamp, Urgency, Value,
 };
-use liza_core::rules::invariants::{Subject, Violation};
-use liza_core::watch::alarms::{Alarm, Episodes, Observations, alarms};
+use liza_core::rules::invariants::{Subject, Violation, validate};
+use liza_core::watch::alarms::{Alarm, AlarmKind, Episodes, KeptVersion, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 use liza_testkit::team::*;
 
@@ -26,12 +26,19 @@ fn after(state: &State, seconds: u64) -> Vec<String> {
     lines(state, &Observations { last_progress: Some(later), ..Observations::default() }, later)
 }
 
-/// Covers: SP-05
+/// Covers: SP-05, AX-07
 #[test]
-fn an_expired_lease_is_reported_after_the_grace_period() {
+fn an_expired_lease_is_one_alarm_and_no_invalid_state() {
     let state = with(Status::Claimed, |_| {});
-    assert_eq!(after(&state, 360), Vec::<String>::new());
-    assert_eq!(after(&state, 361), ["⚠️ LEASE EXPIRED: coder-1 on t"]);
+    assert_eq!(after(&state, 300), Vec::<String>::new());
+    assert_eq!(after(&state, 301), ["⚠️ LEASE EXPIRED: coder-1 on t"]);
+    let later = now() + Seconds(361);
+    let violations = validate(&state, &AllThere, later);
+    assert_eq!(violations.len(), 1, "validate says that it is gone: {violations:?}");
+    let seen = Observations { violations, last_progress: Some(later), ..Observations::default() };
+    let kinds: Vec<AlarmKind> = alarms(&state, &seen, later).iter().map(|alarm| alarm.kind).collect();
+    assert!(!kinds.contains(&AlarmKind::InvalidState), "{kinds:?}");
+    assert!(kinds.contains(&AlarmKind::LeaseExpired), "{kinds:?}");
 }
 
 /// Covers: SP-05
@@ -293,7 +300,11 @@ fn the_breaker_the_deadline_and_manual_edits_are_reported() {
         });
     }
     sprint(&mut state).timeline.deadline = Some(now());
-    let seen = Observations { stale_edits: vec![".liza/x".to_owned()], unreadable: None, ..quiet() };
+    let seen = Observations {
+        kept_versions: vec![KeptVersion { file: ".liza/x".to_owned(), is_before_rewrite: false }],
+        unreadable: None,
+        ..quiet()
+    };
     let reported = lines(&state, &seen, now());
     assert!(
         reported[0].starts_with("🚨 CIRCUIT BREAKER: retry_cluster; see .liza/circuit_breaker_report.md")
@@ -417,7 +428,11 @@ fn changes_outside_a_task_are_reported_until_a_decision() {
 /// Covers: SP-05, IV-16
 #[test]
 fn every_violation_is_reported() {
-    let wrong = |message: &str| Violation { subject: Subject::Task(task("t")), message: message.to_owned() };
+    let wrong = |message: &str| Violation {
+        subject: Subject::Task(task("t")),
+        message: message.to_owned(),
+        is_lapse: false,
+    };
     let seen = Observations { violations: vec![wrong("no done_when"), wrong("no spec_ref")], ..quiet() };
     let reported = lines(&empty_state(), &seen, now());
     assert_eq!(reported, ["🚨 INVALID STATE: t: no done_when", "🚨 INVALID STATE: t: no spec_ref"]);

@@ -21,7 +21,7 @@ fn shown(status: Status, job: FailingJob, has_team: bool) -> Option<(String, Str
     }
     let needs = view(&state, &seen, now()).needs_you;
     let own = needs.into_iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::WorkFails));
-    own.map(|need| (need.text, need.command))
+    own.map(|need| (need.text.to_string(), need.command))
 }
 
 /// Covers: AG-05, UI-03, AX-04

@@ -124,7 +124,11 @@ fn screens_and_alarms_say_why_it_waits() {
         let seen = seen(&state);
         let shown = view(&state, &seen, now());
         let shown_task = shown.tasks.iter().find(|shown| shown.id == task("t")).unwrap();
-        assert!(shown_task.next.contains("its merge dddddddd is on the branch"), "{}", shown_task.next);
+        assert!(
+            shown_task.next.to_string().contains("its merge dddddddd is on the branch"),
+            "{}",
+            shown_task.next
+        );
         let accept = Some("liza accept-integration");
         assert_eq!(
             (shown_task.command.as_deref(), shown_task.human_command.as_deref()),

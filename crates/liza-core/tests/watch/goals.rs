@@ -45,8 +45,8 @@ fn after_an_abort_no_task_continues() {
         assert_eq!(task_facts(task)[0], "dropped with the goal; its work is kept", "{status}");
         assert_eq!(task_status(task), "ENDED", "{status}");
         assert_eq!(
-            (task.next.as_str(), &task.command),
-            ("nothing: dropped with the goal", &None),
+            (task.next.to_string(), &task.command),
+            ("nothing: dropped with the goal".to_owned(), &None),
             "{status}"
         );
         assert_eq!(ended_counts(&shown), ["1 dropped with the goal"], "{status}");
@@ -68,7 +68,12 @@ fn a_planner_that_may_not_start_does_not_look_at_a_question_now() {
         let blocked = NeedKind::Alarm(AlarmKind::Blocked);
         let text = shown.needs_you.iter().find(|need| need.kind == blocked).unwrap().text.clone();
         let when = text.split_once("; the planner ").unwrap().1.to_owned();
-        assert!(shown.tasks[0].next.starts_with(&format!("the planner {}", when.split_once(',').unwrap().0)));
+        assert!(
+            shown.tasks[0]
+                .next
+                .to_string()
+                .starts_with(&format!("the planner {}", when.split_once(',').unwrap().0))
+        );
         when
     };
     let checkpoint = StopFileTimes { checkpoint: Some(now()), ..StopFileTimes::default() };
@@ -88,7 +93,7 @@ fn an_aborted_goal_asks_nothing_about_its_tasks() {
     goal.status = GoalStatus::Aborted;
     let shown = view(&state, &Observations::default(), now());
     assert_eq!((shown.needs_you.len(), shown.alerts.len()), (0, 0), "{:?}", shown.alerts);
-    assert_eq!(shown.tasks[0].next, "nothing: dropped with the goal");
+    assert_eq!(shown.tasks[0].next.to_string(), "nothing: dropped with the goal");
     let answer = Answer { task: task("t"), text: "Yes".to_owned() };
     let refused = apply(&state.board, &request(Actor::Human, answer.into())).unwrap_err();
     assert_eq!(refused.code(), "goal_not_open");

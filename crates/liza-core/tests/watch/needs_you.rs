@@ -75,7 +75,7 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
     let needs = |state: &State, gap| {
         let shown = view(state, &with(gap), now());
         let found = of_kind(&shown, NeedKind::Vision).into_iter();
-        found.map(|need| (need.text.clone(), need.command.clone())).collect::<Vec<_>>()
+        found.map(|need| (need.text.to_string(), need.command.clone())).collect::<Vec<_>>()
     };
     goal(&mut state).spec_ref = Some("specs/vision.md#goal".to_owned());
     let template =
@@ -191,7 +191,7 @@ fn a_dead_agent_is_dead_at_once_whatever_its_lease_says() {
     assert_eq!(coder.liveness, Liveness::Dead);
     assert!(!coder.liveness.is_present());
     assert_eq!(shown.tasks[0].phase, TaskPhase::Stopped);
-    assert_eq!(shown.tasks[0].next, "stopped; coder-1 continues");
+    assert_eq!(shown.tasks[0].next.to_string(), "stopped; coder-1 continues");
 }
 
 /// Covers: UI-03
@@ -215,7 +215,7 @@ fn a_team_without_a_goal_needs_the_human_to_state_it() {
     goal(&mut state).description = " ".to_owned();
     let shown = shown(&state);
     let [need] = of_kind(&shown, NeedKind::Goal).try_into().unwrap();
-    assert_eq!((need.text.as_str(), need.command.as_str()), ("no goal is stated", "liza goal new \"...\""));
+    assert_eq!((&*need.text, need.command.as_str()), ("no goal is stated", "liza goal new \"...\""));
     assert_eq!(next_steps(&shown), [], "it is listed once");
 }
 
@@ -232,13 +232,36 @@ fn a_proposed_plan_that_the_planner_works_on_may_change() {
         let needs = shown(state).needs_you;
         assert!(!needs.iter().any(|need| need.kind == NeedKind::Draft), "it is part of the plan: {needs:#?}");
         let plan = needs.into_iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::PlanProposed));
-        plan.unwrap().text
+        plan.unwrap().text.to_string()
     };
     let waits = "the plan waits for your approval: 1 task, t. To change it: liza note \"...\"";
     assert_eq!(texts(&state), waits);
     entry(&mut state, "planner-1").status = AgentStatus::Planning;
     let changes = ". The planner is at work and may change it: wait for it, or approve it as it is";
     assert_eq!(texts(&state), format!("{waits}{changes}"));
+    let shown = shown(&state);
+    let alert = shown.alerts.iter().find(|alert| alert.kind == AlarmKind::PlanProposed).unwrap();
+    assert_eq!(alert.command.as_deref(), Some("liza plan --approve"), "it is the same decision");
+    assert_eq!(shown.other_alerts().count(), 0, "it is listed once");
+}
+
+/// Covers: UI-03
+#[test]
+fn what_is_said_once_is_not_an_alert_beside_it() {
+    let mut state = empty_state();
+    goal(&mut state).description = String::new();
+    goal(&mut state).created = Some(now() - Seconds::hours(2));
+    let seen = Observations::default();
+    let shown = view(&state, &seen, now());
+    assert!(shown.alerts.iter().any(|alert| alert.kind == AlarmKind::Stalled), "{:#?}", shown.alerts);
+    assert_eq!(of_kind(&shown, NeedKind::Goal).len(), 1);
+    assert!(
+        !shown.other_alerts().any(|alert| alert.kind == AlarmKind::Stalled),
+        "without a goal nothing moves"
+    );
+    goal(&mut state).description = "Retry".to_owned();
+    let shown = view(&state, &seen, now());
+    assert!(shown.other_alerts().any(|alert| alert.kind == AlarmKind::Stalled));
 }
 
 /// Covers: UI-03

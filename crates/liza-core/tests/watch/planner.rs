@@ -47,7 +47,7 @@ fn do_it(state: &mut State, actor: Actor, command: Command) {
 
 fn stopped_text(state: &State) -> Option<String> {
     let found = alarms(state, &Observations::default(), now()).into_iter();
-    found.filter(|alarm| alarm.kind == AlarmKind::PlannerStopped).map(|alarm| alarm.text).next()
+    found.filter(|alarm| alarm.kind == AlarmKind::PlannerStopped).map(|alarm| alarm.text.to_string()).next()
 }
 
 /// Covers: AC-01, UI-03
@@ -198,7 +198,7 @@ fn a_draft_that_the_planner_has_left_waits_for_the_human() {
     assert_eq!(needs(&state), [("DRAFT".to_owned(), complete.to_owned())]);
     let shown = view(&state, &Observations::default(), now());
     let draft = shown.tasks.iter().find(|shown| shown.id == task("a-page")).unwrap();
-    assert_eq!((draft.next.as_str(), draft.command.as_deref()), ("you decide", Some(complete)));
+    assert_eq!((draft.next.to_string().as_str(), draft.command.as_deref()), ("you decide", Some(complete)));
     assert_eq!(task_facts(draft), ["you decide"]);
     entry(&mut state, "planner-1").status = AgentStatus::Planning;
     assert_eq!(needs(&state), [], "a session runs that may be about it");

@@ -8,7 +8,7 @@ use liza_core::watch::alarms::{AlarmKind, MissingLogin, Observations, RunningMer
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, View, view};
 use liza_core::watch::words::{
-    agent_activity, agent_doing, next_steps, sprint_facts, stop_waits_for, task_facts, team_does,
+    agent_activity, agent_doing, is_well, next_steps, sprint_facts, stop_waits_for, task_facts, team_does,
 };
 use liza_testkit::team::*;
 
@@ -70,6 +70,7 @@ fn an_agent_whose_program_is_held_is_not_shown_as_waiting_for_work() {
     assert_eq!(doing(&shown, "code-reviewer-1"), "WAITING for a submission", "it needs no session");
     let next = ("codex overloaded, again in 1m. To try it now:".to_owned(), "liza resume");
     assert_eq!(next_steps(&shown), [next]);
+    assert!(!is_well(&shown), "a person can try it now");
     let paused = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
     let shown = view(&state, &Observations { stop_files: paused, ..seen() }, now());
     assert_eq!(doing(&shown, "coder-1"), "WAITING for a task", "the pause is why nothing starts");
@@ -86,7 +87,7 @@ fn a_rejected_task_does_not_wait_for_a_program_that_is_held() {
     let mut state = held(FaultKind::Overloaded, Some(60));
     state.board.put(task("t"), record("t", Status::Rejected));
     let shown = view(&state, &seen(), now());
-    assert_eq!(shown.tasks[0].next, "a coder takes it; when its program can be used again");
+    assert_eq!(shown.tasks[0].next.to_string(), "a coder takes it; when its program can be used again");
 }
 
 /// Covers: UI-03
@@ -138,7 +139,7 @@ fn a_program_without_a_login_needs_the_human_before_its_first_session_fails() {
     let needs = |state: &State| {
         let found = view(state, &seen, now()).needs_you.into_iter();
         let logins = found.filter(|need| need.kind == NeedKind::Login);
-        logins.map(|need| (need.text, need.command)).collect::<Vec<_>>()
+        logins.map(|need| (need.text.to_string(), need.command)).collect::<Vec<_>>()
     };
     let text = "no login of codex was found; its sessions fail without one (or set CODEX_API_KEY)";
     assert_eq!(needs(&state), [(text.to_owned(), "codex login".to_owned())]);
@@ -194,7 +195,7 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
         (&["Which one?".to_owned()][..], "liza answer t \"...\"")
     );
     assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::Blocked), "it is listed once");
-    assert_eq!(shown.tasks[0].next, "the planner looks at it now; you can answer it yourself");
+    assert_eq!(shown.tasks[0].next.to_string(), "the planner looks at it now; you can answer it yourself");
     let mut ending = state.clone();
     let session =
         OpenSession { began: now() - Seconds(99), result: Some(now() - Seconds(9)), about: Vec::new() };
@@ -204,23 +205,23 @@ fn a_question_waits_for_the_human_at_once_also_while_the_planner_looks_at_it() {
         record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Blocked, "coder-1"))
     });
     let shown = view(&ending, &seen(), now());
-    assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");
+    assert_eq!(shown.tasks[0].next.to_string(), "the planner looks at it next; you can answer it yourself");
     // The same while the session is still about something else.
     let session = OpenSession { result: None, ..session };
     entry(&mut ending, "planner-1").session = Some(session);
     let shown = view(&ending, &seen(), now());
     assert_eq!(doing(&shown, "planner-1"), "PLANNING");
-    assert_eq!(shown.tasks[0].next, "the planner looks at it next; you can answer it yourself");
+    assert_eq!(shown.tasks[0].next.to_string(), "the planner looks at it next; you can answer it yourself");
     let mut held = state.clone();
     sprint(&mut held).clients.insert("codex".to_owned(), hold(FaultKind::Quota, Some(60)));
     entry(&mut held, "planner-1").client = Some("codex".to_owned());
     let shown = view(&held, &seen(), now());
     let next = "the planner looks at it when its program can be used again; you can answer it yourself";
-    assert_eq!(shown.tasks[0].next, next);
+    assert_eq!(shown.tasks[0].next.to_string(), next);
     let dead = Observations { dead: [agent("planner-1")].into(), ..seen() };
     let shown = view(&state, &dead, now());
     assert!(!blocked_need(&shown).text.contains("planner"), "{:#?}", shown.needs_you);
-    assert_eq!(shown.tasks[0].next, "you answer it");
+    assert_eq!(shown.tasks[0].next.to_string(), "you answer it");
 }
 
 fn push_event(state: &mut State, event: EventName) {
@@ -267,13 +268,13 @@ fn a_coder_that_holds_a_task_is_held_with_its_program() {
     assert_eq!(doing(&shown, "coder-1"), "HELD: codex overloaded, again in 1m");
     let next = ("codex overloaded, again in 1m. To try it now:".to_owned(), "liza resume");
     assert_eq!(next_steps(&shown), [next]);
-    assert_eq!(shown.tasks[0].next, "coder-1 continues: codex overloaded, again in 1m");
+    assert_eq!(shown.tasks[0].next.to_string(), "coder-1 continues: codex overloaded, again in 1m");
     let coder = shown.agents.iter().find(|shown| shown.id == agent("coder-1")).unwrap();
     assert_eq!(agent_activity(coder).as_deref(), Some("codex exited 1: Overloaded"));
     push_event(&mut state, EventName::Resumed);
     let shown = view(&state, &seen(), now());
     assert_eq!(doing(&shown, "coder-1"), "WORKING t", "its session tries the program");
-    assert_eq!(shown.tasks[0].next, "coder-1 submits it for review");
+    assert_eq!(shown.tasks[0].next.to_string(), "coder-1 submits it for review");
 }
 
 /// Covers: UI-03
@@ -297,7 +298,7 @@ fn a_coder_whose_session_failed_says_when_it_tries_again() {
     edit_task(&mut state, "t", |record| record.crashes = Some(2));
     let shown = view(&state, &seen(), now());
     assert_eq!(doing(&shown, "coder-1"), "FAILED 2 of 5, again in 10s");
-    assert_eq!(shown.tasks[0].next, "coder-1 tries again in 10s: its last session failed");
+    assert_eq!(shown.tasks[0].next.to_string(), "coder-1 tries again in 10s: its last session failed");
     push_event(&mut state, EventName::Resumed);
     assert_eq!(doing(&view(&state, &seen(), now()), "coder-1"), "WORKING t");
 }
@@ -316,7 +317,7 @@ fn a_merge_that_runs_is_shown_with_its_test() {
     let shown = view(&state, &merging(true, false), later);
     assert_eq!(doing(&shown, "code-reviewer-1"), "MERGING t: integration test, 23s");
     assert_eq!(task_facts(&shown.tasks[0])[0], "approved; merging: integration test, 23s");
-    assert_eq!(shown.tasks[0].next, "code-reviewer-1 merges it: integration test, 23s");
+    assert_eq!(shown.tasks[0].next.to_string(), "code-reviewer-1 merges it: integration test, 23s");
     let shown = view(&state, &merging(false, false), later);
     assert_eq!(doing(&shown, "code-reviewer-1"), "MERGING t, 23s");
     assert!(!shown.is_stopping());
@@ -390,7 +391,7 @@ fn a_task_is_merged_when_the_session_that_approved_it_has_ended() {
     let shown = view(&state, &seen(), now() + Seconds(12));
     assert_eq!(doing(&shown, "code-reviewer-1"), "ENDING its review of t, 12s");
     assert_eq!(task_facts(&shown.tasks[0])[0], "approved; merged when code-reviewer-1's session ends");
-    assert_eq!(shown.tasks[0].next, "code-reviewer-1 merges it when its session ends");
+    assert_eq!(shown.tasks[0].next.to_string(), "code-reviewer-1 merges it when its session ends");
     // A team that was started again has no session yet.
     entry(&mut state, "code-reviewer-1").client = None;
     let again = view(&state, &seen(), now() + Seconds(12));
@@ -428,7 +429,7 @@ fn what_waits_for_an_agent_with_another_task_says_so() {
     let record = entry(&mut state, "code-reviewer-1");
     (record.status, record.current_task) = (AgentStatus::Reviewing, Some(task("new")));
     let shown = view(&state, &seen(), now());
-    let next = |id: &str| shown.tasks.iter().find(|shown| shown.id == task(id)).unwrap().next.clone();
+    let next = |id: &str| shown.tasks.iter().find(|shown| shown.id == task(id)).unwrap().next.to_string();
     assert_eq!(next("back"), "coder-1 continues with it after t");
     assert_eq!(next("done"), "code-reviewer-1 merges it after its review of new");
     let back = shown.tasks.iter().find(|shown| shown.id == task("back")).unwrap();
@@ -447,7 +448,7 @@ fn what_an_agent_continues_waits_for_the_end_of_a_pause() {
         };
         let shown = view(state, &seen, now() + Seconds(300));
         let found = |id: &str| shown.tasks.iter().find(|shown| shown.id == task(id)).unwrap().clone();
-        ["t", "back"].map(|id| (task_facts(&found(id))[0].clone(), found(id).next))
+        ["t", "back"].map(|id| (task_facts(&found(id))[0].clone(), found(id).next.to_string()))
     };
     let texts = |texts: [(&str, &str); 2]| texts.map(|(row, next)| (row.to_owned(), next.to_owned()));
     let record = entry(&mut state, "coder-1");

@@ -27,7 +27,7 @@ use liza_core::model::{
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{
-    ForeignCommits, MainBranch, MissingLogin, Observations, TeamFileChange, VisionGap,
+    ForeignCommits, KeptVersion, MainBranch, MissingLogin, Observations, TeamFileChange, VisionGap,
 };
 use liza_git::{BranchStep, Repo};
 use liza_sandbox::confine::recorded_level;
@@ -61,7 +61,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         last_progress: last_progress(project),
         violations: violations(project, state, now),
         unreadable: None,
-        stale_edits: stale_edits(project.folder()),
+        kept_versions: kept_versions(project.folder()),
         foreign_commits: foreign_commits(project, state),
         changed_programs: changed_programs(project),
         sessions: session_activity(project, state),
@@ -265,6 +265,7 @@ fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation
     violations.extend(lost.into_iter().map(|lost| Violation {
         message: format!("{lost}; to bring it back: {}", lost.command()),
         subject: Subject::Task(lost.task),
+        is_lapse: false,
     }));
     violations
 }
@@ -274,7 +275,7 @@ pub(crate) fn observe_unreadable(project: &Project, why: String) -> Observations
     Observations {
         stop_files: stop_file_times(project),
         unreadable: Some(why),
-        stale_edits: stale_edits(project.folder()),
+        kept_versions: kept_versions(project.folder()),
         ..Observations::default()
     }
 }
@@ -327,17 +328,19 @@ fn last_progress(project: &Project) -> Option<Timestamp> {
 }
 
 /// Versions that are kept beside the current one: saved over a newer one, or rewritten without their comments.
-fn stale_edits(folder: &Path) -> Vec<String> {
+fn kept_versions(folder: &Path) -> Vec<KeptVersion> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut stale: Vec<String> = names
-        .filter(|name| {
-            name.starts_with("state.yaml.stale-") || name.starts_with("state.yaml.before-rewrite-")
+    let mut kept: Vec<KeptVersion> = names
+        .filter_map(|name| {
+            let is_before_rewrite = name.starts_with("state.yaml.before-rewrite-");
+            let file = format!(".liza/{name}");
+            (is_before_rewrite || name.starts_with("state.yaml.stale-"))
+                .then_some(KeptVersion { file, is_before_rewrite })
         })
-        .map(|name| format!(".liza/{name}"))
         .collect();
-    stale.sort();
-    stale
+    kept.sort();
+    kept
 }
 
 #[cfg(test)]

@@ -199,7 +199,7 @@ impl Painter<'_> {
         let selected = self.model.needs().get(self.model.need).filter(answers);
         let need = selected.or_else(|| self.model.needs().iter().find(about));
         let (text, questions) = match (need, &dialog.action) {
-            (Some(need), _) => (Some(need.text.clone()), need.questions.clone()),
+            (Some(need), _) => (Some(need.text.to_string()), need.questions.clone()),
             // The planner has the question first; the person may be faster.
             (None, Action::Answer(task)) => match self.model.task_view(task) {
                 Some(task) => (task.reason.clone(), task.questions.clone()),

@@ -105,8 +105,7 @@ impl Painter<'_> {
             AlarmLevel::Warning => (" !", theme.warning),
         };
         let task = need.task.as_ref().map(ToString::to_string).unwrap_or_default();
-        let prefix = need.task.as_ref().map(|task| format!("{task} — ")).unwrap_or_default();
-        let text = self.times.in_text(&one_line(need.text.strip_prefix(&prefix).unwrap_or(&need.text)));
+        let text = self.times.in_text(&one_line(need.text.words()));
         let kind = format!(" {sign} {} ", need.kind);
         let room = if whole { columns.saturating_sub(width(&kind) + 1) } else { columns / 3 };
         let task = cut_name(&task, room);

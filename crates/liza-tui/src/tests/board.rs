@@ -18,7 +18,7 @@ fn a_new_view_keeps_the_selected_decision_among_similar_ones() {
     let mut model = model_of(FIRE, &paused(), (80, 24));
     let mut view = (*model.view.clone().unwrap()).clone();
     let discovery = |number: usize| {
-        let text = format!("disc-{number} (high): found");
+        let text = format!("disc-{number} (high): found").into();
         let (kind, command) = (NeedKind::Discovery, format!("liza dismiss disc-{number}"));
         NeedsYou { kind, text, command, ..view.needs_you[0].clone() }
     };
@@ -26,7 +26,7 @@ fn a_new_view_keeps_the_selected_decision_among_similar_ones() {
     update(&mut model, Event::View(Arc::new(view.clone())), &dark());
     press(&mut model, KeyCode::End);
     // Its age is part of a text, and the first one was answered.
-    view.needs_you[2].text = "disc-3 (high): found 1s ago".to_owned();
+    view.needs_you[2].text = "disc-3 (high): found 1s ago".into();
     update(&mut model, Event::View(Arc::new(view.clone())), &dark());
     assert_eq!(model.need, 2);
     view.needs_you.remove(0);
@@ -150,9 +150,9 @@ fn a_long_decision_is_cut_before_its_command_and_not_at_it() {
     for (size, others) in [((80, 24), 0), ((80, 24), 4), ((60, 16), 2)] {
         let mut model = model_of(FIRE, &paused(), size);
         let mut view = (*model.view.clone().unwrap()).clone();
-        let text = format!("the test failed. Correct it. {}", "It printed this and that. ".repeat(40));
+        let text = format!("the test failed. Correct it. {}", "It printed this and that. ".repeat(40)).into();
         let command = "liza resume".to_owned();
-        let short = NeedsYou { text: "short".to_owned(), ..view.needs_you[0].clone() };
+        let short = NeedsYou { text: "short".into(), ..view.needs_you[0].clone() };
         view.needs_you = vec![short; others];
         let long = NeedsYou { text, command, ..model.needs()[0].clone() };
         view.needs_you.push(long);

@@ -292,7 +292,7 @@ fn an_urgent_decision_that_arrives_is_unfolded_beside_the_selected_one() {
         kind: NeedKind::Alarm(AlarmKind::IntegrationTestBroken),
         level: AlarmLevel::Critical,
         task: None,
-        text: "the integration test failed with exit status 1 without any task too".to_owned(),
+        text: "the integration test failed with exit status 1 without any task too".into(),
         questions: Vec::new(),
         command: "liza sync, or liza resume".to_owned(),
         ..question.clone()

@@ -1,7 +1,7 @@
 //! The agents: what each does, its client, its lease, its confinement, what it used.
 
 use liza_core::watch::action::{ActionName, ActionSubject};
-use liza_core::watch::words::{agent_activity, agent_doing, agent_lease, agent_sign, used};
+use liza_core::watch::words::{agent_activity, agent_doing, agent_sign, lease_length, used};
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};
@@ -19,7 +19,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
             ("Agent program", agent.client.clone()),
             ("Heartbeat", agent.heartbeat_age.map(|age| format!("{age} ago"))),
             ("Output", agent.output_age.map(|age| format!("{age} ago"))),
-            ("Lease", agent_lease(agent).map(|lease| lease.trim_start_matches("lease ").to_owned())),
+            ("Lease", agent.lease.filter(|_| agent.task.is_some()).map(lease_length)),
             ("Context", agent.context_percent.map(|percent| format!("{percent} % used"))),
             ("Used", agent.usage.as_ref().and_then(used)),
             ("Confinement", agent.confinement.clone()),

@@ -5,7 +5,7 @@ use liza_core::text::one_line;
 use liza_core::watch::action::{ActionName, ActionSubject};
 use liza_core::watch::task_words::{anomaly_name, event_name, facts};
 use liza_core::watch::view::{TaskDetail, TaskView, task_detail};
-use liza_core::watch::words::{lease_left, used};
+use liza_core::watch::words::{lease_length, used};
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};
@@ -137,12 +137,7 @@ fn facts_list(page: &PageContext<'_>, detail: &TaskDetail<'_>) -> Markup {
                 .filter(|n| *n > 0)
                 .map(|n| format!("{} with this coder, {n} in total", task.review_cycles)),
         ),
-        (
-            "Lease",
-            task.lease
-                .filter(|_| !task.stopped)
-                .map(|lease| lease_left(lease).trim_start_matches("lease ").to_owned()),
-        ),
+        ("Lease", task.lease.filter(|_| !task.stopped).map(lease_length)),
         ("Submitted", commit(&record.review_commit)),
         ("Approved by", record.approved_by.map(|by| by.to_string())),
         ("Merged as", commit(&record.merge_commit)),

@@ -1,9 +1,11 @@
 //! What keeps `liza run` from starting a team that works: the shared settings file and the goal.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use liza_core::model::{State, TEAM_FILE, Timestamp};
 use liza_core::rules::clients::{continue_command, describe_hold_with, repair_command};
+use liza_core::rules::presence::Presence;
 use liza_team::project::Project;
 use liza_team::project::team_file::{self, TeamFileContent};
 
@@ -46,7 +48,7 @@ pub(super) fn test_in_words(root: &Path) -> &'static str {
 /// Why no session uses a program now, and what lets it continue, if the team holds it.
 pub(super) fn held(state: &State, client: &str, now: Timestamp) -> Option<(String, String)> {
     let hold = state.board.sprint.ready()?.clients.get(client)?.hold.as_ref()?;
-    let command = continue_command(&state.board, |_| false, now);
+    let command = continue_command(Presence { board: &state.board, dead: &BTreeSet::new(), now });
     let words = describe_hold_with(hold, command, now);
     Some((format!("held for {}: {words}", now.since(hold.since)), repair_command(hold, command)))
 }

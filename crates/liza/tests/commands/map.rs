@@ -300,3 +300,14 @@ fn every_number_of_the_settings_names_where_it_is_applied() {
     let missing: Vec<&str> = names.filter(|name| !limits.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "docs/reference/map.md, Counters and limits, lacks {missing:?}");
 }
+
+/// Covers: UI-03
+#[test]
+fn the_page_of_next_steps_explains_every_name() {
+    use liza_core::watch::forecast::{Behind, What};
+    use strum::VariantNames as _;
+    let page = read("docs/reference/next-step.md");
+    let names = What::VARIANTS.iter().chain(Behind::VARIANTS);
+    let missing: Vec<&&str> = names.filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -181,6 +181,13 @@ impl Bench {
         wait_for(&format!("{name} is there"), || fs::read_to_string(&path).ok())
     }
 
+    /// The text of a file of whole lines, which may exist before it is written.
+    pub(crate) fn until_text(&self, name: &str) -> String {
+        let path = self.project.home().join(name);
+        let text = || fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n'));
+        wait_for(&format!("{name} is written"), text)
+    }
+
     pub(crate) fn tree(&self, task: &str) -> PathBuf {
         self.project.root.join(".worktrees").join(task)
     }

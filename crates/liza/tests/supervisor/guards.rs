@@ -105,7 +105,7 @@ fn a_budget_in_dollars_holds_within_a_session_by_the_prices_of_its_tokens() {
     let config = "budget: {task: {dollars: 3}}\nprices: {m: {input: 1, output: 10}}\nroles: {coder: {provider: claude, model: m}}\nstop_grace: 600";
     let bench = bench(config, EXPENSIVE);
     ends_by_budget(&bench);
-    assert!(bench.until_file("arguments").contains("--max-budget-usd 3.0000"));
+    assert!(bench.until_text("arguments").contains("--max-budget-usd 3.0000"));
     let cost = bench.task("t1").usage.unwrap().cost_usd;
     assert!((3.0..5.0).contains(&cost), "at its next tool call: {cost}");
 }
@@ -115,7 +115,7 @@ fn a_budget_in_dollars_holds_within_a_session_by_the_prices_of_its_tokens() {
 fn a_budget_in_tokens_holds_within_a_session() {
     let bench = bench("budget: {sprint: {tokens: 2000000}}\nstop_grace: 600", EXPENSIVE);
     ends_by_budget(&bench);
-    assert!(!bench.until_file("arguments").contains("--max-budget-usd"));
+    assert!(!bench.until_text("arguments").contains("--max-budget-usd"));
 }
 
 /// Covers: AX-29

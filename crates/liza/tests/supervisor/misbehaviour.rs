@@ -28,9 +28,7 @@ fn killing_only_the_child_counts_as_a_crash_and_starts_it_again() {
     let bench = Bench::new("", &[("c", "echo $$ >> \"$HOME/pids\"; exec sleep 1000")]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
-    // The shell creates the file before it writes to it.
-    let first =
-        wait_for("the pid is written", || Some(bench.until_file("pids")).filter(|pids| pids.ends_with('\n')));
+    let first = bench.until_text("pids");
     assert!(send_signal("KILL", first.trim()));
     wait_for("it is started again", || (bench.until_file("pids").lines().count() == 2).then_some(()));
     assert_eq!(bench.task("t1").crashes, Some(1));

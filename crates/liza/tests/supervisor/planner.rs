@@ -99,6 +99,6 @@ fn the_planners_copy_is_set_up_and_a_failure_is_no_session() {
     planner.wait_for_output("config.setup failed in .worktrees/");
     assert_eq!(bench.state().board.sprint().unwrap().sessions.planner, 0);
     std::fs::remove_file(bench.home().join("broken")).unwrap();
-    assert_eq!(bench.until_file("ready"), "yes\n");
+    assert_eq!(bench.until_text("ready"), "yes\n");
     planner.stop();
 }

@@ -62,6 +62,8 @@ impl fmt::Display for Subject {
 pub struct Violation {
     pub subject: Subject,
     pub message: String,
+    /// Whether it follows from the time alone: an agent has gone. That has an alarm of its own.
+    pub is_lapse: bool,
 }
 
 impl fmt::Display for Violation {
@@ -72,15 +74,15 @@ impl fmt::Display for Violation {
 
 impl Violation {
     fn task(id: &TaskId, message: impl Into<String>) -> Self {
-        Self { subject: Subject::Task(id.clone()), message: message.into() }
+        Self { subject: Subject::Task(id.clone()), message: message.into(), is_lapse: false }
     }
 
     fn agent(id: AgentId, message: impl Into<String>) -> Self {
-        Self { subject: Subject::Agent(id), message: message.into() }
+        Self { subject: Subject::Agent(id), message: message.into(), is_lapse: false }
     }
 
     fn section(name: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { subject: Subject::Section(name.into()), message: message.into() }
+        Self { subject: Subject::Section(name.into()), message: message.into(), is_lapse: false }
     }
 }
 
@@ -293,7 +295,8 @@ fn check_agent(id: AgentId, entry: &AgentRecord, now: Timestamp, found: &mut Vec
             format!("WORKING agent's lease runs until {expires}, which is longer than any lease"),
         )),
         Some(expires) if expires + LEASE_GRACE < now => {
-            found.push(Violation::agent(id, format!("WORKING agent's lease ended at {expires}")));
+            let gone = Violation::agent(id, format!("WORKING agent's lease ended at {expires}"));
+            found.push(Violation { is_lapse: true, ..gone });
         }
         Some(_) => {}
     }

@@ -27,59 +27,6 @@ impl Episodes {
     }
 }
 
-impl AlarmKind {
-    /// Whether only one machine can see it: something about its files, its sessions or its way to others. Everything else
-    /// follows from the blackboard, so every machine sees the same.
-    pub fn is_of_one_machine(self) -> bool {
-        match self {
-            AlarmKind::InvalidState
-            | AlarmKind::StaleEdit
-            | AlarmKind::GitProgramsChanged
-            | AlarmKind::QuietSession
-            | AlarmKind::SetupFailed
-            | AlarmKind::WorkFails
-            | AlarmKind::TeamFileChanged
-            | AlarmKind::RemoteProblem => true,
-            AlarmKind::LeaseExpired
-            | AlarmKind::ReviewLeaseExpired
-            | AlarmKind::StaleDraft
-            | AlarmKind::OrphanedRejected
-            | AlarmKind::Blocked
-            | AlarmKind::IntegrationFailed
-            | AlarmKind::Reassigned
-            | AlarmKind::HypothesisExhaustion
-            | AlarmKind::ReviewLoop
-            | AlarmKind::ApproachingLimit
-            | AlarmKind::ImmediateDiscovery
-            | AlarmKind::ContextFull
-            | AlarmKind::Stalled
-            | AlarmKind::CheckpointAbandoned
-            | AlarmKind::CheckpointStuck
-            | AlarmKind::CheckpointStale
-            | AlarmKind::ForgottenPause
-            | AlarmKind::StalePause
-            | AlarmKind::CircuitBreaker
-            | AlarmKind::SprintDeadline
-            | AlarmKind::RubberStamp
-            | AlarmKind::StrayChanges
-            | AlarmKind::Question
-            | AlarmKind::PlannerStopped
-            | AlarmKind::SessionBudget
-            | AlarmKind::Budget
-            | AlarmKind::ReviewDropped
-            | AlarmKind::NoApproval
-            | AlarmKind::RoleMissing
-            | AlarmKind::DirectEdit
-            | AlarmKind::ClientHeld
-            | AlarmKind::PlanProposed
-            | AlarmKind::ForeignCommits
-            | AlarmKind::IntegrationTestBroken
-            | AlarmKind::GateChanged
-            | AlarmKind::TakesBack => false,
-        }
-    }
-}
-
 /// Whether an alarm with this key may be true although a machine does not see it: commits on the remote's branch are seen
 /// when the branch here has followed. They are settled when they are the recorded head.
 pub fn is_seen_late(key: &str, recorded: Option<&Sha>) -> bool {

@@ -41,9 +41,11 @@ fn alarm(state: &State, seen: &Observations, job: &FailingJob, now: Timestamp) -
         Some(task) => (AlarmSubject::from(task), format!(" at {task}")),
         None => (AlarmSubject::Agent(agent), String::new()),
     };
-    let entry = state.board.agents.ready().and_then(|agents| agents.get(&agent));
-    let is_here = entry.is_some_and(|entry| entry.is_live(now)) && !seen.dead.contains(&agent);
-    let again = if is_here { "It tries again by itself" } else { "The next liza run tries again" };
+    let again = if seen.presence(&state.board, now).has(agent) {
+        "It tries again by itself"
+    } else {
+        "The next liza run tries again"
+    };
     let text = format!("{agent} has failed {times} in a row{at}: {}. {again}", job.in_words());
     Alarm::critical(AlarmKind::WorkFails, subject, text).since(job.since)
 }

@@ -5,6 +5,7 @@
 mod episodes;
 pub(in crate::watch) mod failing;
 mod held_merges;
+mod kinds;
 mod observations;
 mod plan;
 pub(super) mod setup;
@@ -12,26 +13,30 @@ mod stalled;
 mod stops;
 pub(in crate::watch) mod task;
 mod team;
+mod text;
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::model::{
-    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, State, StopFile,
-    TaskId, Timestamp,
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, State, TaskId,
+    Timestamp,
 };
 use crate::rules::metrics::sprint_metrics;
 use crate::text::count;
 
 pub use episodes::{Episodes, is_seen_late};
 pub use failing::is_open;
+pub use kinds::AlarmKind;
+pub(crate) use kinds::Answer;
 pub use observations::{
-    FailedReviewSetup, FailingJob, ForeignCommits, MainBranch, MissingLogin, Observations, Remedy,
-    RemoteProblem, RunningMerge, SessionActivity, TeamFileChange, VisionGap,
+    FailedReviewSetup, FailingJob, ForeignCommits, KeptVersion, MainBranch, MissingLogin, Observations,
+    Remedy, RemoteProblem, RunningMerge, SessionActivity, TeamFileChange, VisionGap,
 };
 pub use stops::StopAge;
 pub(super) use team::budget_subject;
+pub use text::AlarmText;
 
 /// How loud an alarm is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
@@ -50,122 +55,6 @@ impl AlarmLevel {
             AlarmLevel::Warning => "⚠️",
             AlarmLevel::Critical => "🚨",
         }
-    }
-}
-
-/// What kind of alarm; its words are part of the specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
-#[allow(missing_docs, reason = "each is its own words")]
-pub enum AlarmKind {
-    InvalidState,
-    LeaseExpired,
-    ReviewLeaseExpired,
-    StaleDraft,
-    OrphanedRejected,
-    Blocked,
-    IntegrationFailed,
-    Reassigned,
-    HypothesisExhaustion,
-    ReviewLoop,
-    ApproachingLimit,
-    ImmediateDiscovery,
-    ContextFull,
-    Stalled,
-    #[strum(serialize = "CHECKPOINT_ABANDONED?")]
-    CheckpointAbandoned,
-    CheckpointStuck,
-    CheckpointStale,
-    ForgottenPause,
-    StalePause,
-    CircuitBreaker,
-    SprintDeadline,
-    RubberStamp,
-    StaleEdit,
-    StrayChanges,
-    Question,
-    PlannerStopped,
-    SessionBudget,
-    Budget,
-    ReviewDropped,
-    NoApproval,
-    RoleMissing,
-    ForeignCommits,
-    GitProgramsChanged,
-    DirectEdit,
-    ClientHeld,
-    QuietSession,
-    PlanProposed,
-    SetupFailed,
-    WorkFails,
-    TeamFileChanged,
-    IntegrationTestBroken,
-    GateChanged,
-    RemoteProblem,
-    TakesBack,
-}
-
-impl AlarmKind {
-    /// The stop file that it is about, if any.
-    pub fn stop_file(self) -> Option<StopFile> {
-        match self {
-            AlarmKind::CheckpointAbandoned | AlarmKind::CheckpointStuck | AlarmKind::CheckpointStale => {
-                Some(StopFile::Checkpoint)
-            }
-            AlarmKind::ForgottenPause | AlarmKind::StalePause => Some(StopFile::Pause),
-            AlarmKind::InvalidState
-            | AlarmKind::LeaseExpired
-            | AlarmKind::ReviewLeaseExpired
-            | AlarmKind::StaleDraft
-            | AlarmKind::OrphanedRejected
-            | AlarmKind::Blocked
-            | AlarmKind::IntegrationFailed
-            | AlarmKind::Reassigned
-            | AlarmKind::HypothesisExhaustion
-            | AlarmKind::ReviewLoop
-            | AlarmKind::ApproachingLimit
-            | AlarmKind::ImmediateDiscovery
-            | AlarmKind::ContextFull
-            | AlarmKind::Stalled
-            | AlarmKind::CircuitBreaker
-            | AlarmKind::SprintDeadline
-            | AlarmKind::RubberStamp
-            | AlarmKind::StaleEdit
-            | AlarmKind::StrayChanges
-            | AlarmKind::Question
-            | AlarmKind::PlannerStopped
-            | AlarmKind::SessionBudget
-            | AlarmKind::Budget
-            | AlarmKind::ReviewDropped
-            | AlarmKind::NoApproval
-            | AlarmKind::RoleMissing
-            | AlarmKind::ForeignCommits
-            | AlarmKind::GitProgramsChanged
-            | AlarmKind::DirectEdit
-            | AlarmKind::ClientHeld
-            | AlarmKind::QuietSession
-            | AlarmKind::PlanProposed
-            | AlarmKind::SetupFailed
-            | AlarmKind::WorkFails
-            | AlarmKind::TeamFileChanged
-            | AlarmKind::IntegrationTestBroken
-            | AlarmKind::GateChanged
-            | AlarmKind::RemoteProblem
-            | AlarmKind::TakesBack => None,
-        }
-    }
-}
-
-impl fmt::Display for AlarmKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name: &str = self.into();
-        f.pad(&name.replace('_', " "))
-    }
-}
-
-impl Serialize for AlarmKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 
@@ -237,16 +126,16 @@ pub struct Alarm {
     /// one looked in between.
     pub since: Option<Timestamp>,
     /// The rest of the alert.
-    pub text: String,
+    pub text: AlarmText,
 }
 
 impl Alarm {
-    fn warning(kind: AlarmKind, subject: impl Into<AlarmSubject>, text: impl Into<String>) -> Self {
+    fn warning(kind: AlarmKind, subject: impl Into<AlarmSubject>, text: impl Into<AlarmText>) -> Self {
         let (subject, text) = (subject.into(), text.into());
         Self { level: AlarmLevel::Warning, kind, subject, since: None, text }
     }
 
-    fn critical(kind: AlarmKind, subject: impl Into<AlarmSubject>, text: impl Into<String>) -> Self {
+    fn critical(kind: AlarmKind, subject: impl Into<AlarmSubject>, text: impl Into<AlarmText>) -> Self {
         Self { level: AlarmLevel::Critical, ..Self::warning(kind, subject, text) }
     }
 
@@ -261,6 +150,11 @@ impl Alarm {
         format!("{}:{}{since}", self.kind, self.subject)
     }
 
+    /// The same with its kind, to join it with what is said about it.
+    pub(super) fn join_key(&self) -> (AlarmKind, String) {
+        (self.kind, self.key())
+    }
+
     pub fn line(&self) -> String {
         format!("{} {}: {}", self.level.sign(), self.kind, self.text)
     }
@@ -270,9 +164,9 @@ impl Alarm {
 pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
     let mut found = Vec::new();
     if let Some(error) = &seen.unreadable {
-        found.push(Alarm::critical(AlarmKind::InvalidState, "file", error));
+        found.push(Alarm::critical(AlarmKind::InvalidState, "file", error.as_str()));
     }
-    for violation in &seen.violations {
+    for violation in seen.violations.iter().filter(|violation| !violation.is_lapse) {
         let text = violation.to_string();
         found.push(Alarm::critical(AlarmKind::InvalidState, text.as_str(), text.clone()));
     }
@@ -292,8 +186,8 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(stops::checkpoint(seen, now));
     found.extend(stops::pause(seen, now));
     found.extend(governance(state, now));
-    for file in &seen.stale_edits {
-        let text = match file.contains("before-rewrite") {
+    for KeptVersion { file, is_before_rewrite } in &seen.kept_versions {
+        let text = match is_before_rewrite {
             true => format!(
                 "state.yaml was rewritten without its comments; the previous version is kept in {file}. \
                  Put back what you need with liza edit, then delete it"

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{AgentId, Sha, StopFileTimes, TaskId, Timestamp};
+use crate::model::{AgentId, Board, Sha, StopFileTimes, TaskId, Timestamp};
 use crate::rules::found_merges::FoundMerges;
 use crate::rules::invariants::Violation;
+use crate::rules::presence::Presence;
 use crate::supervise::WorkKind;
 
 /// What the watcher has observed besides the blackboard.
@@ -22,8 +23,8 @@ pub struct Observations {
     pub violations: Vec<Violation>,
     /// Why the file cannot be read at all.
     pub unreadable: Option<String>,
-    /// Edits that were based on an older revision, by the file that keeps them.
-    pub stale_edits: Vec<String>,
+    /// Versions of the file that are kept beside it.
+    pub kept_versions: Vec<KeptVersion>,
     /// Commits on the integration branch that neither the program nor the human put there.
     pub foreign_commits: Option<ForeignCommits>,
     /// Settings of the project's git configuration that name programs, or ways to sign, and are not as the human accepted
@@ -55,6 +56,11 @@ pub struct Observations {
 }
 
 impl Observations {
+    /// Who is here.
+    pub fn presence<'a>(&'a self, board: &'a Board, now: Timestamp) -> Presence<'a> {
+        Presence { board, dead: &self.dead, now }
+    }
+
     /// Tasks whose merge is on the integration branch and not on the blackboard.
     pub fn found_merges(&self) -> &FoundMerges {
         static NONE: FoundMerges = FoundMerges::NONE;
@@ -116,6 +122,16 @@ pub struct FailedReviewSetup {
 impl FailedReviewSetup {
     /// How many failures lead to the question whose fault it is.
     pub const LIMIT: u32 = 3;
+}
+
+/// A version of the blackboard's file that is kept beside it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeptVersion {
+    /// Its file, from the root of the project.
+    pub file: String,
+    /// Whether it is what a person wrote before the program rewrote it without comments; else it is an edit that was based
+    /// on an older revision.
+    pub is_before_rewrite: bool,
 }
 
 /// An agent program for which no login is found.

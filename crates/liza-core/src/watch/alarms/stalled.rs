@@ -4,6 +4,7 @@ use crate::model::{
     AgentId, Goal, GoalStatus, Role, SprintStatus, State, Status, TaskStatus, Timestamp, lease_is_live,
 };
 use crate::rules::claimable::claimable;
+use crate::rules::presence::Presence;
 use crate::text::count;
 
 use super::stops::STALE;
@@ -31,11 +32,12 @@ pub(super) fn alarm(state: &State, seen: &Observations, now: Timestamp) -> Optio
 
 /// Why nothing moves: which role is missing, else what everything waits for.
 fn reason(state: &State, seen: &Observations, goal: &Goal, now: Timestamp) -> String {
+    let here = seen.presence(&state.board, now);
     let in_status = |status: Status| state.board.in_status(status).count();
     let ended = |status: Option<Status>| status.is_some_and(Status::is_terminal);
     let open = state.board.summaries().filter(|summary| !ended(summary.status)).count();
     if open == 0 {
-        return nothing_open(state, goal, now).to_owned();
+        return nothing_open(state, goal, here).to_owned();
     }
     let to_code = seen.found_merges().without_waiting(claimable(&state.board, now)).len();
     let to_review = in_status(Status::ReadyForReview) + in_status(Status::Approved);
@@ -45,7 +47,7 @@ fn reason(state: &State, seen: &Observations, goal: &Goal, now: Timestamp) -> St
         (to_code, Role::Coder, "for a coder, and none is running"),
         (to_plan, Role::Planner, "for the planner, and none is running"),
     ];
-    let missing = missing.into_iter().filter(|(tasks, role, _)| *tasks > 0 && !is_present(state, *role, now));
+    let missing = missing.into_iter().filter(|(tasks, role, _)| *tasks > 0 && !here.has_role(*role));
     let missing: Vec<String> = missing.map(|(tasks, _, what)| waiting(tasks, what)).collect();
     if !missing.is_empty() {
         return missing.join("; ");
@@ -72,8 +74,8 @@ fn waiting(tasks: usize, what: &str) -> String {
 }
 
 /// With no open task, the planner has to plan or to judge the goal, or the human has to state one.
-fn nothing_open(state: &State, goal: &Goal, now: Timestamp) -> &'static str {
-    let planner = is_present(state, Role::Planner, now);
+fn nothing_open(state: &State, goal: &Goal, here: Presence<'_>) -> &'static str {
+    let planner = here.has_role(Role::Planner);
     match (goal.description.trim().is_empty(), state.board.tasks.is_empty(), planner) {
         (true, _, _) => "waiting for a human: there is no goal; liza goal new \"GOAL\"",
         (false, true, true) => "the planner has not planned yet",
@@ -83,11 +85,6 @@ fn nothing_open(state: &State, goal: &Goal, now: Timestamp) -> &'static str {
             "waiting for a human: every task has ended, no planner is running; liza goal complete, or add tasks"
         }
     }
-}
-
-fn is_present(state: &State, role: Role, now: Timestamp) -> bool {
-    let mut agents = state.board.agents.entries();
-    agents.any(|(_, entry)| entry.role == role && entry.holds(now))
 }
 
 /// Who works on what, if anyone does.

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::model::{
     AgentId, AgentStatus, Config, EventName, MAX_FAILED_CODERS, Seconds, State, Status, TaskBody, TaskId,
-    TaskRecord, TaskStatus, Timestamp, lease_holds,
+    TaskRecord, TaskStatus, Timestamp, lease_is_live,
 };
 
 use crate::rules::approvals::{incomplete_approval, lacks_approval};
 
 use super::stops::STALE;
-use super::{Alarm, AlarmKind, AlarmSubject};
+use super::{Alarm, AlarmKind, AlarmSubject, AlarmText};
 
 /// How long a rejected task may wait for its coder.
 const ORPHAN_GRACE: Seconds = Seconds(30);
@@ -27,10 +27,14 @@ pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp
     found.extend(no_approval(id, body));
     found.extend(takes_back(id, record));
     if coders(record).len() >= 2 {
-        found.push(Alarm::warning(AlarmKind::Reassigned, id, format!("{id} — hypothesis exhaustion risk")));
+        found.push(Alarm::warning(
+            AlarmKind::Reassigned,
+            id,
+            AlarmText::of_task(id, "hypothesis exhaustion risk"),
+        ));
     }
     if record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS) {
-        let text = format!("{id} — requires rescope");
+        let text = AlarmText::of_task(id, "requires rescope");
         found.push(Alarm::critical(AlarmKind::HypothesisExhaustion, id, text));
     }
     // Broken settings have an alarm of their own; without settings there are no limits to check.
@@ -43,10 +47,9 @@ pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp
 fn takes_back(id: &TaskId, record: &TaskRecord) -> Option<Alarm> {
     let waits = matches!(record.status, Some(Status::ReadyForReview | Status::Approved));
     let merges = record.takes_back.as_ref().filter(|merges| waits && !merges.is_empty())?;
-    let text = format!(
-        "{id} — its work has merges that take back what the integration branch has: {}",
-        merges.join("; ")
-    );
+    let merges = merges.join("; ");
+    let what = format!("its work has merges that take back what the integration branch has: {merges}");
+    let text = AlarmText::of_task(id, what);
     Some(Alarm::warning(AlarmKind::TakesBack, id, text).since(last(record, EventName::ReadyForReview)))
 }
 
@@ -59,8 +62,7 @@ fn status_alarm(
 ) -> Option<Alarm> {
     match status {
         TaskStatus::Draft => stale_draft(id, record, now),
-        // The same grace before the alarm as before a takeover.
-        TaskStatus::Claimed { work, lease } => (!lease_holds(*lease, now)).then(|| {
+        TaskStatus::Claimed { work, lease } => (!lease_is_live(*lease, now)).then(|| {
             let text = format!("{} on {id}", work.coder);
             Alarm::warning(AlarmKind::LeaseExpired, id, text).since(*lease)
         }),
@@ -71,7 +73,7 @@ fn status_alarm(
         }
         TaskStatus::Rejected { work, .. } => orphaned(state, id, record, work.coder, now),
         TaskStatus::Blocked { block, .. } => {
-            let alarm = Alarm::warning(AlarmKind::Blocked, id, format!("{id} — {}", block.reason));
+            let alarm = Alarm::warning(AlarmKind::Blocked, id, AlarmText::of_task(id, &block.reason));
             Some(alarm.since(last(record, EventName::Blocked)))
         }
         TaskStatus::IntegrationFailed { .. } => {
@@ -124,7 +126,7 @@ fn stale_draft(id: &TaskId, record: &TaskRecord, now: Timestamp) -> Option<Alarm
     // A proposed one waits for the human, not for the planner.
     let created = record.created.filter(|_| record.last_event(EventName::Proposed).is_none())?;
     let age = now.since(created);
-    let text = format!("{id} — created {}min ago (Planner crash?)", age.in_minutes());
+    let text = AlarmText::of_task(id, format!("created {}min ago (Planner crash?)", age.in_minutes()));
     (age > STALE).then(|| Alarm::warning(AlarmKind::StaleDraft, id, text).since(created))
 }
 
@@ -148,7 +150,7 @@ fn orphaned(
     if free.is_some_and(|free| now.since(free) <= ORPHAN_GRACE) {
         return None;
     }
-    let text = format!("{id} — assigned to {coder} but agent is {status}");
+    let text = AlarmText::of_task(id, format!("assigned to {coder} but agent is {status}"));
     Some(Alarm::critical(AlarmKind::OrphanedRejected, id, text).since(rejected))
 }
 
@@ -171,7 +173,8 @@ fn limits(config: &Config, id: &TaskId, record: &TaskRecord, found: &mut Vec<Ala
     let cycles = record.review_cycles_current.unwrap_or(0);
     let max_cycles = config.max_review_cycles(record);
     if max_cycles > 0 && cycles >= max_cycles {
-        found.push(Alarm::critical(AlarmKind::ReviewLoop, id, format!("{id} — {cycles} cycles (at cliff)")));
+        let text = AlarmText::of_task(id, format!("{cycles} cycles (at cliff)"));
+        found.push(Alarm::critical(AlarmKind::ReviewLoop, id, text));
     } else if max_cycles > 0 && reaches(cycles, max_cycles, 60) {
         found.push(approaching(id, "cycles", &format!("review cycles {cycles}/{max_cycles}")));
     }
@@ -193,5 +196,5 @@ fn reaches(figure: u32, limit: u32, percent: u64) -> bool {
 
 fn approaching(id: &TaskId, figure: &'static str, metric: &str) -> Alarm {
     let subject = AlarmSubject::Figure(id.clone(), figure);
-    Alarm::warning(AlarmKind::ApproachingLimit, subject, format!("{id} — {metric}"))
+    Alarm::warning(AlarmKind::ApproachingLimit, subject, AlarmText::of_task(id, metric))
 }

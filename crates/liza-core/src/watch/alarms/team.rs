@@ -1,8 +1,7 @@
 //! Alarms about the team: which agents wait for the human, and which roles are missing.
 
 use crate::model::{
-    AgentId, AgentRecord, ClientRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord,
-    TaskSummary, Timestamp,
+    ClientRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord, TaskSummary, Timestamp,
 };
 use crate::rules::approvals::lacks_approval;
 use crate::rules::claimable::claimable;
@@ -14,7 +13,7 @@ use crate::rules::triggers::{Trigger, TriggerKind, in_words};
 use crate::supervise::{failed_planning, unseen_triggers};
 use crate::text::count;
 
-use super::{Alarm, AlarmKind, AlarmSubject, Observations};
+use super::{Alarm, AlarmKind, AlarmSubject, AlarmText, Observations};
 
 /// How long work may wait for a role of which no agent is running, while others are.
 const MISSING_GRACE: Seconds = Seconds(120);
@@ -27,7 +26,7 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
     found.extend(planner_stopped(state, now));
     found.extend(held_clients(state, seen, now));
     found.extend(spending(&state.board, now).iter().filter_map(budget));
-    found.extend(dropped_reviews(state, now));
+    found.extend(dropped_reviews(state, seen, now));
     let stopped = seen.stop_files.pause.is_some() || seen.stop_files.checkpoint.is_some();
     if !stopped {
         found.extend(
@@ -41,7 +40,7 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
 
 /// Clients that cannot be used now.
 fn held_clients(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
-    let command = continue_command(&state.board, |agent| seen.dead.contains(agent), now);
+    let command = continue_command(seen.presence(&state.board, now));
     let alarm = |(name, client): (&String, &ClientRecord)| {
         let hold = client.hold.as_ref()?;
         let text = format!("{name}: {}", describe_hold_with(hold, command, now));
@@ -129,18 +128,18 @@ fn no_result(sprint: &Sprint, pending: &[Trigger]) -> Alarm {
 }
 
 /// Submissions that every running code reviewer has dropped.
-fn dropped_reviews(state: &State, now: Timestamp) -> Vec<Alarm> {
-    let agents: Vec<(&AgentId, &AgentRecord)> = state.board.agents.entries().collect();
+fn dropped_reviews(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
+    let here = seen.presence(&state.board, now);
     let dropped = |summary: &&TaskSummary| {
-        let mut reviewers =
-            agents.iter().filter(|(_, entry)| entry.role == Role::CodeReviewer && entry.holds(now));
+        let mut reviewers = here.of(Role::CodeReviewer);
         summary.is(Status::ReadyForReview)
             && !summary.review_dropped_by.is_empty()
-            && reviewers.all(|(id, _)| summary.review_dropped_by.contains(id))
+            && reviewers.all(|(id, _)| summary.review_dropped_by.contains(&id))
     };
     let alarm = |summary: &TaskSummary| {
         let names: Vec<String> = summary.review_dropped_by.iter().map(ToString::to_string).collect();
-        let text = format!("{} — the sessions of {} ended without a verdict", summary.id, names.join(", "));
+        let what = format!("the sessions of {} ended without a verdict", names.join(", "));
+        let text = AlarmText::of_task(&summary.id, what);
         Alarm::critical(AlarmKind::ReviewDropped, &summary.id, text)
     };
     state.board.summaries().filter(dropped).map(alarm).collect()
@@ -148,10 +147,8 @@ fn dropped_reviews(state: &State, now: Timestamp) -> Vec<Alarm> {
 
 /// Work waits for a role of which no agent is running, while agents of other roles are.
 fn missing_role(state: &State, role: Role, seen: &Observations, now: Timestamp) -> Option<Alarm> {
-    let agents = || state.board.agents.entries();
-    if agents().any(|(_, entry)| entry.role == role && entry.holds(now))
-        || !agents().any(|(_, entry)| entry.is_live(now))
-    {
+    let here = seen.presence(&state.board, now);
+    if here.has_role(role) || !here.agents().any(|(_, entry)| entry.is_live(now)) {
         return None;
     }
     let waiting = match role {

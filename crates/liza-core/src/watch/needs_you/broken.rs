@@ -12,7 +12,7 @@ pub(super) fn invalid(alarms: &[Alarm]) -> Option<NeedsYou> {
     let mut found = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::InvalidState);
     let first = found.next()?;
     let text = match found.count() {
-        0 => first.text.clone(),
+        0 => first.text.to_string(),
         more => format!("{}, the first: {}", count(more + 1, "violation"), first.text),
     };
     Some(NeedsYou::new(NeedKind::Alarm(AlarmKind::InvalidState), AlarmLevel::Critical, text, "liza validate"))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{AgentStatus, State, Status, TaskBody, TaskId, Timestamp};
+use crate::model::{AgentStatus, Role, State, Status, TaskBody, TaskId, Timestamp};
 use crate::rules::questions::open_questions;
 use crate::rules::sessions::{decided_since, undecided};
 use crate::rules::sprint::is_planning;
@@ -10,15 +10,15 @@ use crate::rules::triggers::{
     Trigger, TriggerKind, drafts_of_human, is_complete, lacks_plan, planner_triggers, proposed_tasks,
 };
 use crate::supervise::planner_needs_human;
-use crate::watch::alarms::AlarmLevel;
+use crate::watch::alarms::{AlarmLevel, Observations};
 use crate::watch::task_words::without_dead;
 
 use super::{NeedKind, NeedsYou};
 
 /// Drafts that nobody finishes, and tasks that wait for one that will never be merged. What someone has asked about is a
 /// question; what a planner that has stopped would have to decide is part of that, and one in a session may be about it.
-pub(super) fn left_by_planner(state: &State, now: Timestamp) -> Vec<NeedsYou> {
-    if is_deciding(state, now) {
+pub(super) fn left_by_planner(state: &State, seen: &Observations, now: Timestamp) -> Vec<NeedsYou> {
+    if is_deciding(state, seen, now) {
         return Vec::new();
     }
     let left = seen_and_left(state, now);
@@ -47,10 +47,10 @@ fn seen_and_left(state: &State, now: Timestamp) -> Vec<Trigger> {
 }
 
 /// Whether a planner's session is running that may still decide something.
-pub(super) fn is_deciding(state: &State, now: Timestamp) -> bool {
-    let agents = state.board.agents.entries().map(|(_, entry)| entry);
-    let mut planning = agents.filter(|entry| entry.status == AgentStatus::Planning && entry.holds(now));
-    planning.any(|entry| decided_since(state, entry, now).is_none())
+pub(super) fn is_deciding(state: &State, seen: &Observations, now: Timestamp) -> bool {
+    let mut planners = seen.presence(&state.board, now).of(Role::Planner);
+    planners
+        .any(|(_, entry)| entry.status == AgentStatus::Planning && decided_since(state, entry, now).is_none())
 }
 
 fn need(state: &State, left: &Trigger) -> Option<NeedsYou> {

@@ -26,7 +26,8 @@ use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
 use crate::watch::alarms::task::verdict_command;
 use crate::watch::alarms::{
-    Alarm, AlarmKind, AlarmLevel, AlarmSubject, MissingLogin, Observations, TeamFileChange, budget_subject,
+    Alarm, AlarmKind, AlarmLevel, AlarmSubject, AlarmText, Answer, MissingLogin, Observations,
+    TeamFileChange, budget_subject,
 };
 use crate::watch::alarms::{failing, setup};
 use crate::watch::task_words::{anomaly_name, facts};
@@ -48,7 +49,7 @@ pub struct NeedsYou {
     /// The task that it is about, if any.
     pub task: Option<TaskId>,
     /// What has to be decided, and why.
-    pub text: String,
+    pub text: AlarmText,
     /// What the coder of a blocked task has asked, and what others have asked about it, in their own words.
     pub questions: Vec<String>,
     /// The command that answers it.
@@ -59,6 +60,9 @@ pub struct NeedsYou {
     /// The revision of what is shown, if the answer is about exactly that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<Revision>,
+    /// The keys of the alarms that this entry includes: they are shown nowhere else.
+    #[serde(skip)]
+    pub includes: Vec<(AlarmKind, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,10 +130,26 @@ impl Serialize for NeedKind {
 }
 
 impl NeedsYou {
-    fn new(kind: NeedKind, level: AlarmLevel, text: String, command: impl Into<String>) -> Self {
-        let (also, questions) = (Vec::new(), Vec::new());
-        let command = command.into();
-        Self { kind, also, level, task: None, text, questions, command, planner_looks: None, seen: None }
+    fn new(
+        kind: NeedKind,
+        level: AlarmLevel,
+        text: impl Into<AlarmText>,
+        command: impl Into<String>,
+    ) -> Self {
+        let (also, questions, includes) = (Vec::new(), Vec::new(), Vec::new());
+        let (text, command) = (text.into(), command.into());
+        Self {
+            kind,
+            also,
+            level,
+            task: None,
+            text,
+            questions,
+            command,
+            planner_looks: None,
+            seen: None,
+            includes,
+        }
     }
 
     fn about(self, task: Option<&TaskId>) -> Self {
@@ -151,20 +171,48 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     needs.extend(Answers::new(state, seen, rest.collect(), now).needs(state));
     needs.extend(goal(state));
     needs.extend(vision(state, seen));
-    needs.extend(left_by_planner(state, now));
+    needs.extend(left_by_planner(state, seen, now));
     needs.extend(discoveries);
     needs.extend(unresolved_anomalies(state).into_iter().map(anomaly));
     if state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Aborted) {
         needs.retain(|need| !is_about_work(need));
     }
     announce_end(&mut needs, state, seen, now);
-    if is_deciding(state, now) {
+    include_others(&mut needs, alarms);
+    if is_deciding(state, seen, now) {
         let is_plan = |need: &&mut NeedsYou| need.kind == NeedKind::Alarm(AlarmKind::PlanProposed);
         let changes = ". The planner is at work and may change it: wait for it, or approve it as it is";
         needs.iter_mut().filter(is_plan).for_each(|need| need.text.push_str(changes));
     }
     let running = seen.stop_files.checkpoint.map(|since| running_sessions(state, seen, since, now));
     budgets_first(needs, &running.unwrap_or_default())
+}
+
+/// Adds the alarms that an entry of another kind stands for.
+fn include_others(needs: &mut [NeedsYou], alarms: &[Alarm]) {
+    for need in needs {
+        let same_task = |alarm: &Alarm| need.task.is_some() && alarm.subject.task() == need.task.as_ref();
+        let is_same = |alarm: &&Alarm| match need.kind {
+            NeedKind::Stopped(file) => alarm.kind.stop_file() == Some(file),
+            // The checkpoint follows from the budget.
+            NeedKind::Alarm(AlarmKind::Budget) => {
+                need.level == AlarmLevel::Critical && alarm.kind.stop_file() == Some(StopFile::Checkpoint)
+            }
+            NeedKind::Alarm(AlarmKind::InvalidState) => alarm.kind == AlarmKind::InvalidState,
+            // Without a goal the team does nothing.
+            NeedKind::Goal => alarm.kind == AlarmKind::Stalled,
+            NeedKind::Draft => alarm.kind == AlarmKind::StaleDraft && same_task(alarm),
+            NeedKind::Discovery => alarm.kind == AlarmKind::ImmediateDiscovery,
+            NeedKind::Alarm(_)
+            | NeedKind::BrokenRecord
+            | NeedKind::Anomaly
+            | NeedKind::Vision
+            | NeedKind::Login
+            | NeedKind::DeadDependency => false,
+        };
+        let others: Vec<(AlarmKind, String)> = alarms.iter().filter(is_same).map(Alarm::join_key).collect();
+        need.includes.extend(others);
+    }
 }
 
 /// Whether it is about what agents would do next.
@@ -238,11 +286,14 @@ impl<'a> Answers<'a> {
             let level = others.iter().map(|other| other.level).max().unwrap_or(alarm.level).max(alarm.level);
             let mut also: Vec<AlarmKind> = others.iter().map(|other| other.kind).collect();
             also.dedup();
+            let mut includes: Vec<(AlarmKind, String)> =
+                [*alarm].into_iter().chain(others.iter().copied()).map(Alarm::join_key).collect();
             let mut questions = Vec::new();
             if alarm.kind == AlarmKind::Blocked {
                 let others = task.and_then(|task| self.asked.get(task)).into_iter().flatten();
                 questions = asked(state, task);
-                questions.extend(others.clone().map(|question| question.text.clone()));
+                questions.extend(others.clone().map(|question| question.text.to_string()));
+                includes.extend(others.clone().map(|question| question.join_key()));
                 also.extend(others.map(|question| question.kind).take(1));
             }
             let (mut text, planner_looks) = (alarm.text.clone(), self.planner_looks(alarm));
@@ -252,7 +303,7 @@ impl<'a> Answers<'a> {
             }
             let need = NeedsYou::new(NeedKind::Alarm(alarm.kind), level, text, answer.as_deref()?);
             let seen = (alarm.kind == AlarmKind::PlanProposed).then(|| proposed_revision(state)).flatten();
-            Some(NeedsYou { also, questions, planner_looks, seen, ..need.about(task) })
+            Some(NeedsYou { also, questions, planner_looks, seen, includes, ..need.about(task) })
         };
         let mut needs: Vec<NeedsYou> = self.alarms.iter().filter_map(need).collect();
         sort_by_key(&mut needs, |need| Reverse(need.level));
@@ -322,11 +373,8 @@ fn logins<'a>(
     seen: &'a Observations,
     now: Timestamp,
 ) -> impl Iterator<Item = NeedsYou> + use<'a> {
-    let agents = state.board.agents.entries();
-    let present: Vec<&AgentRecord> = agents
-        .filter(|(id, entry)| entry.holds(now) && !seen.dead.contains(*id))
-        .map(|(_, entry)| entry)
-        .collect();
+    let present: Vec<&AgentRecord> =
+        seen.presence(&state.board, now).agents().map(|(_, entry)| entry).collect();
     let has_worked = |client: &str, entry: &AgentRecord| {
         entry.last_session.as_ref().is_some_and(|last| last.client == client && !last.failed)
     };
@@ -421,72 +469,41 @@ fn command(
     planner: &PlannerState,
     now: Timestamp,
 ) -> Option<String> {
-    match alarm.kind {
-        AlarmKind::InvalidState => Some("liza validate".to_owned()),
-        AlarmKind::Question | AlarmKind::ReviewDropped => Some(answer_command(&alarm.subject)),
-        AlarmKind::NoApproval => {
-            let record = alarm.subject.task().map(|task| (task, state.board.body(task)));
-            let (task, body) = record?;
-            Some(verdict_command(task, body.ok()?.record()))
+    match alarm.kind.answer() {
+        Answer::Agents => None,
+        Answer::Human(command) => Some(command.to_owned()),
+        Answer::About(command) => Some(format!("{command} {}", alarm.subject)),
+        Answer::Question => Some(answer_command(&alarm.subject)),
+        Answer::Verdict => {
+            let task = alarm.subject.task()?;
+            Some(verdict_command(task, state.board.body(task).ok()?.record()))
         }
-        AlarmKind::Blocked => (has_question(state, alarm.subject.task())
+        Answer::Blocked => (has_question(state, alarm.subject.task())
             || planner.leaves_to_human(&alarm.subject))
         .then(|| answer_command(&alarm.subject)),
-        AlarmKind::PlannerStopped => Some(start_planner(state, seen, now).to_owned()),
-        AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
-        AlarmKind::Budget => raise_budget(state, &alarm.subject, now),
-        AlarmKind::SetupFailed => Some(setup::command(state, &alarm.subject)),
-        AlarmKind::WorkFails => Some(failing::command(seen, &alarm.subject)),
-        AlarmKind::RemoteProblem => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
-        AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
-        AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
-        AlarmKind::TeamFileChanged => seen.team_file_change.as_ref().map(|change| match change {
+        Answer::Planner => Some(start_planner(state, seen, now).to_owned()),
+        Answer::Budget => raise_budget(state, &alarm.subject, now),
+        Answer::Setup => Some(setup::command(state, &alarm.subject)),
+        Answer::Work => Some(failing::command(seen, &alarm.subject)),
+        Answer::Remote => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
+        Answer::TeamFile => seen.team_file_change.as_ref().map(|change| match change {
             TeamFileChange::CheckedOut => "liza config --trust".to_owned(),
             TeamFileChange::OnBranch(branch) => format!("git diff HEAD {branch} -- {TEAM_FILE}"),
         }),
-        AlarmKind::PlanProposed => Some("liza plan --approve".to_owned()),
-        AlarmKind::TakesBack => Some(format!("liza diff {}", alarm.subject)),
-        AlarmKind::IntegrationTestBroken => Some("liza resume".to_owned()),
-        AlarmKind::GateChanged => alarm.subject.task().map(|task| accept_gate(state, task)),
-        AlarmKind::GitProgramsChanged => Some("liza config --trust".to_owned()),
-        AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),
-        AlarmKind::CheckpointAbandoned
-        | AlarmKind::CheckpointStuck
-        | AlarmKind::CheckpointStale
-        | AlarmKind::ForgottenPause
-        | AlarmKind::StalePause
-        | AlarmKind::SprintDeadline => Some("liza resume".to_owned()),
-        AlarmKind::CircuitBreaker => Some("liza resolve \"...\"".to_owned()),
-        AlarmKind::ClientHeld => waiting_hold(state, &alarm.subject).map(|hold| {
-            let command = continue_command(&state.board, |agent| seen.dead.contains(agent), now);
+        Answer::Gate => alarm.subject.task().map(|task| accept_gate(state, task)),
+        Answer::Client => waiting_hold(state, &alarm.subject).map(|hold| {
+            let command = continue_command(seen.presence(&state.board, now));
             first_command(hold, command).to_owned()
         }),
-        AlarmKind::StaleEdit => Some(format!("liza edit --from {}", alarm.subject)),
-        AlarmKind::LeaseExpired
-        | AlarmKind::ReviewLeaseExpired
-        | AlarmKind::StaleDraft
-        | AlarmKind::OrphanedRejected
-        | AlarmKind::IntegrationFailed
-        | AlarmKind::Reassigned
-        | AlarmKind::HypothesisExhaustion
-        | AlarmKind::ReviewLoop
-        | AlarmKind::ApproachingLimit
-        | AlarmKind::ImmediateDiscovery
-        | AlarmKind::ContextFull
-        | AlarmKind::Stalled
-        | AlarmKind::RubberStamp
-        | AlarmKind::StrayChanges
-        | AlarmKind::QuietSession => None,
     }
 }
 
 /// The command that lets a planner try again. One that runs reads a note; each new one begins from zero.
 fn start_planner(state: &State, seen: &Observations, now: Timestamp) -> &'static str {
-    let agents = state.board.agents.entries();
-    let mut present = agents.filter(|(id, entry)| entry.holds(now) && !seen.dead.contains(*id)).peekable();
-    match present.peek().is_some() {
+    let here = seen.presence(&state.board, now);
+    match here.has_team() {
         false => "liza run",
-        true if present.any(|(_, entry)| entry.role == Role::Planner) => "liza note \"...\"",
+        true if here.has_role(Role::Planner) => "liza note \"...\"",
         true => "liza agent planner",
     }
 }

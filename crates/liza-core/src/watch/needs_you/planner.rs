@@ -57,13 +57,11 @@ impl Default for PlannerState {
 
 impl PlannerState {
     pub(super) fn new(state: &State, seen: &Observations, now: Timestamp) -> Self {
-        let agents = state.board.agents.entries();
-        let planners: Vec<(&AgentId, &AgentRecord)> = agents
-            .filter(|(id, entry)| entry.role == Role::Planner && entry.holds(now) && !seen.dead.contains(*id))
-            .collect();
+        let planners: Vec<(AgentId, &AgentRecord)> =
+            seen.presence(&state.board, now).of(Role::Planner).collect();
         let is_held =
-            |(id, entry): &(&AgentId, &AgentRecord)| held_program(state, **id, entry, seen, now).is_some();
-        let decides = |(_, entry): &(&AgentId, &AgentRecord)| {
+            |(id, entry): &(AgentId, &AgentRecord)| held_program(state, *id, entry, seen, now).is_some();
+        let decides = |(_, entry): &(AgentId, &AgentRecord)| {
             entry.status.is_in_session() && decided_since(state, entry, now).is_none()
         };
         let looks = match () {

@@ -1,6 +1,6 @@
 //! The stop files that are present, and what they mean for the team.
 
-use crate::model::{AgentId, AgentRecord, Seconds, State, StopFile, Timestamp};
+use crate::model::{Seconds, State, StopFile, Timestamp};
 use crate::rules::sessions::is_in_session;
 use crate::text::count;
 use crate::watch::alarms::{AlarmLevel, Observations};
@@ -44,13 +44,11 @@ pub(super) fn running_sessions(
     stopped: Timestamp,
     now: Timestamp,
 ) -> String {
-    let agents = state.board.agents.entries();
-    let runs = |id: &AgentId, entry: &AgentRecord| {
-        entry.holds(now) && !seen.dead.contains(id) && is_in_session(&state.board, *id, entry)
-    };
+    let here = seen.presence(&state.board, now).agents();
+    let running = here.filter(|(id, entry)| is_in_session(&state.board, *id, entry)).count();
     let grace = state.board.config.ready().map(|config| config.stop_grace);
     let left = grace.map(|grace| rounded_up((stopped + grace).since(now)));
-    match (agents.filter(|(id, entry)| runs(id, entry)).count(), left) {
+    match (running, left) {
         (0, _) | (_, None | Some(Seconds(0))) => String::new(),
         (1, Some(left)) => format!("; 1 session may end its work (up to {left})"),
         (n, Some(left)) => format!("; {} may end their work (up to {left})", count(n, "session")),

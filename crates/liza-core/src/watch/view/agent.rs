@@ -12,31 +12,10 @@ use crate::supervise::{backoff, failed_planning, needs_session, unseen_triggers}
 use crate::watch::alarms::Observations;
 use crate::watch::held::{HeldView, held_program};
 
+use crate::rules::presence::Liveness;
+
 use super::merging::MergeView;
 use super::task::LeaseView;
-
-/// Whether an agent is alive, by the lock of its supervisor and by its lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Liveness {
-    Live,
-    /// Its lease has just expired; no other agent takes over yet.
-    Grace,
-    /// Its lease and the grace have expired.
-    Gone,
-    /// Its supervisor has ended without deregistering it, whatever its lease says.
-    Dead,
-}
-
-impl Liveness {
-    /// Whether it may still be working.
-    pub fn is_present(self) -> bool {
-        match self {
-            Liveness::Live | Liveness::Grace => true,
-            Liveness::Gone | Liveness::Dead => false,
-        }
-    }
-}
 
 /// An agent as a screen shows it.
 #[derive(Debug, Clone, Serialize)]
@@ -179,12 +158,7 @@ pub(super) fn agent_view(
     now: Timestamp,
 ) -> AgentView {
     let (board, activity) = (&state.board, seen.sessions.get(&id));
-    let liveness = match entry {
-        _ if seen.dead.contains(&id) => Liveness::Dead,
-        entry if entry.is_live(now) => Liveness::Live,
-        entry if entry.holds(now) => Liveness::Grace,
-        _ => Liveness::Gone,
-    };
+    let liveness = seen.presence(board, now).liveness(id, entry);
     let between_sessions = is_between_sessions(board, id, entry);
     let ending = ending(state, id, entry, now);
     let decides = ending.is_none();

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::model::{AgentId, Seconds, Status, TaskId, Timestamp};
 use crate::watch::alarms::Observations;
+use crate::watch::forecast::{Next, What, progress};
 
 use super::task::TaskView;
 
@@ -24,8 +25,7 @@ pub struct MergeView {
 impl MergeView {
     /// What it does, after the task: `: integration test, 23s`.
     pub fn progress(&self) -> String {
-        let what = if self.is_testing { ": integration test" } else { "" };
-        format!("{what}, {}", self.age)
+        progress(self.is_testing, self.age)
     }
 }
 
@@ -37,9 +37,11 @@ pub(super) fn merge_view(tasks: &mut [TaskView], seen: &Observations, now: Times
     let age = now.since(merge.since);
     let (is_testing, team_leaves) = (merge.is_testing, merge.team_leaves);
     let shown = MergeView { task: merge.task, by: merge.by, age, is_testing, team_leaves };
-    let who = shown.by.map_or_else(|| "you".to_owned(), |by| by.to_string());
-    let verb = if shown.by.is_some() { "merges" } else { "merge" };
-    task.next = format!("{who} {verb} it{}", shown.progress());
-    task.reason = Some(format!("merging{}", shown.progress()));
+    let what = What::MergeNow { is_testing, age };
+    task.next = match shown.by {
+        Some(agent) => Next::agent(agent, what),
+        None => Next::you(what),
+    };
+    task.reason = task.next.merge_words();
     Some(shown)
 }

@@ -4,7 +4,6 @@
 //! derived from leases here, so no screen can show a dead agent as working.
 
 mod agent;
-mod approved;
 mod charts;
 mod detail;
 mod graph;
@@ -28,18 +27,17 @@ use crate::rules::metrics::sprint_metrics;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::sprint::planned_with_replacements;
 use crate::rules::triggers::planner_triggers;
-use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, MainBranch, Observations, alarms};
-use crate::watch::needs_you::{NeedKind, NeedsYou, needs_you};
+use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmText, MainBranch, Observations, alarms};
+use crate::watch::needs_you::{NeedsYou, needs_you};
 
+pub use crate::rules::presence::Liveness;
 pub use crate::watch::held::HeldView;
-pub use agent::{AgentView, EndingView, Liveness, RetryView};
+pub use agent::{AgentView, EndingView, RetryView};
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
 pub use merging::MergeView;
 pub use outlook::TaskPhase;
-pub(crate) use outlook::stopped_text;
-pub(crate) use task::AFTER_RESUME;
 pub use task::{LeaseView, TaskView, UnmetDependency};
 
 /// Everything that a screen shows.
@@ -177,9 +175,12 @@ pub struct Alert {
     /// The task that it is about, if any.
     pub task: Option<TaskId>,
     /// The rest of the alert.
-    pub text: String,
+    pub text: AlarmText,
     /// The command that most likely fixes it.
     pub command: Option<String>,
+    /// Whether it is part of what needs the human.
+    #[serde(skip)]
+    pub needs_you: bool,
 }
 
 impl Alert {
@@ -229,14 +230,11 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         agent.merging.clone_from(&merge);
     }
     for agent in agents.iter_mut().filter(|agent| agent.role == Role::CodeReviewer) {
-        // One with a reason waits for something else.
-        let merges = |task: &&TaskView| {
-            task.status == Some(Status::Approved) && task.reason.is_none() && task.owner == Some(agent.id)
-        };
+        let merges = |task: &&TaskView| task.is_merged_next() && task.owner == Some(agent.id);
         agent.merges_next = tasks.iter().find(merges).map(|task| task.id.clone());
     }
-    next_step::name_when_continued(&mut tasks, &agents, seen.stop_files.is_paused());
-    approved::name_when_merged(&mut tasks, &agents, merge.as_ref());
+    next_step::name_when_continued(&mut tasks, &agents, seen.stop_files.is_paused(), now);
+    next_step::name_when_merged(&mut tasks, &agents, merge.as_ref());
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.entries().filter(open);
     View {
@@ -264,42 +262,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
 impl View {
     /// The alerts that are not part of what needs the human.
     pub fn other_alerts(&self) -> impl Iterator<Item = &Alert> {
-        let mut by_task: IndexMap<Option<&TaskId>, Vec<&NeedsYou>> = IndexMap::new();
-        for need in &self.needs_you {
-            by_task.entry(need.task.as_ref()).or_default().push(need);
-        }
-        self.alerts.iter().filter(move |alert| {
-            let general = by_task.get(&None).into_iter().flatten();
-            let own = by_task.get(&alert.task.as_ref()).into_iter().flatten();
-            // Every open discovery is in the list.
-            alert.kind != AlarmKind::ImmediateDiscovery && !general.chain(own).any(|need| covers(need, alert))
-        })
-    }
-}
-
-/// Whether a decision that waits for the human says what an alert says.
-fn covers(need: &NeedsYou, alert: &Alert) -> bool {
-    let same_task = alert.task.is_some() && need.task == alert.task;
-    match need.kind {
-        NeedKind::Stopped(file) => alert.kind.stop_file() == Some(file),
-        NeedKind::Alarm(AlarmKind::InvalidState) => alert.kind == AlarmKind::InvalidState,
-        NeedKind::Alarm(AlarmKind::Budget) if alert.kind.stop_file() == Some(StopFile::Checkpoint) => {
-            need.level == AlarmLevel::Critical
-        }
-        NeedKind::Alarm(kind) => {
-            (kind == alert.kind
-                && (need.text.starts_with(&alert.text) || (same_task && kind == AlarmKind::Blocked)))
-                || (same_task && need.also.contains(&alert.kind))
-        }
-        // Without a goal the team does nothing.
-        NeedKind::Goal => alert.kind == AlarmKind::Stalled,
-        NeedKind::Draft => same_task && alert.kind == AlarmKind::StaleDraft,
-        NeedKind::BrokenRecord
-        | NeedKind::Discovery
-        | NeedKind::Anomaly
-        | NeedKind::Vision
-        | NeedKind::Login
-        | NeedKind::DeadDependency => false,
+        self.alerts.iter().filter(|alert| !alert.needs_you)
     }
 }
 
@@ -398,14 +361,17 @@ fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<
         true => IndexMap::new(),
         false => tasks.iter().map(|task| (&task.id, task)).collect(),
     };
-    let answers: IndexMap<&str, &NeedsYou> = needs.iter().map(|need| (need.text.as_str(), need)).collect();
-    // All violations are one entry.
-    let invalid = needs.iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::InvalidState));
+    let mut included: IndexMap<&(AlarmKind, String), Option<&NeedsYou>> = IndexMap::new();
+    for need in needs {
+        for key in &need.includes {
+            let own = included.entry(key).or_default();
+            *own = own.or((need.kind.alarm() == Some(key.0)).then_some(need));
+        }
+    }
     let alert = |alarm: Alarm| {
         let task = alarm.subject.task().and_then(|id| by_id.get(id));
-        let needed = answers.get(alarm.text.as_str()).filter(|need| need.kind.alarm() == Some(alarm.kind));
-        let invalid = invalid.filter(|_| alarm.kind == AlarmKind::InvalidState);
-        let command = needed.copied().or(invalid).map(|need| need.command.clone());
+        let need = included.get(&alarm.join_key());
+        let command = need.copied().flatten().map(|need| need.command.clone());
         // The planner may be faster; a person answers the question, and does not only unblock.
         let answer = task.filter(|_| alarm.kind == AlarmKind::Blocked);
         let answer = answer.map(|task| format!("liza answer {} \"...\"", task.id));
@@ -414,6 +380,7 @@ fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<
             level: alarm.level,
             kind: alarm.kind,
             task: task.map(|task| task.id.clone()),
+            needs_you: need.is_some(),
             text: alarm.text,
             command,
         }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{AgentId, Role, Status, TaskId, TaskRecord, Timestamp};
+use crate::watch::forecast::{Next, What};
 
 /// What happens to a task, in the order in which a person wants to see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -28,9 +29,8 @@ pub(super) struct Outlook {
     pub(super) owner: Option<AgentId>,
     pub(super) lease: Option<Timestamp>,
     pub(super) stopped: bool,
-    pub(super) after_resume: bool,
     pub(super) reason: Option<String>,
-    pub(super) next: String,
+    pub(super) next: Next,
     /// The role that takes the next step, if any agent of it may.
     pub(super) by: Option<Role>,
     pub(super) command: Option<String>,
@@ -38,16 +38,14 @@ pub(super) struct Outlook {
 }
 
 impl Outlook {
-    pub(super) fn new(phase: TaskPhase, next: impl Into<String>, command: Option<String>) -> Self {
-        let next = next.into();
+    pub(super) fn new(phase: TaskPhase, next: Next, command: Option<String>) -> Self {
         let (owner, lease, reason, broken) = (None, None, None, Vec::new());
-        let (stopped, after_resume) = (false, false);
-        Self { phase, owner, lease, stopped, after_resume, reason, next, by: None, command, broken }
+        Self { phase, owner, lease, stopped: false, reason, next, by: None, command, broken }
     }
 
     /// Work that its agent has left and continues later.
     pub(super) fn stopped(agent: AgentId, command: Option<String>) -> Self {
-        Self { stopped: true, ..Self::new(TaskPhase::Stopped, stopped_text(agent), command) }
+        Self { stopped: true, ..Self::new(TaskPhase::Stopped, Next::agent(agent, What::Return), command) }
     }
 
     pub(super) fn by(self, role: Role) -> Self {
@@ -67,13 +65,8 @@ impl Outlook {
 pub(super) fn broken_outlook(id: &TaskId, record: &TaskRecord, missing: &[String]) -> Outlook {
     let ended = record.status.is_some_and(Status::is_terminal);
     let phase = if ended { TaskPhase::Ended } else { TaskPhase::Stuck };
-    let outlook = Outlook::new(phase, "its record is broken: fix it", Some(format!("liza edit {id}")));
+    let outlook = Outlook::new(phase, Next::you(What::FixRecord), Some(format!("liza edit {id}")));
     let broken = vec![format!("the record of {id} is broken: {}", missing.join("; "))];
     let reason = record.blocked_reason.as_ref().or(record.rejection_reason.as_ref());
     Outlook { broken, ..outlook.owner(record.assigned_to, record.lease_expires).reason(reason) }
-}
-
-/// What becomes of work whose agent has left.
-pub(crate) fn stopped_text(agent: AgentId) -> String {
-    format!("stopped; {agent} continues")
 }

@@ -8,18 +8,17 @@ use crate::model::{
 };
 use crate::order::sort_by_key;
 use crate::rules::approvals::{incomplete_approval, lacks_approval};
-use crate::rules::claimable::{HeldMerge, held_merge, is_present, left_to_others, reserved_for};
+use crate::rules::claimable::{HeldMerge, held_merge, left_to_others, reserved_for};
+use crate::rules::presence::Presence;
 use crate::supervise::planner_needs_human;
 use crate::watch::alarms::Observations;
 use crate::watch::alarms::task::verdict_command;
+use crate::watch::forecast::{Behind, Ended, Next, What};
 use crate::watch::held::held_roles;
 use crate::watch::needs_you::accept_gate;
 use crate::watch::task_words::without_dead;
 
 use super::outlook::{Outlook, TaskPhase, broken_outlook};
-
-/// What follows the next step of a task while the team is stopped.
-pub(crate) const AFTER_RESUME: &str = ", after liza resume";
 
 /// A lease and how long it still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -76,18 +75,12 @@ pub struct TaskView {
     pub lease: Option<LeaseView>,
     /// Whether its agent has left, although its lease has not ended.
     pub stopped: bool,
-    /// Whether an agent takes it only after `liza resume`.
-    #[serde(skip)]
-    pub after_resume: bool,
-    /// What its coder works on before it continues with this task.
-    #[serde(skip)]
-    pub continued_after: Option<TaskId>,
     /// Why it is blocked or was rejected.
     pub reason: Option<String>,
     /// What its coder has asked, while it is blocked.
     pub questions: Vec<String>,
-    /// The next step, in words.
-    pub next: String,
+    /// Who does what with it next, when, and behind what it waits.
+    pub next: Next,
     /// The next step, as a command for the person or the agent who takes it.
     pub command: Option<String>,
     /// What the human can do about it now.
@@ -113,6 +106,11 @@ pub struct TaskView {
 }
 
 impl TaskView {
+    /// Whether its merge is what happens next, and nothing is known to be in the way.
+    pub(super) fn is_merged_next(&self) -> bool {
+        self.next.what == What::Merge && self.reason.is_none()
+    }
+
     /// Whether it was open when its goal was aborted.
     pub fn is_dropped(&self) -> bool {
         self.phase == TaskPhase::Ended && !self.status.is_some_and(Status::is_terminal)
@@ -145,7 +143,7 @@ fn task_view(
             let situation = TaskSituation { state, seen, id, record, waits_for: &waits_for, now };
             match status.name().is_terminal() || !is_aborted(state) {
                 true => situation.with_missing(situation.after_resume(situation.outlook(status)), held),
-                false => Outlook::new(TaskPhase::Ended, "nothing: dropped with the goal", None),
+                false => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::WithGoal), None),
             }
         }
         Err(_) if incomplete_approval(id, body).is_some() => unapproved(id, record),
@@ -167,8 +165,6 @@ fn task_view(
         max_review_cycles: config.map(|config| config.max_review_cycles(record)),
         lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
         stopped: outlook.stopped,
-        after_resume: outlook.after_resume,
-        continued_after: None,
         reason: outlook.reason,
         questions: match body.status() {
             Ok(TaskStatus::Blocked { block, .. }) => block.questions.clone(),
@@ -202,15 +198,13 @@ const HELD: &str = "the integration test fails without it too";
 /// Why a merge waits that changes protected files.
 const HELD_BY_GATE: &str = "it changes what judges it";
 
-/// Why an approved task is not merged while the team is stopped.
-const PAUSED: &str = "its merge waits for liza resume";
-
 /// Why a task that is APPROVED by its status alone is not merged.
 const UNAPPROVED: &str = "no approval of its commit is recorded";
 
 /// What follows for a task that is APPROVED by its status alone.
 fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
-    let outlook = Outlook::new(TaskPhase::Reviewing, "you decide", Some(verdict_command(id, record)));
+    let outlook =
+        Outlook::new(TaskPhase::Reviewing, Next::you(What::Decide), Some(verdict_command(id, record)));
     outlook.owner(record.approved_by, None).reason(Some(&UNAPPROVED.to_owned()))
 }
 
@@ -241,7 +235,7 @@ fn human_command(
         TaskStatus::Unclaimed { .. } | TaskStatus::IntegrationFailed { .. } | TaskStatus::Rejected { .. }
             if !waits_for.is_empty() =>
         {
-            situation.open("").command
+            situation.open(Next::role(Role::Coder, What::Claim)).command
         }
         TaskStatus::Unclaimed { .. } => start(Role::Coder),
         TaskStatus::IntegrationFailed { .. } | TaskStatus::Rejected { .. } => {
@@ -294,7 +288,7 @@ impl TaskSituation<'_> {
             | TaskStatus::Abandoned
             | TaskStatus::Superseded { .. } => return None,
         };
-        let next = format!("waits for you: its merge {} is on the branch and not recorded", merge.short());
+        let next = Next::you(What::RecordMerge(merge.clone()));
         let outlook = Outlook::new(phase, next, Some(ACCEPT.to_owned()));
         Some(outlook.owner(self.record.assigned_to, None))
     }
@@ -308,38 +302,37 @@ impl TaskSituation<'_> {
         let assigned = self.record.assigned_to;
         match status {
             TaskStatus::Draft if self.record.events().any(|event| event.is(EventName::Proposed)) => {
-                let next = "you approve it: liza plan --approve";
-                Outlook::new(TaskPhase::Draft, next, command("finalize"))
+                Outlook::new(TaskPhase::Draft, Next::you(What::ApprovePlan), command("finalize"))
                     .reason(Some(&"proposed; you approve it".to_owned()))
             }
             TaskStatus::Draft => {
-                Outlook::new(TaskPhase::Draft, "the planner finalizes it", command("finalize"))
+                let next = Next::role(Role::Planner, What::Finalize);
+                Outlook::new(TaskPhase::Draft, next, command("finalize"))
                     .by(Role::Planner)
                     .reason(Some(&self.draft_reason().to_owned()))
             }
             TaskStatus::Unclaimed { .. } => match self.reserved_for().filter(|_| self.waits_for.is_empty()) {
-                Some(coder) => self.open(&format!("{coder} continues with it")).owner(coder, None),
-                None => self.open("a coder claims it").owner(assigned, None),
+                Some(coder) => self.open(Next::agent(coder, What::Continue)).owner(coder, None),
+                None => self.open(Next::role(Role::Coder, What::Claim)).owner(assigned, None),
             },
             TaskStatus::IntegrationFailed { work, .. } => {
-                self.open("a coder fixes the merge").owner(work.coder, None)
+                self.open(Next::role(Role::Coder, What::FixMerge)).owner(work.coder, None)
             }
             TaskStatus::Rejected { work, reason, .. } if self.reserved_for() == Some(work.coder) => {
-                let next = format!("{} continues with it", work.coder);
+                let next = Next::agent(work.coder, What::Continue);
                 let outlook = Outlook::new(TaskPhase::Working, next, self.claim());
                 outlook.owner(work.coder, None).reason(Some(reason))
             }
             TaskStatus::Rejected { work, reason, .. } => {
                 // A coder that is here waits for its program.
-                let next =
-                    if self.is_present(work.coder) { "a coder takes it" } else { "another coder takes it" };
-                let outlook = Outlook::new(self.open_phase(), next, self.claim());
+                let what = What::ClaimRejected { coder_is_here: self.is_present(work.coder) };
+                let outlook = Outlook::new(self.open_phase(), Next::role(Role::Coder, what), self.claim());
                 outlook.by(Role::Coder).owner(work.coder, None).reason(Some(reason))
             }
             TaskStatus::Claimed { work, lease } => self.claimed(work.coder, *lease),
             TaskStatus::ReadyForReview { review, .. } => match review {
                 Some(review) if review.is_live(self.now) && self.is_present(review.by) => {
-                    let next = format!("{} gives its verdict", review.by);
+                    let next = Next::agent(review.by, What::Verdict);
                     let command = Some(format!("liza submit-verdict {id} APPROVED"));
                     Outlook::new(TaskPhase::Reviewing, next, command).owner(review.by, Some(review.lease))
                 }
@@ -348,7 +341,8 @@ impl TaskSituation<'_> {
                     let (owner, lease) =
                         (self.record.reviewing_by, review.as_ref().map(|review| review.lease));
                     let stopped = review.as_ref().is_some_and(|review| review.is_live(self.now));
-                    let outlook = Outlook::new(TaskPhase::Reviewing, "a code reviewer takes it", command);
+                    let next = Next::role(Role::CodeReviewer, What::Review);
+                    let outlook = Outlook::new(TaskPhase::Reviewing, next, command);
                     Outlook { stopped, ..outlook.by(Role::CodeReviewer).owner(owner, lease) }
                 }
             },
@@ -357,52 +351,53 @@ impl TaskSituation<'_> {
                 self.waiting_merge().owner(*by, None)
             }
             TaskStatus::Approved { by, .. } if self.is_paused() => {
-                let outlook = Outlook::new(TaskPhase::Reviewing, PAUSED, Some("liza resume".to_owned()));
-                outlook.owner(*by, None).reason(Some(&PAUSED.to_owned()))
+                let next = Next::role(Role::CodeReviewer, What::Merge).behind(Behind::Resume);
+                let reason = next.merge_words();
+                let outlook = Outlook::new(TaskPhase::Reviewing, next, Some("liza resume".to_owned()));
+                outlook.owner(*by, None).reason(reason.as_ref())
             }
             TaskStatus::Approved { by, .. } => {
-                let next = "the code reviewer's supervisor merges it";
+                let next = Next::role(Role::CodeReviewer, What::Merge);
                 let outlook = Outlook::new(TaskPhase::Reviewing, next, command("wt-merge"));
                 outlook.by(Role::CodeReviewer).owner(*by, None)
             }
             TaskStatus::Blocked { block, .. } => {
                 self.blocked().owner(assigned, None).reason(Some(&block.reason))
             }
-            TaskStatus::Merged { .. } => Outlook::new(TaskPhase::Ended, "nothing: it is merged", None),
-            TaskStatus::Abandoned => Outlook::new(TaskPhase::Ended, "nothing: it was abandoned", None),
+            TaskStatus::Merged { .. } => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::Merged), None),
+            TaskStatus::Abandoned => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::Abandoned), None),
             TaskStatus::Superseded { by, reason } => {
-                let next = format!("nothing: replaced by {}", list(by));
+                let next = Next::nothing(Ended::ReplacedBy(by.clone()));
                 Outlook::new(TaskPhase::Ended, next, None).reason(Some(reason))
             }
         }
     }
 
     /// The next step, with what keeps the role from taking it that should.
-    fn with_missing(&self, outlook: Outlook, held: &[Role]) -> Outlook {
+    fn with_missing(&self, mut outlook: Outlook, held: &[Role]) -> Outlook {
+        let needs_program = outlook.next.what != What::Merge;
         let missing = match outlook.by {
-            Some(role) if !self.has(role) => format!("no {} is running", role.title().to_lowercase()),
-            Some(Role::Planner) if planner_needs_human(self.state, self.now) => "it has stopped".to_owned(),
-            Some(role) if held.contains(&role) => "when its program can be used again".to_owned(),
+            Some(role) if !self.has(role) => Behind::Start(role),
+            Some(Role::Planner) if planner_needs_human(self.state, self.now) => Behind::StoppedPlanner,
+            Some(role) if needs_program && held.contains(&role) => Behind::Programs,
             Some(_) | None => return outlook,
         };
-        Outlook { next: format!("{}; {missing}", outlook.next), ..outlook }
+        outlook.next = outlook.next.behind(missing);
+        outlook
     }
 
     /// What an agent takes next waits while the team is stopped.
-    fn after_resume(&self, outlook: Outlook) -> Outlook {
+    fn after_resume(&self, mut outlook: Outlook) -> Outlook {
         let is_taken = match outlook.phase {
             TaskPhase::Ready | TaskPhase::Stopped => true,
             TaskPhase::Draft => self.record.last_event(EventName::Proposed).is_none(),
             TaskPhase::Reviewing => outlook.lease.is_none() && outlook.reason.is_none(),
             TaskPhase::Stuck | TaskPhase::Working | TaskPhase::Waiting | TaskPhase::Ended => false,
         };
-        match is_taken && self.is_paused() {
-            true => {
-                let next = format!("{}{AFTER_RESUME}", outlook.next);
-                Outlook { next, after_resume: true, ..outlook }
-            }
-            false => outlook,
+        if is_taken && self.is_paused() {
+            outlook.next = outlook.next.behind(Behind::Resume);
         }
+        outlook
     }
 
     /// Who completes a draft; a planner that has stopped does not.
@@ -426,17 +421,11 @@ impl TaskSituation<'_> {
 
     /// What follows for a merge that waits for the human.
     fn waiting_merge(&self) -> Outlook {
-        let (next, command, reason) = match self.held() {
-            Some(HeldMerge::Gate) => {
-                let next = "waits for you: it changes what judges it";
-                (next, accept_gate(self.state, self.id), HELD_BY_GATE)
-            }
-            Some(HeldMerge::HeadFails(_)) | None => {
-                let next = "waits for you: correct the integration test, then test again";
-                (next, "liza resume".to_owned(), HELD)
-            }
+        let (what, command, reason) = match self.held() {
+            Some(HeldMerge::Gate) => (What::AcceptGate, accept_gate(self.state, self.id), HELD_BY_GATE),
+            Some(HeldMerge::HeadFails(_)) | None => (What::FixTest, "liza resume".to_owned(), HELD),
         };
-        Outlook::new(TaskPhase::Reviewing, next, Some(command)).reason(Some(&reason.to_owned()))
+        Outlook::new(TaskPhase::Reviewing, Next::you(what), Some(command)).reason(Some(&reason.to_owned()))
     }
 
     fn is_paused(&self) -> bool {
@@ -448,32 +437,31 @@ impl TaskSituation<'_> {
     }
 
     /// A task that can be claimed once its dependencies are merged.
-    fn open(&self, next: &str) -> Outlook {
+    fn open(&self, next: Next) -> Outlook {
         let Some(first) = self.waits_for.first() else {
             return Outlook::new(TaskPhase::Ready, next, self.claim()).by(Role::Coder);
         };
         let never =
             |status: Option<Status>| matches!(status, None | Some(Status::Abandoned | Status::Superseded));
         if let Some(dead) = self.waits_for.iter().find(|waiting| never(waiting.status)) {
-            let next = format!("the planner decides: {} will never be merged", dead.task);
+            let next = Next::role(Role::Planner, What::DecideWithout(dead.task.clone()));
             let command = without_dead(&self.state.board, self.id, self.record);
             return Outlook::new(TaskPhase::Waiting, next, Some(command)).by(Role::Planner);
         }
-        let names: Vec<&TaskId> = self.waits_for.iter().map(|waiting| &waiting.task).collect();
-        let next = format!("{} must be merged first", list(&names));
+        let next = Next::wait_for(self.waits_for.iter().map(|waiting| waiting.task.clone()));
         Outlook::new(TaskPhase::Waiting, next, Some(format!("liza show {}", first.task)))
     }
 
     fn claimed(&self, coder: AgentId, lease: Timestamp) -> Outlook {
         let outlook = if !lease_holds(lease, self.now) {
-            let next = format!("{coder} is gone: another coder takes it over");
+            let next = Next::role(Role::Coder, What::TakeOver { from: coder });
             Outlook::new(TaskPhase::Ready, next, self.claim()).by(Role::Coder)
         } else if !self.is_present(coder) {
             // A lease alone is no agent at work.
             Outlook::stopped(coder, Some(self.start(Role::Coder)))
         } else {
             let command = Some(format!("liza submit-for-review {} COMMIT", self.id));
-            Outlook::new(TaskPhase::Working, format!("{coder} submits it for review"), command)
+            Outlook::new(TaskPhase::Working, Next::agent(coder, What::Submit), command)
         };
         let again = self.record.review_cycles_current.unwrap_or(0) > 0;
         outlook.owner(coder, Some(lease)).reason(self.record.rejection_reason.as_ref().filter(|_| again))
@@ -483,21 +471,25 @@ impl TaskSituation<'_> {
         let id = self.id;
         if self.record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS) {
             let command = format!("liza supersede-task {id} --by NEW --reason T --root-cause T");
-            let next = "the planner rescopes it: two coders failed";
+            let next = Next::role(Role::Planner, What::Rescope);
             return Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner);
         }
         let command = format!("liza unblock-task {id}");
-        Outlook::new(TaskPhase::Stuck, "the planner decides", Some(command)).by(Role::Planner)
+        let next = Next::role(Role::Planner, What::Decide);
+        Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner)
+    }
+
+    fn here(&self) -> Presence<'_> {
+        self.seen.presence(&self.state.board, self.now)
     }
 
     fn is_present(&self, coder: AgentId) -> bool {
-        !self.seen.dead.contains(&coder) && is_present(&self.state.board, coder, self.now).unwrap_or(false)
+        self.here().has(coder)
     }
 
     /// The command that starts an agent of that role: with the whole team if none is running.
     fn start(&self, role: Role) -> String {
-        let mut agents = self.state.board.agents.entries();
-        match agents.any(|(id, _)| self.is_present(*id)) {
+        match self.here().has_team() {
             true => format!("liza agent {}", role.id_prefix()),
             false => "liza run".to_owned(),
         }
@@ -505,8 +497,7 @@ impl TaskSituation<'_> {
 
     /// Whether an agent of that role is running.
     fn has(&self, role: Role) -> bool {
-        let mut agents = self.state.board.agents.entries();
-        agents.any(|(id, entry)| entry.role == role && self.is_present(*id))
+        self.here().has_role(role)
     }
 
     fn claim(&self) -> Option<String> {
@@ -517,14 +508,8 @@ impl TaskSituation<'_> {
 
     /// A live agent of that role that holds no task; an example if there is none.
     fn free(&self, role: Role) -> String {
-        let agents = self.state.board.agents.ready();
-        let mut free = agents.into_iter().flatten().filter(|(_, entry)| {
-            entry.role == role && entry.is_live(self.now) && entry.current_task.is_none()
-        });
+        let free = self.here().of(role);
+        let mut free = free.filter(|(_, entry)| entry.is_live(self.now) && entry.current_task.is_none());
         free.next().map_or_else(|| format!("{}-1", role.id_prefix()), |(id, _)| id.to_string())
     }
-}
-
-fn list<T: ToString>(names: &[T]) -> String {
-    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

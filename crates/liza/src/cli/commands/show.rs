@@ -139,7 +139,7 @@ impl TaskPage<'_> {
     }
 
     fn next(&self) -> Vec<String> {
-        let mut lines = self.field("Next", &self.task.next);
+        let mut lines = self.field("Next", &self.task.next.to_string());
         let step = if self.for_human { &self.task.human_command } else { &self.task.command };
         lines.extend(step.iter().flat_map(|step| command(step, LABEL, self.columns)));
         for fault in &self.task.broken {

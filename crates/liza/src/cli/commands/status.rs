@@ -134,7 +134,7 @@ fn progress(sprint: &SprintView, columns: usize) -> String {
 
 fn needs(view: &View, page: &Page) -> Vec<String> {
     page.few("NEEDS YOU", &view.needs_you, |need| {
-        let text = need.text.strip_prefix(&prefix(need.task.as_ref())).unwrap_or(&need.text);
+        let text = need.text.words();
         let kinds = std::iter::once(need.kind.to_string()).chain(need.also.iter().map(ToString::to_string));
         let mut lines = heading(need.level, need.task.as_ref(), &kinds.collect::<Vec<_>>(), page.columns);
         // What a person has to decide is never cut.
@@ -153,11 +153,6 @@ fn alerts(view: &View, page: &Page) -> Vec<String> {
     let others: Vec<&Alert> = view.other_alerts().collect();
     let first = others.iter().filter(|alert| alert.task.as_ref().is_none_or(|task| seen.insert(task)));
     page.few("ALERTS", &first.collect::<Vec<_>>(), |alert| matter(view, alert, &others, page))
-}
-
-/// What the text of an alert about a task begins with.
-fn prefix(task: Option<&TaskId>) -> String {
-    task.map(|task| format!("{task} — ")).unwrap_or_default()
 }
 
 fn heading(level: AlarmLevel, task: Option<&TaskId>, kinds: &[String], columns: usize) -> Vec<String> {
@@ -195,10 +190,10 @@ fn matter(view: &View, alert: &Alert, others: &[&Alert], page: &Page) -> Vec<Str
     let said = match task.and_then(|task| task.reason.as_deref()) {
         Some(reason) => reason.to_owned(),
         None => {
-            let bare = alert.text.strip_prefix(&prefix(alert.task.as_ref())).unwrap_or(&alert.text);
+            let bare = alert.text.words();
             // An alert that only names its task would repeat the line above.
             if alert.task.as_ref().is_some_and(|task| task.as_str() == bare) {
-                task.map(|task| task.next.clone()).unwrap_or_default()
+                task.map(|task| task.next.to_string()).unwrap_or_default()
             } else {
                 page.times.in_text(bare)
             }

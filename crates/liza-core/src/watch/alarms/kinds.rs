@@ -1,0 +1,138 @@
+//! The table of alarms: what each is called, which machines see it, who answers it and with what.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::model::StopFile;
+
+/// Which machines see an alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SeenBy {
+    /// It follows from the blackboard, so every machine sees the same.
+    All,
+    /// It is about files, sessions or the connection of one machine.
+    One,
+}
+
+/// How an alarm is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Agents handle it.
+    Agents,
+    /// By the human with this command.
+    Human(&'static str),
+    /// By the human with this command, about its subject.
+    About(&'static str),
+    /// Each of these is a command that depends on the state.
+    Question,
+    Verdict,
+    Blocked,
+    Planner,
+    Budget,
+    Setup,
+    Work,
+    Remote,
+    TeamFile,
+    Gate,
+    Client,
+}
+
+macro_rules! alarm_kinds {
+    ($($kind:ident $words:literal $seen:ident $answer:expr $(, $file:ident)?;)*) => {
+        /// What kind of alarm; its words are part of the specification.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumIter)]
+        pub enum AlarmKind {
+            $($kind,)*
+        }
+
+        impl AlarmKind {
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(AlarmKind::$kind => $words,)*
+                }
+            }
+
+            /// Whether only one machine can see it.
+            pub fn is_of_one_machine(self) -> bool {
+                let seen_by = match self {
+                    $(AlarmKind::$kind => SeenBy::$seen,)*
+                };
+                seen_by == SeenBy::One
+            }
+
+            pub(crate) fn answer(self) -> Answer {
+                use Answer::*;
+                match self {
+                    $(AlarmKind::$kind => $answer,)*
+                }
+            }
+
+            /// The stop file that it is about, if any.
+            pub fn stop_file(self) -> Option<StopFile> {
+                match self {
+                    $(AlarmKind::$kind => None$(.or(Some(StopFile::$file)))?,)*
+                }
+            }
+        }
+    };
+}
+
+alarm_kinds! {
+    InvalidState "INVALID STATE" One Human("liza validate");
+    LeaseExpired "LEASE EXPIRED" All Agents;
+    ReviewLeaseExpired "REVIEW LEASE EXPIRED" All Agents;
+    StaleDraft "STALE DRAFT" All Agents;
+    OrphanedRejected "ORPHANED REJECTED" All Agents;
+    Blocked "BLOCKED" All Blocked;
+    IntegrationFailed "INTEGRATION FAILED" All Agents;
+    Reassigned "REASSIGNED" All Agents;
+    HypothesisExhaustion "HYPOTHESIS EXHAUSTION" All Agents;
+    ReviewLoop "REVIEW LOOP" All Agents;
+    ApproachingLimit "APPROACHING LIMIT" All Agents;
+    ImmediateDiscovery "IMMEDIATE DISCOVERY" All Agents;
+    ContextFull "CONTEXT FULL" All Agents;
+    Stalled "STALLED" All Agents;
+    CheckpointAbandoned "CHECKPOINT ABANDONED?" All Human("liza resume"), Checkpoint;
+    CheckpointStuck "CHECKPOINT STUCK" All Human("liza resume"), Checkpoint;
+    CheckpointStale "CHECKPOINT STALE" All Human("liza resume"), Checkpoint;
+    ForgottenPause "FORGOTTEN PAUSE" All Human("liza resume"), Pause;
+    StalePause "STALE PAUSE" All Human("liza resume"), Pause;
+    CircuitBreaker "CIRCUIT BREAKER" All Human("liza resolve \"...\"");
+    SprintDeadline "SPRINT DEADLINE" All Human("liza resume");
+    RubberStamp "RUBBER STAMP" All Agents;
+    StaleEdit "STALE EDIT" One About("liza edit --from");
+    StrayChanges "STRAY CHANGES" All Agents;
+    Question "QUESTION" All Question;
+    PlannerStopped "PLANNER STOPPED" All Planner;
+    SessionBudget "SESSION BUDGET" All Human("liza note \"...\"");
+    Budget "BUDGET" All Budget;
+    ReviewDropped "REVIEW DROPPED" All Question;
+    NoApproval "NO APPROVAL" All Verdict;
+    RoleMissing "ROLE MISSING" All About("liza agent");
+    ForeignCommits "FOREIGN COMMITS" All Human("liza accept-integration");
+    GitProgramsChanged "GIT PROGRAMS CHANGED" One Human("liza config --trust");
+    DirectEdit "DIRECT EDIT" All About("liza dismiss");
+    ClientHeld "CLIENT HELD" All Client;
+    QuietSession "QUIET SESSION" One Agents;
+    PlanProposed "PLAN PROPOSED" All Human("liza plan --approve");
+    SetupFailed "SETUP FAILED" One Setup;
+    WorkFails "WORK FAILS" One Work;
+    TeamFileChanged "TEAM FILE CHANGED" One TeamFile;
+    IntegrationTestBroken "INTEGRATION TEST BROKEN" All Human("liza resume");
+    GateChanged "GATE CHANGED" All Gate;
+    RemoteProblem "REMOTE PROBLEM" One Remote;
+    TakesBack "TAKES BACK" All About("liza diff");
+}
+
+impl fmt::Display for AlarmKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.words())
+    }
+}
+
+impl Serialize for AlarmKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

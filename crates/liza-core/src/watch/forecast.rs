@@ -1,0 +1,334 @@
+//! What happens to a task next: who does what, when, and behind what it waits. Data, and the one sentence that it makes.
+
+use std::fmt;
+
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
+use crate::model::{AgentId, Role, Seconds, Sha, TaskId, Timestamp};
+use crate::watch::held::HeldView;
+
+/// The next step of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    pub who: Who,
+    pub what: What,
+    /// What has to happen before; nothing if it happens now.
+    pub behind: Vec<Behind>,
+    /// When it happens at the latest, if a clock decides it.
+    pub when: Option<Timestamp>,
+}
+
+/// Who takes a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    You,
+    Agent(AgentId),
+    /// Any agent of that role.
+    Role(Role),
+    Nobody,
+}
+
+/// What is done.
+#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum What {
+    Claim,
+    /// A rejected task is claimed; by its coder too, if that one is here.
+    ClaimRejected {
+        coder_is_here: bool,
+    },
+    TakeOver {
+        from: AgentId,
+    },
+    /// The agent that has left it continues.
+    Return,
+    Continue,
+    FixMerge,
+    Submit,
+    Review,
+    Verdict,
+    Merge,
+    /// The merge is running.
+    MergeNow {
+        is_testing: bool,
+        age: Seconds,
+    },
+    Finalize,
+    ApprovePlan,
+    Decide,
+    /// About a dependency that will never be merged.
+    DecideWithout(TaskId),
+    Rescope,
+    /// The planner looks at it, and the human may be faster.
+    Look,
+    Answer,
+    RecordMerge(Sha),
+    AcceptGate,
+    FixTest,
+    FixRecord,
+    /// It waits for other tasks.
+    Wait,
+    Nothing(Ended),
+}
+
+/// How a task has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    Merged,
+    Abandoned,
+    ReplacedBy(Vec<TaskId>),
+    WithGoal,
+}
+
+/// What a step waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, strum::VariantNames)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Behind {
+    /// A task that must be merged first.
+    Task(TaskId),
+    /// The task that its agent works on now.
+    Work(TaskId),
+    /// The task that its agent reviews now.
+    Review(TaskId),
+    /// The merge that is running.
+    Merge(TaskId),
+    /// The end of this agent's session.
+    Session(AgentId),
+    /// `liza resume`.
+    Resume,
+    /// The pause after a failed session.
+    Pause(Seconds),
+    /// A program that cannot be used now.
+    Program(HeldView),
+    /// The programs of all agents of the role.
+    Programs,
+    /// An agent of this role, of which none is running.
+    Start(Role),
+    /// The planner, which has stopped.
+    StoppedPlanner,
+    /// What the planner's session decides first.
+    OtherDecisions,
+}
+
+impl Next {
+    fn new(who: Who, what: What) -> Self {
+        Self { who, what, behind: Vec::new(), when: None }
+    }
+
+    pub(crate) fn you(what: What) -> Self {
+        Self::new(Who::You, what)
+    }
+
+    pub(crate) fn agent(agent: AgentId, what: What) -> Self {
+        Self::new(Who::Agent(agent), what)
+    }
+
+    pub(crate) fn role(role: Role, what: What) -> Self {
+        Self::new(Who::Role(role), what)
+    }
+
+    pub(crate) fn nothing(ended: Ended) -> Self {
+        Self::new(Who::Nobody, What::Nothing(ended))
+    }
+
+    pub(crate) fn wait_for(tasks: impl Iterator<Item = TaskId>) -> Self {
+        Self { behind: tasks.map(Behind::Task).collect(), ..Self::new(Who::Nobody, What::Wait) }
+    }
+
+    pub(crate) fn behind(mut self, behind: Behind) -> Self {
+        self.behind.push(behind);
+        self
+    }
+
+    pub(crate) fn at(self, when: Option<Timestamp>) -> Self {
+        Self { when, ..self }
+    }
+
+    /// Whether it happens only after `liza resume`.
+    pub fn is_after_resume(&self) -> bool {
+        self.behind.contains(&Behind::Resume)
+    }
+
+    /// What its agent works on before.
+    pub fn after_work(&self) -> Option<&TaskId> {
+        self.behind.iter().find_map(|behind| if let Behind::Work(task) = behind { Some(task) } else { None })
+    }
+
+    /// The tasks that must be merged first.
+    fn tasks_before(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for behind in &self.behind {
+            if let Behind::Task(task) = behind {
+                names.push(task.as_str());
+            }
+        }
+        names
+    }
+
+    /// When an approved task is merged, beside "approved"; `None` if nothing is in the way.
+    pub(crate) fn merge_words(&self) -> Option<String> {
+        let (What::Merge | What::MergeNow { .. }) = self.what else { return None };
+        if let What::MergeNow { is_testing, age } = self.what {
+            return Some(format!("merging{}", progress(is_testing, age)));
+        }
+        Some(match (self.who, self.behind.first()?) {
+            (_, Behind::Session(agent)) => format!("merged when {agent}'s session ends"),
+            (Who::Agent(agent), Behind::Review(task)) => format!("merged after {agent}'s review of {task}"),
+            (_, Behind::Merge(task)) => format!("merged after {task}"),
+            (_, Behind::Resume) => MERGE_AFTER_RESUME.to_owned(),
+            (_, _) => return None,
+        })
+    }
+
+    fn step(&self) -> String {
+        let who = self.who;
+        match &self.what {
+            What::Claim => format!("{who} claims it"),
+            What::ClaimRejected { coder_is_here: true } => "a coder takes it".to_owned(),
+            What::ClaimRejected { coder_is_here: false } => "another coder takes it".to_owned(),
+            What::TakeOver { from } => format!("{from} is gone: another coder takes it over"),
+            What::Return => format!("stopped; {who} continues"),
+            What::Continue => match self.behind.first() {
+                Some(Behind::Pause(Seconds(0))) => format!("{who} tries again now: its last session failed"),
+                Some(Behind::Pause(left)) => format!("{who} tries again in {left}: its last session failed"),
+                Some(Behind::Program(held)) => format!("{who} continues: {}", held.text()),
+                _ => format!("{who} continues with it"),
+            },
+            What::FixMerge => format!("{who} fixes the merge"),
+            What::Submit => format!("{who} submits it for review"),
+            What::Review => format!("{who} takes it"),
+            What::Verdict => format!("{who} gives its verdict"),
+            What::Merge => match (self.who, self.behind.first()) {
+                (_, Some(Behind::Resume)) => MERGE_AFTER_RESUME.to_owned(),
+                (_, Some(Behind::Merge(task))) => format!("merged after {task}"),
+                (_, Some(Behind::Session(_))) => format!("{who} merges it when its session ends"),
+                (_, Some(Behind::Review(task))) => format!("{who} merges it after its review of {task}"),
+                (Who::Role(_), _) => "the code reviewer's supervisor merges it".to_owned(),
+                (_, _) => format!("{who} merges it"),
+            },
+            What::MergeNow { is_testing, age } => {
+                let verb = if who == Who::You { "merge" } else { "merges" };
+                format!("{who} {verb} it{}", progress(*is_testing, *age))
+            }
+            What::Finalize => format!("{who} finalizes it"),
+            What::ApprovePlan => "you approve it: liza plan --approve".to_owned(),
+            What::Decide if who == Who::You => "you decide".to_owned(),
+            What::Decide => format!("{who} decides"),
+            What::DecideWithout(dead) => format!("{who} decides: {dead} will never be merged"),
+            What::Rescope => format!("{who} rescopes it: two coders failed"),
+            What::Look => format!("{who} looks at it {}; you can answer it yourself", self.look_time()),
+            What::Answer => "you answer it".to_owned(),
+            What::RecordMerge(merge) => {
+                format!("waits for you: its merge {} is on the branch and not recorded", merge.short())
+            }
+            What::AcceptGate => "waits for you: it changes what judges it".to_owned(),
+            What::FixTest => "waits for you: correct the integration test, then test again".to_owned(),
+            What::FixRecord => "its record is broken: fix it".to_owned(),
+            What::Wait => format!("{} must be merged first", self.tasks_before().join(", ")),
+            What::Nothing(ended) => format!("nothing: {ended}"),
+        }
+    }
+
+    /// When the planner looks at it.
+    fn look_time(&self) -> &'static str {
+        match self.behind.first() {
+            Some(Behind::Resume) => "after liza resume",
+            Some(Behind::Programs) => "when its program can be used again",
+            Some(Behind::OtherDecisions) => "next",
+            _ => "now",
+        }
+    }
+}
+
+/// Why an approved task is not merged while the team is stopped.
+const MERGE_AFTER_RESUME: &str = "its merge waits for liza resume";
+
+/// What a running merge does: `: integration test, 23s`.
+pub(crate) fn progress(is_testing: bool, age: Seconds) -> String {
+    let what = if is_testing { ": integration test" } else { "" };
+    format!("{what}, {age}")
+}
+
+impl fmt::Display for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.step())?;
+        // Some steps begin with what they wait for.
+        let is_said = matches!((&self.what, self.behind.first()), (What::Look, Some(_)))
+            || matches!(self.behind.first(), Some(Behind::Program(_)));
+        for behind in self.behind.iter().filter(|_| !is_said) {
+            match behind {
+                Behind::Work(task) => write!(f, " after {task}")?,
+                Behind::Resume if self.what == What::Merge => {}
+                Behind::Resume => f.write_str(AFTER_RESUME)?,
+                Behind::Start(role) => write!(f, "; no {} is running", role.title().to_lowercase())?,
+                Behind::StoppedPlanner => f.write_str("; it has stopped")?,
+                Behind::Programs => f.write_str("; when its program can be used again")?,
+                // Part of the step.
+                Behind::Task(_)
+                | Behind::Review(_)
+                | Behind::Merge(_)
+                | Behind::Session(_)
+                | Behind::Pause(_)
+                | Behind::Program(_)
+                | Behind::OtherDecisions => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What follows a step that waits for `liza resume`.
+pub(crate) const AFTER_RESUME: &str = ", after liza resume";
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Who::You => f.write_str("you"),
+            Who::Agent(agent) => agent.fmt(f),
+            Who::Role(Role::Planner) => f.write_str("the planner"),
+            Who::Role(Role::Coder) => f.write_str("a coder"),
+            Who::Role(Role::CodeReviewer) => f.write_str("a code reviewer"),
+            Who::Nobody => f.write_str("nobody"),
+        }
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Merged => f.write_str("it is merged"),
+            Ended::Abandoned => f.write_str("it was abandoned"),
+            Ended::ReplacedBy(tasks) => {
+                let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
+                write!(f, "replaced by {}", names.join(", "))
+            }
+            Ended::WithGoal => f.write_str("dropped with the goal"),
+        }
+    }
+}
+
+impl Serialize for Who {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Who::You => serializer.serialize_str("human"),
+            Who::Agent(agent) => serializer.collect_str(agent),
+            Who::Role(role) => serializer.serialize_str(role.id_prefix()),
+            Who::Nobody => serializer.serialize_none(),
+        }
+    }
+}
+
+impl Serialize for Next {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let what: &'static str = (&self.what).into();
+        let mut next = serializer.serialize_struct("Next", 5)?;
+        next.serialize_field("who", &self.who)?;
+        next.serialize_field("what", what)?;
+        next.serialize_field("when", &self.when)?;
+        next.serialize_field("behind", &self.behind)?;
+        next.serialize_field("text", &self.to_string())?;
+        next.end()
+    }
+}
