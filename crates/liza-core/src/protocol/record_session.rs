@@ -95,7 +95,9 @@ impl RecordSession {
         let (after, is_clients_fault) = after_end(&before, &end, tx.now);
         let is_known = |hold: &ClientHold| {
             let other = before.hold.as_ref();
-            other.is_some_and(|other| other.kind == hold.kind && self.started <= other.since)
+            // Before the first try, all that fail had begun without knowing of the hold.
+            let is_unaware = |other: &ClientHold| self.started <= other.since || other.probes == 0;
+            other.is_some_and(|other| other.kind == hold.kind && is_unaware(other))
         };
         let new_hold = after.hold.clone().filter(|hold| is_clients_fault && !is_known(hold));
         if after != before {

@@ -283,7 +283,7 @@ impl Action {
                     "dismiss" | "accept-integration" | "resolve" => Some("This cannot be undone."),
                     "accept-gate" => Some("The change of what judges the work is merged with the task."),
                     "agent" => Some(IN_BACKGROUND),
-                    "plan" => Some("Coders begin with all proposed tasks. To read them first: liza plan"),
+                    "plan" => Some("Coders begin with all of these tasks."),
                     // Only what reads, resumes or carries a text of the person's; a goal is asked for only if none is open.
                     "resume" | "validate" | "status" | "answer" | "note" | "config" | "goal" => None,
                     _ => Some("This changes the project."),

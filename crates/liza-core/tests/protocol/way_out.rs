@@ -1,7 +1,9 @@
 //! The way out of every rest: a person who does what the screens say, and agents that do good work, reach the goal.
 
 use liza_core::model::{Actor, AgentId, GoalStatus, Role, TaskId};
-use liza_core::protocol::{AbandonTask, Answer, Command, EditTask, Finalize, Resume, TaskEdit, WriteNote};
+use liza_core::protocol::{
+    AbandonTask, Answer, Command, EditTask, Finalize, Resume, SubmitVerdict, TaskEdit, Verdict, WriteNote,
+};
 use liza_core::watch::words::next_steps;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -38,6 +40,10 @@ impl Person<'_> {
             ["edit-task", _, "--done", ..] => {
                 let edit = TaskEdit { done_when: Some(text()), scope: Some(text()), ..TaskEdit::default() };
                 Command::from(EditTask { task: task(2), edit })
+            }
+            ["submit-verdict", _, "APPROVED"] => {
+                let (verdict, facts) = (Verdict::Approved(Some(text())), Some(self.world.facts(&task(2))));
+                Command::from(SubmitVerdict { task: task(2), verdict, facts, commit: None, moved: None })
             }
             ["resume"] => Command::from(Resume { decision: None, note: None }),
             ["agent", role] => return self.start(role),

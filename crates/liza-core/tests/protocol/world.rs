@@ -134,7 +134,7 @@ impl World {
         }
     }
 
-    fn facts(&self, id: &TaskId) -> WorktreeFacts {
+    pub(crate) fn facts(&self, id: &TaskId) -> WorktreeFacts {
         clean(number_sha(self.worktrees.get(id).copied().unwrap_or(0)))
     }
 

@@ -56,14 +56,15 @@ fn a_hold_is_reported_by_one_session_and_by_each_try() {
     let overloaded = || Some(fault(FaultKind::Overloaded, None));
     assert!(reports_hold(&mut world, ended("t", 1, overloaded())));
     assert!(!reports_hold(&mut world, ended("u", 2, overloaded())), "it began before the hold");
+    let decided_before = RecordSession { started: world.now + Seconds(1), ..ended("u", 2, overloaded()) };
+    world.now = world.now + Seconds(2);
+    assert!(!reports_hold(&mut world, decided_before), "nobody has tried it again");
+    world.now = world.now + Seconds(600);
+    world.must(world.supervisor(coder(1)), use_client(1));
+    let tried = RecordSession { started: world.now, ..ended("t", 1, overloaded()) };
+    assert!(reports_hold(&mut world, tried));
     let worse = ended("u", 2, Some(fault(FaultKind::Auth, None)));
     assert!(reports_hold(&mut world, worse), "for another reason");
-    let tried = RecordSession {
-        started: world.now + Seconds(30),
-        ..ended("t", 1, Some(fault(FaultKind::Auth, None)))
-    };
-    world.now = world.now + Seconds(40);
-    assert!(reports_hold(&mut world, tried));
 }
 
 fn hold(world: &World) -> Option<ClientHold> {

@@ -245,6 +245,30 @@ fn a_proposed_plan_that_the_planner_works_on_may_change() {
     assert_eq!(shown.other_alerts().count(), 0, "it is listed once");
 }
 
+/// Covers: AX-24
+#[test]
+fn a_plan_is_read_where_it_is_approved_in_the_order_of_its_work() {
+    let mut state = empty_state();
+    for (id, after) in [("last", vec!["first", "second"]), ("second", vec!["first"]), ("first", vec![])] {
+        let mut draft = record(id, Status::Draft);
+        draft.depends_on = Some(after.into_iter().map(task).collect());
+        let proposed = HistoryEvent::new(now(), EventName::Proposed, agent("planner-1"));
+        draft.history.get_or_insert_default().push(proposed);
+        plan(&mut state, draft);
+    }
+    let shown = shown(&state);
+    let [need] = of_kind(&shown, NeedKind::Alarm(AlarmKind::PlanProposed)).try_into().unwrap();
+    let lines: Vec<String> = need.plan.iter().map(|task| task.line()).collect();
+    assert_eq!(
+        lines,
+        [
+            "first: Add retry. Done when: it retries.",
+            "second: Add retry. Done when: it retries. After: first",
+            "last: Add retry. Done when: it retries. After: first, second",
+        ]
+    );
+}
+
 /// Covers: UI-03
 #[test]
 fn what_is_said_once_is_not_an_alert_beside_it() {

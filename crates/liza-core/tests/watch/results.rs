@@ -8,6 +8,7 @@ use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers};
 use liza_core::supervise::{EndedSession, SessionEnd, Step, after_session, was_suspended};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
+use liza_core::watch::view::view;
 use liza_testkit::team::*;
 
 /// Covers: AC-10
@@ -137,6 +138,11 @@ fn a_review_that_every_running_reviewer_dropped_needs_the_human() {
     dropped.review_dropped_by = Some(vec![agent("code-reviewer-1"), agent("code-reviewer-2")]);
     state.board.put(task("t"), dropped);
     assert!(kinds(&state).contains(&AlarmKind::ReviewDropped));
+    let shown = view(&state, &Observations::default(), now());
+    let need =
+        shown.needs_you.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ReviewDropped)).unwrap();
+    assert_eq!(need.command, "liza submit-verdict t APPROVED", "nobody has asked anything");
+    assert!(need.text.contains("liza diff t") && need.text.contains("t REJECTED"), "{}", need.text);
 }
 
 /// Covers: JU-06

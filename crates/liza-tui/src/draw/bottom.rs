@@ -3,7 +3,7 @@
 
 use liza_core::model::{GoalStatus, Status};
 use liza_core::watch::action::Action;
-use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::needs_you::{NeedsYou, PlannedTask};
 use liza_core::watch::view::View;
 use liza_host::columns::{cut, one_line, width, wrap};
 use ratatui::buffer::Buffer;
@@ -198,6 +198,9 @@ impl Painter<'_> {
         };
         let selected = self.model.needs().get(self.model.need).filter(answers);
         let need = selected.or_else(|| self.model.needs().iter().find(about));
+        if let Some(need) = need.filter(|need| !need.plan.is_empty()) {
+            return plan_lines(&need.plan, room, usize::from(self.model.size.1).saturating_sub(8));
+        }
         let (text, questions) = match (need, &dialog.action) {
             (Some(need), _) => (Some(need.text.to_string()), need.questions.clone()),
             // The planner has the question first; the person may be faster.
@@ -234,4 +237,20 @@ impl Painter<'_> {
         let column = width(&label) + width(&before[start..]);
         (Line::from(vec![span(label, self.theme.heading), Span::raw(shown)]), column)
     }
+}
+
+/// A plan that is to be approved, on at most that many lines; the last one says what is missing.
+fn plan_lines(plan: &[PlannedTask], room: usize, most: usize) -> Vec<Line<'static>> {
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for (at, task) in plan.iter().enumerate() {
+        let text = format!("{}. {}", at + 1, one_line(&task.line()));
+        let wrapped = wrap(&text, room);
+        let more = plan.len() - at;
+        if lines.len() + wrapped.len() > most.saturating_sub(usize::from(more > 1)) {
+            lines.push(Line::raw(format!(" and {more} more: liza plan")));
+            break;
+        }
+        lines.extend(wrapped.into_iter().map(|line| Line::raw(format!(" {line}"))));
+    }
+    lines
 }

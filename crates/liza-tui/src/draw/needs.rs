@@ -128,7 +128,8 @@ impl Painter<'_> {
         let command = wrap(&format!("→ {}", need.command), room);
         let most = most.saturating_sub(1 + command.len()).min(NEED_LINES);
         let questions = need.questions.iter().flat_map(|question| wrap(&format!("? {question}"), room));
-        let questions: Vec<String> = questions.collect();
+        let plan = need.plan.iter().map(|task| cut(&one_line(&task.line()), room));
+        let questions: Vec<String> = questions.chain(plan).collect();
         // What is asked says more than why.
         let mut said =
             shortened(wrap(&text, room), most.saturating_sub(questions.len()).max(1).min(most), room);

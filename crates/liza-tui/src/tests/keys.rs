@@ -3,7 +3,7 @@
 use liza_core::model::{Revision, Status};
 use liza_core::watch::action::Action;
 use liza_core::watch::alarms::VisionGap;
-use liza_core::watch::needs_you::NeedKind;
+use liza_core::watch::needs_you::{NeedKind, PlannedTask};
 use liza_core::watch::view::{AgentView, TaskView};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -32,16 +32,27 @@ fn a_checkpoint_asks_first() {
     assert_eq!(commands(&type_in(&mut model, "y")), ["checkpoint"]);
 }
 
-/// Covers: UI-01, UI-03
+/// Covers: UI-01, UI-03, AX-24
 #[test]
 fn the_approval_of_a_plan_asks_first() {
     let mut model = model_of(FIRE, &paused(), (80, 24));
     let mut view = (*model.view.clone().unwrap()).clone();
     let need = &mut view.needs_you[model.need];
     (need.command, need.seen) = ("liza plan --approve".to_owned(), Some(Revision(12)));
+    let planned = |number: usize| PlannedTask {
+        task: format!("step-{number:02}").parse().unwrap(),
+        description: "Retry on a server error".to_owned(),
+        done_when: Some("it retries".to_owned()),
+        depends_on: Vec::new(),
+    };
+    need.plan = (1..=20).map(planned).collect();
     update(&mut model, Event::View(Arc::new(view)), &dark());
     assert!(picture(&model).contains("→ liza plan --approve\n"), "{}", picture(&model));
     assert_eq!(type_in(&mut model, "\n\n"), []);
+    // It can be read where it is approved.
+    let shown = picture(&model);
+    assert!(shown.contains("1. step-01: Retry on a server error. Done when: it retries."), "{shown}");
+    assert!(shown.contains("and 5 more: liza plan"), "{shown}");
     // What is approved is what was shown.
     assert!(picture(&model).contains("→ liza plan --approve --if-revision 12"), "{}", picture(&model));
     assert_eq!(commands(&type_in(&mut model, "y")), ["plan --approve --if-revision 12"]);

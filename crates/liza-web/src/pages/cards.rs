@@ -35,6 +35,17 @@ pub(super) fn need(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
         @if !need.questions.is_empty() {
             ul.questions { @for question in &need.questions { li { (question) } } }
         }
+        @if !need.plan.is_empty() {
+            ol.questions { @for task in &need.plan {
+                li {
+                    (task_link(page, &task.task)) " " (task.description)
+                    @if let Some(done) = &task.done_when { p.facts { "Done when: " (done) } }
+                    @if !task.depends_on.is_empty() {
+                        p.facts { "After: " @for before in &task.depends_on { (task_link(page, before)) " " } }
+                    }
+                }
+            } }
+        }
         (need_form(page, need))
     }
 }

@@ -294,6 +294,16 @@ fn a_budget_in_dollars_is_reported_if_the_program_that_would_run_reports_no_cost
     assert!(run.stderr.contains("liza config budget.day.tokens 2000000"), "{run:#?}");
 }
 
+/// Covers: UI-11
+#[test]
+fn a_word_for_a_list_is_refused_with_the_form_of_a_list() {
+    let project = TestProject::new();
+    let error = project.liza(&["config", "copy", ".venv", "--json"]).refused(1, "bad_config");
+    assert_eq!(error["hint"], "write it in brackets: liza config copy '[.venv]'");
+    project.liza(&["config", "copy", "[.venv]"]).ok();
+    assert!(project.liza(&["config", "copy"]).ok().contains(".venv"));
+}
+
 /// Runs a command where codex is the only agent program that is installed.
 fn with_codex_only(project: &TestProject, args: &[&str]) -> crate::support::Run {
     let codex = project.home().join("agents/codex");

@@ -26,6 +26,10 @@ fn every_write_is_one_line() {
     let words: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().skip(2).collect();
     assert_eq!(words, ["human", "plans", "one:", "Do", "it"]);
     assert_eq!(project.liza(&["log", "-n", "2"]).ok().lines().count(), 2);
+    // In a pipe a program reads it, so nothing is wrapped.
+    project.liza(&["note", &"mind the gap ".repeat(20)]).ok();
+    let piped = project.run(project.program().args(["log", "-n", "1"]).env_remove("COLUMNS"));
+    assert_eq!(piped.ok().lines().count(), 1, "{piped:?}");
 }
 
 /// Covers: CM-03

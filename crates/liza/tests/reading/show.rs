@@ -131,6 +131,7 @@ fn the_beginning_of_an_id_is_enough_for_what_people_type() {
     assert!(project.liza(&["show", "retry"]).ok().starts_with("retry "), "an exact ID is always meant");
     assert_eq!(project.liza(&["tail", "cache", "--no-follow"]).ok(), "cached\n");
     assert!(project.liza(&["log", "--task", "cache"]).ok().contains("cache-prices"));
+    assert_eq!(project.liza(&["log", "cache"]).ok(), project.liza(&["log", "--task", "cache"]).ok());
     assert!(project.liza(&["note", "Use it", "--for", "cache"]).ok().contains("cache-prices"));
     assert!(project.liza(&["answer", "cache", "Yes"]).ok().contains("cache-prices"));
     let error = project.liza(&["diff", "cache", "--json"]).refused(1, "no_commits");

@@ -107,7 +107,7 @@ alarm_kinds! {
     PlannerStopped "PLANNER STOPPED" All Planner;
     SessionBudget "SESSION BUDGET" All Human("liza note \"...\"");
     Budget "BUDGET" All Budget;
-    ReviewDropped "REVIEW DROPPED" All Question;
+    ReviewDropped "REVIEW DROPPED" All Verdict;
     NoApproval "NO APPROVAL" All Verdict;
     RoleMissing "ROLE MISSING" All About("liza agent");
     ForeignCommits "FOREIGN COMMITS" All Human("liza accept-integration");

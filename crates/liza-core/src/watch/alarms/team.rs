@@ -138,8 +138,12 @@ fn dropped_reviews(state: &State, seen: &Observations, now: Timestamp) -> Vec<Al
     };
     let alarm = |summary: &TaskSummary| {
         let names: Vec<String> = summary.review_dropped_by.iter().map(ToString::to_string).collect();
-        let what = format!("the sessions of {} ended without a verdict", names.join(", "));
-        let text = AlarmText::of_task(&summary.id, what);
+        let (id, names) = (&summary.id, names.join(", "));
+        let what = format!(
+            "the sessions of {names} ended without a verdict. Look at it (liza diff {id}), then approve it, send it back \
+             (liza submit-verdict {id} REJECTED \"...\"), or let them try again: liza answer {id} \"...\""
+        );
+        let text = AlarmText::of_task(id, what);
         Alarm::critical(AlarmKind::ReviewDropped, &summary.id, text)
     };
     state.board.summaries().filter(dropped).map(alarm).collect()

@@ -5,6 +5,7 @@
 
 mod broken;
 mod left_by_planner;
+mod plan;
 mod planner;
 mod stops;
 mod team_end;
@@ -34,6 +35,8 @@ use crate::watch::task_words::{anomaly_name, facts};
 
 use broken::{broken_records, invalid};
 use left_by_planner::{is_deciding, left_by_planner};
+pub use plan::PlannedTask;
+use plan::proposed_plan;
 pub use planner::PlannerLooks;
 use planner::PlannerState;
 use stops::{running_sessions, since, stops};
@@ -52,6 +55,9 @@ pub struct NeedsYou {
     pub text: AlarmText,
     /// What the coder of a blocked task has asked, and what others have asked about it, in their own words.
     pub questions: Vec<String>,
+    /// The plan that is to be approved, in the order in which it can be done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<PlannedTask>,
     /// The command that answers it.
     pub command: String,
     /// When the planner looks at it by itself, and may be faster.
@@ -136,19 +142,19 @@ impl NeedsYou {
         text: impl Into<AlarmText>,
         command: impl Into<String>,
     ) -> Self {
-        let (also, questions, includes) = (Vec::new(), Vec::new(), Vec::new());
         let (text, command) = (text.into(), command.into());
         Self {
             kind,
-            also,
+            also: Vec::new(),
             level,
             task: None,
             text,
-            questions,
+            questions: Vec::new(),
+            plan: Vec::new(),
             command,
             planner_looks: None,
             seen: None,
-            includes,
+            includes: Vec::new(),
         }
     }
 
@@ -191,26 +197,28 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
 /// Adds the alarms that an entry of another kind stands for.
 fn include_others(needs: &mut [NeedsYou], alarms: &[Alarm]) {
     for need in needs {
-        let same_task = |alarm: &Alarm| need.task.is_some() && alarm.subject.task() == need.task.as_ref();
-        let is_same = |alarm: &&Alarm| match need.kind {
-            NeedKind::Stopped(file) => alarm.kind.stop_file() == Some(file),
+        let task = need.task.as_ref();
+        let is_same: &dyn Fn(&Alarm) -> bool = match need.kind {
+            NeedKind::Stopped(file) => &move |alarm| alarm.kind.stop_file() == Some(file),
             // The checkpoint follows from the budget.
-            NeedKind::Alarm(AlarmKind::Budget) => {
-                need.level == AlarmLevel::Critical && alarm.kind.stop_file() == Some(StopFile::Checkpoint)
+            NeedKind::Alarm(AlarmKind::Budget) if need.level == AlarmLevel::Critical => {
+                &|alarm| alarm.kind.stop_file() == Some(StopFile::Checkpoint)
             }
-            NeedKind::Alarm(AlarmKind::InvalidState) => alarm.kind == AlarmKind::InvalidState,
+            NeedKind::Alarm(AlarmKind::InvalidState) => &|alarm| alarm.kind == AlarmKind::InvalidState,
             // Without a goal the team does nothing.
-            NeedKind::Goal => alarm.kind == AlarmKind::Stalled,
-            NeedKind::Draft => alarm.kind == AlarmKind::StaleDraft && same_task(alarm),
-            NeedKind::Discovery => alarm.kind == AlarmKind::ImmediateDiscovery,
+            NeedKind::Goal => &|alarm| alarm.kind == AlarmKind::Stalled,
+            NeedKind::Draft => {
+                &move |alarm| alarm.kind == AlarmKind::StaleDraft && alarm.subject.task() == task
+            }
+            NeedKind::Discovery => &|alarm| alarm.kind == AlarmKind::ImmediateDiscovery,
             NeedKind::Alarm(_)
             | NeedKind::BrokenRecord
             | NeedKind::Anomaly
             | NeedKind::Vision
             | NeedKind::Login
-            | NeedKind::DeadDependency => false,
+            | NeedKind::DeadDependency => continue,
         };
-        let others: Vec<(AlarmKind, String)> = alarms.iter().filter(is_same).map(Alarm::join_key).collect();
+        let others: Vec<_> = alarms.iter().filter(|alarm| is_same(alarm)).map(Alarm::join_key).collect();
         need.includes.extend(others);
     }
 }
@@ -302,8 +310,10 @@ impl<'a> Answers<'a> {
                 text.push_str(&format!("; the planner looks at it {when}, and you can answer it yourself"));
             }
             let need = NeedsYou::new(NeedKind::Alarm(alarm.kind), level, text, answer.as_deref()?);
-            let seen = (alarm.kind == AlarmKind::PlanProposed).then(|| proposed_revision(state)).flatten();
-            Some(NeedsYou { also, questions, planner_looks, seen, includes, ..need.about(task) })
+            let is_plan = alarm.kind == AlarmKind::PlanProposed;
+            let seen = is_plan.then(|| proposed_revision(state)).flatten();
+            let plan = if is_plan { proposed_plan(state) } else { Vec::new() };
+            Some(NeedsYou { also, questions, plan, planner_looks, seen, includes, ..need.about(task) })
         };
         let mut needs: Vec<NeedsYou> = self.alarms.iter().filter_map(need).collect();
         sort_by_key(&mut needs, |need| Reverse(need.level));

@@ -110,6 +110,16 @@ fn default_settings() -> Result<Fields, CommandError> {
     settings_as_fields(&liza_core::model::Config::default()).map_err(unreadable)
 }
 
+/// Refuses a single word for a setting that is a list, and shows how a list is written.
+fn check_form(key: &str, value: &str) -> Result<(), CommandError> {
+    let is_list = matches!(default_settings()?.get(key), Some(Value::List(_)));
+    if !is_list || value == "null" || value.trim_start().starts_with('[') {
+        return Ok(());
+    }
+    Err(CommandError::refused("bad_config", format!("{key} is a list"))
+        .hint(format!("write it in brackets: liza config {key} '[{value}]'")))
+}
+
 /// Sets a setting on the blackboard, or removes it.
 fn change(
     context: &Context,
@@ -127,6 +137,7 @@ fn change(
         return Err(CommandError::refused("unknown_setting", problem).hint("what is set: liza config roles"));
     }
     if let Some(value) = value {
+        check_form(key, value)?;
         setting_check::check(project, key, value)?;
     }
     let value = value.map(|value| setting_check::in_digits(key, value)).transpose()?;

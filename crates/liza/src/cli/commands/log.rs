@@ -20,12 +20,15 @@ use crate::cli::ui::output::Reply;
 #[command(after_help = "Examples:
   liza log -n 20
   liza log -f --agent coder-1
-  liza log --task retry-orders --json")]
+  liza log retry-orders --json")]
 pub(crate) struct Args {
     /// Keep printing new entries until stopped.
     #[arg(long, short)]
     follow: bool,
     /// Only entries about this task: its ID, or the beginning of it.
+    #[arg(value_name = "TASK", conflicts_with = "task")]
+    about: Option<TaskId>,
+    /// The same as TASK.
     #[arg(long, value_name = "TASK")]
     task: Option<TaskId>,
     /// Only entries by this agent: an agent ID, human or system.
@@ -50,6 +53,7 @@ const POLL: Duration = Duration::from_secs(2);
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     check_agent(args.agent.as_deref())?;
     let project = context.project()?;
+    let args = Args { task: args.task.or(args.about), about: None, ..args };
     let board = args.task.as_ref().map(|_| project.store().snapshot()).transpose()?.map(|state| state.board);
     let task = match (args.task, &board) {
         (Some(task), Some(board)) => Some(meant_task(board, task)?),
@@ -70,7 +74,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         entries.drain(..entries.len().saturating_sub(last));
     }
     if !args.follow {
-        let (columns, times) = (context.screen.columns(), context.screen.local_time());
+        let (columns, times) = (context.screen.page_columns(), context.screen.local_time());
         let lines: Vec<String> = entries.iter().flat_map(|entry| lines(entry, columns, &times)).collect();
         let text = if lines.is_empty() { "no entries".to_owned() } else { lines.join("\n") };
         return Ok(Reply::new(text, json!(entries)));
@@ -114,7 +118,7 @@ fn wanted(args: &Args, entries: Vec<LogRecord>) -> Vec<LogRecord> {
 
 /// Prints entries; false once the reader has closed the output.
 fn print(entries: &[LogRecord], context: &Context) -> bool {
-    let (columns, times) = (context.screen.columns(), context.screen.local_time());
+    let (columns, times) = (context.screen.page_columns(), context.screen.local_time());
     let shown = |entry: &LogRecord| match context.screen.json {
         true => json!(entry).to_string(),
         false => lines(entry, columns, &times).join("\n"),

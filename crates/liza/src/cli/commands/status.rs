@@ -142,6 +142,9 @@ fn needs(view: &View, page: &Page) -> Vec<String> {
         for question in &need.questions {
             lines.extend(indent(&one_line(&format!("? {question}")), 5, page.columns));
         }
+        for (at, task) in need.plan.iter().enumerate() {
+            lines.extend(indent(&one_line(&format!("{}. {}", at + 1, task.line())), 5, page.columns));
+        }
         lines.extend(command(&need.command, 5, page.columns));
         lines
     })
