@@ -1,4 +1,4 @@
-//! Who is here: by the leases, and by the supervisors that are proven dead before their leases end.
+//! The agents that are here: by the leases, and by the supervisors that are proven dead before their leases end.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::model::{AgentId, AgentRecord, Board, Role, Timestamp};
 
-/// Whether an agent is alive, by the lock of its supervisor and by its lease.
+/// The life of an agent, by the lock of its supervisor and by its lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveness {
@@ -20,7 +20,7 @@ pub enum Liveness {
 }
 
 impl Liveness {
-    /// Whether it may still be working.
+    /// True if it may still be working.
     pub fn is_present(self) -> bool {
         match self {
             Liveness::Live | Liveness::Grace => true,

@@ -1,4 +1,4 @@
-//! What happens to a task next: who does what, when, and behind what it waits. Data, and the one sentence that it makes.
+//! The next step of a task as data: who does what, when, and behind what it waits; and the one sentence made of it.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use crate::watch::held::HeldView;
 pub struct Next {
     pub who: Who,
     pub what: What,
-    /// What has to happen before; nothing if it happens now.
+    /// The conditions of the step; none if it happens now.
     pub behind: Vec<Behind>,
-    /// When it happens at the latest, if a clock decides it.
+    /// The time of the step, if a clock decides it.
     pub when: Option<Timestamp>,
 }
 
-/// Who takes a step.
+/// The one who takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     You,
@@ -29,7 +29,7 @@ pub enum Who {
     Nobody,
 }
 
-/// What is done.
+/// The kinds of steps.
 #[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum What {
@@ -72,7 +72,7 @@ pub enum What {
     Nothing(Ended),
 }
 
-/// How a task has ended.
+/// The ways in which a task has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     Merged,
@@ -81,7 +81,7 @@ pub enum Ended {
     WithGoal,
 }
 
-/// What a step waits for.
+/// The kinds of conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, strum::VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -108,7 +108,7 @@ pub enum Behind {
     Start(Role),
     /// The planner, which has stopped.
     StoppedPlanner,
-    /// What the planner's session decides first.
+    /// Other things that the planner's session decides first.
     OtherDecisions,
 }
 
@@ -146,12 +146,12 @@ impl Next {
         Self { when, ..self }
     }
 
-    /// Whether it happens only after `liza resume`.
+    /// True if the step waits for `liza resume`.
     pub fn is_after_resume(&self) -> bool {
         self.behind.contains(&Behind::Resume)
     }
 
-    /// What its agent works on before.
+    /// The task that its agent works on before.
     pub fn after_work(&self) -> Option<&TaskId> {
         self.behind.iter().find_map(|behind| if let Behind::Work(task) = behind { Some(task) } else { None })
     }
@@ -167,7 +167,7 @@ impl Next {
         names
     }
 
-    /// When an approved task is merged, beside "approved"; `None` if nothing is in the way.
+    /// Says when an approved task is merged, beside "approved"; `None` if nothing is in the way.
     pub(crate) fn merge_words(&self) -> Option<String> {
         let (What::Merge | What::MergeNow { .. }) = self.what else { return None };
         if let What::MergeNow { is_testing, age } = self.what {
@@ -231,7 +231,7 @@ impl Next {
         }
     }
 
-    /// When the planner looks at it.
+    /// Says when the planner looks at it.
     fn look_time(&self) -> &'static str {
         match self.behind.first() {
             Some(Behind::Resume) => "after liza resume",
@@ -242,10 +242,10 @@ impl Next {
     }
 }
 
-/// Why an approved task is not merged while the team is stopped.
+/// The reason why an approved task is not merged while the team is stopped.
 const MERGE_AFTER_RESUME: &str = "its merge waits for liza resume";
 
-/// What a running merge does: `: integration test, 23s`.
+/// The progress of a running merge: `: integration test, 23s`.
 pub(crate) fn progress(is_testing: bool, age: Seconds) -> String {
     let what = if is_testing { ": integration test" } else { "" };
     format!("{what}, {age}")
@@ -279,7 +279,7 @@ impl fmt::Display for Next {
     }
 }
 
-/// What follows a step that waits for `liza resume`.
+/// The end of a sentence about a step that waits for `liza resume`.
 pub(crate) const AFTER_RESUME: &str = ", after liza resume";
 
 impl fmt::Display for Who {

@@ -1,4 +1,4 @@
-//! The table of alarms: what each is called, which machines see it, who answers it and with what.
+//! The table of alarms: the words of each, the machines that see it, and its answer.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::model::StopFile;
 
-/// Which machines see an alarm.
+/// The machines that see an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SeenBy {
     /// It follows from the blackboard, so every machine sees the same.
@@ -15,7 +15,7 @@ enum SeenBy {
     One,
 }
 
-/// How an alarm is answered.
+/// The answer to an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Agents handle it.
@@ -40,7 +40,7 @@ pub(crate) enum Answer {
 
 macro_rules! alarm_kinds {
     ($($kind:ident $words:literal $seen:ident $answer:expr $(, $file:ident)?;)*) => {
-        /// What kind of alarm; its words are part of the specification.
+        /// The kinds of alarms; their words are part of the specification.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumIter)]
         pub enum AlarmKind {
             $($kind,)*
@@ -53,7 +53,7 @@ macro_rules! alarm_kinds {
                 }
             }
 
-            /// Whether only one machine can see it.
+            /// True if only one machine can see it.
             pub fn is_of_one_machine(self) -> bool {
                 let seen_by = match self {
                     $(AlarmKind::$kind => SeenBy::$seen,)*

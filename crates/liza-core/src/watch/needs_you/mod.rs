@@ -194,7 +194,7 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     budgets_first(needs, &running.unwrap_or_default())
 }
 
-/// Adds the alarms that an entry of another kind stands for.
+/// Adds the alarms that an entry of another kind includes.
 fn include_others(needs: &mut [NeedsYou], alarms: &[Alarm]) {
     for need in needs {
         let task = need.task.as_ref();
