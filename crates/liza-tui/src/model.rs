@@ -384,7 +384,7 @@ impl Model {
 fn agent_rank(agent: &AgentView) -> u8 {
     match agent.is_at_work() {
         true => 0,
-        false if agent.held.is_some() || agent.retry.is_some() => 1,
+        false if agent.held().is_some() || agent.next.retry().is_some() => 1,
         false => 2,
     }
 }

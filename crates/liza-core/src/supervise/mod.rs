@@ -25,7 +25,7 @@ use crate::rules::spending::{Spending, used_up};
 use crate::rules::triggers::Trigger;
 
 pub use crate::rules::triggers::unseen_triggers;
-use work::work_of;
+pub(crate) use work::work_of;
 
 /// How long a supervisor waits for a broken blackboard to be fixed before it looks again.
 const RETRY: Seconds = Seconds(5);

@@ -117,7 +117,7 @@ impl Backoffs {
 }
 
 /// What the blackboard has for this agent, the best first: merges, then what needs a session.
-pub(super) fn work_of(state: &State, agent: AgentId, found: &FoundMerges, now: Timestamp) -> Vec<Work> {
+pub(crate) fn work_of(state: &State, agent: AgentId, found: &FoundMerges, now: Timestamp) -> Vec<Work> {
     let board = &state.board;
     match agent.role() {
         Role::Planner => {

@@ -1,4 +1,4 @@
-//! The next step of a task as data: who does what, when, and behind what it waits; and the one sentence made of it.
+//! The next step of a task or an agent as data: who does what, when, and behind what it waits; and the one sentence made of it.
 
 use std::fmt;
 
@@ -8,11 +8,13 @@ use serde::{Serialize, Serializer};
 use crate::model::{AgentId, Role, Seconds, Sha, TaskId, Timestamp};
 use crate::watch::held::HeldView;
 
-/// The next step of a task.
+/// The next step of a task or an agent; of one that works, what its session does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
     pub who: Who,
     pub what: What,
+    /// The task of an agent's step.
+    pub on: Option<TaskId>,
     /// The conditions of the step; none if it happens now.
     pub behind: Vec<Behind>,
     /// The time of the step, if a clock decides it.
@@ -70,15 +72,29 @@ pub enum What {
     /// It waits for other tasks.
     Wait,
     Nothing(Ended),
+    /// A planner's session, and which try of how many it is after others without a result.
+    Plan {
+        attempt: Option<(u32, u32)>,
+    },
+    /// A planner's session about a sprint that has ended.
+    Judge,
+    /// A planner's session that decides about a task or a discovery.
+    LookAt(String),
+    /// The session has submitted or decided so long ago, and has not ended yet.
+    EndSession {
+        age: Seconds,
+    },
 }
 
-/// The ways in which a task has ended.
+/// The ways in which a task or an agent has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     Merged,
     Abandoned,
     ReplacedBy(Vec<TaskId>),
     WithGoal,
+    /// The agent is gone.
+    Left,
 }
 
 /// The kinds of conditions.
@@ -98,8 +114,8 @@ pub enum Behind {
     Session(AgentId),
     /// `liza resume`.
     Resume,
-    /// The pause after a failed session.
-    Pause(Seconds),
+    /// The pause after failed sessions.
+    Pause(Retry),
     /// A program that cannot be used now.
     Program(HeldView),
     /// The programs of all agents of the role.
@@ -110,18 +126,38 @@ pub enum Behind {
     StoppedPlanner,
     /// Other things that the planner's session decides first.
     OtherDecisions,
+    /// A goal, which nobody has stated.
+    Goal,
+    /// Something for the agent's role to do.
+    NewWork,
+}
+
+/// The pause of an agent before its next try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Retry {
+    /// The sessions in a row without a result.
+    pub failed: u32,
+    pub limit: u32,
+    pub again_in: Seconds,
+}
+
+impl Retry {
+    /// The time of the next try: `in 8s`.
+    pub fn again(self) -> String {
+        if self.again_in.0 == 0 { "now".to_owned() } else { format!("in {}", self.again_in) }
+    }
 }
 
 impl Next {
     fn new(who: Who, what: What) -> Self {
-        Self { who, what, behind: Vec::new(), when: None }
+        Self { who, what, on: None, behind: Vec::new(), when: None }
     }
 
     pub(crate) fn you(what: What) -> Self {
         Self::new(Who::You, what)
     }
 
-    pub(crate) fn agent(agent: AgentId, what: What) -> Self {
+    pub fn agent(agent: AgentId, what: What) -> Self {
         Self::new(Who::Agent(agent), what)
     }
 
@@ -137,7 +173,11 @@ impl Next {
         Self { behind: tasks.map(Behind::Task).collect(), ..Self::new(Who::Nobody, What::Wait) }
     }
 
-    pub(crate) fn behind(mut self, behind: Behind) -> Self {
+    pub fn on(self, task: Option<TaskId>) -> Self {
+        Self { on: task, ..self }
+    }
+
+    pub fn behind(mut self, behind: Behind) -> Self {
         self.behind.push(behind);
         self
     }
@@ -154,6 +194,20 @@ impl Next {
     /// The task that its agent works on before.
     pub fn after_work(&self) -> Option<&TaskId> {
         self.behind.iter().find_map(|behind| if let Behind::Work(task) = behind { Some(task) } else { None })
+    }
+
+    /// The program that cannot be used now.
+    pub fn held(&self) -> Option<&HeldView> {
+        self.behind
+            .iter()
+            .find_map(|behind| if let Behind::Program(held) = behind { Some(held) } else { None })
+    }
+
+    /// The pause before the next try.
+    pub fn retry(&self) -> Option<Retry> {
+        self.behind
+            .iter()
+            .find_map(|behind| if let Behind::Pause(retry) = behind { Some(*retry) } else { None })
     }
 
     /// The tasks that must be merged first.
@@ -183,34 +237,38 @@ impl Next {
     }
 
     fn step(&self) -> String {
-        let who = self.who;
+        let (who, it) = (self.who, self.on.as_ref().map_or("it", TaskId::as_str));
         match &self.what {
-            What::Claim => format!("{who} claims it"),
+            What::Claim => format!("{who} claims {it}"),
             What::ClaimRejected { coder_is_here: true } => "a coder takes it".to_owned(),
             What::ClaimRejected { coder_is_here: false } => "another coder takes it".to_owned(),
             What::TakeOver { from } => format!("{from} is gone: another coder takes it over"),
             What::Return => format!("stopped; {who} continues"),
-            What::Continue => match self.behind.first() {
-                Some(Behind::Pause(Seconds(0))) => format!("{who} tries again now: its last session failed"),
-                Some(Behind::Pause(left)) => format!("{who} tries again in {left}: its last session failed"),
-                Some(Behind::Program(held)) => format!("{who} continues: {}", held.text()),
-                _ => format!("{who} continues with it"),
+            What::Continue => match (self.held(), self.retry()) {
+                (Some(held), _) => format!("{who} continues: {}", held.text()),
+                (None, Some(retry)) => {
+                    format!("{who} tries again {}: its last session failed", retry.again())
+                }
+                (None, None) => format!("{who} continues with {it}"),
             },
             What::FixMerge => format!("{who} fixes the merge"),
-            What::Submit => format!("{who} submits it for review"),
-            What::Review => format!("{who} takes it"),
-            What::Verdict => format!("{who} gives its verdict"),
+            What::Submit => format!("{who} submits {it} for review"),
+            What::Review => format!("{who} takes {it}"),
+            What::Verdict => match &self.on {
+                Some(task) => format!("{who} gives its verdict on {task}"),
+                None => format!("{who} gives its verdict"),
+            },
             What::Merge => match (self.who, self.behind.first()) {
                 (_, Some(Behind::Resume)) => MERGE_AFTER_RESUME.to_owned(),
                 (_, Some(Behind::Merge(task))) => format!("merged after {task}"),
-                (_, Some(Behind::Session(_))) => format!("{who} merges it when its session ends"),
-                (_, Some(Behind::Review(task))) => format!("{who} merges it after its review of {task}"),
+                (_, Some(Behind::Session(_))) => format!("{who} merges {it} when its session ends"),
+                (_, Some(Behind::Review(task))) => format!("{who} merges {it} after its review of {task}"),
                 (Who::Role(_), _) => "the code reviewer's supervisor merges it".to_owned(),
-                (_, _) => format!("{who} merges it"),
+                (_, _) => format!("{who} merges {it}"),
             },
             What::MergeNow { is_testing, age } => {
                 let verb = if who == Who::You { "merge" } else { "merges" };
-                format!("{who} {verb} it{}", progress(*is_testing, *age))
+                format!("{who} {verb} {it}{}", progress(*is_testing, *age))
             }
             What::Finalize => format!("{who} finalizes it"),
             What::ApprovePlan => "you approve it: liza plan --approve".to_owned(),
@@ -226,8 +284,16 @@ impl Next {
             What::AcceptGate => "waits for you: it changes what judges it".to_owned(),
             What::FixTest => "waits for you: correct the integration test, then test again".to_owned(),
             What::FixRecord => "its record is broken: fix it".to_owned(),
-            What::Wait => format!("{} must be merged first", self.tasks_before().join(", ")),
+            What::Wait => match self.behind.first() {
+                Some(Behind::Goal) => format!("{who} waits for a goal"),
+                Some(Behind::NewWork) => format!("{who} waits for work"),
+                _ => format!("{} must be merged first", self.tasks_before().join(", ")),
+            },
             What::Nothing(ended) => format!("nothing: {ended}"),
+            What::Plan { .. } => format!("{who} plans"),
+            What::Judge => format!("{who} judges whether the goal is reached"),
+            What::LookAt(subject) => format!("{who} looks at {subject}"),
+            What::EndSession { .. } => format!("{who} ends its session"),
         }
     }
 
@@ -256,7 +322,7 @@ impl fmt::Display for Next {
         f.write_str(&self.step())?;
         // Some steps begin with what they wait for.
         let is_said = matches!((&self.what, self.behind.first()), (What::Look, Some(_)))
-            || matches!(self.behind.first(), Some(Behind::Program(_)));
+            || (self.what == What::Continue && self.held().is_some());
         for behind in self.behind.iter().filter(|_| !is_said) {
             match behind {
                 Behind::Work(task) => write!(f, " after {task}")?,
@@ -265,14 +331,19 @@ impl fmt::Display for Next {
                 Behind::Start(role) => write!(f, "; no {} is running", role.title().to_lowercase())?,
                 Behind::StoppedPlanner => f.write_str("; it has stopped")?,
                 Behind::Programs => f.write_str("; when its program can be used again")?,
+                Behind::Program(held) => write!(f, "; {}", held.text())?,
+                Behind::Pause(retry) if self.what != What::Continue => {
+                    write!(f, ", again {}", retry.again())?
+                }
                 // Part of the step.
                 Behind::Task(_)
                 | Behind::Review(_)
                 | Behind::Merge(_)
                 | Behind::Session(_)
                 | Behind::Pause(_)
-                | Behind::Program(_)
-                | Behind::OtherDecisions => {}
+                | Behind::OtherDecisions
+                | Behind::Goal
+                | Behind::NewWork => {}
             }
         }
         Ok(())
@@ -305,6 +376,7 @@ impl fmt::Display for Ended {
                 write!(f, "replaced by {}", names.join(", "))
             }
             Ended::WithGoal => f.write_str("dropped with the goal"),
+            Ended::Left => f.write_str("it has left"),
         }
     }
 }
@@ -323,9 +395,14 @@ impl Serialize for Who {
 impl Serialize for Next {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let what: &'static str = (&self.what).into();
-        let mut next = serializer.serialize_struct("Next", 5)?;
+        let mut next = serializer.serialize_struct("Next", 6)?;
         next.serialize_field("who", &self.who)?;
         next.serialize_field("what", what)?;
+        match (&self.on, &self.what) {
+            (Some(task), _) => next.serialize_field("on", task)?,
+            (None, What::LookAt(subject)) => next.serialize_field("on", subject)?,
+            (None, _) => next.skip_field("on")?,
+        }
         next.serialize_field("when", &self.when)?;
         next.serialize_field("behind", &self.behind)?;
         next.serialize_field("text", &self.to_string())?;

@@ -19,20 +19,27 @@ pub struct HeldView {
 }
 
 impl HeldView {
-    /// Why the program cannot be used, and when it is tried again: `codex overloaded, again in 1m`.
+    /// The reason and the time of the next try: `codex overloaded, again in 1m`.
     pub fn text(&self) -> String {
+        format!("{}, {}", self.reason(), self.again())
+    }
+
+    pub fn reason(&self) -> String {
         let what = match self.kind {
             FaultKind::Auth => "has no valid login",
             FaultKind::Quota => "at its usage limit",
             FaultKind::Overloaded => "overloaded",
             FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => "failed",
         };
-        let again = match self.again_in {
+        format!("{} {what}", self.client)
+    }
+
+    pub fn again(&self) -> String {
+        match self.again_in {
             None => "waits for you".to_owned(),
             Some(Seconds(0)) => "again now".to_owned(),
             Some(left) => format!("again in {left}"),
-        };
-        format!("{} {what}, {again}", self.client)
+        }
     }
 }
 

@@ -7,12 +7,11 @@ use crate::order::sort_by_key;
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::alarms::AlarmKind;
-use crate::watch::forecast::AFTER_RESUME;
+use crate::watch::forecast::{AFTER_RESUME, Behind, Retry, What, progress};
 use crate::watch::needs_you::NeedKind;
 use crate::watch::task_words::plain;
 use crate::watch::view::{
-    AgentView, EndingView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency,
-    View,
+    AgentView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency, View,
 };
 
 /// The phases of open tasks with their headings, in the order in which they are shown.
@@ -85,41 +84,53 @@ pub fn full_columns(sprint: &SprintView, columns: usize) -> usize {
 
 /// What an agent does: its status and its task; what it did if it is not present.
 pub fn agent_doing(agent: &AgentView) -> String {
+    doing(agent, true)
+}
+
+/// The same, without what a second row says: how far a merge is, and when a program is tried again.
+pub fn agent_doing_short(agent: &AgentView) -> String {
+    doing(agent, false)
+}
+
+fn doing(agent: &AgentView, is_long: bool) -> String {
     let holding = agent.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
-    if let (Liveness::Live, Some(merge)) = (agent.liveness, &agent.merging) {
-        return format!("MERGING {}{}", merge.task, merge.progress());
-    }
+    let was = || format!("was {}{holding}", status_word(agent.status));
     match agent.liveness {
-        Liveness::Live => match agent.retry {
-            _ if agent.ending.is_some() => {
-                agent.ending.as_ref().map(|own| ending(agent.role, own)).unwrap_or_default()
-            }
-            _ if agent.judging => "JUDGING the goal".to_owned(),
-            _ if agent.held.is_some() => {
-                agent.held.as_ref().map(|held| format!("HELD: {}", held.text())).unwrap_or_default()
-            }
-            None if agent.looking_at.is_some() => {
-                format!("LOOKING at {}", agent.looking_at.as_deref().unwrap_or_default())
-            }
-            Some(retry) => format!("FAILED {} of {}, again {}", retry.failed, retry.limit, retry.again()),
-            None if agent.between_sessions => format!("WAITING to continue{holding}"),
-            None if agent.task.is_some() => format!("{}{holding}", agent.status),
-            None => status_words(agent) + &which_try(agent),
-        },
-        Liveness::Grace => format!("silent, was {}{holding}", status_word(agent.status)),
-        Liveness::Gone => format!("gone, was {}{holding}", status_word(agent.status)),
-        Liveness::Dead => format!("dead, was {}{holding}", status_word(agent.status)),
+        Liveness::Live => {}
+        Liveness::Grace => return format!("silent, {}", was()),
+        Liveness::Gone => return format!("gone, {}", was()),
+        Liveness::Dead => return format!("dead, {}", was()),
+    }
+    let on = || agent.next.on.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
+    match &agent.next.what {
+        What::MergeNow { is_testing, .. } if *is_testing && !is_long => format!("MERGING{}", on()),
+        What::MergeNow { is_testing, age } => format!("MERGING{}{}", on(), progress(*is_testing, *age)),
+        What::EndSession { age } => format!("ENDING its {}, {age}", ended(agent)),
+        What::Judge => "JUDGING the goal".to_owned(),
+        _ if agent.held().is_some() => {
+            let words = |held: &HeldView| if is_long { held.text() } else { held.reason() };
+            format!("HELD: {}", agent.held().map(words).unwrap_or_default())
+        }
+        What::LookAt(subject) => format!("LOOKING at {subject}"),
+        _ if agent.next.retry().is_some() => {
+            let words =
+                |retry: Retry| format!("FAILED {} of {}, again {}", retry.failed, retry.limit, retry.again());
+            agent.next.retry().map(words).unwrap_or_default()
+        }
+        What::Continue => format!("WAITING to continue{holding}"),
+        _ if agent.task.is_some() => format!("{}{holding}", agent.status),
+        What::Merge => format!("WAITING to merge{}", on()),
+        _ => status_words(agent),
     }
 }
 
-/// What a session does whose work is recorded.
-fn ending(role: Role, ending: &EndingView) -> String {
-    let Some(task) = &ending.task else { return format!("ENDING its session, {}", ending.age) };
-    let what = match role {
-        Role::CodeReviewer => "review of",
-        Role::Coder | Role::Planner => "work on",
-    };
-    format!("ENDING its {what} {task}, {}", ending.age)
+/// The session that has submitted or decided.
+fn ended(agent: &AgentView) -> String {
+    match (&agent.next.on, agent.role) {
+        (None, _) => "session".to_owned(),
+        (Some(task), Role::CodeReviewer) => format!("review of {task}"),
+        (Some(task), Role::Coder | Role::Planner) => format!("work on {task}"),
+    }
 }
 
 /// Why nothing is done although there is work: the agent program that all wait for; `None` while an agent works.
@@ -137,12 +148,13 @@ pub fn is_held_up(view: &View) -> bool {
 /// held while no agent is in a session.
 pub fn is_well(view: &View) -> bool {
     let is_held = !view.held_clients.is_empty() && !view.agents.iter().any(AgentView::is_in_session);
-    !is_held && view.agents.iter().all(|agent| agent.retry.is_none())
+    !is_held && view.agents.iter().all(|agent| agent.next.retry().is_none())
 }
 
 /// What the team does, when a person need not do anything.
 pub fn team_does(view: &View) -> String {
-    let judge = view.agents.iter().find(|agent| agent.judging && agent.liveness.is_present());
+    let judge =
+        view.agents.iter().find(|agent| agent.next.what == What::Judge && agent.liveness.is_present());
     match (&view.merge, judge) {
         (Some(merge), _) if view.is_stopping() => {
             format!("the team is stopping; {}", stop_waits_for(Some(&merge.task)))
@@ -175,17 +187,18 @@ fn first_held(view: &View) -> Option<&HeldView> {
     if present.clone().any(AgentView::is_in_session) {
         return None;
     }
-    let held = present.by_ref().filter_map(|agent| agent.held.as_ref());
+    let held = present.by_ref().filter_map(AgentView::held);
     held.min_by_key(|held| held.again_in.map_or(u64::MAX, |left| left.0))
 }
 
 /// What an agent does, in one word; one that has nothing to do waits, and for what.
 fn status_words(agent: &AgentView) -> String {
-    if let Some(task) = agent.merges_next.as_ref().filter(|_| !agent.status.is_in_session()) {
-        return format!("WAITING to merge {task}");
-    }
     let for_what = match (agent.status, agent.role) {
-        (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner) if agent.lacks_goal => "for a goal",
+        (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner)
+            if agent.next.behind.contains(&Behind::Goal) =>
+        {
+            "for a goal"
+        }
         (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner) => "until needed",
         (AgentStatus::Waiting, Role::Coder) => "for a verdict",
         (AgentStatus::Idle, Role::Coder) => "for a task",
@@ -197,14 +210,15 @@ fn status_words(agent: &AgentView) -> String {
             | AgentStatus::Planning
             | AgentStatus::Handoff,
             _,
-        ) => return agent.status.to_string(),
+        ) => return format!("{}{}", agent.status, which_try(&agent.next.what)),
     };
     format!("{} {for_what}", status_word(agent.status))
 }
 
 /// Which try a running session is, after others without a result: `, try 5 of 5`.
-fn which_try(agent: &AgentView) -> String {
-    agent.attempt.map(|(number, limit)| format!(", try {number} of {limit}")).unwrap_or_default()
+fn which_try(what: &What) -> String {
+    let What::Plan { attempt: Some((number, limit)) } = what else { return String::new() };
+    format!(", try {number} of {limit}")
 }
 
 /// One word for every agent that waits.

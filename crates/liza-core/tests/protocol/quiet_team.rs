@@ -5,8 +5,8 @@
 //! limited. Whatever is then still open is explained to the person.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, Revision, Role,
-    Seconds, StopFileTimes, StopFiles, TaskId, Timestamp, Usage, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, Refusal, Revision,
+    Role, Seconds, StopFileTimes, StopFiles, TaskId, Timestamp, Usage, Value,
 };
 use liza_core::protocol::{
     AbandonTask, Align, Command, CompleteGoal, Deregister, EditTask, Finalize, Heartbeat, LogAnomaly,
@@ -40,11 +40,13 @@ pub(crate) const GOOD: u8 = 7;
 /// What the sessions of a team do: each one takes the next number.
 pub(crate) struct Moods<'a> {
     numbers: std::iter::Cycle<std::slice::Iter<'a, u8>>,
+    /// The tasks of which the last step was refused what the board alone does not show, or their sessions were used up.
+    pub(crate) refused: Vec<TaskId>,
 }
 
 impl<'a> Moods<'a> {
     pub(crate) fn new(numbers: &'a [u8]) -> Self {
-        Self { numbers: numbers.iter().cycle() }
+        Self { numbers: numbers.iter().cycle(), refused: Vec::new() }
     }
 
     fn next(&mut self) -> u8 {
@@ -241,21 +243,23 @@ pub(crate) fn begin(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> M
         Step::Wait { why: WaitReason::ClientHeld { hold, .. }, .. } => return done(hold.until.is_some()),
         Step::Hold(_) | Step::Wait { .. } => return Move::Nothing,
     };
+    moods.refused.clear();
     for work in work {
-        let (is_begun, task, triggers) = match work {
+        let (begun, task, triggers) = match work {
             Work::Merge(task) => {
                 return done(world.merge(&task, who, !moods.next().is_multiple_of(3)).is_ok());
             }
-            Work::Code(task) => (world.claim(&task, who).is_ok(), Some(task), Vec::new()),
-            Work::Review(task) => (world.claim_review(&task, who).is_ok(), Some(task), Vec::new()),
+            Work::Code(task) => (world.claim(&task, who), Some(task), Vec::new()),
+            Work::Review(task) => (world.claim_review(&task, who), Some(task), Vec::new()),
             Work::Plan(triggers) => {
                 let plans = SetStatus::planning(who, &triggers);
-                let begins = world.run(world.supervisor(who), Command::from(plans)).is_ok();
-                (begins, None, triggers)
+                (world.run(world.supervisor(who), Command::from(plans)).map(drop), None, triggers)
             }
         };
-        if is_begun {
-            return Move::Started(Session::start(world, (who, moods.next()), task, triggers));
+        match begun {
+            Ok(()) => return Move::Started(Session::start(world, (who, moods.next()), task, triggers)),
+            Err(Refusal::SessionBudget { .. } | Refusal::SubmissionVoid { .. }) => moods.refused.extend(task),
+            Err(_) => {}
         }
     }
     Move::Nothing
@@ -331,7 +335,8 @@ fn dishonest(view: &View) -> Vec<String> {
     let mut wrong = Vec::new();
     let busy = view.agents.iter().filter(|agent| agent.is_at_work());
     wrong.extend(busy.map(|agent| format!("{} is shown at work", agent.id)));
-    let retrying = view.agents.iter().filter(|agent| agent.retry.is_some() && agent.liveness.is_present());
+    let retrying =
+        view.agents.iter().filter(|agent| agent.next.retry().is_some() && agent.liveness.is_present());
     wrong.extend(retrying.map(|agent| format!("{} says that it tries again", agent.id)));
     let looking = view.needs_you.iter().filter(|need| need.planner_looks == Some(PlannerLooks::Now));
     wrong.extend(looking.map(|need| format!("the planner looks at it: {}", need.text)));

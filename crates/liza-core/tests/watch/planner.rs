@@ -91,7 +91,10 @@ fn a_planner_goes_on_when_the_cause_of_its_stop_is_gone_however_it_ended() {
     };
     let shown = |state: &State| {
         let view = view(state, &Observations::default(), now());
-        view.agents.into_iter().find(|shown| shown.id == agent("planner-1")).and_then(|shown| shown.retry)
+        view.agents
+            .into_iter()
+            .find(|shown| shown.id == agent("planner-1"))
+            .and_then(|shown| shown.next.retry())
     };
     for ended in [Status::Superseded, Status::Abandoned, Status::Unclaimed] {
         let mut state = empty_state();

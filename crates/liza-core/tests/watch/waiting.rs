@@ -350,7 +350,7 @@ fn a_reviewer_whose_approval_is_not_merged_yet_does_not_wait_for_a_submission() 
     assert_eq!(doing(&shown, "code-reviewer-2"), "WAITING for a submission");
     let stop_files = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
     let paused = view(&state, &Observations { stop_files, ..seen() }, now());
-    assert_eq!(doing(&paused, "code-reviewer-1"), "WAITING for a submission", "the pause is why");
+    assert_eq!(doing(&paused, "code-reviewer-1"), "WAITING to merge t", "after the pause");
 }
 
 /// An agent whose session has just recorded that on the task; its program failed the time before.

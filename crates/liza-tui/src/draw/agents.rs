@@ -2,7 +2,9 @@
 
 use liza_core::model::Seconds;
 use liza_core::watch::view::{AgentView, Liveness};
-use liza_core::watch::words::{self, agent_activity, agent_doing, agent_lease, agent_sign, used};
+use liza_core::watch::words::{
+    self, agent_activity, agent_doing, agent_doing_short, agent_lease, agent_sign, used,
+};
 use liza_host::columns::{cut, pad, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -113,9 +115,8 @@ impl Painter<'_> {
         let spare = room.saturating_sub(width(&doing) + wanted + 2).max(least);
         let facts = fitting(figures, spare.min(room / 2));
         let left = room.saturating_sub(width(&facts) + 2);
-        let short = short_doing(agent, &doing).filter(|_| !activity_beside);
-        let doing = short.unwrap_or(doing.as_str());
-        let doing = cut(doing, left);
+        let doing = if activity_beside { doing } else { agent_doing_short(agent) };
+        let doing = cut(&doing, left);
         let rest = left.saturating_sub(width(&doing) + 3);
         let mut line = Line::from(head);
         let doing_style = if agent.liveness.is_present() { Style::new() } else { self.theme.bad };
@@ -131,29 +132,18 @@ impl Painter<'_> {
 fn at_work(agents: &[AgentView]) -> usize {
     agents.iter().filter(|agent| agent.is_at_work()).count()
 }
-/// What an agent does without what is in its second row.
-fn short_doing<'a>(agent: &AgentView, doing: &'a str) -> Option<&'a str> {
-    match &agent.merging {
-        Some(merge) if merge.is_testing => doing.split_once(": ").map(|(short, _)| short),
-        Some(_) => None,
-        None => doing.rsplit_once(", ").filter(|_| agent.held.is_some()).map(|(short, _)| short),
-    }
-}
-
 /// What the second row of an agent says that its session does not.
 fn second_row(agent: &AgentView) -> Option<String> {
-    let merge = agent.merging.as_ref().filter(|merge| merge.is_testing && agent.liveness == Liveness::Live);
-    merge.map(|merge| format!("integration test, {}", merge.age)).or_else(|| held_until(agent))
+    let merge = agent.merge().filter(|_| agent.liveness == Liveness::Live);
+    let test = merge.filter(|(_, is_testing, _)| *is_testing);
+    test.map(|(_, _, age)| format!("integration test, {age}")).or_else(|| held_until(agent))
 }
 
 /// When a held agent continues, and the key that tries it now.
 fn held_until(agent: &AgentView) -> Option<String> {
-    let held = agent.held.as_ref().filter(|_| agent.liveness == Liveness::Live)?;
-    Some(match held.again_in {
-        None => "waits for you".to_owned(),
-        Some(left) if left.0 == 0 => "again now".to_owned(),
-        Some(left) => format!("again in {left}; now: r"),
-    })
+    let held = agent.held()?;
+    let key = if held.again_in.is_some_and(|left| left.0 > 0) { "; now: r" } else { "" };
+    Some(format!("{}{key}", held.again()))
 }
 
 /// The figures of an agent, the most important first.

@@ -167,7 +167,7 @@ impl Painter<'_> {
 
     /// Whether the first tasks are being planned.
     fn planning(&self, view: &View) -> String {
-        let retry = self.model.agents().iter().find_map(|agent| agent.retry);
+        let retry = self.model.agents().iter().find_map(|agent| agent.next.retry());
         match (held_back(view), retry) {
             (Some(held), _) => held,
             (None, Some(retry)) => format!("planning failed, again {}", retry.again()),

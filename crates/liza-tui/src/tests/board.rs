@@ -122,21 +122,23 @@ fn without_the_keys_the_list_of_agents_begins_with_those_at_work_and_those_that_
     let mut view = (*model.view.clone().unwrap()).clone();
     let working = view.agents.iter().find(|agent| agent.status.is_in_session()).unwrap().clone();
     let idle = view.agents.iter().find(|agent| agent.id.to_string() == "planner-1").unwrap();
-    let idle = AgentView { status: AgentStatus::Idle, task: None, ..idle.clone() };
+    let mut idle = idle.clone();
+    rest(&mut idle);
     let agent = |of: &AgentView, id: &str| AgentView { id: id.parse().unwrap(), ..of.clone() };
     let held = HeldView { client: "codex".to_owned(), kind: FaultKind::Overloaded, again_in: None };
     // The first one is selected before the others begin to work.
     view.agents = vec![agent(&idle, "planner-1")];
     update(&mut model, Event::View(Arc::new(view.clone())), &dark());
     view.agents.extend((2..=9).map(|number| agent(&idle, &format!("coder-{number}"))));
-    view.agents.push(AgentView { held: Some(held), ..agent(&idle, "code-reviewer-1") });
+    view.agents.push(agent(&idle, "code-reviewer-1"));
+    hold(&mut view.agents[9], held);
     view.agents.push(agent(&working, "coder-10"));
     update(&mut model, Event::View(Arc::new(view.clone())), &dark());
     let names: Vec<String> = model.agents().iter().take(2).map(|agent| agent.id.to_string()).collect();
     assert_eq!(names, ["coder-10", "code-reviewer-1"]);
     let shown = picture(&model);
     assert!(shown.contains("● coder-10") && shown.contains("● code-reviewer-1"), "{shown}");
-    view.agents.iter_mut().for_each(|agent| agent.status = working.status);
+    view.agents.iter_mut().for_each(|agent| agent.in_session = true);
     update(&mut model, Event::View(Arc::new(view)), &dark());
     let shown = picture(&model);
     let visible = model.agents().iter().filter(|agent| shown.contains(&format!("● {} ", agent.id))).count();
@@ -195,9 +197,8 @@ fn when_a_held_agent_continues_is_not_cut_in_two_columns() {
     model.mode = ScreenMode::Team;
     let mut view = (*model.view.clone().unwrap()).clone();
     let planner = view.agents.iter_mut().find(|agent| agent.id.to_string() == "planner-1").unwrap();
-    (planner.task, planner.status) = (None, AgentStatus::Waiting);
     let (client, again_in) = ("codex".to_owned(), Some(Seconds(27)));
-    planner.held = Some(HeldView { client, kind: FaultKind::Overloaded, again_in });
+    hold(planner, HeldView { client, kind: FaultKind::Overloaded, again_in });
     planner.usage = Some(Usage { input: 57_000, ..Usage::default() });
     update(&mut model, Event::View(Arc::new(view)), &dark());
     let shown = picture(&model);
@@ -339,9 +340,8 @@ fn a_team_whose_program_is_held_is_not_shown_as_planning() {
     view.tasks.clear();
     view.needs_you.clear();
     for agent in &mut view.agents {
-        (agent.task, agent.status) = (None, AgentStatus::Waiting);
         let (client, again_in) = ("codex".to_owned(), Some(Seconds(60)));
-        agent.held = Some(HeldView { client, kind: FaultKind::Overloaded, again_in });
+        hold(agent, HeldView { client, kind: FaultKind::Overloaded, again_in });
     }
     update(&mut model, Event::View(Arc::new(view)), &dark());
     let shown = picture(&model);

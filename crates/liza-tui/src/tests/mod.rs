@@ -9,9 +9,10 @@ mod rows;
 
 use std::sync::Arc;
 
-use liza_core::model::{Seconds, StopFileTimes, Timestamp};
+use liza_core::model::{AgentStatus, Seconds, StopFileTimes, Timestamp};
 use liza_core::watch::alarms::{Observations, SessionActivity};
-use liza_core::watch::view::{View, view};
+use liza_core::watch::forecast::{Behind, Next, What};
+use liza_core::watch::view::{AgentView, HeldView, View, view};
 use liza_host::local_time::LocalTime;
 use liza_store::Store;
 use liza_testkit::boards::dated;
@@ -113,6 +114,18 @@ fn picture(model: &Model) -> String {
         text.trim_end().to_owned()
     });
     rows.collect::<Vec<_>>().join("\n")
+}
+
+/// An agent without a session and without work.
+fn rest(agent: &mut AgentView) {
+    (agent.status, agent.task, agent.in_session) = (AgentStatus::Waiting, None, false);
+    (agent.last_session, agent.next) = (None, Next::agent(agent.id, What::Wait).behind(Behind::NewWork));
+}
+
+/// An agent whose program cannot be used.
+fn hold(agent: &mut AgentView, held: HeldView) {
+    rest(agent);
+    agent.next = Next::agent(agent.id, What::Wait).behind(Behind::Program(held));
 }
 
 fn busy() -> Model {

@@ -1,10 +1,10 @@
 //! What gives way in a row that is too short, and which row is selected.
 
-use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Role, Status, Usage};
+use liza_core::model::{FaultKind, GoalStatus, Role, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
 use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
-use liza_core::watch::view::{HeldView, MergeView, View};
+use liza_core::watch::view::{HeldView, View};
 
 use super::*;
 
@@ -43,9 +43,8 @@ fn a_team_that_a_program_holds_up_says_so_above_the_tasks() {
     assert!(!picture(&model).contains("HELD"));
     change(&mut model, |view| {
         for agent in &mut view.agents {
-            (agent.task, agent.status, agent.judging) = (None, AgentStatus::Waiting, false);
             let (client, again_in) = ("codex".to_owned(), Some(Seconds(11_460)));
-            agent.held = Some(HeldView { client, kind: FaultKind::Quota, again_in });
+            hold(agent, HeldView { client, kind: FaultKind::Quota, again_in });
         }
     });
     let shown = picture(&model);
@@ -228,11 +227,11 @@ fn the_agent_that_merges_is_among_those_at_work_and_its_test_has_a_row() {
     let mut model = model_of(BUSY, &observations(), (120, 40));
     let mut view = (*model.view.clone().unwrap()).clone();
     for agent in &mut view.agents {
-        (agent.status, agent.task, agent.merging) = (AgentStatus::Idle, None, None);
+        rest(agent);
     }
     let merger = view.agents.iter_mut().find(|agent| agent.role == Role::CodeReviewer).unwrap();
-    let (task, by) = ("retry-users".parse().unwrap(), Some(merger.id));
-    merger.merging = Some(MergeView { task, by, age: Seconds(8), is_testing: true, team_leaves: false });
+    let what = What::MergeNow { is_testing: true, age: Seconds(8) };
+    merger.next = Next::agent(merger.id, what).on("retry-users".parse().ok());
     let name = merger.id.to_string();
     update(&mut model, Event::View(Arc::new(view)), &dark());
     assert_eq!(model.agents()[0].id.to_string(), name);
@@ -332,8 +331,7 @@ fn an_agent_that_waits_has_one_row_and_the_log_the_whole_width() {
     let mut model = model_of(BUSY, &observations(), (120, 40));
     change(&mut model, |view| {
         for agent in view.agents.iter_mut().filter(|agent| agent.role == Role::Planner) {
-            (agent.status, agent.task, agent.judging) = (AgentStatus::Waiting, None, false);
-            (agent.last_session, agent.looking_at) = (None, None);
+            rest(agent);
         }
         view.needs_you.clear();
     });

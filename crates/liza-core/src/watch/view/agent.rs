@@ -8,8 +8,9 @@ use crate::model::{
 };
 use crate::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
 use crate::rules::triggers::{PlannerWork, planner_work};
-use crate::supervise::{backoff, failed_planning, needs_session, unseen_triggers};
+use crate::supervise::{Work, backoff, failed_planning, unseen_triggers, work_of};
 use crate::watch::alarms::Observations;
+use crate::watch::forecast::{Behind, Ended, Next, Retry, What};
 use crate::watch::held::{HeldView, held_program};
 
 use crate::rules::presence::Liveness;
@@ -44,104 +45,36 @@ pub struct AgentView {
     /// How full its context is.
     pub context_percent: Option<u32>,
     pub usage: Option<Usage>,
-    /// When it tries again after a session that failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry: Option<RetryView>,
-    /// Which try a planner's session is after others without a result, and how many there are at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<(u32, u32)>,
-    /// Why no session of it starts, although it has work.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub held: Option<HeldView>,
-    /// Whether it holds its task while no session of it is running.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub between_sessions: bool,
-    /// What its session has submitted or decided, if that session has not ended yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ending: Option<EndingView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub merging: Option<MergeView>,
-    /// What it has approved and merges next.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub merges_next: Option<TaskId>,
-    /// The task or discovery that a planner's session decides about, if it plans nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub looking_at: Option<String>,
-    /// Whether it waits for a goal.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub lacks_goal: bool,
-    /// Whether its session judges if the goal is reached.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub judging: bool,
+    /// What it does now, or next.
+    pub next: Next,
+    /// True if a session of it is running, by what the blackboard says.
+    pub in_session: bool,
     /// How well its last session was confined, in words; none if it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confinement: Option<String>,
 }
 
 impl AgentView {
-    /// Whether a session of it is running.
+    /// True if a session of it is running.
     pub fn is_in_session(&self) -> bool {
-        let works = self.status.is_in_session() && !self.between_sessions;
-        self.liveness.is_present() && (works || self.ending.is_some())
+        self.liveness.is_present() && self.in_session
     }
 
-    /// Whether it does something now: its session runs, or it merges.
+    /// True if its session runs, or if it merges.
     pub fn is_at_work(&self) -> bool {
-        self.is_in_session() || (self.liveness.is_present() && self.merging.is_some())
+        self.is_in_session() || self.merge().is_some()
     }
-}
 
-/// A session that has submitted its task, has given its verdict or has decided, and has not ended yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct EndingView {
-    /// Its task; a planner has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
-    /// How long ago it did so.
-    pub age: Seconds,
-}
-
-/// A planner or coder that waits before its next try.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct RetryView {
-    /// How many sessions in a row had no result.
-    pub failed: u32,
-    pub limit: u32,
-    /// How long it still waits.
-    pub again_in: Seconds,
-}
-
-impl RetryView {
-    /// When it tries again: `in 8s`.
-    pub fn again(self) -> String {
-        if self.again_in.0 == 0 { "now".to_owned() } else { format!("in {}", self.again_in) }
+    /// The task that it merges now, and how far it is.
+    pub fn merge(&self) -> Option<(&TaskId, bool, Seconds)> {
+        let What::MergeNow { is_testing, age } = self.next.what else { return None };
+        self.next.on.as_ref().filter(|_| self.liveness.is_present()).map(|task| (task, is_testing, age))
     }
-}
 
-/// Whether an agent waits for its next try, and how long.
-fn retry(state: &State, entry: &AgentRecord, between_sessions: bool, now: Timestamp) -> Option<RetryView> {
-    let board = &state.board;
-    let last = entry.last_session.as_ref().filter(|last| last.failed)?;
-    let failed = match (entry.role, entry.status) {
-        (Role::Planner, AgentStatus::Waiting) => {
-            failed_planning(board.sprint.ready()?, &unseen_triggers(state, now))
-        }
-        (Role::Coder, _) if between_sessions => {
-            let body = entry.current_task.as_ref().and_then(|task| board.body(task).ok());
-            body.map(TaskBody::record)?.crashes?
-        }
-        (Role::Planner | Role::Coder | Role::CodeReviewer, _) => return None,
-    };
-    let (limit, again) = (board.config.ready()?.max_crashes, last.ended + backoff(failed));
-    (1..limit).contains(&failed).then(|| RetryView { failed, limit, again_in: again.since(now) })
-}
-
-/// Which try the running session of a planner is, if others before it had no result.
-fn attempt(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<(u32, u32)> {
-    let board = &state.board;
-    let failed = failed_planning(board.sprint.ready()?, &unseen_triggers(state, now));
-    let limit = board.config.ready()?.max_crashes;
-    (entry.status == AgentStatus::Planning && (1..limit).contains(&failed)).then_some((failed + 1, limit))
+    /// The program that it waits for.
+    pub fn held(&self) -> Option<&HeldView> {
+        self.next.held().filter(|_| self.liveness == Liveness::Live)
+    }
 }
 
 fn are_on_several_machines(board: &Board) -> bool {
@@ -155,14 +88,12 @@ pub(super) fn agent_view(
     id: AgentId,
     entry: &AgentRecord,
     seen: &Observations,
+    merge: Option<&MergeView>,
     now: Timestamp,
 ) -> AgentView {
     let (board, activity) = (&state.board, seen.sessions.get(&id));
     let liveness = seen.presence(board, now).liveness(id, entry);
-    let between_sessions = is_between_sessions(board, id, entry);
-    let ending = ending(state, id, entry, now);
-    let decides = ending.is_none();
-    let held = held_program(state, id, entry, seen, now).filter(|_| liveness == Liveness::Live);
+    let agent = Agent { state, id, entry, seen, now };
     AgentView {
         id,
         role: entry.role,
@@ -180,44 +111,131 @@ pub(super) fn agent_view(
         last_session: entry.last_session.clone(),
         context_percent: entry.context_percent,
         usage: entry.usage.clone(),
-        // One whose work has gone meanwhile tries nothing again.
-        retry: retry(state, entry, between_sessions, now)
-            .filter(|_| held.is_none() && needs_session(state, id, seen.found_merges(), now)),
-        attempt: attempt(state, entry, now).filter(|_| decides),
-        held,
-        between_sessions,
-        ending,
-        merging: None,
-        merges_next: None,
-        looking_at: looking_at(state, entry, now).filter(|_| decides),
-        lacks_goal: board.goal.ready().is_some_and(|goal| goal.description.trim().is_empty()),
-        judging: decides && is_judging(state, entry, now),
+        next: if liveness.is_present() { agent.next(merge) } else { Next::nothing(Ended::Left) },
+        in_session: agent.is_in_session(),
         confinement: seen.confinement.get(&id).cloned(),
     }
 }
 
-/// What the session has submitted or decided, if it has not ended yet.
-fn ending(state: &State, id: AgentId, entry: &AgentRecord, now: Timestamp) -> Option<EndingView> {
-    let of_task = ending_session(&state.board, id, entry).map(|(task, since)| (Some(task), since));
-    let (task, since) = of_task.or_else(|| Some((None, decided_since(state, entry, now)?)))?;
-    Some(EndingView { task, age: now.since(since) })
+/// An agent that is here, and what its next step depends on.
+struct Agent<'a> {
+    state: &'a State,
+    id: AgentId,
+    entry: &'a AgentRecord,
+    seen: &'a Observations,
+    now: Timestamp,
 }
 
-/// Whether a planner's session is about a sprint that has ended.
-fn is_judging(state: &State, entry: &AgentRecord, now: Timestamp) -> bool {
-    let is_known = entry.session.as_ref().is_some_and(|session| !session.about.is_empty());
-    let judges = || match is_known {
-        true => planner_work(&of_session(state, entry, now)) == PlannerWork::Judging,
-        false => state.board.sprint.ready().is_some_and(|sprint| sprint.status == SprintStatus::Completed),
-    };
-    entry.status == AgentStatus::Planning && judges()
-}
+impl Agent<'_> {
+    fn next(&self, merge: Option<&MergeView>) -> Next {
+        let next = |what: What| Next::agent(self.id, what);
+        if let Some(merge) = merge.filter(|merge| merge.by == Some(self.id)) {
+            let what = What::MergeNow { is_testing: merge.is_testing, age: merge.age };
+            return next(what).on(Some(merge.task.clone()));
+        }
+        if let Some((task, since)) = self.ending() {
+            return next(What::EndSession { age: self.now.since(since) }).on(task);
+        }
+        match self.is_in_session() {
+            true => next(self.session()).on(self.entry.current_task.clone()),
+            false => self.between_sessions(),
+        }
+    }
 
-/// What a planner's session decides about, if it plans nothing.
-fn looking_at(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<String> {
-    let is_planning = entry.status == AgentStatus::Planning;
-    match is_planning.then(|| planner_work(&of_session(state, entry, now)))? {
-        PlannerWork::LookingAt(subject) => Some(subject),
-        PlannerWork::Planning | PlannerWork::Judging => None,
+    fn is_in_session(&self) -> bool {
+        let works = self.entry.status.is_in_session() && !self.holds_between_sessions();
+        works || self.ending().is_some()
+    }
+
+    /// True if it holds its task while no session of it is running.
+    fn holds_between_sessions(&self) -> bool {
+        is_between_sessions(&self.state.board, self.id, self.entry)
+    }
+
+    /// The task of a session that has submitted or decided and has not ended yet, and since when; a planner has no task.
+    fn ending(&self) -> Option<(Option<TaskId>, Timestamp)> {
+        let of_task = ending_session(&self.state.board, self.id, self.entry);
+        let of_task = of_task.map(|(task, since)| (Some(task), since));
+        of_task.or_else(|| Some((None, decided_since(self.state, self.entry, self.now)?)))
+    }
+
+    /// What its session does.
+    fn session(&self) -> What {
+        match self.entry.role {
+            Role::Coder => What::Submit,
+            Role::CodeReviewer => What::Verdict,
+            Role::Planner => self.planning(),
+        }
+    }
+
+    fn planning(&self) -> What {
+        let is_known = self.entry.session.as_ref().is_some_and(|session| !session.about.is_empty());
+        let sprint = self.state.board.sprint.ready();
+        let has_ended = sprint.is_some_and(|sprint| sprint.status == SprintStatus::Completed);
+        match planner_work(&of_session(self.state, self.entry, self.now)) {
+            PlannerWork::Judging if is_known => What::Judge,
+            _ if !is_known && has_ended => What::Judge,
+            PlannerWork::LookingAt(subject) => What::LookAt(subject),
+            PlannerWork::Planning | PlannerWork::Judging => What::Plan { attempt: self.attempt() },
+        }
+    }
+
+    /// The number of a planner's session, if others before it had no result.
+    fn attempt(&self) -> Option<(u32, u32)> {
+        let failed =
+            failed_planning(self.state.board.sprint.ready()?, &unseen_triggers(self.state, self.now));
+        let limit = self.state.board.config.ready()?.max_crashes;
+        (1..limit).contains(&failed).then_some((failed + 1, limit))
+    }
+
+    /// The best of its work, and what keeps it from that.
+    fn between_sessions(&self) -> Next {
+        let work = work_of(self.state, self.id, self.seen.found_merges(), self.now);
+        let best = work.first();
+        let next = |what: What| Next::agent(self.id, what);
+        let mut step = match best {
+            _ if self.holds_between_sessions() => next(What::Continue).on(self.entry.current_task.clone()),
+            Some(Work::Merge(task)) => next(What::Merge).on(Some(task.clone())),
+            Some(Work::Code(task)) => next(What::Claim).on(Some(task.clone())),
+            Some(Work::Review(task)) => next(What::Review).on(Some(task.clone())),
+            Some(Work::Plan(_)) => next(What::Plan { attempt: None }),
+            None if self.lacks_goal() => next(What::Wait).behind(Behind::Goal),
+            None => next(What::Wait).behind(Behind::NewWork),
+        };
+        if self.seen.stop_files.is_paused() && step.what != What::Wait {
+            step = step.behind(Behind::Resume);
+        }
+        if let Some(held) = held_program(self.state, self.id, self.entry, self.seen, self.now) {
+            let when = held.again_in.map(|left| self.now + left);
+            return step.behind(Behind::Program(held)).at(when);
+        }
+        // One whose work has gone meanwhile tries nothing again.
+        match self.retry().filter(|_| best.is_some_and(Work::needs_session)) {
+            Some(retry) => step.behind(Behind::Pause(retry)).at(Some(self.now + retry.again_in)),
+            None => step,
+        }
+    }
+
+    fn lacks_goal(&self) -> bool {
+        let goal = self.state.board.goal.ready();
+        self.entry.role == Role::Planner && goal.is_some_and(|goal| goal.description.trim().is_empty())
+    }
+
+    /// Its pause after a session without a result.
+    fn retry(&self) -> Option<Retry> {
+        let board = &self.state.board;
+        let last = self.entry.last_session.as_ref().filter(|last| last.failed)?;
+        let failed = match (self.entry.role, self.entry.status) {
+            (Role::Planner, AgentStatus::Waiting) => {
+                failed_planning(board.sprint.ready()?, &unseen_triggers(self.state, self.now))
+            }
+            (Role::Coder, _) if self.holds_between_sessions() => {
+                let body = self.entry.current_task.as_ref().and_then(|task| board.body(task).ok());
+                body.map(TaskBody::record)?.crashes?
+            }
+            (Role::Planner | Role::Coder | Role::CodeReviewer, _) => return None,
+        };
+        let (limit, again) = (board.config.ready()?.max_crashes, last.ended + backoff(failed));
+        (1..limit).contains(&failed).then(|| Retry { failed, limit, again_in: again.since(self.now) })
     }
 }

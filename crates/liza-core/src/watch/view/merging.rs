@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::{AgentId, Seconds, Status, TaskId, Timestamp};
 use crate::watch::alarms::Observations;
-use crate::watch::forecast::{Next, What, progress};
+use crate::watch::forecast::{Next, What};
 
 use super::task::TaskView;
 
@@ -20,13 +20,6 @@ pub struct MergeView {
     pub is_testing: bool,
     /// Whether another agent has left the team since it began.
     pub team_leaves: bool,
-}
-
-impl MergeView {
-    /// What it does, after the task: `: integration test, 23s`.
-    pub fn progress(&self) -> String {
-        progress(self.is_testing, self.age)
-    }
 }
 
 /// The merge that is running, if its task is still to be merged.

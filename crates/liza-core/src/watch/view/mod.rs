@@ -17,8 +17,8 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::model::{
-    Board, ClientRecord, Discovery, Goal, GoalStatus, Metrics, Revision, Role, Sprint, SprintStatus, State,
-    Status, StopFile, TaskId, Timestamp, Usage,
+    Board, ClientRecord, Discovery, Goal, GoalStatus, Metrics, Revision, Sprint, SprintStatus, State, Status,
+    StopFile, TaskId, Timestamp, Usage,
 };
 use crate::order::sort_by_key;
 use crate::rules::claimable::{claimable, reviewable};
@@ -32,7 +32,7 @@ use crate::watch::needs_you::{NeedsYou, needs_you};
 
 pub use crate::rules::presence::Liveness;
 pub use crate::watch::held::HeldView;
-pub use agent::{AgentView, EndingView, RetryView};
+pub use agent::AgentView;
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
@@ -84,7 +84,7 @@ pub struct View {
 impl View {
     /// Whether an agent waits for a program that is tried again by itself, or now if the human says so.
     pub fn can_try_now(&self) -> bool {
-        let held = self.agents.iter().filter_map(|agent| agent.held.as_ref());
+        let held = self.agents.iter().filter_map(AgentView::held);
         held.into_iter().any(|held| held.again_in.is_some())
     }
 
@@ -220,20 +220,11 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     let needs_you = needs_you(state, seen, &alarms, now);
     next_step::name_who_answers(&mut tasks, &needs_you);
     let alerts = alerts(alarms, &needs_you, &tasks);
-    let agents = board.agents.entries();
-    let mut agents: Vec<AgentView> =
-        agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, now)).collect();
     let merge = merging::merge_view(&mut tasks, seen, now);
-    for agent in
-        agents.iter_mut().filter(|agent| merge.as_ref().is_some_and(|merge| merge.by == Some(agent.id)))
-    {
-        agent.merging.clone_from(&merge);
-    }
-    for agent in agents.iter_mut().filter(|agent| agent.role == Role::CodeReviewer) {
-        let merges = |task: &&TaskView| task.is_merged_next() && task.owner == Some(agent.id);
-        agent.merges_next = tasks.iter().find(merges).map(|task| task.id.clone());
-    }
-    next_step::name_when_continued(&mut tasks, &agents, seen.stop_files.is_paused(), now);
+    let agents = board.agents.entries();
+    let agents: Vec<AgentView> =
+        agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, merge.as_ref(), now)).collect();
+    next_step::name_when_continued(&mut tasks, &agents);
     next_step::name_when_merged(&mut tasks, &agents, merge.as_ref());
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.entries().filter(open);

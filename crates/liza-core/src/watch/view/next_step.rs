@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use crate::model::{AgentId, MAX_FAILED_CODERS, Role, Status, TaskId, Timestamp};
+use crate::model::{MAX_FAILED_CODERS, Role, Status, TaskId};
 use crate::watch::alarms::AlarmKind;
 use crate::watch::forecast::{Behind, Next, What};
 use crate::watch::needs_you::{NeedKind, NeedsYou, PlannerLooks};
@@ -12,50 +12,25 @@ use super::merging::MergeView;
 use super::outlook::TaskPhase;
 use super::task::TaskView;
 
-/// The next step of a task whose agent is between two sessions, has another task, or waits for its program.
-pub(super) fn name_when_continued(
-    tasks: &mut [TaskView],
-    agents: &[AgentView],
-    is_paused: bool,
-    now: Timestamp,
-) {
+/// The next step of a task whose agent has no session on it: behind its other task, and behind all that keeps the agent.
+pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) {
     for agent in agents.iter().filter(|agent| agent.liveness.is_present()) {
-        let continues = || Next::agent(agent.id, What::Continue);
-        if let Some(current) = &agent.task {
-            let waits = |task: &&mut TaskView| is_continued(task, agent) && task.id != *current;
-            for task in tasks.iter_mut().filter(waits) {
-                task.next = continues().behind(Behind::Work(current.clone()));
-            }
-        }
-        if is_paused {
-            for task in tasks.iter_mut().filter(|task| waits_for_session(task, agent)) {
-                let before = task.next.after_work().cloned().map(Behind::Work);
-                let next = before.into_iter().fold(continues(), Next::behind);
-                task.next = next.behind(Behind::Resume);
-            }
-            continue;
-        }
-        if let Some(held) = &agent.held {
-            for task in tasks.iter_mut().filter(|task| is_continued(task, agent)) {
-                let before = task.next.after_work().cloned().map(Behind::Work);
-                let next = continues().behind(Behind::Program(held.clone()));
-                let next = next.at(held.again_in.map(|left| now + left));
-                task.next = before.into_iter().fold(next, Next::behind);
-            }
-        } else if let Some(retry) = agent.retry.filter(|_| agent.between_sessions) {
-            let own = |task: &&mut TaskView| {
-                task.phase == TaskPhase::Working && Some(&task.id) == agent.task.as_ref()
+        for task in tasks.iter_mut().filter(|task| is_continued(task, agent)) {
+            let is_current = agent.task.as_ref() == Some(&task.id);
+            let other = agent.task.clone().filter(|_| !is_current).map(Behind::Work);
+            let keeps = |behind: &&Behind| match behind {
+                Behind::Resume | Behind::Program(_) => true,
+                Behind::Pause(_) => is_current,
+                _ => false,
             };
-            let Some(task) = tasks.iter_mut().find(own) else { continue };
-            task.next = continues().behind(Behind::Pause(retry.again_in)).at(Some(now + retry.again_in));
+            let own = agent.next.behind.iter().filter(keeps);
+            let when = own.clone().next().and(agent.next.when);
+            let behind: Vec<Behind> = other.into_iter().chain(own.cloned()).collect();
+            if !behind.is_empty() {
+                task.next = Next { behind, when, ..Next::agent(agent.id, What::Continue) };
+            }
         }
     }
-}
-
-/// Whether no session of this agent works on its task now.
-fn waits_for_session(task: &TaskView, agent: &AgentView) -> bool {
-    let has_session = agent.is_in_session() && Some(&task.id) == agent.task.as_ref();
-    task.phase == TaskPhase::Working && task.owner == Some(agent.id) && !has_session
 }
 
 /// Whether this agent's next session takes the next step of the task.
@@ -115,17 +90,13 @@ fn is_next_step(kind: NeedKind) -> bool {
     }
 }
 
-/// What an approved task waits for: the session that approved it, or the merge that is running.
+/// What an approved task waits for: the session of the agent that approved it, or the merge that is running.
 pub(super) fn name_when_merged(tasks: &mut [TaskView], agents: &[AgentView], merge: Option<&MergeView>) {
     for task in tasks.iter_mut().filter(|task| task.is_merged_next()) {
-        let ends = |agent: &&AgentView| {
-            agent.is_in_session()
-                && agent.ending.as_ref().is_some_and(|ending| ending.task.as_ref() == Some(&task.id))
-        };
-        if let Some(agent) = agents.iter().filter(|agent| task.owner == Some(agent.id)).find(ends) {
-            task.next = Next::agent(agent.id, What::Merge).behind(Behind::Session(agent.id));
-        } else if let Some((agent, other)) = reviews_another(task, agents) {
-            task.next = Next::agent(agent, What::Merge).behind(Behind::Review(other));
+        let owner = agents.iter().find(|agent| task.owner == Some(agent.id) && agent.is_in_session());
+        if let Some((agent, behind)) = owner.and_then(|agent| Some((agent, session_before(agent, &task.id)?)))
+        {
+            task.next = Next::agent(agent.id, What::Merge).behind(behind);
         } else if let Some(merge) = merge {
             task.next = Next::role(Role::CodeReviewer, What::Merge).behind(Behind::Merge(merge.task.clone()));
         }
@@ -133,9 +104,10 @@ pub(super) fn name_when_merged(tasks: &mut [TaskView], agents: &[AgentView], mer
     }
 }
 
-/// The reviewer that merges the task, if its session is about another one.
-fn reviews_another(task: &TaskView, agents: &[AgentView]) -> Option<(AgentId, TaskId)> {
-    let agent = agents.iter().find(|agent| task.owner == Some(agent.id) && agent.is_in_session())?;
-    let other = agent.task.clone().filter(|other| *other != task.id)?;
-    Some((agent.id, other))
+/// The session that an agent ends before it merges the task.
+fn session_before(agent: &AgentView, task: &TaskId) -> Option<Behind> {
+    match &agent.next.on {
+        Some(on) if on == task => Some(Behind::Session(agent.id)),
+        _ => agent.task.clone().filter(|other| other != task).map(Behind::Review),
+    }
 }
