@@ -45,7 +45,8 @@ pub(super) fn template() -> CommandTemplate {
         model_hosts: words("api.openai.com chatgpt.com auth.openai.com"),
         address_variables: words("OPENAI_BASE_URL"),
         pass_env: words("OPENAI_* CODEX_*"),
-        login: "codex login, or set CODEX_API_KEY".to_owned(),
+        login: "codex login".to_owned(),
+        login_more: Some("or set CODEX_API_KEY"),
         login_signs: vec![
             LoginSign::File(ClientFile::new("CODEX_HOME", ".codex", "auth.json")),
             LoginSign::Variable("CODEX_API_KEY"),

@@ -34,7 +34,8 @@ pub(super) fn template() -> CommandTemplate {
         address_variables: words("GOOGLE_GEMINI_BASE_URL GOOGLE_VERTEX_BASE_URL"),
         pass_env: words("GEMINI_* GOOGLE_API_KEY GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_LOCATION GOOGLE_GENAI_*"),
         pass_env_if: vec![("GOOGLE_GENAI_USE_VERTEXAI", words("GOOGLE_APPLICATION_CREDENTIALS"))],
-        login: "gemini, then choose a way to log in".to_owned(),
+        login: "gemini".to_owned(),
+        login_more: Some("then choose a way to log in"),
         login_signs: vec![
             LoginSign::File(ClientFile::new("GEMINI_CLI_HOME", "", ".gemini/oauth_creds.json")),
             LoginSign::Variable("GEMINI_API_KEY"),

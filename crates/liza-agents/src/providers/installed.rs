@@ -3,6 +3,7 @@
 //! Only looks: logins are found by their files and variables. The caller asks a program for its version.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -26,9 +27,24 @@ pub struct InstalledClient {
     /// Its version, if it says one.
     pub version: Option<String>,
     /// Where its login was found; else how to log in.
-    pub login: Result<String, String>,
+    pub login: Result<String, LoginAdvice>,
     /// What its sessions may do.
     pub rights: &'static str,
+}
+
+/// The way to log in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginAdvice {
+    pub command: String,
+    /// What follows it, or replaces it.
+    pub more: Option<String>,
+}
+
+impl fmt::Display for LoginAdvice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.command)?;
+        self.more.iter().try_for_each(|more| write!(f, ", {more}"))
+    }
 }
 
 /// What a login is looked for in.
@@ -78,7 +94,7 @@ pub fn has_choice() -> bool {
 }
 
 /// Those of the named providers for which no login is found, with the command that logs in.
-pub fn missing_logins(places: &LoginPlaces<'_>, names: &[String]) -> Vec<(&'static str, String)> {
+pub fn missing_logins(places: &LoginPlaces<'_>, names: &[String]) -> Vec<(&'static str, LoginAdvice)> {
     let named = BuiltIn::VARIANTS.iter().filter(|one| names.iter().any(|name| name == one.name()));
     let templates = named.map(|one| (one.name(), one.template()));
     let checked = templates.filter(|(_, template)| !template.login_signs.is_empty());
@@ -92,12 +108,12 @@ pub fn rights_of(name: &str) -> Option<&'static str> {
 
 impl LoginPlaces<'_> {
     /// Where the login of a program was found; else how to log in.
-    fn login(&self, template: &CommandTemplate) -> Result<String, String> {
+    fn login(&self, template: &CommandTemplate) -> Result<String, LoginAdvice> {
         // Without its key the chosen provider refuses every session, also if there is another login.
         if let Some(problem) = template.login_signs.iter().find_map(|sign| self.missing_key(sign)) {
             return Err(problem);
         }
-        template.login_signs.iter().find_map(|sign| self.found(sign)).ok_or_else(|| template.login.clone())
+        template.login_signs.iter().find_map(|sign| self.found(sign)).ok_or_else(|| login_advice(template))
     }
 
     /// Where this sign of a login is found.
@@ -113,7 +129,7 @@ impl LoginPlaces<'_> {
     }
 
     /// The variable with the key of the chosen provider, if it is not set, as what to do.
-    fn missing_key(&self, sign: &LoginSign) -> Option<String> {
+    fn missing_key(&self, sign: &LoginSign) -> Option<LoginAdvice> {
         let (variable, path) = self.chosen_key(sign)?;
         (!self.is_set(&variable)).then(|| set_key(&variable, &path))
     }
@@ -142,8 +158,8 @@ impl LoginPlaces<'_> {
     /// What the human can do if a program has no valid login.
     pub fn advice(&self, template: &CommandTemplate) -> Option<String> {
         let key = template.login_signs.iter().find_map(|sign| self.chosen_key(sign));
-        let set = key.map(|(variable, path)| format!("S{}", &set_key(&variable, &path)[1..]));
-        set.or_else(|| (!template.login.is_empty()).then(|| format!("Run {}", template.login)))
+        let set = key.map(|(variable, path)| format!("Set {variable}, {}", env_key(&path)));
+        set.or_else(|| (!template.login.is_empty()).then(|| format!("Run {}", login_advice(template))))
     }
 
     /// Looks for a variable with which a program logs in.
@@ -169,9 +185,17 @@ impl LoginPlaces<'_> {
     }
 }
 
+fn login_advice(template: &CommandTemplate) -> LoginAdvice {
+    LoginAdvice { command: template.login.clone(), more: template.login_more.map(str::to_owned) }
+}
+
 /// What to do about a key that is missing or refused.
-fn set_key(variable: &str, path: &Path) -> String {
-    format!("set {variable}, the env_key of the provider in {}", path.display())
+fn set_key(variable: &str, path: &Path) -> LoginAdvice {
+    LoginAdvice { command: format!("set {variable}"), more: Some(env_key(path)) }
+}
+
+fn env_key(path: &Path) -> String {
+    format!("the env_key of the provider in {}", path.display())
 }
 
 /// The beginning of a settings file.
@@ -256,7 +280,7 @@ mod tests {
         for one in BuiltIn::VARIANTS.iter().filter(|one| **one != BuiltIn::Rehearsal) {
             let template = one.template();
             let page = fs::read_to_string(folder.join(format!("{}.md", one.name()))).unwrap();
-            let login = template.login.split(',').next().unwrap();
+            let login = &template.login;
             for text in [format!("`{}`", template.install), format!("`{login}`"), template.rights.to_owned()]
             {
                 assert!(page.contains(&text), "{}: {text}", one.name());

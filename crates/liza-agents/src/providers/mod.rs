@@ -44,7 +44,8 @@ pub use config::{agent_count, check_sections, role_network};
 pub use error::ProviderError;
 use event::EventFormat;
 pub use installed::{
-    InstalledClient, LoginPlaces, default_provider, has_choice, installed_clients, missing_logins, rights_of,
+    InstalledClient, LoginAdvice, LoginPlaces, default_provider, has_choice, installed_clients,
+    missing_logins, rights_of,
 };
 pub use log_line::is_log_line;
 use template::{CommandTemplate, PromptDelivery};

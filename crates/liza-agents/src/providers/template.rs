@@ -108,6 +108,8 @@ pub struct CommandTemplate {
     pub pass_env_if: Vec<(&'static str, Vec<String>)>,
     /// The command that logs in.
     pub login: String,
+    /// What follows it, or replaces it.
+    pub login_more: Option<&'static str>,
     /// How a login is recognized, the most likely sign first.
     pub login_signs: Vec<LoginSign>,
     /// What its sessions may do, for people.

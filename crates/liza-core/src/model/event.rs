@@ -203,6 +203,10 @@ pub enum LogAction {
     Recovered,
     /// A person edited the file.
     Edit,
+    /// A person changed a setting.
+    Configured,
+    /// A person accepted the settings of the shared file.
+    SettingsApplied,
 }
 
 impl LogAction {

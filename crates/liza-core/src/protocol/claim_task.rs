@@ -163,7 +163,7 @@ impl Rule for ClaimTask {
         let entry = HistoryEvent::new(tx.now, event, coder).with("iteration", iteration);
         task.push_event(entry.with_some("previous", other));
         let detail =
-            format!("iteration {iteration}: {}", task.record.description.as_deref().unwrap_or_default());
+            format!("attempt {iteration}: {}", task.record.description.as_deref().unwrap_or_default());
         tx.log_as(coder, LogAction::Task(event), Some(id), &detail);
         Ok(Claimed { task: tx.put(task), agent: coder, lease_expires, iteration })
     }

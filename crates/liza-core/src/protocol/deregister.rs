@@ -66,7 +66,7 @@ impl Rule for Deregister {
         let detail = match (self.because, entry.current_task) {
             (LeaveReason::NoClient, _) => no_client_left(tx.sprint()?),
             (LeaveReason::Ended, Some(task)) => format!("{task} is stopped"),
-            (LeaveReason::Ended, None) => "holds no task".to_owned(),
+            (LeaveReason::Ended, None) => String::new(),
         };
         tx.log_as(agent, LogAction::Deregistered, None, &detail);
         Ok(Deregistered { agent })

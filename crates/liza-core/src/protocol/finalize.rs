@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::model::{
     Actor, Board, LogAction, Refusal, Revision, Section, Status, TaskId, TaskStatus, Timestamp,
 };
-use crate::text::count;
 
 use super::budget::refill_planner;
 use super::gates::{Readiness, make_claimable};
@@ -71,15 +70,12 @@ impl Rule for Finalize {
         }
         refill_planner(tx)?;
         let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
-        let (action, status, what) = match readiness {
-            Readiness::Proposed => (LogAction::TasksProposed, Status::Draft, "wait for your approval"),
-            Readiness::Claimable => {
-                (LogAction::TasksFinalized, Status::Unclaimed, "moved from DRAFT to UNCLAIMED")
-            }
+        let (action, status) = match readiness {
+            Readiness::Proposed => (LogAction::TasksProposed, Status::Draft),
+            Readiness::Claimable => (LogAction::TasksFinalized, Status::Unclaimed),
         };
-        let detail = format!("{} {what}: {}", count(names.len(), "task"), names.join(", "));
         let only = if let [one] = tasks.as_slice() { Some(one) } else { None };
-        tx.log(action, only, &detail);
+        tx.log(action, only, &names.join(", "));
         Ok(Finalized { tasks, status })
     }
 }

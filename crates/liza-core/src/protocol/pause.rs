@@ -35,7 +35,7 @@ impl Rule for Pause {
         tx.create_stop_file(StopFile::Pause);
         let changed = !known || !tx.stop_files.pause;
         if changed {
-            tx.log(LogAction::Paused, None, "paused");
+            tx.log(LogAction::Paused, None, "");
         }
         Ok(Paused { paused: true, changed })
     }

@@ -74,7 +74,7 @@ impl Rule for Resume {
             let detail = match (decision, note) {
                 (Some(decision), Some(note)) => format!("{decision}: {note}"),
                 (Some(text), None) | (None, Some(text)) => text.to_owned(),
-                (None, None) => "resumed".to_owned(),
+                (None, None) => String::new(),
             };
             tx.log(if stop { LogAction::Aborted } else { LogAction::Resumed }, None, &detail);
         }

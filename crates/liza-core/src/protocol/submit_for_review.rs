@@ -64,8 +64,7 @@ impl Rule for SubmitForReview {
         } else {
             format!(", with commits by {}", people.join(", "))
         };
-        let detail =
-            format!("iteration {}, commit {}{by}", task.record.iteration.unwrap_or(1), commit.short());
+        let detail = format!("attempt {}, commit {}{by}", task.record.iteration.unwrap_or(1), commit.short());
         task.status = TaskStatus::ReadyForReview { work, commit: commit.clone(), review: None };
         tx.free_agents([coder], id, AgentStatus::Waiting)?;
         Ok(Submitted { task: tx.save(task, EventName::ReadyForReview, &detail), commit })

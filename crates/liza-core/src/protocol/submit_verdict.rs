@@ -214,10 +214,10 @@ fn approve(
     by: Option<AgentId>,
     evidence: Option<&str>,
 ) -> Result<(), Refusal> {
-    let evidence = evidence.unwrap_or("none");
     let event = tx.event(EventName::Approved).with("commit", commit.as_str());
-    task.push_event(event.with("evidence", evidence));
-    let detail = format!("commit {}: {}", commit.short(), one_line(evidence, 200));
+    task.push_event(event.with("evidence", evidence.unwrap_or("none")));
+    let evidence = evidence.map(|text| format!(": {}", one_line(text, 200))).unwrap_or_default();
+    let detail = format!("commit {}{evidence}", commit.short());
     tx.log(LogAction::Task(EventName::Approved), Some(&task.id), &detail);
     // Its coder no longer waits for a verdict.
     tx.stop_waiting(work.coder)?;

@@ -12,7 +12,6 @@ use crate::model::{
 };
 use crate::rules::approvals::find_approval;
 use crate::rules::claimable::{check_merger, check_not_held};
-use crate::text::count;
 
 use super::budget::refill_after_merge;
 use super::operation::{LoadScope, Rule, Stage};
@@ -217,8 +216,7 @@ impl Rule for RecordMerge {
         task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
         refill_after_merge(tx, id, &task.record)?;
         let how = if merge_commit.names_same_commit(&commit) { "fast-forward" } else { "merge commit" };
-        let drift = count(drift_commits as usize, "commit");
-        let detail = format!("{how} {}, drift {drift}", merge_commit.short());
+        let detail = format!("{how} {}", merge_commit.short());
         tx.log_as(merger(tx, by), LogAction::Task(EventName::Merged), Some(id), &detail);
         tx.effect(Effect::RemoveWorktree(id.clone()));
         Ok(MergeRecorded { task: tx.put(task), merge_commit: merge_commit.clone(), drift_commits })

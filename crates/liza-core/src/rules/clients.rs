@@ -117,9 +117,13 @@ pub fn continue_command(here: Presence<'_>) -> &'static str {
     if here.has_team() { RESUME } else { "liza run" }
 }
 
-/// The same for this hold: a running team has the variables with which it was started, so it has to end first.
-pub(crate) fn first_command(hold: &ClientHold, command: &'static str) -> &'static str {
-    if command == RESUME && variable_to_set(hold).is_some() { "liza stop" } else { command }
+/// The first verb of the same: a running team has the variables with which it was started, so it has to end first.
+pub(crate) fn first_verb(hold: &ClientHold, here: Presence<'_>) -> &'static str {
+    match (here.has_team(), variable_to_set(hold)) {
+        (true, Some(_)) => "stop",
+        (true, None) => "resume",
+        (false, _) => "run",
+    }
 }
 
 /// What repairs a hold that only the human ends, before `command` lets the client continue.

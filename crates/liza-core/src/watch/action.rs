@@ -4,6 +4,7 @@
 
 use crate::model::{AgentId, Generation, Revision, Role, Status, TaskId};
 use crate::rules::spending::{Amount, Spending};
+use crate::watch::command_line::{CommandLine, OPEN};
 use crate::watch::needs_you::NeedsYou;
 use crate::watch::view::{AgentView, TaskView};
 
@@ -185,17 +186,15 @@ impl Action {
         })
     }
 
-    /// The command that answers what needs the human, from its text; without words if it is not one of ours.
-    pub fn suggested(command: &str) -> Self {
-        let words = command.strip_prefix("liza ").unwrap_or_default().split_whitespace();
-        let words: Vec<String> = words.map(|word| word.trim_matches('"').to_owned()).collect();
-        // The same dialog as for the key that answers.
-        match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-            ["answer", task, "..."] => match task.parse() {
+    /// A command that Liza proposes; without words if another program answers.
+    pub fn suggested(command: &CommandLine) -> Self {
+        match command.words() {
+            // The same dialog as for the key that answers.
+            [verb, task, open] if verb == "answer" && open == OPEN => match task.parse() {
                 Ok(task) => Action::Answer(task),
-                Err(_) => Action::Suggested(words),
+                Err(_) => Action::Suggested(command.words().to_vec()),
             },
-            _ => Action::Suggested(words),
+            words => Action::Suggested(words.to_vec()),
         }
     }
 
@@ -239,9 +238,15 @@ impl Action {
                 Some(("day", _)) => "Raise the budget of today".to_owned(),
                 Some(("sprint", _)) => "Raise the budget of the sprint".to_owned(),
                 Some(_) => "Raise the budget of each task".to_owned(),
-                None => suggested_title(words),
+                None => own_title(words).unwrap_or_else(|| format!("liza {}", words.join(" "))),
             },
         }
+    }
+
+    /// True if its title is more than the command.
+    pub fn has_own_title(&self) -> bool {
+        let Action::Suggested(words) = self else { return true };
+        raised_budget(words).is_some() || own_title(words).is_some()
     }
 
     /// The label of what has to be typed, with the old value of a budget.
@@ -374,12 +379,12 @@ impl Action {
     }
 }
 
-/// What a command does that a person is shown, in words where they are clearer.
-fn suggested_title(words: &[String]) -> String {
+/// The title of a command whose words are not clear enough.
+fn own_title(words: &[String]) -> Option<String> {
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["plan", "--approve", ..] => "Approve the plan".to_owned(),
-        ["edit-task", task, "--done", ..] => format!("Complete {task}"),
-        _ => format!("liza {}", words.join(" ")),
+        ["plan", "--approve", ..] => Some("Approve the plan".to_owned()),
+        ["edit-task", task, "--done", ..] => Some(format!("Complete {task}")),
+        _ => None,
     }
 }
 

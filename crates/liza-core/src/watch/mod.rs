@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod alarms;
+pub mod command_line;
 pub mod forecast;
 pub(crate) mod held;
 pub mod needs_you;

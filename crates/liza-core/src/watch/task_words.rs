@@ -1,6 +1,7 @@
 //! The words in which a task's page and its history speak to a person. Files and JSON keep the names of the protocol.
 
 use crate::model::{Board, Fields, Status, TaskId, TaskRecord, Value};
+use crate::watch::command_line::{CommandLine, liza};
 
 /// An event of a task's history.
 pub fn event_name(event: &str) -> String {
@@ -71,13 +72,12 @@ pub(super) fn plain(name: &str) -> String {
 }
 
 /// The command that lets a task go on without what will never be merged, and keeps all else that it waits for.
-pub(crate) fn without_dead(board: &Board, id: &TaskId, record: &TaskRecord) -> String {
+pub(crate) fn without_dead(board: &Board, id: &TaskId, record: &TaskRecord) -> CommandLine {
     let lives =
         |task: &&TaskId| !matches!(board.status(task), None | Some(Status::Abandoned | Status::Superseded));
     let rest: Vec<&str> =
         record.depends_on.iter().flatten().filter(lives).map(|task| task.as_str()).collect();
-    let rest = if rest.is_empty() { "\"\"".to_owned() } else { rest.join(",") };
-    format!("liza edit-task {id} --depends {rest}")
+    liza!("edit-task", id, "--depends", rest.join(","))
 }
 
 #[cfg(test)]

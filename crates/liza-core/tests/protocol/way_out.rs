@@ -76,7 +76,7 @@ impl Person<'_> {
             if view.goal.as_ref().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
                 return true;
             }
-            let needed = view.needs_you.iter().map(|need| need.command.clone());
+            let needed = view.needs_you.iter().map(|need| need.command.to_string());
             let mut commands: Vec<String> =
                 needed.chain(next_steps(&view).into_iter().map(|(_, command)| command.to_owned())).collect();
             commands.sort();

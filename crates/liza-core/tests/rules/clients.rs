@@ -192,7 +192,7 @@ fn a_key_that_is_not_set_has_one_way_forward() {
         let found = alarms(&world.state, &Observations::default(), now);
         let needs = needs_you(&world.state, &Observations::default(), &found, now);
         let need = needs.into_iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
-        (need.text.to_string(), need.command)
+        (need.text.to_string(), need.command.to_string())
     };
     let said = "(Missing environment variable: `MY_KEY`.)";
     // A running team has the variables with which it was started.

@@ -203,7 +203,7 @@ fn a_checkpoint_of_a_budget_that_is_used_up_is_one_entry_whose_command_is_not_re
     let needs = |world: &World| {
         let found = alarms(&world.state, &seen, world.now);
         let needs = needs_you(&world.state, &seen, &found, world.now);
-        needs.iter().map(|need| (need.kind.to_string(), need.command.clone())).collect::<Vec<_>>()
+        needs.iter().map(|need| (need.kind.to_string(), need.command.to_string())).collect::<Vec<_>>()
     };
     let raise = ("BUDGET".to_owned(), "liza config budget.day.tokens \"...\"".to_owned());
     assert_eq!(needs(&world).first(), Some(&raise));

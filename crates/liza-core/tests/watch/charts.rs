@@ -3,8 +3,14 @@
 use liza_core::model::{EventName, Generation, HistoryEvent, Revision, Seconds, State, Status, Usage};
 use liza_core::watch::action::{Action, ActionLane, ActionName, ActionSubject, AgentSubject};
 use liza_core::watch::alarms::Observations;
+use liza_core::watch::command_line::CommandLine;
 use liza_core::watch::view::{TaskView, charts, dependency_graph, task_detail, view};
 use liza_testkit::team::*;
+
+fn suggested(text: &str) -> Action {
+    let words = text.split(' ').skip(1).map(|word| word.trim_matches('"'));
+    Action::suggested(&CommandLine::liza(words))
+}
 
 fn the_task(state: &State) -> TaskView {
     let shown = view(state, &Observations::default(), now());
@@ -119,13 +125,13 @@ fn what_stops_something_waits_for_nothing_slow() {
         assert_eq!(lane(action), ActionLane::Team);
     }
     // Resume is in the lane of pause: the last key decides.
-    assert_eq!(lane(Action::suggested("liza resume")), ActionLane::Team);
+    assert_eq!(lane(suggested("liza resume")), ActionLane::Team);
     let task = || "t".parse().unwrap();
     let agent = AgentSubject { id: "coder-2".parse().unwrap(), generation: None };
     for action in [Action::StopAgent(agent), Action::Release(task()), Action::Replan(task())] {
         assert_eq!(lane(action), ActionLane::Stop);
     }
-    for action in [Action::StartAgent, Action::Add, Action::suggested("liza accept-integration")] {
+    for action in [Action::StartAgent, Action::Add, suggested("liza accept-integration")] {
         assert_eq!(lane(action), ActionLane::Other);
     }
 }
@@ -133,7 +139,7 @@ fn what_stops_something_waits_for_nothing_slow() {
 /// Covers: UI-01, UI-02, UI-03
 #[test]
 fn of_what_needs_the_human_only_what_loses_nothing_runs_without_a_question() {
-    let asks = |command: &str| Action::suggested(command).warning().is_some();
+    let asks = |command: &str| suggested(command).warning().is_some();
     for command in
         ["liza resume", "liza validate", "liza status", "liza answer t \"...\"", "liza note \"...\""]
     {
@@ -143,18 +149,18 @@ fn of_what_needs_the_human_only_what_loses_nothing_runs_without_a_question() {
         assert!(asks(command), "{command}");
     }
     // Only a terminal shows what would be accepted.
-    assert!(Action::suggested("liza config --trust").needs_terminal());
-    assert!(!Action::suggested("liza config budget.day.tokens \"...\"").needs_terminal());
+    assert!(suggested("liza config --trust").needs_terminal());
+    assert!(!suggested("liza config budget.day.tokens \"...\"").needs_terminal());
 }
 
 /// Covers: UI-01, UI-02
 #[test]
 fn what_is_typed_for_a_suggested_command_has_a_name() {
     let labels = |command: &str| -> Vec<&str> {
-        Action::suggested(command).fields().iter().map(|field| field.label).collect()
+        suggested(command).fields().iter().map(|field| field.label).collect()
     };
     assert_eq!(labels("liza edit-task t --done \"...\" --scope \"...\""), ["Done when", "Scope"]);
     assert_eq!(labels("liza abandon-task t --reason \"...\""), ["Reason"]);
     assert_eq!(labels("liza plan --approve"), [""; 0]);
-    assert_eq!(Action::suggested("liza plan --approve").title(), "Approve the plan");
+    assert_eq!(suggested("liza plan --approve").title(), "Approve the plan");
 }

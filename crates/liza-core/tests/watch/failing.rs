@@ -3,6 +3,7 @@
 use liza_core::model::{Loaded, Status};
 use liza_core::supervise::WorkKind;
 use liza_core::watch::alarms::{AlarmKind, FailingJob, Observations, Remedy};
+use liza_core::watch::command_line::CommandLine;
 use liza_core::watch::needs_you::NeedKind;
 use liza_core::watch::view::view;
 use liza_testkit::team::*;
@@ -21,7 +22,7 @@ fn shown(status: Status, job: FailingJob, has_team: bool) -> Option<(String, Str
     }
     let needs = view(&state, &seen, now()).needs_you;
     let own = needs.into_iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::WorkFails));
-    own.map(|need| (need.text.to_string(), need.command))
+    own.map(|need| (need.text.to_string(), need.command.to_string()))
 }
 
 /// Covers: AG-05, UI-03, AX-04
@@ -43,7 +44,7 @@ fn no_job_is_retried_for_ever_in_silence() {
 #[test]
 fn what_to_do_about_a_job_that_fails_is_shown_after_its_team_has_ended() {
     let advice = "Commit, stash or move what git names".to_owned();
-    let remedy = Remedy { advice, command: "git -C here status".to_owned() };
+    let remedy = Remedy { advice, command: CommandLine::shell("git -C here status") };
     let merge = |count| FailingJob {
         kind: WorkKind::Merge,
         agent: agent("code-reviewer-1"),

@@ -75,7 +75,7 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
     let needs = |state: &State, gap| {
         let shown = view(state, &with(gap), now());
         let found = of_kind(&shown, NeedKind::Vision).into_iter();
-        found.map(|need| (need.text.to_string(), need.command.clone())).collect::<Vec<_>>()
+        found.map(|need| (need.text.to_string(), need.command.to_string())).collect::<Vec<_>>()
     };
     goal(&mut state).spec_ref = Some("specs/vision.md#goal".to_owned());
     let template =

@@ -182,7 +182,7 @@ fn a_planner_without_a_goal_waits_for_one() {
 
 fn needs(state: &State) -> Vec<(String, String)> {
     let needs = view(state, &Observations::default(), now()).needs_you;
-    needs.into_iter().map(|need| (need.kind.to_string(), need.command)).collect()
+    needs.into_iter().map(|need| (need.kind.to_string(), need.command.to_string())).collect()
 }
 
 /// The planner has looked at everything, and has left it.

@@ -133,13 +133,16 @@ fn a_planner_that_judges_the_goal_is_not_planning() {
 #[test]
 fn a_program_without_a_login_needs_the_human_before_its_first_session_fails() {
     let mut state = state_with(Status::Unclaimed);
-    let login =
-        MissingLogin { client: "codex".to_owned(), command: "codex login, or set CODEX_API_KEY".to_owned() };
+    let login = MissingLogin {
+        client: "codex".to_owned(),
+        command: "codex login".to_owned(),
+        more: Some("or set CODEX_API_KEY".to_owned()),
+    };
     let seen = Observations { missing_logins: vec![login], ..seen() };
     let needs = |state: &State| {
         let found = view(state, &seen, now()).needs_you.into_iter();
         let logins = found.filter(|need| need.kind == NeedKind::Login);
-        logins.map(|need| (need.text.to_string(), need.command)).collect::<Vec<_>>()
+        logins.map(|need| (need.text.to_string(), need.command.to_string())).collect::<Vec<_>>()
     };
     let text = "no login of codex was found; its sessions fail without one (or set CODEX_API_KEY)";
     assert_eq!(needs(&state), [(text.to_owned(), "codex login".to_owned())]);

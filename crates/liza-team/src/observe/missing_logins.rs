@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use liza_agents::providers::{LoginPlaces, missing_logins};
+use liza_agents::providers::{LoginAdvice, LoginPlaces, missing_logins};
 use liza_core::watch::alarms::MissingLogin;
 
 /// The largest file that is read.
@@ -31,7 +31,11 @@ pub fn look(folder: &Path, places: &LoginPlaces<'_>) -> Vec<MissingLogin> {
     let text = if is_small { fs::read_to_string(file).unwrap_or_default() } else { String::new() };
     let names: Vec<String> = text.lines().map(str::to_owned).collect();
     let missing = missing_logins(places, &names).into_iter();
-    missing.map(|(client, command)| MissingLogin { client: client.to_owned(), command }).collect()
+    let login = |(client, advice): (&str, LoginAdvice)| {
+        let LoginAdvice { command, more } = advice;
+        MissingLogin { client: client.to_owned(), command, more }
+    };
+    missing.map(login).collect()
 }
 
 fn file(folder: &Path) -> PathBuf {

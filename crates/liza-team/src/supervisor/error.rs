@@ -10,6 +10,7 @@ use liza_core::supervise::{WorkKind, WorkSubject};
 use liza_core::text::count;
 use liza_core::text::shell_word;
 use liza_core::watch::alarms::Remedy;
+use liza_core::watch::command_line::{CommandLine, OPEN};
 use liza_git::GitError;
 use liza_store::StoreError;
 
@@ -138,24 +139,25 @@ impl SupervisorError {
                 let path = path.to_string_lossy();
                 let path = shell_word(&path);
                 let advice = "Commit, stash or move what git names there".to_owned();
-                Some(Remedy { advice, command: format!("git -C {path} status") })
+                Some(Remedy { advice, command: CommandLine::shell(format!("git -C {path} status")) })
             }
             Self::Engine(EngineError::Setup(SetupError::Copy { .. })) => {
                 let advice = "Correct config.copy, or the file".to_owned();
-                Some(Remedy { advice, command: "liza config copy \"...\"".to_owned() })
+                Some(Remedy { advice, command: CommandLine::liza(["config", "copy", OPEN]) })
             }
             Self::Engine(EngineError::Setup(
                 SetupError::Failed { .. } | SetupError::ChangedSettings { .. },
             )) => {
                 let advice = "Correct the command, or what it needs".to_owned();
-                Some(Remedy { advice, command: "liza config setup \"...\"".to_owned() })
+                Some(Remedy { advice, command: CommandLine::liza(["config", "setup", OPEN]) })
             }
             Self::Engine(EngineError::Git(error) | EngineError::Setup(SetupError::Git(error))) => {
                 of_git(error)
             }
             Self::Engine(error) => {
                 let advice = "Look at what it names".to_owned();
-                error.branch_answer().map(|command| Remedy { advice, command })
+                let command = error.branch_answer().map(CommandLine::shell);
+                command.map(|command| Remedy { advice, command })
             }
             Self::Provider(_)
             | Self::Contract(_)
@@ -177,16 +179,17 @@ fn of_git(error: &GitError) -> Option<Remedy> {
     let (advice, command) = match error {
         GitError::RemoteUnreachable { remote, .. } => (
             format!("Check the network and the remote {remote}"),
-            format!("git ls-remote {}", shell_word(remote)),
+            CommandLine::shell(format!("git ls-remote {}", shell_word(remote))),
         ),
-        GitError::RemoteRefused { remote, .. } => {
-            (format!("Allow pushes to the remote {remote}, or use another one"), "liza doctor".to_owned())
-        }
+        GitError::RemoteRefused { remote, .. } => (
+            format!("Allow pushes to the remote {remote}, or use another one"),
+            CommandLine::liza(["doctor"]),
+        ),
         GitError::RemoteRefMissing { remote, .. } => (
             format!("Send what the remote {remote} lacks, from the machine that has it"),
-            "liza recover".to_owned(),
+            CommandLine::liza(["recover"]),
         ),
-        other => (other.hint()?.to_owned(), "liza doctor".to_owned()),
+        other => (other.hint()?.to_owned(), CommandLine::liza(["doctor"])),
     };
     Some(Remedy { advice, command })
 }

@@ -113,7 +113,7 @@ impl Painter<'_> {
     fn answer_key(&self) -> &'static str {
         let Some(need) = self.model.needs().get(self.model.need) else { return "answer" };
         let action = Action::answering(need);
-        match need.command.starts_with("liza ") && !action.needs_terminal() {
+        match !action.needs_terminal() {
             false => "show the command",
             true if action.fields().is_empty() => "run it",
             true => "answer",
@@ -129,7 +129,7 @@ impl Painter<'_> {
         }
         let by_enter = self.model.page.is_none() && self.model.panel == Panel::NeedsYou;
         let is_asked = |need: &NeedsYou| {
-            need.task.as_ref() == Some(&task.id) && need.command.starts_with("liza answer ")
+            need.task.as_ref() == Some(&task.id) && matches!(Action::answering(need), Action::Answer(_))
         };
         let asks = task.status == Some(Status::Blocked) || self.model.needs().iter().any(is_asked);
         if asks && !by_enter {

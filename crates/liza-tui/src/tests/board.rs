@@ -19,7 +19,7 @@ fn a_new_view_keeps_the_selected_decision_among_similar_ones() {
     let mut view = (*model.view.clone().unwrap()).clone();
     let discovery = |number: usize| {
         let text = format!("disc-{number} (high): found").into();
-        let (kind, command) = (NeedKind::Discovery, format!("liza dismiss disc-{number}"));
+        let (kind, command) = (NeedKind::Discovery, line(&format!("liza dismiss disc-{number}")));
         NeedsYou { kind, text, command, ..view.needs_you[0].clone() }
     };
     view.needs_you = (1..=3).map(discovery).collect();
@@ -39,7 +39,7 @@ fn a_new_view_keeps_the_selected_decision_among_similar_ones() {
 fn a_shared_file_is_accepted_only_where_the_person_sees_it() {
     let mut model = model_of(FIRE, &paused(), (80, 24));
     let mut view = (*model.view.clone().unwrap()).clone();
-    view.needs_you[model.need].command = "liza config --trust".to_owned();
+    view.needs_you[model.need].command = line("liza config --trust");
     update(&mut model, Event::View(Arc::new(view)), &dark());
     assert_eq!(type_in(&mut model, "\n"), []);
     assert!(picture(&model).contains("in another terminal: liza config --trust"), "{}", picture(&model));
@@ -153,7 +153,7 @@ fn a_long_decision_is_cut_before_its_command_and_not_at_it() {
         let mut model = model_of(FIRE, &paused(), size);
         let mut view = (*model.view.clone().unwrap()).clone();
         let text = format!("the test failed. Correct it. {}", "It printed this and that. ".repeat(40)).into();
-        let command = "liza resume".to_owned();
+        let command = line("liza resume");
         let short = NeedsYou { text: "short".into(), ..view.needs_you[0].clone() };
         view.needs_you = vec![short; others];
         let long = NeedsYou { text, command, ..model.needs()[0].clone() };
@@ -175,7 +175,7 @@ fn a_long_decision_is_cut_before_its_command_and_not_at_it() {
 fn the_key_that_resumes_raises_a_budget_that_is_used_up() {
     let mut model = model_of(FIRE, &paused(), (80, 24));
     let mut view = (*model.view.clone().unwrap()).clone();
-    let command = "liza config budget.day.tokens \"...\"".to_owned();
+    let command = line("liza config budget.day.tokens \"...\"");
     view.needs_you[0] =
         NeedsYou { kind: NeedKind::Alarm(AlarmKind::Budget), command, ..view.needs_you[0].clone() };
     let amount = Amount::Tokens { used: 996_000, limit: 880_000 };

@@ -38,7 +38,7 @@ fn the_approval_of_a_plan_asks_first() {
     let mut model = model_of(FIRE, &paused(), (80, 24));
     let mut view = (*model.view.clone().unwrap()).clone();
     let need = &mut view.needs_you[model.need];
-    (need.command, need.seen) = ("liza plan --approve".to_owned(), Some(Revision(12)));
+    (need.command, need.seen) = (line("liza plan --approve"), Some(Revision(12)));
     let planned = |number: usize| PlannedTask {
         task: format!("step-{number:02}").parse().unwrap(),
         description: "Retry on a server error".to_owned(),
@@ -489,7 +489,7 @@ fn a_result_is_short_on_the_screen_and_soon_gives_way_to_the_keys() {
 fn the_first_goal_is_stated_without_a_warning() {
     let mut model = model_of(FIRE, &paused(), (80, 24));
     let mut view = (*model.view.clone().unwrap()).clone();
-    view.needs_you[model.need].command = "liza goal new \"...\"".to_owned();
+    view.needs_you[model.need].command = line("liza goal new \"...\"");
     update(&mut model, Event::View(Arc::new(view)), &dark());
     type_in(&mut model, "\n");
     let shown = picture(&model);

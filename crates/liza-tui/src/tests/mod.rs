@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use liza_core::model::{AgentStatus, Seconds, StopFileTimes, Timestamp};
 use liza_core::watch::alarms::{Observations, SessionActivity};
+use liza_core::watch::command_line::CommandLine;
 use liza_core::watch::forecast::{Behind, Next, What};
 use liza_core::watch::view::{AgentView, HeldView, View, view};
 use liza_host::local_time::LocalTime;
@@ -114,6 +115,14 @@ fn picture(model: &Model) -> String {
         text.trim_end().to_owned()
     });
     rows.collect::<Vec<_>>().join("\n")
+}
+
+/// A command as a test writes it.
+fn line(text: &str) -> CommandLine {
+    match text.strip_prefix("liza ") {
+        Some(words) => CommandLine::liza(words.split(' ').map(|word| word.trim_matches('"'))),
+        None => CommandLine::shell(text),
+    }
 }
 
 /// An agent without a session and without work.

@@ -79,7 +79,7 @@ fn the_first_decision_is_selected_until_the_person_selects_another() {
     let need = |kind: NeedKind, command: &str, of: &NeedsYou| NeedsYou {
         kind,
         task: None,
-        command: command.to_owned(),
+        command: line(command),
         ..of.clone()
     };
     let first = model.needs()[0].clone();
@@ -106,7 +106,7 @@ fn a_decision_that_only_has_a_command_for_elsewhere_is_not_answered_here() {
     ] {
         change(&mut model, |view| {
             view.needs_you.truncate(1);
-            view.needs_you[0].command = command.to_owned();
+            view.needs_you[0].command = line(command);
         });
         let keys = picture(&model).lines().next_back().unwrap_or_default().to_owned();
         assert!(keys.contains(key), "{command}: {keys}");
@@ -293,7 +293,7 @@ fn an_urgent_decision_that_arrives_is_unfolded_beside_the_selected_one() {
         task: None,
         text: "the integration test failed with exit status 1 without any task too".into(),
         questions: Vec::new(),
-        command: "liza sync, or liza resume".to_owned(),
+        command: line("liza sync, or liza resume"),
         ..question.clone()
     };
     change(&mut model, |view| view.needs_you = vec![question.clone()]);

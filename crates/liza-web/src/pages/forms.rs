@@ -52,7 +52,7 @@ pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, subject: Act
 pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
     let action = Action::answering(need);
     let key = need_key(need);
-    let label = need.command.split(' ').nth(1).unwrap_or_default();
+    let label = need.command.words().first().map_or("", String::as_str);
     html! {
         @if action.needs_terminal() {
             p.command { "In a terminal: " code { (need.command) } }
@@ -74,8 +74,7 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
 
 /// The words on the button: what the command does, or its verb.
 fn button(action: &Action, verb: &str) -> String {
-    let title = action.title();
-    if title.starts_with("liza ") { capitalized(verb) } else { title }
+    if action.has_own_title() { action.title() } else { capitalized(verb) }
 }
 
 /// What the text of a command is.

@@ -67,7 +67,9 @@ pub(super) fn specifications(project: &Project, state: &State) -> Check {
     let missing: Vec<&str> = files.iter().copied().filter(|file| !disk.spec_exists(file)).collect();
     if missing.is_empty() {
         return match (vision_gap(project, state), goal) {
-            (Some(gap), Some(vision)) => warning("specifications", gap.problem(vision), gap.command(vision)),
+            (Some(gap), Some(vision)) => {
+                warning("specifications", gap.problem(vision), gap.command(vision).to_string())
+            }
             (Some(_), None) | (None, _) => {
                 good("specifications", format!("{}, none missing", count(files.len(), "file")))
             }

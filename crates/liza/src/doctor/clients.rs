@@ -26,7 +26,7 @@ pub(super) fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&
                 good(name, format!("{version}; login: {place}{shared}; {rights}"))
             }
             (Err(login), _) if used.iter().any(|used| used == name) => {
-                warning(name, format!("{version}; no login found; {rights}"), login)
+                warning(name, format!("{version}; no login found; {rights}"), login.to_string())
             }
             (Err(login), _) => good(name, format!("{version}; no login found ({login}); {rights}")),
         }

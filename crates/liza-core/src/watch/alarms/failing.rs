@@ -5,6 +5,7 @@ use crate::supervise::WorkKind;
 use crate::text::count;
 
 use super::{Alarm, AlarmKind, AlarmSubject, FailingJob, Observations, Remedy};
+use crate::watch::command_line::{CommandLine, liza};
 
 /// One for each job that still waits to be done.
 pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
@@ -62,7 +63,7 @@ impl FailingJob {
 }
 
 /// What a person does about it: what is wrong with a task is in its page, everything else is the doctor's.
-pub(in crate::watch) fn command(seen: &Observations, subject: &AlarmSubject) -> String {
+pub(in crate::watch) fn command(seen: &Observations, subject: &AlarmSubject) -> CommandLine {
     let is_about = |job: &&FailingJob| match (&job.task, subject) {
         (Some(task), subject) => subject.task() == Some(task),
         (None, AlarmSubject::Agent(agent)) => job.agent == *agent,
@@ -71,7 +72,7 @@ pub(in crate::watch) fn command(seen: &Observations, subject: &AlarmSubject) -> 
     let remedy = seen.failing_jobs.iter().filter(is_about).find_map(|job| job.remedy.as_ref());
     match (remedy, subject.task()) {
         (Some(remedy), _) => remedy.command.clone(),
-        (None, Some(task)) => format!("liza show {task}"),
-        (None, None) => "liza doctor".to_owned(),
+        (None, Some(task)) => liza!("show", task),
+        (None, None) => liza!("doctor"),
     }
 }

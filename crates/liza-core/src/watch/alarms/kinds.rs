@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::StopFile;
+use crate::watch::command_line::OPEN;
 
 /// The machines that see an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +22,9 @@ pub(crate) enum Answer {
     /// Agents handle it.
     Agents,
     /// By the human with this command.
-    Human(&'static str),
+    Human(&'static [&'static str]),
     /// By the human with this command, about its subject.
-    About(&'static str),
+    About(&'static [&'static str]),
     /// Each of these is a command that depends on the state.
     Question,
     Verdict,
@@ -79,7 +80,7 @@ macro_rules! alarm_kinds {
 }
 
 alarm_kinds! {
-    InvalidState "INVALID STATE" One Human("liza validate");
+    InvalidState "INVALID STATE" One Human(&["validate"]);
     LeaseExpired "LEASE EXPIRED" All Agents;
     ReviewLeaseExpired "REVIEW LEASE EXPIRED" All Agents;
     StaleDraft "STALE DRAFT" All Agents;
@@ -93,36 +94,36 @@ alarm_kinds! {
     ImmediateDiscovery "IMMEDIATE DISCOVERY" All Agents;
     ContextFull "CONTEXT FULL" All Agents;
     Stalled "STALLED" All Agents;
-    CheckpointAbandoned "CHECKPOINT ABANDONED?" All Human("liza resume"), Checkpoint;
-    CheckpointStuck "CHECKPOINT STUCK" All Human("liza resume"), Checkpoint;
-    CheckpointStale "CHECKPOINT STALE" All Human("liza resume"), Checkpoint;
-    ForgottenPause "FORGOTTEN PAUSE" All Human("liza resume"), Pause;
-    StalePause "STALE PAUSE" All Human("liza resume"), Pause;
-    CircuitBreaker "CIRCUIT BREAKER" All Human("liza resolve \"...\"");
-    SprintDeadline "SPRINT DEADLINE" All Human("liza resume");
+    CheckpointAbandoned "CHECKPOINT ABANDONED?" All Human(&["resume"]), Checkpoint;
+    CheckpointStuck "CHECKPOINT STUCK" All Human(&["resume"]), Checkpoint;
+    CheckpointStale "CHECKPOINT STALE" All Human(&["resume"]), Checkpoint;
+    ForgottenPause "FORGOTTEN PAUSE" All Human(&["resume"]), Pause;
+    StalePause "STALE PAUSE" All Human(&["resume"]), Pause;
+    CircuitBreaker "CIRCUIT BREAKER" All Human(&["resolve", OPEN]);
+    SprintDeadline "SPRINT DEADLINE" All Human(&["resume"]);
     RubberStamp "RUBBER STAMP" All Agents;
-    StaleEdit "STALE EDIT" One About("liza edit --from");
+    StaleEdit "STALE EDIT" One About(&["edit", "--from"]);
     StrayChanges "STRAY CHANGES" All Agents;
     Question "QUESTION" All Question;
     PlannerStopped "PLANNER STOPPED" All Planner;
-    SessionBudget "SESSION BUDGET" All Human("liza note \"...\"");
+    SessionBudget "SESSION BUDGET" All Human(&["note", OPEN]);
     Budget "BUDGET" All Budget;
     ReviewDropped "REVIEW DROPPED" All Verdict;
     NoApproval "NO APPROVAL" All Verdict;
-    RoleMissing "ROLE MISSING" All About("liza agent");
-    ForeignCommits "FOREIGN COMMITS" All Human("liza accept-integration");
-    GitProgramsChanged "GIT PROGRAMS CHANGED" One Human("liza config --trust");
-    DirectEdit "DIRECT EDIT" All About("liza dismiss");
+    RoleMissing "ROLE MISSING" All About(&["agent"]);
+    ForeignCommits "FOREIGN COMMITS" All Human(&["accept-integration"]);
+    GitProgramsChanged "GIT PROGRAMS CHANGED" One Human(&["config", "--trust"]);
+    DirectEdit "DIRECT EDIT" All About(&["dismiss"]);
     ClientHeld "CLIENT HELD" All Client;
     QuietSession "QUIET SESSION" One Agents;
-    PlanProposed "PLAN PROPOSED" All Human("liza plan --approve");
+    PlanProposed "PLAN PROPOSED" All Human(&["plan", "--approve"]);
     SetupFailed "SETUP FAILED" One Setup;
     WorkFails "WORK FAILS" One Work;
     TeamFileChanged "TEAM FILE CHANGED" One TeamFile;
-    IntegrationTestBroken "INTEGRATION TEST BROKEN" All Human("liza resume");
+    IntegrationTestBroken "INTEGRATION TEST BROKEN" All Human(&["resume"]);
     GateChanged "GATE CHANGED" All Gate;
     RemoteProblem "REMOTE PROBLEM" One Remote;
-    TakesBack "TAKES BACK" All About("liza diff");
+    TakesBack "TAKES BACK" All About(&["diff"]);
 }
 
 impl fmt::Display for AlarmKind {

@@ -11,6 +11,7 @@ use crate::rules::found_merges::FoundMerges;
 use crate::rules::invariants::Violation;
 use crate::rules::presence::Presence;
 use crate::supervise::WorkKind;
+use crate::watch::command_line::{CommandLine, liza};
 
 /// What the watcher has observed besides the blackboard.
 #[derive(Debug, Clone, Default)]
@@ -102,7 +103,8 @@ pub struct Remedy {
     /// In words, without a full stop.
     pub advice: String,
     /// The command to begin with.
-    pub command: String,
+    #[serde(serialize_with = "CommandLine::keep", deserialize_with = "CommandLine::read")]
+    pub command: CommandLine,
 }
 
 impl FailingJob {
@@ -138,8 +140,10 @@ pub struct KeptVersion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingLogin {
     pub client: String,
-    /// The command that logs in, and after a comma what else can be done.
+    /// The command that logs in.
     pub command: String,
+    /// What else can be done.
+    pub more: Option<String>,
 }
 
 /// Where changed settings of the team are.
@@ -171,10 +175,10 @@ impl VisionGap {
     }
 
     /// The command with which the human writes it.
-    pub fn command(self, file: &str) -> String {
+    pub fn command(self, file: &str) -> CommandLine {
         match self {
-            VisionGap::Missing => "liza init --template".to_owned(),
-            VisionGap::Template => format!("${{EDITOR:-vi}} {file}"),
+            VisionGap::Missing => liza!("init", "--template"),
+            VisionGap::Template => CommandLine::shell(format!("${{EDITOR:-vi}} {file}")),
         }
     }
 }
@@ -197,7 +201,7 @@ pub struct RemoteProblem {
     pub last: Timestamp,
     pub message: String,
     /// The command with which the human finds out more, or answers it.
-    pub command: String,
+    pub command: CommandLine,
 }
 
 /// What a running session prints.

@@ -4,6 +4,7 @@ use crate::model::{State, TaskId, TaskStatus};
 use crate::text::count;
 
 use super::{Alarm, AlarmKind, AlarmSubject, FailedReviewSetup, Observations};
+use crate::watch::command_line::{CommandLine, OPEN, liza};
 
 /// One for each task whose review cannot be set up, and one for any other checkout.
 pub(super) fn alarms(state: &State, seen: &Observations) -> Vec<Alarm> {
@@ -38,10 +39,10 @@ fn is_open(state: &State, task: &TaskId, failed: &FailedReviewSetup) -> bool {
 }
 
 /// What to do about such an alarm.
-pub(in crate::watch) fn command(state: &State, subject: &AlarmSubject) -> String {
+pub(in crate::watch) fn command(state: &State, subject: &AlarmSubject) -> CommandLine {
     if let Some(task) = subject.task() {
-        return format!("liza show {task}");
+        return liza!("show", task);
     }
     let has_setup = state.board.config.ready().is_some_and(|config| config.setup.is_some());
-    format!("liza config {} \"...\"", if has_setup { "setup" } else { "copy" })
+    liza!("config", if has_setup { "setup" } else { "copy" }, OPEN)
 }

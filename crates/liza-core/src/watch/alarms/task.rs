@@ -11,6 +11,7 @@ use crate::rules::approvals::{incomplete_approval, lacks_approval};
 
 use super::stops::STALE;
 use super::{Alarm, AlarmKind, AlarmSubject, AlarmText};
+use crate::watch::command_line::{CommandLine, OPEN, liza};
 
 /// How long a rejected task may wait for its coder.
 const ORPHAN_GRACE: Seconds = Seconds(30);
@@ -110,10 +111,10 @@ fn no_approval(id: &TaskId, body: &TaskBody) -> Option<Alarm> {
 }
 
 /// The command with which a person judges such a task.
-pub(in crate::watch) fn verdict_command(id: &TaskId, record: &TaskRecord) -> String {
+pub(in crate::watch) fn verdict_command(id: &TaskId, record: &TaskRecord) -> CommandLine {
     match &record.review_commit {
-        Some(_) => format!("liza submit-verdict {id} APPROVED"),
-        None => format!("liza submit-verdict {id} REJECTED \"...\""),
+        Some(_) => liza!("submit-verdict", id, "APPROVED"),
+        None => liza!("submit-verdict", id, "REJECTED", OPEN),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::text::count;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel};
 
 use super::{NeedKind, NeedsYou};
+use crate::watch::command_line::liza;
 
 /// All violations as one entry: `validate` lists them.
 pub(super) fn invalid(alarms: &[Alarm]) -> Option<NeedsYou> {
@@ -15,7 +16,12 @@ pub(super) fn invalid(alarms: &[Alarm]) -> Option<NeedsYou> {
         0 => first.text.to_string(),
         more => format!("{}, the first: {}", count(more + 1, "violation"), first.text),
     };
-    Some(NeedsYou::new(NeedKind::Alarm(AlarmKind::InvalidState), AlarmLevel::Critical, text, "liza validate"))
+    Some(NeedsYou::new(
+        NeedKind::Alarm(AlarmKind::InvalidState),
+        AlarmLevel::Critical,
+        text,
+        liza!("validate"),
+    ))
 }
 
 /// Open tasks that no command can work with.
@@ -28,7 +34,7 @@ pub(super) fn broken_records(state: &State) -> impl Iterator<Item = NeedsYou> {
             return None;
         }
         let text = format!("the record of {id} is broken: {}", missing.join("; "));
-        let command = format!("liza edit {id}");
+        let command = liza!("edit", id);
         Some(NeedsYou::new(NeedKind::BrokenRecord, AlarmLevel::Critical, text, command).about(Some(id)))
     })
 }

@@ -14,6 +14,7 @@ use crate::watch::alarms::{AlarmLevel, Observations};
 use crate::watch::task_words::without_dead;
 
 use super::{NeedKind, NeedsYou};
+use crate::watch::command_line::{CommandLine, OPEN, liza};
 
 /// Drafts that nobody finishes, and tasks that wait for one that will never be merged. What someone has asked about is a
 /// question; what a planner that has stopped would have to decide is part of that, and one in a session may be about it.
@@ -72,16 +73,16 @@ fn need(state: &State, left: &Trigger) -> Option<NeedsYou> {
 
 fn draft(state: &State, task: &TaskId) -> NeedsYou {
     let command = match state.board.body(task).is_ok_and(is_complete) {
-        true => format!("liza finalize {task}"),
-        false => format!("liza edit-task {task} --done \"...\" --scope \"...\""),
+        true => liza!("finalize", task),
+        false => liza!("edit-task", task, "--done", OPEN, "--scope", OPEN),
     };
     let text =
         format!("{task} is a draft that no agent finishes. Complete it, or drop it: {}", abandon(task));
     NeedsYou::new(NeedKind::Draft, AlarmLevel::Warning, text, command).about(Some(task))
 }
 
-fn abandon(task: &TaskId) -> String {
-    format!("liza abandon-task {task} --reason \"...\"")
+fn abandon(task: &TaskId) -> CommandLine {
+    liza!("abandon-task", task, "--reason", OPEN)
 }
 
 fn dead_dependency(state: &State, task: &TaskId, detail: &str) -> NeedsYou {

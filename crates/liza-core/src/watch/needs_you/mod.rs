@@ -21,7 +21,7 @@ use crate::model::{
     Role, Severity, State, Status, StopFile, TEAM_FILE, TaskBody, TaskId, TaskStatus, Timestamp, Urgency,
 };
 use crate::order::sort_by_key;
-use crate::rules::clients::{continue_command, first_command, waits_for_human};
+use crate::rules::clients::{first_verb, waits_for_human};
 use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
@@ -31,6 +31,7 @@ use crate::watch::alarms::{
     TeamFileChange, budget_subject,
 };
 use crate::watch::alarms::{failing, setup};
+use crate::watch::command_line::{CommandLine, OPEN, liza};
 use crate::watch::task_words::{anomaly_name, facts};
 
 use broken::{broken_records, invalid};
@@ -59,7 +60,7 @@ pub struct NeedsYou {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<PlannedTask>,
     /// The command that answers it.
-    pub command: String,
+    pub command: CommandLine,
     /// When the planner looks at it by itself, and may be faster.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "planner::is_some")]
     pub planner_looks: Option<PlannerLooks>,
@@ -136,13 +137,8 @@ impl Serialize for NeedKind {
 }
 
 impl NeedsYou {
-    fn new(
-        kind: NeedKind,
-        level: AlarmLevel,
-        text: impl Into<AlarmText>,
-        command: impl Into<String>,
-    ) -> Self {
-        let (text, command) = (text.into(), command.into());
+    fn new(kind: NeedKind, level: AlarmLevel, text: impl Into<AlarmText>, command: CommandLine) -> Self {
+        let text = text.into();
         Self {
             kind,
             also: Vec::new(),
@@ -253,7 +249,7 @@ fn budgets_first(mut needs: Vec<NeedsYou>, running: &str) -> Vec<NeedsYou> {
 
 /// The alarms with the command that answers each; agents handle those without one.
 struct Answers<'a> {
-    alarms: Vec<(&'a Alarm, Option<String>)>,
+    alarms: Vec<(&'a Alarm, Option<CommandLine>)>,
     /// Questions about a blocked task: they are part of its entry, and one answer settles both.
     asked: IndexMap<&'a TaskId, Vec<&'a Alarm>>,
     handled: IndexMap<&'a TaskId, Vec<&'a Alarm>>,
@@ -288,7 +284,7 @@ impl<'a> Answers<'a> {
     }
 
     fn needs(&self, state: &State) -> Vec<NeedsYou> {
-        let need = |(alarm, answer): &(&Alarm, Option<String>)| {
+        let need = |(alarm, answer): &(&Alarm, Option<CommandLine>)| {
             let task = alarm.subject.task();
             let others = task.and_then(|task| self.handled.get(task)).map(Vec::as_slice).unwrap_or_default();
             let level = others.iter().map(|other| other.level).max().unwrap_or(alarm.level).max(alarm.level);
@@ -309,7 +305,7 @@ impl<'a> Answers<'a> {
                 let when = when.words();
                 text.push_str(&format!("; the planner looks at it {when}, and you can answer it yourself"));
             }
-            let need = NeedsYou::new(NeedKind::Alarm(alarm.kind), level, text, answer.as_deref()?);
+            let need = NeedsYou::new(NeedKind::Alarm(alarm.kind), level, text, answer.clone()?);
             let is_plan = alarm.kind == AlarmKind::PlanProposed;
             let seen = is_plan.then(|| proposed_revision(state)).flatten();
             let plan = if is_plan { proposed_plan(state) } else { Vec::new() };
@@ -351,7 +347,7 @@ fn asked(state: &State, task: Option<&TaskId>) -> Vec<String> {
 /// The goal, if it is not stated: the planner waits for it.
 fn goal(state: &State) -> Option<NeedsYou> {
     let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
-    let (text, command) = ("no goal is stated".to_owned(), "liza goal new \"...\"");
+    let (text, command) = ("no goal is stated".to_owned(), liza!("goal", "new", OPEN));
     let missing = goal.description.trim().is_empty();
     missing.then(|| NeedsYou::new(NeedKind::Goal, AlarmLevel::Warning, text, command))
 }
@@ -405,10 +401,9 @@ fn logins<'a>(
 }
 
 fn login(missing: &MissingLogin) -> NeedsYou {
-    let (command, other) = missing.command.split_once(", ").unwrap_or((&missing.command, ""));
-    let other = if other.is_empty() { String::new() } else { format!(" ({other})") };
-    let text = format!("no login of {} was found; its sessions fail without one{other}", missing.client);
-    NeedsYou::new(NeedKind::Login, AlarmLevel::Critical, text, command)
+    let more = missing.more.as_ref().map(|more| format!(" ({more})")).unwrap_or_default();
+    let text = format!("no login of {} was found; its sessions fail without one{more}", missing.client);
+    NeedsYou::new(NeedKind::Login, AlarmLevel::Critical, text, CommandLine::shell(&missing.command))
 }
 
 fn discovery(found: &Discovery) -> NeedsYou {
@@ -422,7 +417,7 @@ fn discovery(found: &Discovery) -> NeedsYou {
         Urgency::Immediate => AlarmLevel::Critical,
         Urgency::Deferred => AlarmLevel::Warning,
     };
-    let command = format!("liza dismiss {}", found.id);
+    let command = liza!("dismiss", found.id);
     NeedsYou::new(NeedKind::Discovery, level, text, command).about(found.during.as_ref())
 }
 
@@ -439,8 +434,8 @@ fn anomaly(anomaly: &Anomaly) -> NeedsYou {
     let who = anomaly.reporter.as_deref().unwrap_or("unknown");
     let text = format!("{who} reports {}: {}", anomaly_name(&anomaly.kind), details(&anomaly.details));
     let command = match &anomaly.task {
-        Some(task) => format!("liza note \"...\" --for {task}"),
-        None => "liza note \"...\"".to_owned(),
+        Some(task) => liza!("note", OPEN, "--for", task),
+        None => liza!("note", OPEN),
     };
     NeedsYou::new(NeedKind::Anomaly, AlarmLevel::Warning, text, command).about(anomaly.task.as_ref())
 }
@@ -450,25 +445,26 @@ fn details(details: &Fields) -> String {
 }
 
 /// The command that raises a budget that is used up.
-fn raise_budget(state: &State, subject: &AlarmSubject, now: Timestamp) -> Option<String> {
+fn raise_budget(state: &State, subject: &AlarmSubject, now: Timestamp) -> Option<CommandLine> {
     let spent = spending(&state.board, now).into_iter().filter(Spending::is_used_up);
     let spent = spent.into_iter().find(|spent| budget_subject(spent) == *subject)?;
-    Some(format!("liza config {} \"...\"", spent.setting()))
+    Some(liza!("config", spent.setting(), OPEN))
 }
 
 /// The command with which the human answers what is asked about a task or the goal.
-fn answer_command(subject: &AlarmSubject) -> String {
+fn answer_command(subject: &AlarmSubject) -> CommandLine {
     match subject.task() {
-        Some(task) => format!("liza answer {task} \"...\""),
-        None => "liza note \"...\"".to_owned(),
+        Some(task) => liza!("answer", task, OPEN),
+        None => liza!("note", OPEN),
     }
 }
 
 /// The command that accepts a task's change of the gate.
-pub(in crate::watch) fn accept_gate(state: &State, task: &TaskId) -> String {
+pub(in crate::watch) fn accept_gate(state: &State, task: &TaskId) -> CommandLine {
     let change = state.board.body(task).ok().and_then(|body| body.record().gate_change.clone());
     let fails = change.is_some_and(|change| change.old_failure.is_some());
-    format!("liza accept-gate {task}{}", if fails { " --old-fails" } else { "" })
+    let words = ["accept-gate", task.as_str()].into_iter().chain(fails.then_some("--old-fails"));
+    CommandLine::liza(words)
 }
 
 /// The command that answers an alarm; `None` if agents handle it.
@@ -478,11 +474,14 @@ fn command(
     alarm: &Alarm,
     planner: &PlannerState,
     now: Timestamp,
-) -> Option<String> {
+) -> Option<CommandLine> {
     match alarm.kind.answer() {
         Answer::Agents => None,
-        Answer::Human(command) => Some(command.to_owned()),
-        Answer::About(command) => Some(format!("{command} {}", alarm.subject)),
+        Answer::Human(words) => Some(CommandLine::liza(words)),
+        Answer::About(words) => {
+            let words = words.iter().map(ToString::to_string);
+            Some(CommandLine::liza(words.chain([alarm.subject.to_string()])))
+        }
         Answer::Question => Some(answer_command(&alarm.subject)),
         Answer::Verdict => {
             let task = alarm.subject.task()?;
@@ -491,30 +490,30 @@ fn command(
         Answer::Blocked => (has_question(state, alarm.subject.task())
             || planner.leaves_to_human(&alarm.subject))
         .then(|| answer_command(&alarm.subject)),
-        Answer::Planner => Some(start_planner(state, seen, now).to_owned()),
+        Answer::Planner => Some(start_planner(state, seen, now)),
         Answer::Budget => raise_budget(state, &alarm.subject, now),
         Answer::Setup => Some(setup::command(state, &alarm.subject)),
         Answer::Work => Some(failing::command(seen, &alarm.subject)),
         Answer::Remote => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
         Answer::TeamFile => seen.team_file_change.as_ref().map(|change| match change {
-            TeamFileChange::CheckedOut => "liza config --trust".to_owned(),
-            TeamFileChange::OnBranch(branch) => format!("git diff HEAD {branch} -- {TEAM_FILE}"),
+            TeamFileChange::CheckedOut => liza!("config", "--trust"),
+            TeamFileChange::OnBranch(branch) => {
+                CommandLine::shell(format!("git diff HEAD {branch} -- {TEAM_FILE}"))
+            }
         }),
         Answer::Gate => alarm.subject.task().map(|task| accept_gate(state, task)),
-        Answer::Client => waiting_hold(state, &alarm.subject).map(|hold| {
-            let command = continue_command(seen.presence(&state.board, now));
-            first_command(hold, command).to_owned()
-        }),
+        Answer::Client => waiting_hold(state, &alarm.subject)
+            .map(|hold| liza!(first_verb(hold, seen.presence(&state.board, now)))),
     }
 }
 
 /// The command that lets a planner try again. One that runs reads a note; each new one begins from zero.
-fn start_planner(state: &State, seen: &Observations, now: Timestamp) -> &'static str {
+fn start_planner(state: &State, seen: &Observations, now: Timestamp) -> CommandLine {
     let here = seen.presence(&state.board, now);
     match here.has_team() {
-        false => "liza run",
-        true if here.has_role(Role::Planner) => "liza note \"...\"",
-        true => "liza agent planner",
+        false => liza!("run"),
+        true if here.has_role(Role::Planner) => liza!("note", OPEN),
+        true => liza!("agent", "planner"),
     }
 }
 

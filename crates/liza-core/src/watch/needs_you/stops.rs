@@ -6,6 +6,7 @@ use crate::text::count;
 use crate::watch::alarms::{AlarmLevel, Observations};
 
 use super::{NeedKind, NeedsYou};
+use crate::watch::command_line::{OPEN, liza};
 
 /// Since when a stop file is present.
 pub(super) fn since(seen: &Observations, file: StopFile) -> Option<Timestamp> {
@@ -23,12 +24,12 @@ pub(super) fn stops(state: &State, seen: &Observations, now: Timestamp) -> Vec<N
         let (age, running) = (now.since(began), running_sessions(state, seen, began, now));
         let when = if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") };
         let (text, command) = match file {
-            StopFile::Abort => (format!("Aborted {when}; all work has ended"), "liza goal new \"...\""),
+            StopFile::Abort => (format!("Aborted {when}; all work has ended"), liza!("goal", "new", OPEN)),
             StopFile::Checkpoint => {
                 let read = "Read .liza/sprint_summary.md";
-                (format!("Checkpoint began {when}; no new work starts{running}. {read}"), "liza resume")
+                (format!("Checkpoint began {when}; no new work starts{running}. {read}"), liza!("resume"))
             }
-            StopFile::Pause => (format!("Paused {when}; no new work starts{running}"), "liza resume"),
+            StopFile::Pause => (format!("Paused {when}; no new work starts{running}"), liza!("resume")),
         };
         Some(NeedsYou::new(NeedKind::Stopped(file), AlarmLevel::Critical, text, command))
     };

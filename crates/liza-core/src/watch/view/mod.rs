@@ -28,6 +28,7 @@ use crate::rules::spending::{Spending, spending};
 use crate::rules::sprint::planned_with_replacements;
 use crate::rules::triggers::planner_triggers;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmText, MainBranch, Observations, alarms};
+use crate::watch::command_line::{CommandLine, OPEN, liza};
 use crate::watch::needs_you::{NeedsYou, needs_you};
 
 pub use crate::rules::presence::Liveness;
@@ -177,7 +178,7 @@ pub struct Alert {
     /// The rest of the alert.
     pub text: AlarmText,
     /// The command that most likely fixes it.
-    pub command: Option<String>,
+    pub command: Option<CommandLine>,
     /// Whether it is part of what needs the human.
     #[serde(skip)]
     pub needs_you: bool,
@@ -365,7 +366,7 @@ fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<
         let command = need.copied().flatten().map(|need| need.command.clone());
         // The planner may be faster; a person answers the question, and does not only unblock.
         let answer = task.filter(|_| alarm.kind == AlarmKind::Blocked);
-        let answer = answer.map(|task| format!("liza answer {} \"...\"", task.id));
+        let answer = answer.map(|task| liza!("answer", task.id, OPEN));
         let command = command.or(answer).or_else(|| task.and_then(|task| task.command.clone()));
         Alert {
             level: alarm.level,

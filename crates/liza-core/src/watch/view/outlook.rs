@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{AgentId, Role, Status, TaskId, TaskRecord, Timestamp};
+use crate::watch::command_line::{CommandLine, liza};
 use crate::watch::forecast::{Next, What};
 
 /// What happens to a task, in the order in which a person wants to see it.
@@ -33,18 +34,18 @@ pub(super) struct Outlook {
     pub(super) next: Next,
     /// The role that takes the next step, if any agent of it may.
     pub(super) by: Option<Role>,
-    pub(super) command: Option<String>,
+    pub(super) command: Option<CommandLine>,
     pub(super) broken: Vec<String>,
 }
 
 impl Outlook {
-    pub(super) fn new(phase: TaskPhase, next: Next, command: Option<String>) -> Self {
+    pub(super) fn new(phase: TaskPhase, next: Next, command: Option<CommandLine>) -> Self {
         let (owner, lease, reason, broken) = (None, None, None, Vec::new());
         Self { phase, owner, lease, stopped: false, reason, next, by: None, command, broken }
     }
 
     /// Work that its agent has left and continues later.
-    pub(super) fn stopped(agent: AgentId, command: Option<String>) -> Self {
+    pub(super) fn stopped(agent: AgentId, command: Option<CommandLine>) -> Self {
         Self { stopped: true, ..Self::new(TaskPhase::Stopped, Next::agent(agent, What::Return), command) }
     }
 
@@ -65,7 +66,7 @@ impl Outlook {
 pub(super) fn broken_outlook(id: &TaskId, record: &TaskRecord, missing: &[String]) -> Outlook {
     let ended = record.status.is_some_and(Status::is_terminal);
     let phase = if ended { TaskPhase::Ended } else { TaskPhase::Stuck };
-    let outlook = Outlook::new(phase, Next::you(What::FixRecord), Some(format!("liza edit {id}")));
+    let outlook = Outlook::new(phase, Next::you(What::FixRecord), Some(liza!("edit", id)));
     let broken = vec![format!("the record of {id} is broken: {}", missing.join("; "))];
     let reason = record.blocked_reason.as_ref().or(record.rejection_reason.as_ref());
     Outlook { broken, ..outlook.owner(record.assigned_to, record.lease_expires).reason(reason) }

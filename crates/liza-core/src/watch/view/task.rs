@@ -19,6 +19,7 @@ use crate::watch::needs_you::accept_gate;
 use crate::watch::task_words::without_dead;
 
 use super::outlook::{Outlook, TaskPhase, broken_outlook};
+use crate::watch::command_line::{CommandLine, OPEN, liza};
 
 /// A lease and how long it still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -82,9 +83,9 @@ pub struct TaskView {
     /// Who does what with it next, when, and behind what it waits.
     pub next: Next,
     /// The next step, as a command for the person or the agent who takes it.
-    pub command: Option<String>,
+    pub command: Option<CommandLine>,
     /// What the human can do about it now.
-    pub human_command: Option<String>,
+    pub human_command: Option<CommandLine>,
     /// The only coder who may claim it now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved_for: Option<AgentId>,
@@ -209,7 +210,7 @@ fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
 }
 
 /// The command that records merges which the blackboard does not know.
-const ACCEPT: &str = "liza accept-integration";
+const ACCEPT: [&str; 1] = ["accept-integration"];
 
 /// What the human can do about a task now: answer, look at the work, or start who is missing. Agents do the rest.
 fn human_command(
@@ -219,19 +220,19 @@ fn human_command(
     status: Option<&TaskStatus>,
     waits_for: &[UnmetDependency],
     now: Timestamp,
-) -> Option<String> {
+) -> Option<CommandLine> {
     let situation = TaskSituation { state, seen, id, record, waits_for, now };
     let start = |role: Role| (!situation.has(role)).then(|| situation.start(role));
-    let diff = || format!("liza diff {id}");
+    let diff = || liza!("diff", id);
     if status.is_some_and(|status| situation.merged_before(status).is_some()) {
-        return Some(ACCEPT.to_owned());
+        return Some(CommandLine::liza(ACCEPT));
     }
     if lacks_approval(record) {
         return Some(verdict_command(id, record));
     }
     match status? {
-        TaskStatus::Draft if record.last_event(EventName::Proposed).is_some() => Some("liza plan".to_owned()),
-        TaskStatus::Draft => start(Role::Planner).or_else(|| Some(format!("liza edit-task {id} --help"))),
+        TaskStatus::Draft if record.last_event(EventName::Proposed).is_some() => Some(liza!("plan")),
+        TaskStatus::Draft => start(Role::Planner).or_else(|| Some(liza!("edit-task", id, "--help"))),
         TaskStatus::Unclaimed { .. } | TaskStatus::IntegrationFailed { .. } | TaskStatus::Rejected { .. }
             if !waits_for.is_empty() =>
         {
@@ -242,22 +243,22 @@ fn human_command(
             start(Role::Coder).or_else(|| Some(diff()))
         }
         TaskStatus::Claimed { work, .. } if situation.is_present(work.coder) => {
-            Some(format!("liza tail {}", work.coder))
+            Some(liza!("tail", work.coder))
         }
         TaskStatus::Claimed { .. } => start(Role::Coder),
         TaskStatus::ReadyForReview { .. } => start(Role::CodeReviewer).or_else(|| Some(diff())),
         TaskStatus::Approved { .. } => match situation.held() {
             Some(HeldMerge::Gate) => Some(accept_gate(situation.state, id)),
-            Some(HeldMerge::HeadFails(_)) => Some("liza resume".to_owned()),
-            None if situation.is_paused() => Some("liza resume".to_owned()),
+            Some(HeldMerge::HeadFails(_)) => Some(liza!("resume")),
+            None if situation.is_paused() => Some(liza!("resume")),
             None => {
-                let merges = (!situation.has(Role::CodeReviewer)).then(|| format!("liza wt-merge {id}"));
+                let merges = (!situation.has(Role::CodeReviewer)).then(|| liza!("wt-merge", id));
                 merges.or_else(|| Some(diff()))
             }
         },
-        TaskStatus::Blocked { .. } => Some(format!("liza answer {id} \"...\"")),
+        TaskStatus::Blocked { .. } => Some(liza!("answer", id, OPEN)),
         TaskStatus::Merged { .. } => Some(diff()),
-        TaskStatus::Superseded { by, .. } => by.first().map(|by| format!("liza show {by}")),
+        TaskStatus::Superseded { by, .. } => by.first().map(|by| liza!("show", by)),
         TaskStatus::Abandoned => None,
     }
 }
@@ -289,7 +290,7 @@ impl TaskSituation<'_> {
             | TaskStatus::Superseded { .. } => return None,
         };
         let next = Next::you(What::RecordMerge(merge.clone()));
-        let outlook = Outlook::new(phase, next, Some(ACCEPT.to_owned()));
+        let outlook = Outlook::new(phase, next, Some(CommandLine::liza(ACCEPT)));
         Some(outlook.owner(self.record.assigned_to, None))
     }
 
@@ -298,7 +299,7 @@ impl TaskSituation<'_> {
             return outlook;
         }
         let id = self.id;
-        let command = |verb: &str| Some(format!("liza {verb} {id}"));
+        let command = |verb: &str| Some(liza!(verb, id));
         let assigned = self.record.assigned_to;
         match status {
             TaskStatus::Draft if self.record.events().any(|event| event.is(EventName::Proposed)) => {
@@ -333,11 +334,11 @@ impl TaskSituation<'_> {
             TaskStatus::ReadyForReview { review, .. } => match review {
                 Some(review) if review.is_live(self.now) && self.is_present(review.by) => {
                     let next = Next::agent(review.by, What::Verdict);
-                    let command = Some(format!("liza submit-verdict {id} APPROVED"));
+                    let command = Some(liza!("submit-verdict", id, "APPROVED"));
                     Outlook::new(TaskPhase::Reviewing, next, command).owner(review.by, Some(review.lease))
                 }
                 review => {
-                    let command = Some(format!("liza claim-review {id} {}", self.free(Role::CodeReviewer)));
+                    let command = Some(liza!("claim-review", id, self.free(Role::CodeReviewer)));
                     let (owner, lease) =
                         (self.record.reviewing_by, review.as_ref().map(|review| review.lease));
                     let stopped = review.as_ref().is_some_and(|review| review.is_live(self.now));
@@ -353,7 +354,7 @@ impl TaskSituation<'_> {
             TaskStatus::Approved { by, .. } if self.is_paused() => {
                 let next = Next::role(Role::CodeReviewer, What::Merge).behind(Behind::Resume);
                 let reason = next.merge_words();
-                let outlook = Outlook::new(TaskPhase::Reviewing, next, Some("liza resume".to_owned()));
+                let outlook = Outlook::new(TaskPhase::Reviewing, next, Some(liza!("resume")));
                 outlook.owner(*by, None).reason(reason.as_ref())
             }
             TaskStatus::Approved { by, .. } => {
@@ -423,7 +424,7 @@ impl TaskSituation<'_> {
     fn waiting_merge(&self) -> Outlook {
         let (what, command, reason) = match self.held() {
             Some(HeldMerge::Gate) => (What::AcceptGate, accept_gate(self.state, self.id), HELD_BY_GATE),
-            Some(HeldMerge::HeadFails(_)) | None => (What::FixTest, "liza resume".to_owned(), HELD),
+            Some(HeldMerge::HeadFails(_)) | None => (What::FixTest, liza!("resume"), HELD),
         };
         Outlook::new(TaskPhase::Reviewing, Next::you(what), Some(command)).reason(Some(&reason.to_owned()))
     }
@@ -449,7 +450,7 @@ impl TaskSituation<'_> {
             return Outlook::new(TaskPhase::Waiting, next, Some(command)).by(Role::Planner);
         }
         let next = Next::wait_for(self.waits_for.iter().map(|waiting| waiting.task.clone()));
-        Outlook::new(TaskPhase::Waiting, next, Some(format!("liza show {}", first.task)))
+        Outlook::new(TaskPhase::Waiting, next, Some(liza!("show", first.task)))
     }
 
     fn claimed(&self, coder: AgentId, lease: Timestamp) -> Outlook {
@@ -460,7 +461,7 @@ impl TaskSituation<'_> {
             // A lease alone is no agent at work.
             Outlook::stopped(coder, Some(self.start(Role::Coder)))
         } else {
-            let command = Some(format!("liza submit-for-review {} COMMIT", self.id));
+            let command = Some(liza!("submit-for-review", self.id, "COMMIT"));
             Outlook::new(TaskPhase::Working, Next::agent(coder, What::Submit), command)
         };
         let again = self.record.review_cycles_current.unwrap_or(0) > 0;
@@ -470,11 +471,11 @@ impl TaskSituation<'_> {
     fn blocked(&self) -> Outlook {
         let id = self.id;
         if self.record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS) {
-            let command = format!("liza supersede-task {id} --by NEW --reason T --root-cause T");
+            let command = liza!("supersede-task", id, "--by", "NEW", "--reason", "T", "--root-cause", "T");
             let next = Next::role(Role::Planner, What::Rescope);
             return Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner);
         }
-        let command = format!("liza unblock-task {id}");
+        let command = liza!("unblock-task", id);
         let next = Next::role(Role::Planner, What::Decide);
         Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner)
     }
@@ -488,10 +489,10 @@ impl TaskSituation<'_> {
     }
 
     /// The command that starts an agent of that role: with the whole team if none is running.
-    fn start(&self, role: Role) -> String {
+    fn start(&self, role: Role) -> CommandLine {
         match self.here().has_team() {
-            true => format!("liza agent {}", role.id_prefix()),
-            false => "liza run".to_owned(),
+            true => liza!("agent", role.id_prefix()),
+            false => liza!("run"),
         }
     }
 
@@ -500,10 +501,10 @@ impl TaskSituation<'_> {
         self.here().has_role(role)
     }
 
-    fn claim(&self) -> Option<String> {
+    fn claim(&self) -> Option<CommandLine> {
         let own = self.record.assigned_to.filter(|coder| self.is_present(*coder));
         let coder = own.map_or_else(|| self.free(Role::Coder), |coder| coder.to_string());
-        Some(format!("liza claim-task {} {coder}", self.id))
+        Some(liza!("claim-task", self.id, coder))
     }
 
     /// A live agent of that role that holds no task; an example if there is none.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{Board, Seconds, Sha, Timestamp};
 use liza_core::watch::alarms::RemoteProblem;
+use liza_core::watch::command_line::CommandLine;
 use liza_git::GitError;
 use liza_host::durable;
 use serde::{Deserialize, Serialize};
@@ -83,16 +84,16 @@ impl RemoteFault {
     }
 
     /// The command with which the human finds out more, or answers it.
-    fn command(&self, board: &Board) -> Option<String> {
+    fn command(&self, board: &Board) -> Option<CommandLine> {
         let (remote, branch) = (board.config.ready()?.remote.as_ref()?, integration_branch(board).ok()?);
         match self {
-            Self::Unreachable | Self::Refused => Some("liza doctor".to_owned()),
+            Self::Unreachable | Self::Refused => Some(CommandLine::liza(["doctor"])),
             Self::Rewound { found } => {
                 let recorded = board.goal.ready()?.integration_head.as_ref()?;
-                Some(answer_rewound(remote, &branch, (recorded, found)))
+                Some(CommandLine::shell(answer_rewound(remote, &branch, (recorded, found))))
             }
-            Self::LocalCommits => Some(ANSWER_LOCAL_COMMITS.to_owned()),
-            Self::NoBranch => Some(answer_no_branch(remote, &branch)),
+            Self::LocalCommits => Some(CommandLine::shell(ANSWER_LOCAL_COMMITS)),
+            Self::NoBranch => Some(CommandLine::shell(answer_no_branch(remote, &branch))),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `liza config`: every setting and where it comes from; sets one, or accepts the shared file.
 
-use liza_core::model::{Actor, Fields, SettingSource, TEAM_FILE, TeamFile, Value, source_of};
+use liza_core::model::{Actor, Fields, LogAction, SettingSource, TEAM_FILE, TeamFile, Value, source_of};
 use liza_core::rules::misspelled::{meant_setting, unknown_gate_part, unknown_role_part, unknown_settings};
 use liza_git::{GitError, Repo};
 use liza_store::{ValueSyntax, settings_as_fields, yaml};
@@ -143,14 +143,14 @@ fn change(
     let value = value.map(|value| setting_check::in_digits(key, value)).transpose()?;
     let value = value.as_deref();
     if let Some((role, long)) = value.and_then(|_| in_long_form(&own_settings(project).ok()?, key)) {
-        let log = log_entry(context, &format!("config {role} {long}"))?;
+        let log = log_entry(context, LogAction::Configured, &format!("{role} {long}"))?;
         let session = begin_edit(project, context, "config")?;
         session.set(&format!(".config.{role}"), &long, ValueSyntax::Yaml, &log, now()).map_err(as_refusal)?;
     }
     let session = begin_edit(project, context, "config")?;
     let (text, edited) = match value {
         Some(value) => {
-            let log = log_entry(context, &format!("config {key} {value}"))?;
+            let log = log_entry(context, LogAction::Configured, &format!("{key} {value}"))?;
             let structured = value.starts_with(['[', '{']) || key != first;
             let syntax = if structured { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
             let edited = session.set(&format!(".config.{key}"), value, syntax, &log, now());
@@ -162,7 +162,7 @@ fn change(
                 return Err(CommandError::refused("unknown_setting", message)
                     .hint(format!("where it comes from: liza config {first}")));
             };
-            let log = log_entry(context, &format!("config {key} --unset"))?;
+            let log = log_entry(context, LogAction::Configured, &format!("{key} --unset"))?;
             let edited = session.replace(&text, &log, now()).map_err(as_refusal)?;
             (format!("{key} is no longer set on the blackboard"), edited)
         }
@@ -428,7 +428,7 @@ fn apply(
     };
     let text = value.as_map().map_or_else(|| "null".to_owned(), yaml::document);
     let session = begin_edit(project, context, "config")?;
-    let log = log_entry(context, &format!("the settings of {TEAM_FILE} apply"))?;
+    let log = log_entry(context, LogAction::SettingsApplied, TEAM_FILE)?;
     session.set(".config.team_file", &text, ValueSyntax::Yaml, &log, now()).map_err(as_refusal)?;
     accept_gate(project)
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use liza_core::model::TaskId;
+use liza_core::model::{LogAction, TaskId};
 use liza_host::private;
 use liza_store::{Conflicts, StoreError, infer_base, task_range, three_way_merge};
 use liza_team::project::{Project, now};
@@ -139,7 +139,7 @@ fn merge(
         attempts += 1;
         let session = begin_edit(project, context, "edit")?;
         let merged = three_way_merge(base, yours, &session.text()?).map_err(|places| conflict(&places))?;
-        match session.replace(&merged, &log_entry(context, detail)?, now()) {
+        match session.replace(&merged, &log_entry(context, LogAction::Edit, detail)?, now()) {
             // Saved at the same moment: merge into that.
             Err(StoreError::Overtaken { .. }) if attempts < 20 => {}
             other => break other.map_err(as_refusal)?,

@@ -115,7 +115,7 @@ fn write(path: &str, value: Text, yaml: bool, context: &Context) -> Result<Reply
     let project = context.project()?;
     let session = begin_edit(&project, context, "lock write")?;
     let syntax = if yaml { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
-    let log = log_entry(context, &format!("lock write {path} {value}"))?;
+    let log = log_entry(context, LogAction::Edit, &format!("lock write {path} {value}"))?;
     let edited = session.set(path, &value, syntax, &log, now()).map_err(as_refusal)?;
     context.report_notices(&edited.notices);
     context.warn_of_misspelled_keys(&edited.misspelled);
@@ -141,7 +141,7 @@ fn apply(at: Revision, command: &str, context: &Context) -> Result<Reply, Comman
             .exit(Exit::Inconsistent)
             .hint("run lock modify again"));
     }
-    let log = log_entry(context, &format!("lock modify {command}"))?;
+    let log = log_entry(context, LogAction::Edit, &format!("lock modify {command}"))?;
     let edited = session.replace(&text, &log, now()).map_err(as_refusal)?;
     context.report_notices(&edited.notices);
     context.warn_of_misspelled_keys(&edited.misspelled);
@@ -152,7 +152,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let mut session = begin_edit(&project, context, "lock modify")?;
     let before = session.text();
-    let log = log_entry(context, &format!("lock modify {}", command.join(" ")))?;
+    let log = log_entry(context, LogAction::Edit, &format!("lock modify {}", command.join(" ")))?;
     session.begin_modify(now())?;
     let copy = session.path();
     let ended = run_inside(command, &project, &copy, context);
@@ -290,11 +290,15 @@ pub(crate) fn begin_edit<'p>(
 }
 
 /// The log entry of a manual change.
-pub(crate) fn log_entry(context: &Context, detail: &str) -> Result<LogEntry, CommandError> {
+pub(crate) fn log_entry(
+    context: &Context,
+    action: LogAction,
+    detail: &str,
+) -> Result<LogEntry, CommandError> {
     Ok(LogEntry {
         timestamp: now(),
         agent: context.actor()?.to_string(),
-        action: LogAction::Edit.name().to_owned(),
+        action: action.name().to_owned(),
         task: None,
         // Masked before it is cut: half a secret is no longer recognized.
         detail: one_line(&context.environment.masker().mask(detail), 200),

@@ -55,11 +55,6 @@ impl LogSentence {
 /// What an entry says.
 pub(crate) fn sentence(action: &str, task: Option<&str>, detail: &str) -> LogSentence {
     let detail = one_line(detail);
-    // The screens call it an attempt.
-    let detail = match detail.strip_prefix("iteration ") {
-        Some(rest) => format!("attempt {rest}"),
-        None => detail,
-    };
     match task {
         Some(task) => about_task(action, &one_line(task), &detail),
         None => about_team(action, &detail),
@@ -70,7 +65,7 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
     use Tone::{Attention, Bad, Good, Plain, Strong};
     let say = |tone: Tone, text: String| LogSentence::new(tone, text);
     match action {
-        "created" => say(Plain, format!("plans {task}: {detail}")),
+        "created" => say(Plain, format!("adds {task}: {detail}")),
         "tasks_finalized" => say(Strong, format!("makes the plan ready: {task}")),
         "tasks_proposed" => say(Strong, format!("proposes a plan: {task}")),
         "finalized" => say(Plain, format!("makes {task} ready for coders")).with(detail),
@@ -99,15 +94,8 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
         ),
         "review_dropped" => say(Attention, format!("drops the review of {task}: {detail}")),
         "rejected" => say(Attention, format!("rejects {task}: {detail}")),
-        // The evidence, if there is none.
-        "approved" => {
-            say(Good, format!("approves {task}")).with(detail.strip_suffix(": none").unwrap_or(detail))
-        }
-        // How far the branch had moved is in the record of the task.
-        "merged" => {
-            let detail = detail.split_once(", drift ").map_or(detail, |(commit, _)| commit);
-            say(Good, format!("{task} is merged")).with(detail)
-        }
+        "approved" => say(Good, format!("approves {task}")).with(detail),
+        "merged" => say(Good, format!("{task} is merged")).with(detail),
         "integration_failed" => say(Bad, format!("{task} cannot be merged: {detail}")),
         "merge_held" => say(Bad, format!("{task} waits to be merged: {detail}")),
         "gate_accepted" => say(Strong, format!("accepts that {task} changes what judges it, {detail}")),
@@ -135,15 +123,10 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
         "goal_created" => say(Strong, format!("states the goal: {detail}")).aside(),
         "goal_ended" => say(Strong, detail.to_owned()),
         "goal_finished" => say(Good, format!("takes the result: {detail}")).aside(),
-        "tasks_finalized" => say(Strong, format!("makes the plan ready: {}", names(detail))),
-        "tasks_proposed" => say(Strong, format!("proposes a plan: {}", names(detail))),
+        "tasks_finalized" => say(Strong, format!("makes the plan ready: {detail}")),
+        "tasks_proposed" => say(Strong, format!("proposes a plan: {detail}")),
         "registered" => say(Plain, "joins the team".to_owned()).aside(),
-        "deregistered" if detail.starts_with("no agent program") => {
-            say(Bad, format!("leaves the team: {detail}")).aside()
-        }
-        "deregistered" => {
-            say(Plain, "leaves the team".to_owned()).with(unless(detail, "holds no task")).aside()
-        }
+        "deregistered" => say(Plain, "leaves the team".to_owned()).with(detail).aside(),
         "reviews_cleared" => say(Plain, "clears review claims".to_owned()).with(detail).aside(),
         "archived" => say(Plain, "moves tasks to the archive".to_owned()).with(detail).aside(),
         "anomaly" => say(Attention, format!("reports: {detail}")).aside(),
@@ -151,8 +134,8 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
         "note" => say(Plain, format!("writes to the agents: {detail}")).aside(),
         "spec_updated" => say(Plain, format!("changes a specification: {detail}")).aside(),
         "aligned" => say(Plain, format!("compares the work with the goal: {detail}")).aside(),
-        "paused" => say(Attention, "pauses the team".to_owned()).with(unless(detail, "paused")).aside(),
-        "resumed" => say(Plain, "resumes the team".to_owned()).with(unless(detail, "resumed")).aside(),
+        "paused" => say(Attention, "pauses the team".to_owned()).with(detail).aside(),
+        "resumed" => say(Plain, "resumes the team".to_owned()).with(detail).aside(),
         "aborted" => say(Bad, "aborts".to_owned()).with(detail).aside(),
         "checkpoint" => say(Attention, format!("stops the team for a review: {detail}")).aside(),
         "circuit_breaker" => say(Bad, format!("circuit breaker: {detail}")).aside(),
@@ -165,36 +148,17 @@ fn about_team(action: &str, detail: &str) -> LogSentence {
         "integration_updated" => say(Plain, detail.to_owned()).aside(),
         "head_tested" => say(Plain, format!("tests the integration branch: {detail}")).aside(),
         "recovered" => say(Plain, format!("repairs: {detail}")).aside(),
-        "edit" => edit(detail).aside(),
+        "edit" => say(Attention, format!("edits the blackboard: {detail}")).aside(),
+        "configured" => say(Attention, format!("sets {detail}")).aside(),
+        "settings_applied" => say(Attention, format!("applies the settings of {detail}")).aside(),
         other => unknown(other, detail),
     }
-}
-
-/// An edit by a command of the human, or by hand.
-fn edit(detail: &str) -> LogSentence {
-    let settings = detail.strip_prefix("the settings of ").and_then(|rest| rest.strip_suffix(" apply"));
-    let text = match (settings, detail.strip_prefix("config ")) {
-        (Some(file), _) => format!("applies the settings of {file}"),
-        (None, Some(setting)) => format!("sets {setting}"),
-        (None, None) => format!("edits the blackboard: {detail}"),
-    };
-    LogSentence::new(Tone::Attention, text)
 }
 
 /// An action of another version, or of a person: its own words.
 fn unknown(action: &str, detail: &str) -> LogSentence {
     let words = one_line(action).replace('_', " ");
     LogSentence::new(Tone::Plain, format!("{words} {detail}").trim().to_owned()).aside()
-}
-
-/// The detail, unless it says only what the sentence says.
-fn unless<'d>(detail: &'d str, nothing: &str) -> &'d str {
-    if detail == nothing { "" } else { detail }
-}
-
-/// What comes after a count.
-fn names(detail: &str) -> &str {
-    detail.split_once(": ").map_or(detail, |(_, names)| names)
 }
 
 #[cfg(test)]
@@ -233,6 +197,8 @@ mod tests {
             LogAction::GoalFinished,
             LogAction::Recovered,
             LogAction::Edit,
+            LogAction::Configured,
+            LogAction::SettingsApplied,
             LogAction::Task(EventName::Archived),
             LogAction::Task(EventName::Handoff),
             LogAction::Task(EventName::SessionEnded),
@@ -261,22 +227,11 @@ mod tests {
     /// Covers: UI-03
     #[test]
     fn a_detail_that_says_nothing_is_left_out() {
-        assert_eq!(sentence("paused", None, "paused").whole(), "pauses the team");
-        assert_eq!(sentence("resumed", None, "resumed").whole(), "resumes the team");
+        assert_eq!(sentence("paused", None, "").whole(), "pauses the team");
         assert_eq!(sentence("resumed", None, "x").whole(), "resumes the team (x)");
         assert_eq!(
-            sentence("approved", Some("t"), "commit 61dcc1e3: none").whole(),
-            "approves t (commit 61dcc1e3)"
-        );
-        assert_eq!(sentence("claimed", Some("t"), "iteration 1: x").whole(), "begins t (attempt 1: x)");
-        assert_eq!(sentence("tasks_finalized", None, "2 tasks: a, b").whole(), "makes the plan ready: a, b");
-        let applied = sentence("edit", None, "the settings of liza.yaml apply").whole();
-        assert_eq!(applied, "applies the settings of liza.yaml");
-        assert_eq!(sentence("edit", None, "config setup make").whole(), "sets setup make");
-        assert_eq!(sentence("deregistered", None, "holds no task").whole(), "leaves the team");
-        assert_eq!(
-            sentence("deregistered", None, "t1 is stopped").whole(),
-            "leaves the team (t1 is stopped)"
+            sentence("settings_applied", None, "liza.yaml").whole(),
+            "applies the settings of liza.yaml"
         );
     }
 }
