@@ -1,6 +1,5 @@
-//! Which agent programs are installed, their versions, and whether they have a login.
-//!
-//! Only looks: logins are found by their files and variables. The caller asks a program for its version.
+//! Installed agent programs, their versions, and their logins. Logins are found by their files and variables;
+//! the caller asks a program for its version.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,23 +17,19 @@ use super::template::{ClientFile, CommandTemplate, LoginSign};
 /// The largest settings file that is searched.
 const SETTINGS_MAX: u64 = 1 << 20;
 
-/// An agent program that is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledClient {
-    /// The name of the provider.
     pub name: &'static str,
-    /// Its version, if it says one.
     pub version: Option<String>,
-    /// Where its login was found; else how to log in.
+    /// The place of its login, else the way to log in.
     pub login: Result<String, String>,
-    /// What its sessions may do.
+    /// The rights of its sessions.
     pub rights: &'static str,
 }
 
-/// What a login is looked for in.
+/// The places to look for a login.
 pub struct LoginPlaces<'a> {
     pub home: Option<&'a Path>,
-    /// The values of environment variables.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -59,8 +54,7 @@ pub fn installed_clients(
     found.into_iter().map(client).collect()
 }
 
-/// The provider to use if none is named: the first one that is installed and has a login, else the first one that is
-/// installed.
+/// The provider to use if none is named: the first installed one with a login, else the first installed one.
 pub fn default_provider(places: &LoginPlaces<'_>) -> Option<&'static str> {
     let is_installed = |template: &CommandTemplate| {
         template.program.as_ref().is_some_and(|name| find_program(name).is_some())
@@ -71,13 +65,13 @@ pub fn default_provider(places: &LoginPlaces<'_>) -> Option<&'static str> {
     with_login.or(installed.first()).map(|(name, _)| *name)
 }
 
-/// Whether more than one agent program is installed, so that there is a choice.
+/// True if more than one agent program is installed.
 pub fn has_choice() -> bool {
     let programs = BuiltIn::VARIANTS.iter().filter_map(|one| one.template().program);
     programs.filter(|name| find_program(name).is_some()).nth(1).is_some()
 }
 
-/// Those of the named providers for which no login is found, with the command that logs in.
+/// The named providers without a login, each with the command that logs in.
 pub fn missing_logins(places: &LoginPlaces<'_>, names: &[String]) -> Vec<(&'static str, String)> {
     let named = BuiltIn::VARIANTS.iter().filter(|one| names.iter().any(|name| name == one.name()));
     let templates = named.map(|one| (one.name(), one.template()));
@@ -85,13 +79,13 @@ pub fn missing_logins(places: &LoginPlaces<'_>, names: &[String]) -> Vec<(&'stat
     checked.filter_map(|(name, template)| Some((name, places.login(&template).err()?))).collect()
 }
 
-/// What sessions of a provider may do; `None` if it is not a built-in one.
+/// The rights of a provider's sessions; `None` if it is not built in.
 pub fn rights_of(name: &str) -> Option<&'static str> {
     name.parse::<BuiltIn>().ok().map(|one| one.template().rights)
 }
 
 impl LoginPlaces<'_> {
-    /// Where the login of a program was found; else how to log in.
+    /// The place of a program's login, else the way to log in.
     fn login(&self, template: &CommandTemplate) -> Result<String, String> {
         // Without its key the chosen provider refuses every session, also if there is another login.
         if let Some(problem) = template.login_signs.iter().find_map(|sign| self.missing_key(sign)) {
@@ -100,7 +94,7 @@ impl LoginPlaces<'_> {
         template.login_signs.iter().find_map(|sign| self.found(sign)).ok_or_else(|| template.login.clone())
     }
 
-    /// Where this sign of a login is found.
+    /// The place of this sign of a login.
     fn found(&self, sign: &LoginSign) -> Option<String> {
         match sign {
             LoginSign::Variable(name) => self.is_set(name).then(|| (*name).to_owned()),
@@ -112,7 +106,7 @@ impl LoginPlaces<'_> {
         }
     }
 
-    /// The variable with the key of the chosen provider, if it is not set, as what to do.
+    /// Advice to set the variable with the chosen provider's key, if it is not set.
     fn missing_key(&self, sign: &LoginSign) -> Option<String> {
         let (variable, path) = self.chosen_key(sign)?;
         (!self.is_set(&variable)).then(|| set_key(&variable, &path))
@@ -125,7 +119,6 @@ impl LoginPlaces<'_> {
         Some((key_variable(&content(&path)?)?, path))
     }
 
-    /// The variables that a program needs for its login.
     pub fn login_variables(&self, template: &CommandTemplate) -> Vec<String> {
         let sign = |sign: &LoginSign| match sign {
             LoginSign::Variable(name) => Some((*name).to_owned()),
@@ -139,7 +132,7 @@ impl LoginPlaces<'_> {
         named.chain(signs).chain(switched).collect()
     }
 
-    /// What the human can do if a program has no valid login.
+    /// The human's next step if a program has no valid login.
     pub fn advice(&self, template: &CommandTemplate) -> Option<String> {
         let key = template.login_signs.iter().find_map(|sign| self.chosen_key(sign));
         let set = key.map(|(variable, path)| format!("S{}", &set_key(&variable, &path)[1..]));
@@ -169,12 +162,12 @@ impl LoginPlaces<'_> {
     }
 }
 
-/// What to do about a key that is missing or refused.
+/// Advice about a key that is missing or refused.
 fn set_key(variable: &str, path: &Path) -> String {
     format!("set {variable}, the env_key of the provider in {}", path.display())
 }
 
-/// The beginning of a settings file.
+/// Reads at most [`SETTINGS_MAX`] bytes.
 fn content(path: &Path) -> Option<String> {
     let mut content = Vec::new();
     fs::File::open(path).ok()?.take(SETTINGS_MAX).read_to_end(&mut content).ok()?;
