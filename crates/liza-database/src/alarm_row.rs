@@ -1,6 +1,6 @@
-//! The alarms that have been raised and are still true, for the watchers of all machines: one row, derived
-//! from one revision. The machine that changes it raises the new alarms; one that sees an older revision
-//! changes nothing.
+//! The raised alarms that are still true, for the watchers of all machines: one row, derived from one
+//! revision. The machine that changes it raises the new alarms; one that sees an older revision changes
+//! nothing.
 
 use std::collections::BTreeSet;
 

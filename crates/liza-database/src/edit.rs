@@ -1,5 +1,4 @@
-//! Edits of the text of a blackboard in a database. Holds no lock meanwhile: a concurrent write is found when
-//! the rows are written.
+//! Edits of the text of a blackboard in a database. Holds no lock: concurrent writes are found at the end.
 
 use std::fs;
 use std::path::PathBuf;

@@ -77,8 +77,7 @@ pub(crate) fn lock_statements(project: i64, wanted: &LoadScope, timeline: &str) 
     )
 }
 
-/// The number of results of [`lock_statements`] before the row of the project, and between the clock and the
-/// rows.
+/// The number of results of [`lock_statements`] before the project's row, and between the clock and the rows.
 pub(crate) const LOCK_LEAD: usize = 4;
 pub(crate) const LOCK_GAP: usize = 1;
 
@@ -107,8 +106,7 @@ fn row_statements(project: i64, wanted: &LoadScope) -> String {
     )
 }
 
-/// Decodes the results from the row of the project on; `gap` results follow the clock. `None` if the project
-/// is missing.
+/// Decodes the results from the project's row on; `gap` results follow the clock. `None` without the project.
 pub(crate) fn decoded(results: &[ResultSet], gap: usize) -> Option<LoadedRows> {
     let [project, clock, rest @ ..] = results else { return None };
     let [sections, entries, tasks, heartbeats, stop_files, ..] = rest.get(gap..)? else { return None };

@@ -1,5 +1,4 @@
-//! Detects changes of a blackboard in a database: by polling, which is reliable, and by notification, which
-//! is fast.
+//! Detects changes of a blackboard in a database: reliably by polling, and fast by notification.
 
 use std::sync::Weak;
 use std::sync::mpsc::Sender;

@@ -100,8 +100,7 @@ CREATE TABLE liza.alarms (
 );
 ";
 
-/// The alarms that are raised and still true, one line each, with their revision. The table before it was
-/// never used.
+/// The raised alarms that are still true, one line each, with their revision. The old table was never used.
 const ALARMS: &str = "
 DROP TABLE liza.alarms;
 CREATE TABLE liza.alarms (

@@ -18,8 +18,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The clock after the server's was read: under the lock, in its own statement. `lease` is the usual
-    /// length of a lease.
+    /// The clock after the server's was read: under the lock, in its own statement. `lease` is the usual length.
     pub(crate) fn read(&self, server_ms: i64, server: &str, lease: impl FnOnce() -> Seconds) -> Self {
         let now = server_ms + self.offset_ms;
         let stepped_back = now < self.latest_ms - STEP_MS;

@@ -1,4 +1,4 @@
-//! The statements of a write: what differs between the rows before and after, the leases, the log and the request.
+//! The statements of a write: the differences of the rows, the leases, the log and the request.
 
 use std::fmt::Write as _;
 

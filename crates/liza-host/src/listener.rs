@@ -1,5 +1,4 @@
-//! The accept loop of a socket that agents can reach: it ends with its owner, and serves a bounded number at
-//! once.
+//! The accept loop of a socket that agents can reach: it ends with its owner, and serves a bounded number.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,4 @@
-//! The clock of this machine, and times as people read them: in their zone, or in UTC on request. Files and
-//! JSON stay UTC.
+//! The clock of this machine, and times in the person's zone, or in UTC on request. Files and JSON stay UTC.
 
 use std::time::SystemTime;
 

@@ -104,8 +104,7 @@ pub fn protect_command(settings: &GateSettings, files: &[&str]) -> String {
     format!("liza config gate.watched '[{}]'", quoted.join(", "))
 }
 
-/// Folds a text as a file system that ignores case and Unicode forms does; characters that such a file system
-/// skips are left out.
+/// Folds a text as a file system that ignores case and Unicode forms does, without the characters that it skips.
 pub fn fold(text: &str) -> String {
     let skipped = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let folded = text.nfd().filter(|c| !skipped(c)).flat_map(char::to_uppercase).flat_map(char::to_lowercase);

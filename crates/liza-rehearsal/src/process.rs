@@ -1,5 +1,4 @@
-//! Runs a program to its end and captures its output. Sets no time limit: the supervisor has one for the
-//! whole session.
+//! Runs a program to its end and captures its output. The time limit is the supervisor's, for the session.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};

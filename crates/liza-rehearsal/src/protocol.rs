@@ -1,5 +1,4 @@
-//! The part of Liza's public interface that an agent knows: roles, planner triggers, exit codes, files,
-//! variables.
+//! The part of Liza's public interface that an agent knows: roles, triggers, exit codes, files, variables.
 
 pub const PLAYBOOK_VARIABLE: &str = "LIZA_PLAYBOOK";
 

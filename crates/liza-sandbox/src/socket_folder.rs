@@ -111,8 +111,7 @@ fn remove_abandoned(usage: SocketUse, place: &Path, user: u32) {
     }
 }
 
-/// Calls `remove` under the lock if the folder is abandoned: its creator must not lock and use it between the
-/// check and the removal.
+/// Calls `remove` under the lock if the folder is abandoned: its creator must not lock it in between.
 fn if_abandoned(path: &Path, user: u32, remove: impl FnOnce()) {
     if let Some(lock) = lock_abandoned(path, user) {
         remove();

@@ -11,8 +11,7 @@ const EVENTS_MAX: usize = 12;
 
 const TEXT_MAX: usize = 1000;
 
-/// Writes the earlier attempts at a task and at the tasks that it replaces, oldest first, without the events
-/// in `shown`.
+/// Writes the earlier attempts at a task and the tasks that it replaces, oldest first, without those in `shown`.
 pub(super) fn write_attempts(
     page: &mut PromptText,
     state: &State,

@@ -9,8 +9,7 @@ use liza_core::model::{LimitReset, Seconds, Timestamp};
 /// The pause before the next try if the time has just passed.
 const TRY_SOON: Seconds = Seconds(60);
 
-/// The minutes for which a time counts as just passed (a late message, a wrong clock). Later, tomorrow's is
-/// meant.
+/// The minutes for which a time counts as just passed (late message, wrong clock). Later, tomorrow's is meant.
 const JUST_PASSED: i64 = 15;
 
 /// Words before such a time, in lower case.

@@ -1,5 +1,4 @@
-//! The places of an agent program's settings, login and conversations, and the files of a checkout that it
-//! reads.
+//! The places of an agent program's settings, login and conversations, and its files in a checkout.
 
 #[derive(Debug)]
 pub struct ClientPlaces {

@@ -84,8 +84,7 @@ pub struct CommandTemplate {
     /// The hosts of its model and of its login.
     pub model_hosts: Vec<String>,
     pub address_variables: Vec<String>,
-    /// Further variables of the person's environment that it needs to reach its model. A `*` in a name
-    /// matches any text.
+    /// Further variables of the person's environment that it needs to reach its model; `*` matches any text.
     pub pass_env: Vec<String>,
     /// The same while the first variable is set.
     pub pass_env_if: Vec<(&'static str, Vec<String>)>,

@@ -1,6 +1,5 @@
 //! A git folder that shares the repository's objects and nothing else: no configuration, attributes, hooks or
-//! refs. Merges are computed in it, so that nothing planted in the repository takes part. It exists for one
-//! command.
+//! refs. Merges are computed in it, so that nothing planted in the repository takes part.
 
 use std::fs;
 use std::path::PathBuf;
@@ -54,8 +53,7 @@ pub(crate) struct IsolatedRepo<'a>(BorrowedGitDir<'a>);
 
 impl Repo {
     /// Creates an isolated git folder for a merge; also returns the trees that take part. Only the attributes
-    /// in the root of the branch apply, with drivers that are built in, set for all repositories, or
-    /// accepted.
+    /// in the root of the branch apply, with drivers that are built in, global, or accepted.
     pub(crate) fn isolated(
         &self,
         parents: &MergeParents<'_>,
@@ -93,8 +91,7 @@ impl Repo {
         }
     }
 
-    /// Creates an isolated git folder without attributes or programs, to compare or build trees in the format
-    /// of this commit.
+    /// Creates an isolated git folder without attributes or programs, to compare or build trees in its format.
     pub(crate) fn isolated_from_settings(&self, commit: &Sha) -> Result<IsolatedRepo<'_>, GitError> {
         IsolatedRepo::create(self, commit, "")
     }

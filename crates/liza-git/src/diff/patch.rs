@@ -63,8 +63,7 @@ impl Repo {
     }
 }
 
-/// A comparison that shows every byte, whatever attributes and settings say. The commit tells the format of
-/// names.
+/// A comparison that shows every byte, despite attributes and settings. The commit tells the format of names.
 pub(crate) fn plain_diff(command: GitCommand, commit: &Sha) -> GitCommand {
     let empty = EMPTY_TREES.into_iter().find(|tree| tree.len() == commit.as_str().len());
     command

@@ -1,6 +1,5 @@
 //! The differences of two trees, path by path, and a check that a merge result has each side's changes and
-//! nothing else. The check doesn't trust the program that computed the merge: it compares the result with
-//! both sides.
+//! nothing else, without trust in the program that computed the merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Checkouts in which people work: updates them when their branch moves, and after a crash. Never replaces or
-//! removes an untracked file, and never touches a person's unfinished git operation. Repairs nothing without
-//! an `UpdateNote`.
+//! removes an untracked file, nor touches an unfinished git operation. Repairs nothing without an
+//! `UpdateNote`.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -136,8 +136,7 @@ impl Repo {
         Ok(Some(TestCheckout { checkout: self.scratch_checkout(commit)?, executable }))
     }
 
-    /// Runs the test of a checkout, confined if there is a stage. The protected files are written first, as
-    /// they are stored.
+    /// Runs the test of a checkout, confined if there is a stage. Writes the protected files first, as stored.
     pub fn run_test(
         &self,
         test: &TestCheckout,

@@ -220,8 +220,7 @@ impl Repo {
         Ok(found.and_then(|_| lines.next()).and_then(|(commit, _)| sha(commit.as_bytes())))
     }
 
-    /// The commit that merged `commit`: our merge commit, or itself after a fast-forward; `None` if it is not
-    /// merged.
+    /// The commit that merged `commit`: our merge commit, or itself after a fast-forward; `None` if not merged.
     pub fn find_merge(&self, branch: &Branch, task: &TaskId, commit: &Sha) -> Result<Option<Sha>, GitError> {
         let commit = &self.full_hash(commit)?;
         match self.tip(branch)? {

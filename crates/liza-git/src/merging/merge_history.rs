@@ -1,6 +1,5 @@
 //! Reads the history: the task of each merge, from the lines at the end of its message, and the authors of
-//! commits. Anyone who can push can write such lines, so they are only hints; [`Repo::is_merge_of`] checks
-//! the rest.
+//! commits. Anyone who can push can write such lines; [`Repo::is_merge_of`] checks them.
 
 use std::fs;
 use std::path::Path;
@@ -48,8 +47,7 @@ impl Repo {
         Ok(beyond)
     }
 
-    /// The head of a branch in its file or the list of packed references, without starting git; `None` if git
-    /// keeps it elsewhere.
+    /// The head of a branch, read from its file or packed-refs without git; `None` if git keeps it elsewhere.
     pub fn head_on_disk(common_dir: &Path, branch: &Branch) -> Option<Sha> {
         let name = branch.full();
         if let Ok(text) = fs::read_to_string(common_dir.join(&name)) {

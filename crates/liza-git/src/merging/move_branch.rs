@@ -38,8 +38,7 @@ impl Repo {
         self.move_and_update(branch, &merge, "liza: follow the remote", line)
     }
 
-    /// The checkouts of a branch that all can be updated; a rebase of the branch or a file in the way is an
-    /// error.
+    /// The checkouts of a branch, if all can be updated; a rebase of it or a file in the way is an error.
     pub fn movable_checkouts(
         &self,
         branch: &Branch,
@@ -115,8 +114,7 @@ impl Repo {
         self.move_back(branch, merge, &checkouts).map(|()| true)
     }
 
-    /// Moves the branch back, and the checkouts that may have been updated. A file that matches neither side
-    /// of the merge stays.
+    /// Moves the branch back, and the updated checkouts. A file that matches neither side of the merge stays.
     fn move_back(&self, branch: &Branch, merge: &PendingMerge, updated: &[PathBuf]) -> Result<(), GitError> {
         let note = UpdateNote::back(branch, &merge.new, &merge.old);
         updated.iter().try_for_each(|path| self.begin_update(path, &note))?;

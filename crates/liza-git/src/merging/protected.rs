@@ -1,6 +1,5 @@
-//! The protected files of a tree: those that match the gate's patterns, and the targets of their links. Also
-//! makes the tree on which a merge is judged. Checks out nothing, so no attribute, filter or line end takes
-//! part.
+//! The protected files of a tree: those that match the gate's patterns, and the targets of their links. Makes
+//! the tree on which a merge is judged, without a checkout, so no attribute, filter or line end takes part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

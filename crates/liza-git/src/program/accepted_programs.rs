@@ -20,8 +20,7 @@ pub struct AcceptedPrograms {
 }
 
 impl AcceptedPrograms {
-    /// The file with the patterns of the gate that the human accepted on this machine; `None` without a home
-    /// folder.
+    /// The file with the gate's patterns that the human accepted on this machine; `None` without a home.
     pub(super) fn gate(&self) -> Option<PathBuf> {
         self.file.as_ref().map(|file| file.with_file_name("gate"))
     }

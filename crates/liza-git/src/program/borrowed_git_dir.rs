@@ -1,5 +1,4 @@
-//! A git folder of Liza's that borrows the objects of a repository, and nothing else of it. It exists for one
-//! task.
+//! A git folder of Liza's that borrows the objects of a repository, and nothing else. It exists for one task.
 
 use std::fs;
 use std::io;

@@ -161,9 +161,9 @@ pub struct GitCommand {
 enum Place {
     /// In the files of the person.
     Yours,
-    /// Where agents could have written, but it reads nothing of that.
+    /// In a place that agents can write, without reading their files.
     Apart,
-    /// Where agents could have written.
+    /// In a place that agents can write.
     Room(Arc<Room>),
 }
 

@@ -121,7 +121,7 @@ fn may_have(program: &str, argument: &str) -> bool {
     let Some((_, options)) = ONLY_WITH.iter().find(|(name, _)| *name == program) else { return true };
     let may = |option: &&str| match option.strip_prefix("--") {
         Some(_) => argument.starts_with(option),
-        // What follows a short option is its value, if it is no letter.
+        // The rest of a short option is its value, if it begins with no letter.
         None => {
             let value = argument.strip_prefix(option);
             value.is_some_and(|value| !value.starts_with(|letter: char| letter.is_ascii_alphabetic()))

@@ -17,8 +17,7 @@ impl GitOutput {
         String::from_utf8_lossy(message.trim_ascii()).into_owned()
     }
 
-    /// True if another git was in the way: it held a lock, or removed its worktree while this one listed them
-    /// all.
+    /// True if another git was in the way: it held a lock, or removed its worktree during a listing.
     pub(crate) fn was_disturbed(&self) -> bool {
         let message = String::from_utf8_lossy(&self.stderr);
         let locked = message.contains("Unable to create '") && message.contains(".lock': File exists");

@@ -15,8 +15,7 @@ use liza_sandbox::confine::KeptFilters;
 pub(crate) const ALWAYS: [(&str, &str); 2] =
     [("core.hooksPath", "/dev/null"), ("log.showSignature", "false")];
 
-/// Commands that run no program of the configuration, which need not be read first. Merges are computed in an
-/// isolated folder.
+/// Commands that run no program of the configuration, so that it need not be read. Merges run in isolation.
 const SAFE: [&str; 17] = [
     "cat-file",
     "config",

@@ -47,8 +47,7 @@ struct Location {
 }
 
 impl Repo {
-    /// The file with the patterns of the gate that the human accepted on this machine; `None` without a home
-    /// folder.
+    /// The file with the gate's patterns that the human accepted on this machine; `None` without a home.
     pub fn accepted_gate(&self) -> Option<PathBuf> {
         self.accepted().gate()
     }
@@ -284,8 +283,7 @@ impl Repo {
         command.check()
     }
 
-    /// Adds patterns to this repository's own list of ignored files, not to the project's; false if all were
-    /// present.
+    /// Adds patterns to this repository's own ignore list, not to the project's; false if all were present.
     pub fn exclude(&self, patterns: &[&str]) -> Result<bool, GitError> {
         let (file, old) = self.exclude_file()?;
         let missing = patterns.iter().filter(|pattern| !old.lines().any(|line| line == **pattern));
@@ -374,8 +372,8 @@ impl Repo {
     }
 }
 
-/// Projects in which a path may lie inside a checkout, with that checkout: the path up to `.worktrees`, and
-/// up to the next name.
+/// Projects in whose checkout a path may lie, with that checkout: the path up to `.worktrees`, and one name
+/// more.
 fn projects_around(path: &Path) -> Vec<(PathBuf, PathBuf)> {
     let is_checkout = |folder: &&Path| {
         folder.parent().and_then(Path::file_name).is_some_and(|name| name == OsStr::new(".worktrees"))

@@ -1,6 +1,5 @@
 //! The sandbox for git commands that touch agents' files or objects: it limits reads and writes, whatever git
-//! is made to run. Made from the settings that git itself lists; the operating system's side is
-//! `sys::confinement`.
+//! is made to run. Made from the settings that git lists; the system's side is `sys::confinement`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -97,8 +96,7 @@ impl Room {
     }
 }
 
-/// The files that settings name, and the folders of filters: git fails if it cannot read an existing file of
-/// settings.
+/// The files that settings name, and the folders of filters: git fails at an unreadable file of settings.
 fn named_files(settings: &[u8], home: Option<&Path>) -> Vec<PathBuf> {
     let mut named = Vec::new();
     for (key, value) in each_setting(settings) {

@@ -247,8 +247,7 @@ impl WorkRemote<'_> {
         changes.iter().any(is_unexpected).then_some(PushOutcome::Moved)
     }
 
-    /// Finds out whether references can be created and deleted, and whether a branch takes pushes. Leaves
-    /// nothing behind.
+    /// Tests whether references can be created and deleted, and whether a branch takes pushes. Leaves nothing.
     pub fn probe(&self, branch: &Branch) -> Result<RemoteProbe, GitError> {
         let name = format!("refs/liza/probe/{}", temporary_name(""));
         let at = self.repo.head()?.commit;

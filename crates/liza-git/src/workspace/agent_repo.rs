@@ -1,6 +1,5 @@
 //! A repository that an agent can write, read as plain files. Git is never started in it: its configuration,
-//! links and hooks are the agent's. Its content is trusted only after the objects have been checked elsewhere
-//! (see `take`).
+//! links and hooks are the agent's. Its content is trusted only after the objects were checked (see `take`).
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -192,8 +191,7 @@ impl AgentRepo {
         }
     }
 
-    /// Visits each file of its objects: `ab/cdef…` and packs with their indexes. Nothing else in the folder
-    /// is objects.
+    /// Visits each file of its objects: `ab/cdef…` and packs with their indexes, and nothing else.
     fn each_object(
         &self,
         visit: &mut dyn FnMut(&OsStr, &OsStr, &UntrustedFolder) -> io::Result<()>,

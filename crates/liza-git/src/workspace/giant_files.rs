@@ -1,6 +1,5 @@
 //! Files of git in an agent's worktree that are too large to be real: git reads them into memory as a whole,
-//! and a sparse file costs the agent no space. They are removed before git starts there. Objects are measured
-//! when they are taken.
+//! and a sparse file costs the agent no space. Removed before git starts. Objects are measured when taken.
 
 use std::io;
 use std::path::Path;

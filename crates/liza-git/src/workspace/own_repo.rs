@@ -80,8 +80,7 @@ impl Repo {
         fs::rename(folder.path(), new.place).map_err(|error| GitError::io(ACTION, new.place, error))
     }
 
-    /// Rewrites the required files of the worktree's repository, with the present head of the integration
-    /// branch.
+    /// Rewrites the required files of the worktree's repository, with the present integration head.
     pub(crate) fn refresh_worktree(&self, task: &TaskId, integration: &Branch) -> Result<(), GitError> {
         let path = self.worktree_path(task);
         let Some(agent) = AgentRepo::of(&path) else { return Ok(()) };
@@ -96,8 +95,7 @@ impl Repo {
         self.write_integration(agent.folder(), integration, &head)
     }
 
-    /// Checks that `.worktrees` is a folder: behind a link, checkouts would be outside the sessions'
-    /// confinement.
+    /// Checks that `.worktrees` is a folder: behind a link, checkouts would be outside the confinement.
     pub(crate) fn check_worktrees_folder(&self) -> Result<(), GitError> {
         let folder = self.root().join(".worktrees");
         if !fs::symlink_metadata(&folder).is_ok_and(|meta| meta.is_symlink()) {
@@ -133,8 +131,7 @@ impl Repo {
         let write = ["read-tree", "-u", "--reset", new.commit.as_str()];
         let command = view.checkout_command(ACTION).args(write).limit(TREE_LIMIT);
         command.check_after(|| {
-            // A first time elsewhere: git fetches missing objects only with your logins, and then it runs no
-            // filter.
+            // A first time elsewhere: git fetches only with your logins, and then it runs no filter.
             let other = TemporaryFolder::name_in(folder.parent().unwrap_or(folder), UNFINISHED);
             let other = other.path();
             fs::create_dir(other).map_err(|error| GitError::io(ACTION, other, error))?;

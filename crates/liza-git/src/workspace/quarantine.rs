@@ -29,8 +29,7 @@ pub(crate) struct Quarantine<'a> {
 }
 
 impl Repo {
-    /// Copies objects of an agent's repository that the project lacks. `like` is any commit, for the format
-    /// of the objects.
+    /// Copies objects of an agent's repository that the project lacks. `like` is any commit, for the format.
     pub(crate) fn quarantine(&self, agent: &AgentRepo, like: &Sha) -> Result<Quarantine<'_>, GitError> {
         let git_dir = BorrowedGitDir::create(self, QUARANTINE, ACTION, None)?;
         let mut quarantine = Quarantine { repo: self, git_dir, commits: Vec::new() };

@@ -1,6 +1,5 @@
 //! Saves work that would be lost: unmerged commits and uncommitted files go to a new branch
-//! `rescue/<task>-<n>`. Works on an index of ours, so the worktree, its index, HEAD and branch do not change.
-//! Deletes nothing.
+//! `rescue/<task>-<n>`. Works on its own index, so the worktree, its index, HEAD and branch do not change.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The checkout of a review: exactly the submitted commit, in a separate folder, without the coder's
-//! leftovers. It belongs to the code reviewer while the review lasts. Changes made in it are saved before it
-//! is created again.
+//! leftovers. It belongs to the code reviewer during the review. Changes in it are saved before it is created
+//! again.
 
 use std::fs;
 use std::path::PathBuf;
@@ -46,8 +46,7 @@ impl Repo {
         Ok(rescued)
     }
 
-    /// Saves the changes in the checkout of a review. Untracked files, such as the output of a test, do not
-    /// count.
+    /// Saves the changes in the checkout of a review. Untracked files, such as test output, don't count.
     fn rescue_review(&self, task: &TaskId, commit: &Sha) -> Result<Option<Rescue>, GitError> {
         let path = self.review_path(task);
         let Ok(Some(state)) = self.review_state(task, commit) else { return Ok(None) };

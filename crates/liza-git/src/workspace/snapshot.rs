@@ -1,5 +1,4 @@
-//! The files of a worktree as a tree of the project: all that are not ignored, at one moment. Changes nothing
-//! in the worktree.
+//! The files of a worktree as a tree of the project: all that are not ignored. Changes nothing in the worktree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,8 +37,7 @@ impl Repo {
         status: &WorktreeStatus,
     ) -> Result<Snapshot, GitError> {
         const ACTION: &str = "saving uncommitted work";
-        // Nested repositories are saved separately: git would only record the hash of their commit. In those of submodules
-        // it would start itself.
+        // Saved separately: git would only record the hash of their commit, and start itself in submodules.
         let nested = status.changes.iter().filter_map(nested_repository).map(Path::to_owned);
         let (submodules, replaced): (Vec<_>, Vec<_>) =
             self.submodules(view)?.into_iter().partition(|(path, _)| has_git(&view.tree().join(path)));

@@ -1,6 +1,5 @@
-//! Saves the work in submodules and other nested repositories, which git deletes together with a worktree.
-//! Brings their commits into the project, checked, under a rescue branch, so that nothing depends on a
-//! remote.
+//! Saves the work in submodules and other nested repositories, which git deletes together with a worktree:
+//! brings their commits into the project, checked, under a rescue branch.
 
 use std::path::{Path, PathBuf};
 

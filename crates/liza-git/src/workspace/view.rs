@@ -62,8 +62,7 @@ impl Repo {
         let _ = fs::remove_file(self.common_dir().join(INDEX_COMMITS).join(name));
     }
 
-    /// A view of the files in `tree`, compared with `head`, which the project must have; with nothing, if
-    /// there is none.
+    /// A view of the files in `tree`, compared with `head`, which the project must have, or with nothing.
     pub fn view(&self, tree: &Path, head: Option<&Sha>, files: Files) -> Result<View<'_>, GitError> {
         let git_dir = BorrowedGitDir::create(self, VIEW, "looking at a worktree", head)?;
         git_dir.write("commondir", b"..\n")?;
@@ -153,8 +152,7 @@ impl View<'_> {
         command.in_room(self.repo.room([self.git_dir().to_owned()]))
     }
 
-    /// A git command that writes the commit's files as they are stored; it fetches missing objects of a
-    /// partial clone.
+    /// A git command that writes the commit's files as stored; it fetches missing objects of a partial clone.
     pub(crate) fn raw_checkout_command(&self, action: &str) -> GitCommand {
         self.free_command(action, &self.tree).without_filters()
     }

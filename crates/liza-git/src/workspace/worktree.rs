@@ -84,8 +84,7 @@ pub enum FolderState {
     Absent,
     /// A checkout with its own repository.
     Healthy,
-    /// A linked worktree, as the original system made them; its work is saved, and the next claim makes a
-    /// checkout in its place.
+    /// A linked worktree of the original system; its work is saved, and the next claim replaces it.
     Linked,
     Broken,
     /// Something that Liza did not create.
@@ -166,8 +165,7 @@ impl Repo {
         })
     }
 
-    /// Removes the task's worktree and branch, after saving work that neither `base` nor the integration
-    /// branch contains.
+    /// Removes the task's worktree and branch, after saving work beyond `base` and the integration branch.
     pub fn remove_worktree(
         &self,
         task: &TaskId,
@@ -187,8 +185,7 @@ impl Repo {
         Ok(RemovedWorktree { existed: true, rescued, branch_in_use: found.branch_in_use })
     }
 
-    /// Saves the work of the task's worktree and branch beyond `base` and the integration branch; changes
-    /// nothing.
+    /// Saves the work of the task's worktree and branch beyond `base` and the integration branch.
     pub fn rescue(
         &self,
         task: &TaskId,
@@ -200,8 +197,7 @@ impl Repo {
     }
 
     /// Continues with work from another machine: the task's branch moves to `tip`, and the next worktree
-    /// starts there. Work here that `tip` lacks is saved first; work here that contains `tip` is kept as it
-    /// is.
+    /// starts there. Work here that `tip` lacks is saved first; work here that contains `tip` is kept.
     pub fn continue_from(
         &self,
         task: &TaskId,

@@ -38,8 +38,7 @@ impl Repo {
         command.read_with(parse_entries)
     }
 
-    /// The project's checkout, if it is the only worktree; found without starting git. `None` where only git
-    /// can tell.
+    /// The project's checkout, if it is the only worktree, without starting git. `None` where only git can tell.
     fn only_worktree(&self) -> Option<WorktreeEntry> {
         let has_linked = match fs::read_dir(self.common_dir().join("worktrees")) {
             Ok(mut entries) => entries.next().is_some(),
@@ -53,7 +52,7 @@ impl Repo {
             .is_ok_and(|data| data.is_file())
             .then(|| fs::read_to_string(head).ok())??;
         let branch = match text.trim_end().strip_prefix("ref: ") {
-            // Where HEAD is elsewhere, git writes `refs/heads/.invalid` here.
+            // With HEAD elsewhere, git writes `refs/heads/.invalid` here.
             Some(name) => Some(name.strip_prefix("refs/heads/")?.parse::<Branch>().ok()?.full()),
             None => sha(text.as_bytes()).map(|_| None)?,
         };

@@ -112,8 +112,7 @@ const STARTS: [(u8, &[u8]); 13] = [
     (b'b', b"e"),
 ];
 
-/// [`STARTS`] as a table: for each first byte a bit for the low five bits of each second one (equal in both
-/// cases).
+/// [`STARTS`] as a table: per first byte a bit for the low five bits of each second one (equal in both cases).
 const SECONDS: [u32; 256] = {
     let mut table = [0; 256];
     table[b'=' as usize] = u32::MAX;

@@ -1,5 +1,4 @@
-//! Reads a prompt as an agent would: its identity, its job, and its folders. Uses sections and documented
-//! fields only.
+//! Reads a prompt as an agent would: its identity, its job, and its folders, from documented fields only.
 
 mod section;
 

@@ -1,5 +1,4 @@
-//! A section of a prompt and its documented fields. A line that begins with `>` was written by others and is
-//! never a field.
+//! A section of a prompt and its documented fields. A line that begins with `>` is foreign and never a field.
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {

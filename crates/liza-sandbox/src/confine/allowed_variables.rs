@@ -1,6 +1,6 @@
 //! The variables that confined programs get from the person's environment: names of programs, folders and
-//! build options. A name belongs here if builds need it and its value is no secret; a `*` matches any text.
-//! Folders that a session cannot write, such as `CARGO_TARGET_DIR`, do not: without them, builds write to the
+//! build options. A name belongs here if builds need it and its value is no secret; `*` matches any text. Not
+//! folders that a session cannot write, such as `CARGO_TARGET_DIR`: without them, builds write to the
 //! checkout.
 
 /// Passed unless the value is an address with a password.

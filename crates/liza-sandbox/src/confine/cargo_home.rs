@@ -14,8 +14,7 @@ use crate::sys::untrusted::UntrustedFolder;
 /// The parts of the person's cargo home that sessions read: no credentials, no programs.
 pub(crate) const READABLE: &[&str] = &["registry", "git", "config.toml", "config"];
 
-/// The parts that no session reads. A program that can open a lock can hold it, and the person's cargo would
-/// wait.
+/// The parts that no session reads. A program that can open a lock can hold it, and the person's cargo waits.
 pub(crate) const HIDDEN: &[&str] = &["credentials*", ".package-cache*"];
 
 /// The mark of a completely unpacked package, and its beginning in versions that don't unpack again.
@@ -70,8 +69,7 @@ fn link_settings(own: &Path, yours: &Path, checkout: &Path) {
     }
 }
 
-/// Links to each missing entry of a folder. Links to entries that the person has removed go: cargo could not
-/// replace them.
+/// Links to each missing entry of a folder. Links to removed entries go: cargo could not replace them.
 fn link_all(own: &Path, yours: &Path, is_usable: impl Fn(&DirEntry) -> bool) -> io::Result<()> {
     fs::create_dir_all(own)?;
     let mut known: HashSet<OsString> = HashSet::new();
@@ -100,8 +98,7 @@ fn is_whole(entry: &DirEntry) -> bool {
     }
 }
 
-/// Brings the index of a registry: copies for the packages that the checkout uses, which cargo updates, and
-/// links for others.
+/// Copies the index of a registry for the packages that the checkout uses, which cargo updates; links the rest.
 fn copy_index(own: &Path, yours: &Path, locked: &HashSet<String>) -> io::Result<()> {
     if yours.join(".git").exists() {
         // A repository instead of files; cargo fetches it.
@@ -250,7 +247,7 @@ mod tests {
         );
         let borrowed = fs::read_to_string(own.join("git/db/c-1/objects/info/alternates")).unwrap();
         assert_eq!(borrowed.trim(), yours.join("git/db/c-1/objects").to_str().unwrap());
-        // What the person removes, and what a session has changed.
+        // The person removes a file, and a session has changed another.
         fs::remove_file(yours.join("registry/cache/host/a-1.crate")).unwrap();
         write(&own.join("registry/index/host/.cache/1/a"), "newer");
         fill(&own, &yours, &checkout).unwrap();

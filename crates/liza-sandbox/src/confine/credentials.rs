@@ -1,5 +1,4 @@
-//! Files that no session may read although their folder is readable. A `*` at the end matches the rest of a
-//! name.
+//! Files that no session may read although their folder is readable. A final `*` matches the rest of a name.
 
 pub(super) const IN_HOME: &[&str] = &[
     ".ssh",

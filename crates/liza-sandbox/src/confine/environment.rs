@@ -8,8 +8,7 @@ use super::allowed_variables::{ALLOWED, PROXIES};
 
 pub type Variable = (OsString, OsString);
 
-/// Variables that lead to the password of the team's database; no program that Liza starts gets them,
-/// confined or not.
+/// Variables that lead to the password of the team's database: for no program that Liza starts.
 const DATABASE_VARIABLES: &[&str] = &[liza_ids::STORE_URL_ENV, "PGPASSFILE", "PGPASSWORD", "PGSERVICEFILE"];
 
 /// The folders of git's settings and temporary files. For other programs, Liza sets both.

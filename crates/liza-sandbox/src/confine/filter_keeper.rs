@@ -28,8 +28,7 @@ use super::system_folders::{PLAIN_DEVICES, SHARED_MEMORY};
 /// The option that makes `liza confine` the keeper of a filter; its number and the file follow.
 const FILTER: &str = "--filter";
 
-/// The prefix of variables with folders that a filter can write to (the first for temporary files), and with
-/// commands.
+/// The prefix of variables with folders that filters can write (the first for temporary files) or commands.
 const FOLDER: &str = "LIZA_FILTER_FOLDER_";
 const COMMAND: &str = "LIZA_FILTER_COMMAND_";
 
@@ -65,8 +64,7 @@ impl KeptFilters {
         pairs.fold(said, |said, (keeper, command)| replaced(&said, keeper, command.as_bytes()))
     }
 
-    /// The variables that the keepers need; filters can write to these folders only, the first is for
-    /// temporary files.
+    /// The variables that the keepers need; filters write to these folders only, first the temporary one.
     pub fn variables(&self, folders: impl IntoIterator<Item = PathBuf>) -> Vec<(OsString, OsString)> {
         let named = |start: &str, number: usize| OsString::from(format!("{start}{number}"));
         let commands = self.commands.iter().enumerate();
@@ -108,7 +106,7 @@ fn start(number: &OsStr, file: Option<&OsStr>) -> io::Result<ProcessFamily> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(words).env("TMPDIR", temporary);
     let grants = Grants {
-        // What git itself can read.
+        // The same as git.
         read: vec!["/".into()],
         write: folders.into_iter().chain([SHARED_MEMORY.into()]).collect(),
         devices: PLAIN_DEVICES.iter().map(PathBuf::from).collect(),

@@ -1,5 +1,4 @@
-//! The files that a session may read and write, as data: made outside, from the role, the project and the
-//! settings.
+//! The files that a session may read and write, as data made from the role, the project and the settings.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

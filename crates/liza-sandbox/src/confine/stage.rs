@@ -43,8 +43,7 @@ pub enum StageInput {
     Terminal,
 }
 
-/// The reports of the stage, in this order; after `Started` its end of the socket closes, unless the program
-/// cannot be run.
+/// The reports of the stage, in order; after `Started` its socket closes, unless the program cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StageReport {
     Started(Level),

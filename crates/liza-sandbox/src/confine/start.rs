@@ -31,8 +31,7 @@ const STAGE_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct StageStarted {
     pub level: Level,
-    /// The process that became the program, where the system reports it. Another runner in front is its
-    /// ancestor.
+    /// The process that became the program, if the system reports it. A runner in front is its ancestor.
     pub client: Option<u32>,
 }
 
@@ -91,8 +90,7 @@ impl StageSocket {
     }
 }
 
-/// The sockets that the stage probes, without missing ones: this process decides each attempt, which delays
-/// the start.
+/// The existing sockets, for the stage to probe: this process decides each attempt, which delays the start.
 fn to_try(mut sockets: Vec<(String, PathBuf)>, witness: Option<(String, PathBuf)>) -> Vec<(String, PathBuf)> {
     sockets.retain(|(_, path)| fs::symlink_metadata(path).is_ok());
     sockets.extend(witness);

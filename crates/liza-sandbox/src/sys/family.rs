@@ -115,8 +115,7 @@ impl ProcessFamily {
         let all = || members(&self.mark, self.root);
         let members =
             if signal == Signal::KILL { freeze(|| system::all_descendants([self.root]), all) } else { all() };
-        // Errors mean that the process has already ended. A group keeps its ID while it has members, so no
-        // stranger is hit.
+        // Errors mean that it has already ended. A group keeps its ID while it has members: no stranger is hit.
         if self.own_group {
             let _ = kill_process_group(self.leader, signal);
         } else {
@@ -393,7 +392,7 @@ mod tests {
             thread::sleep(Duration::from_millis(1));
         }
         family.kill();
-        // What was killed takes a moment to end; a chain that goes on is found again and again.
+        // Killed processes take a moment to end; a chain that goes on is found again and again.
         let is_over = || system::descendants([family.root]).is_empty();
         let deadline = Instant::now() + Duration::from_secs(1);
         while !(is_over() && is_over() && is_over()) && Instant::now() < deadline {

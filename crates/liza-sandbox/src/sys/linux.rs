@@ -59,8 +59,7 @@ pub(super) fn is_in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
     Some(used)
 }
 
-/// Makes orphans of our descendants our own children, so that waiting for children means waiting for all of
-/// them.
+/// Adopts orphans of our descendants, so that waiting for children means waiting for all of them.
 pub(super) fn adopt_orphans() -> bool {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
 }
@@ -128,8 +127,7 @@ pub(super) fn line_below(pid: u32, root: u32) -> Option<Vec<LineProcess>> {
     None
 }
 
-/// The name of a process's file, or the process's own name if it hides its file, as agent programs do that
-/// protect their memory.
+/// The name of a process's file, or of the process if that is hidden, as by agent programs.
 fn program_name(pid: u32) -> OsString {
     let file = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = file.as_deref().and_then(Path::file_name).map(OsStr::to_owned);

@@ -22,8 +22,7 @@ pub enum Silenced {
     Indirect,
 }
 
-/// Decides whether the first process of a line speaks for its session; gets the process of the agent program,
-/// if known.
+/// Decides whether the first process of a line speaks for its session; also gets the agent program's process.
 pub type SpeakerRule = fn(&[LineProcess], Option<u32>) -> Result<(), Silenced>;
 
 /// The process at the other end, as it was when it connected.

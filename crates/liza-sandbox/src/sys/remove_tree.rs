@@ -17,8 +17,7 @@ const DEPTH: usize = 64;
 /// The number of passes through a folder. Someone may still be adding to it; then the rest stays.
 const PASSES: u32 = 1000;
 
-/// Removes a file, a link, or a folder with everything below it, without following links. A missing path is
-/// no error.
+/// Removes a file, a link, or a whole folder, without following links. A missing path is no error.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     match unlinkat(CWD, path, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
@@ -35,8 +34,7 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     Ok(unlinkat(CWD, path, AtFlags::REMOVEDIR)?)
 }
 
-/// Creates an empty folder that only its owner can enter. Anything in its place is removed, or at least moved
-/// away.
+/// Creates an empty folder that only its owner can enter. Anything in its place is removed or moved away.
 pub fn fresh_folder(path: &Path) -> io::Result<()> {
     if remove_tree(path).is_err() && fs::symlink_metadata(path).is_ok() {
         let mut name = path.file_name().unwrap_or_default().to_owned();

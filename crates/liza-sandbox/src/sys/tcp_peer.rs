@@ -5,9 +5,8 @@ use std::net::SocketAddr;
 
 use super::system;
 
-/// True if the peer has our own user and is none of these processes nor below one, or if the system doesn't
-/// report it. A process that hides its open files counts as the peer, unless another process has the
-/// connection.
+/// True if the peer has our user and is none of these processes nor below one, or if the system doesn't
+/// report it. A process that hides its open files counts as the peer, unless another one has the connection.
 pub fn is_outside(peer: SocketAddr, own: SocketAddr, roots: &[u32]) -> bool {
     if !system::REPORTS_TCP_PEERS {
         return true;

@@ -218,8 +218,7 @@ pub trait TextEdit: Send {
     fn revision(&self) -> Revision;
     /// Reads the text again, after others have changed it.
     fn reload(&mut self) -> Result<(), StoreError>;
-    /// True if changes of others are merged into the new text, since no lock is held; otherwise the new text
-    /// is refused.
+    /// True if others' changes are merged into the new text, without a lock; otherwise it is refused.
     fn is_merged(&self) -> bool {
         false
     }

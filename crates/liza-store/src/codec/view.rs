@@ -1,6 +1,5 @@
 //! A view of one version of the file: its text, its blocks, and its parsed parts. All of it is parsed, or a
-//! line scan finds the parts that a command needs. Both must give the same board; a property test compares
-//! them.
+//! line scan finds the parts that a command needs. A property test checks that both give the same board.
 
 use std::cell::RefCell;
 use std::path::Path;

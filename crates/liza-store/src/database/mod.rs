@@ -21,12 +21,10 @@ pub enum RaisedAlarms {
     Outdated,
 }
 
-/// The seconds by which the database's clock was last seen ahead of this machine's: one process works on one
-/// project.
+/// The seconds by which the database's clock was last ahead of ours: one process works on one project.
 static AHEAD: AtomicI64 = AtomicI64::new(0);
 
-/// The seconds by which the project's time is ahead of this machine's clock. Known after the first read; 0
-/// for a file.
+/// The seconds by which the project's time is ahead of this machine's; known after a read, 0 for a file.
 pub fn clock_difference() -> i64 {
     AHEAD.load(Ordering::Relaxed)
 }

@@ -57,8 +57,7 @@ fn random() -> u128 {
     }
 }
 
-/// A fencing token: 53 random bits, since many JSON readers have no larger whole numbers. Never 0, which
-/// means none.
+/// A fencing token: 53 random bits, since many JSON readers have no larger numbers. Never 0, which means none.
 pub(crate) fn random_generation() -> Generation {
     let bits = u64::try_from(random() >> 75).unwrap_or(u64::MAX >> 11);
     Generation(bits.max(1))

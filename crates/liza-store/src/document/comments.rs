@@ -6,8 +6,7 @@ use super::edit::Edit;
 use super::scan::{Ambiguous, line_start};
 use crate::yaml;
 
-/// Adds the comments of the removed text to an edit. `part` is the block that contains a range and can be
-/// parsed alone.
+/// Adds the comments of the removed text to an edit. `part` is the parsable block around a range.
 pub(super) fn keep(
     text: &str,
     edit: &mut Edit,

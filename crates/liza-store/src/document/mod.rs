@@ -1,4 +1,4 @@
-//! state.yaml as a document of blocks: whatever a write doesn't change keeps its bytes. Finds blocks by
+//! state.yaml as a document of blocks: a write keeps the bytes of everything else. Finds blocks by
 //! indentation and plans edits of keys and list entries. Knows no tasks: the caller parses the changed parts,
 //! and checks the result.
 

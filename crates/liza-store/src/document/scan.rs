@@ -299,8 +299,8 @@ fn below(text: &str, range: Range<usize>, parent: usize, dash_may_align: bool) -
     }
 }
 
-/// The lines of each entry of a block list, found by the dashes in the column of the first one. Only comments
-/// can share that column.
+/// The lines of each entry of a block list, found by the dashes in the first one's column. Only comments
+/// share it.
 pub(crate) fn list_entries(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let Some(first) = Lines::new(text, range.clone()).find(|line| is_content(text, line)) else {
         return Vec::new();

@@ -1,5 +1,4 @@
-//! Checks whether an edit of the text is allowed and valid, and makes the text to write: the same for a file
-//! and a database.
+//! Checks whether an edit is allowed and valid, and makes the text to write, for a file and a database alike.
 
 use std::collections::BTreeMap;
 use std::path::Path;

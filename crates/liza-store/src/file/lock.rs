@@ -36,8 +36,7 @@ pub(crate) struct FileLock {
 }
 
 impl FileLock {
-    /// Takes the lock for a caller that has been waiting since `start`. The timeout is computed only if the
-    /// lock is not free.
+    /// Takes the lock for a caller that waits since `start`. The timeout is computed only if it is not free.
     pub(crate) fn acquire(
         path: &Path,
         start: Instant,

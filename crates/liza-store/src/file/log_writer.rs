@@ -1,6 +1,5 @@
 //! Appends to log.yaml, exactly once per logged write. An entry is in the write record before the write, and
-//! in the log after it. Only the record is synced each time; it holds the last entries until the log is
-//! synced.
+//! in the log after it. Only the record is synced each time; it holds the last entries until the log is.
 
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt;

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 /// Repairs under the lock, and steps that could not be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// A person saved a version based on an older revision. The store restored its own version and kept the
-    /// other.
+    /// A person saved a version based on an older revision. The store restored its own and kept the other.
     StaleSave { kept: PathBuf, based_on: Option<u64>, current: u64 },
     /// A person saved a version based on an older revision, and the store could not restore its own.
     StaleSaveNotUndone {

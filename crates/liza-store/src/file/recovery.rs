@@ -79,8 +79,7 @@ impl LockedFolder {
         Ok(current)
     }
 
-    /// Completes a write whose process was killed right after the exchange: the replaced version still has
-    /// the temporary name.
+    /// Completes a write that was killed right after the exchange: the old version has the temporary name.
     fn finish_exchange(
         &mut self,
         record: &WriteRecord,

@@ -102,8 +102,7 @@ impl FileStore {
         }
     }
 
-    /// A board read without a lock: by `lazily` if the store wrote the file and that is enough, otherwise the
-    /// whole.
+    /// A board read without a lock: by `lazily` if the store wrote the file and that is enough, else the whole.
     fn board_of(
         &self,
         lazily: impl FnOnce(&mut StateView<'_>) -> Result<Option<Board>, StoreError>,

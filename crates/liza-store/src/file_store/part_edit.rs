@@ -210,8 +210,7 @@ impl FileEdit<'_> {
             Place::Section(..) => existed(id),
         };
         let disk = self.store.disk();
-        // The block alone doesn't know its line numbers: if there are violations, the whole text gives the
-        // reasons.
+        // The block alone has no line numbers: if there are violations, the whole text gives the reasons.
         let adds_none = adds_none_in_part(&disk, (&before, &existed), (&after, &exists), now);
         Ok(adds_none.then_some(PartEdit { done, from, to, revision }))
     }
@@ -277,8 +276,7 @@ fn finished(
     Ok(Some(Done { text, edits, part }))
 }
 
-/// Applies the edits inside a block to its text, after a line that makes it a section; also returns their
-/// number.
+/// Applies the edits inside a block to its text, after a line that makes it a section; returns their number too.
 fn edited_block(text: &str, range: Range<usize>, header: &str, edits: &[Edit]) -> Option<(String, usize)> {
     let is_inside = |edit: &&Edit| edit.range.start >= range.start && edit.range.end <= range.end;
     let shift = |edit: &Edit| Edit {

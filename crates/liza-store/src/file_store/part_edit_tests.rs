@@ -1,5 +1,4 @@
-//! Manual edits that read only a part of the file. Outside tests check that they are accepted and refused
-//! like others.
+//! Manual edits that read only a part of the file. Outside tests check that they are judged like others.
 
 use std::fs;
 

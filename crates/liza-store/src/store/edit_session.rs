@@ -57,8 +57,7 @@ impl<'s> EditSession<'s> {
         self.edit.modified_file()
     }
 
-    /// Prepares for a command that changes the file in place. If this process is killed, the change is undone
-    /// or has not happened.
+    /// Prepares for a command that changes the file in place. A kill of this process undoes the change.
     pub fn begin_modify(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.edit.begin_modify(&self.rules, now)
     }
@@ -86,8 +85,7 @@ impl<'s> EditSession<'s> {
         self.write_merged(text.to_owned(), LoggedEdit { entry: log, now })
     }
 
-    /// Writes a text that was made from the current one. Without a lock, concurrent changes of others are
-    /// merged.
+    /// Writes a text made from the current one. Without a lock, concurrent changes of others are merged.
     fn write_merged(&mut self, mut text: String, log: LoggedEdit<'_>) -> Result<Edited, StoreError> {
         for _ in 0..RESTARTS {
             match self.edit.write(&self.rules, &text, log, false) {

@@ -95,8 +95,7 @@ impl Store {
         self.with_limit(WaitLimit::Lock(timeout))
     }
 
-    /// Keeps trying this long while the database cannot be reached, instead of a few seconds: for programs
-    /// that run long.
+    /// Keeps trying this long while the database is unreachable, instead of seconds: for long-running programs.
     #[must_use]
     pub fn with_retry_limit(self, retry_limit: Duration) -> Self {
         self.with_limit(WaitLimit::Database(retry_limit))
@@ -119,8 +118,7 @@ impl Store {
         self.backend.state_file()
     }
 
-    /// The fencing token for a registration in a database, where it must be random; `None` for a file, where
-    /// it is a revision.
+    /// The random fencing token for a registration in a database; `None` for a file, where it is a revision.
     pub fn new_generation(&self) -> Option<Generation> {
         self.is_in_database().then(random_generation)
     }
@@ -143,8 +141,7 @@ impl Store {
         self.backend.snapshot()
     }
 
-    /// Fails if a command could not write it (also checks its version). Also returns the keys that are
-    /// probably misspelled.
+    /// Fails if a command could not write it (checks its version). Also returns probably misspelled keys.
     pub fn writable_snapshot(&self) -> Result<(State, Vec<MisspelledKey>), StoreError> {
         self.backend.writable_snapshot()
     }

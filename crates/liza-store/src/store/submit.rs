@@ -53,8 +53,8 @@ impl Store {
     }
 
     /// Decides a command under an ID that is repeated if the answer was lost. In a database, a second call
-    /// with the same ID and command fails with the first answer; one with another command is refused. A file
-    /// has no request IDs.
+    /// with the same ID and command fails with the first answer; another command is refused. A file has no
+    /// request IDs.
     pub fn submit_request<C: Operation>(
         &self,
         id: &RequestId,
@@ -134,8 +134,8 @@ impl Store {
         }
     }
 
-    /// Decides a command on the newest version. Writes it with the waiting ones, or leaves that to the
-    /// commands that follow.
+    /// Decides a command on the newest version. Writes it with the waiting ones, or leaves that to the next
+    /// ones.
     fn try_submit(&self, submission: &mut Submission<'_>) -> Result<Written, Setback> {
         let scope = self.backend.scope(submission.job);
         let mut turn = self.queue.enter(&scope);
@@ -199,8 +199,7 @@ impl Store {
         decided.ok_or_else(|| mismatch(&self.backend.path(), "the file").into())
     }
 
-    /// Decides a command on the newest version, or the part that it needs, and adds its change. `None` if it
-    /// needs the whole.
+    /// Decides a command on the newest version, or a part of it, and adds its change. `None` if it needs more.
     fn decide(
         &self,
         batch: &mut Batch,

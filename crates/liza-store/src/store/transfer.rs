@@ -1,5 +1,4 @@
-//! A whole blackboard in one file: its state, its log and its archive, to move it to another store or to keep
-//! it.
+//! A whole blackboard in one file: its state, log and archive, to move it to another store or to keep it.
 
 use std::collections::BTreeMap;
 

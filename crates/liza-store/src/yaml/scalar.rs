@@ -1,6 +1,5 @@
 //! The meaning of scalars, and the ambiguous texts. YAML readers disagree about `no`, `017` or `12e45`: only
-//! a number for every reader is a number here, and any text that some reader could take as something else is
-//! quoted.
+//! a number for every reader is a number here, and a text that some reader could take otherwise is quoted.
 
 use std::ops::Range;
 

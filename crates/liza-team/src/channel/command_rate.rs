@@ -1,5 +1,4 @@
-//! The rate at which a session may send commands: a bucket of tokens that fills with time. A command that
-//! comes too early waits.
+//! The rate at which a session may send commands: a bucket of tokens that fills with time. Early ones wait.
 
 use std::time::{Duration, Instant};
 

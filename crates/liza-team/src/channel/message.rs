@@ -1,6 +1,6 @@
 //! The messages on a channel: one call, then signs of life, then one answer. Each is a length and a JSON
-//! text. Both ends are the same program, but the session's end may be anything, so every size and time is
-//! limited here.
+//! text. Both ends are the same program, but the session's may be anything, so every size and time is
+//! limited.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

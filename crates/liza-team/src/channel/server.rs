@@ -1,6 +1,6 @@
 //! The supervisor's end: accepts connections of one session, checks the peer, and executes one command for
-//! each. Serves only processes below the session's helper, a few at a time; nothing that they do can make
-//! another session wait.
+//! each. Serves only processes below the session's helper, a few at a time, so that no session delays
+//! another.
 
 use std::fs;
 use std::io;

@@ -1,6 +1,5 @@
-//! The only way to change the blackboard: executes a command, then runs its effects outside the blackboard.
-//! Commands, supervisors and screens all use it. Sequences of commands and git operations are in
-//! `lifecycle/`.
+//! The only way to change the blackboard: executes a command, then runs its effects outside the blackboard,
+//! for commands, supervisors and screens. Sequences of commands and git operations are in `lifecycle/`.
 
 mod error;
 mod exchange;
@@ -186,8 +185,8 @@ impl<'p> Engine<'p> {
     }
 
     /// Completes the sprint as the system, independent of the caller that ended its last task. A refusal
-    /// means that another process was faster or that the planner has added a task; a missed completion is
-    /// reconciled later.
+    /// means that another process was faster or the planner has added a task; a missed completion is made up
+    /// later.
     fn complete_sprint(&self) -> Option<Revision> {
         let system = Engine { fixed_now: self.fixed_now, ..Engine::new(self.project, Actor::Human) };
         let done = system.execute(CompleteSprint).ok()?;

@@ -1,6 +1,5 @@
-//! Prepares a task's worktree for a claim, and removes it when no agent needs it. A worktree is only changed
-//! under the task's lock, after the blackboard was read again: a late removal must not delete the next
-//! coder's worktree.
+//! Prepares a task's worktree for a claim, and removes it when no agent needs it, under the task's lock and
+//! after a new read of the blackboard: a late removal must not delete the next coder's worktree.
 
 use std::time::Duration;
 
@@ -44,8 +43,7 @@ pub fn prepare(
     Ok(repo.prepare_worktree(task, base, mode, integration)?)
 }
 
-/// Removes a task's worktree and branch, unless an agent needs them according to the blackboard. Unmerged
-/// work is saved first.
+/// Removes a task's worktree and branch, unless an agent needs them. Unmerged work is saved first.
 pub fn discard(project: &Project, task: &TaskId) -> Result<Discarded, EngineError> {
     let lock = lock_task(project, task)?;
     discard_locked(project, task, &lock)

@@ -1,6 +1,5 @@
 //! claim-task: reserves the task, creates the worktree, claims. The task is not CLAIMED before the last step.
-//! The loser of a race leaves nothing behind and must not touch the winner's worktree. Retrying is up to the
-//! caller.
+//! The loser of a race leaves nothing behind and must not touch the winner's worktree.
 
 use liza_core::model::{AgentId, AnomalyType, Fields, Revision, Status, TaskId, Value};
 use liza_core::protocol::{CancelReservation, ClaimTask, Claimed, LogAnomaly, ReserveTask, Reserved};
@@ -35,8 +34,7 @@ pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<
     };
     refuse_found_merge(engine, task, Some(&head))?;
     // The lock comes before the reservation, so that a reservation without a lock proves that its claim died.
-    // If another process holds the lock, the rules decide: it may be claiming the task, or just removing a
-    // worktree.
+    // If another process holds the lock, the rules decide: it may be claiming, or just removing a worktree.
     let early = try_lock_task(engine.project(), task)?;
     let reserved = engine.execute(ReserveTask { task: task.clone(), coder, head })?.reply;
     let lock = match early.map_or_else(|| lock_task(engine.project(), task), Ok) {
@@ -90,8 +88,7 @@ fn claim_reserved(
     Ok(TaskClaim { revision: done.revision, claimed: done.reply, worktree })
 }
 
-/// Sends commits that the last session of this coder could not send. Sessions that cannot be submitted are
-/// not worth their cost.
+/// Sends commits that this coder's last session could not send: an unsubmittable session is not worth its cost.
 fn send_left_work(
     engine: &Engine<'_>,
     exchange: &Exchange<'_>,

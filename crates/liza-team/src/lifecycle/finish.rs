@@ -90,8 +90,7 @@ pub fn merge_into_main(
     Ok(FinishOutcome::Merged { head: merge.new, commits })
 }
 
-/// Publishes the result as a branch of a remote. It is taken only once `record_taken` was called with the
-/// returned value.
+/// Publishes the result as a branch of a remote. It counts as taken after `record_taken` with the result.
 pub fn publish(
     engine: &Engine<'_>,
     result: &GoalResult,

@@ -141,8 +141,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         }
     }
 
-    /// The failure on the integration branch itself. The test runs once per head, unless the human asks for
-    /// the merge.
+    /// The failure on the integration branch itself. Tested once per head, unless the human asks for the merge.
     fn head_failure(
         &self,
         head: &Sha,

@@ -211,8 +211,7 @@ impl Recovery<'_, '_> {
         }
     }
 
-    /// Removes registrations of dead supervisors. Only for a person: a new supervisor takes over such a
-    /// registration instead.
+    /// Removes registrations of dead supervisors, for a person: a new supervisor takes them over instead.
     fn deregister_dead(&mut self) -> Result<(), EngineError> {
         if self.engine.actor() != Actor::Human {
             return Ok(());

@@ -27,11 +27,9 @@ pub enum MergeOutcome {
     Merged(Executed<MergeRecorded>),
     /// The branch has not moved, the task is INTEGRATION_FAILED.
     Failed(MergeFailure),
-    /// The integration test fails without the task too; the branch has not moved, the task stays APPROVED and
-    /// waits.
+    /// The integration test fails without the task too; the branch has not moved, the task stays APPROVED.
     Held(TestFailure),
-    /// It changes protected files; the branch has not moved, the task stays APPROVED and waits for the
-    /// human's decision.
+    /// It changes protected files; the branch has not moved, the task stays APPROVED until the human decides.
     GateChanged(Box<GateChange>),
     /// A checkout of the branch could not be updated; the branch has not moved, the task stays APPROVED.
     CheckoutRefused { path: PathBuf, message: String },

@@ -157,8 +157,7 @@ fn deny(client: &mut TcpStream, denied: &Denied) -> io::Result<()> {
     write!(client, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}\n")
 }
 
-/// Copies in both directions until both have ended, or the host is silent for this long after the client has
-/// ended.
+/// Copies in both directions until both have ended, or the host is silent this long after the client's end.
 fn copy_both(client: TcpStream, host: TcpStream, limit: Duration) -> io::Result<()> {
     // Set before the first read: one that waits already would not notice.
     host.set_read_timeout(Some(limit))?;

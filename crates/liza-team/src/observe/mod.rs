@@ -1,5 +1,4 @@
-//! Observations besides the tasks: stop files, progress in the log, violations, stale saves. `liza-core`
-//! decides about alarms.
+//! Observations besides the tasks: stop files, progress, violations, stale saves. `liza-core` decides on alarms.
 
 pub mod activity;
 pub mod database_health;
@@ -202,8 +201,7 @@ fn find_foreign_commits(project: &Project) -> Option<ForeignCommits> {
 }
 
 /// The task whose submitted and approved commit is merged on the branch, if nothing else is. Anyone who can
-/// move the branch can write the message of a merge; only the approval shows that the reviews were not
-/// bypassed.
+/// move the branch can write a merge message; only the approval shows that the reviews were not bypassed.
 fn refused_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> Option<TaskId> {
     let steps = repo.steps_between(expected, head).ok()?;
     let [BranchStep { merged: Some((task, commit)), .. }] = steps.as_slice() else { return None };
@@ -216,8 +214,7 @@ fn refused_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> Opti
     (is_submitted && is_approved && repo.is_merge_of(head, expected, commit).ok()?).then(|| task.clone())
 }
 
-/// True if the branch here only lags behind other machines, or has merges that their machines have not
-/// recorded yet.
+/// True if the branch here only lags behind, or has merges that other machines have not recorded yet.
 fn is_exchanged(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> bool {
     if is_behind(repo, expected, head) {
         return true;

@@ -34,8 +34,7 @@ enum RemoteKind {
     Https,
 }
 
-/// The means with which a session could push to one of these remotes (names and addresses), in words; `None`
-/// if it could not.
+/// The means with which a session could push to one of these remotes (names and addresses), in words.
 pub fn way_to_push(remotes: &[(String, String)], reach: &SessionReach<'_>) -> Option<String> {
     remotes.iter().find_map(|(name, address)| {
         let with = match kind_of(address) {

@@ -12,8 +12,7 @@ use crate::engine::{Engine, EngineError};
 use crate::observe::stop_file_times;
 use crate::project::Project;
 
-/// The time that a mismatch has to last. The clock counts whole seconds, so this is more than one and less
-/// than two.
+/// The time that a mismatch has to last: with a clock of whole seconds, more than one and less than two.
 const STABLE: Seconds = Seconds(2);
 
 /// The pause before the next check during a mismatch.

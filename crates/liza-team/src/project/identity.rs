@@ -68,8 +68,8 @@ pub enum Speakers {
     /// All but code under test.
     All,
     /// Those that the agent program started, without a git in between. The code under review can write to a
-    /// code reviewer's checkout, its `.git` included: programs that git runs there, and their orphans, may be
-    /// the code under review.
+    /// code reviewer's checkout and its `.git`: programs that git runs there, and their orphans, may be that
+    /// code.
     Direct,
 }
 
@@ -183,7 +183,7 @@ mod tests {
         let direct = Speakers::of(Role::CodeReviewer).rule();
         let client = (10, "node claude");
         assert_eq!(direct(&line(&[(12, "liza status"), (11, "sh -c x"), client]), Some(10)), Ok(()));
-        // What is above the program is another runner.
+        // The process above the program is another runner.
         assert_eq!(direct(&line(&[(12, "liza status"), client, (9, "git-wrapper")]), Some(10)), Ok(()));
         let silenced = Err(Silenced::Indirect);
         for git in ["git status", "git-lfs filter-process", ".git-wrapped diff", "git\u{20}(deleted) log"] {

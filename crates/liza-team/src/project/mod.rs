@@ -188,8 +188,7 @@ pub(crate) fn room_settings(config: &Config) -> RoomSettings {
     }
 }
 
-/// The current time of the project, in whole seconds. With a database it is the database's, known after the
-/// first read.
+/// The current time of the project, in whole seconds. A database's time is known after the first read.
 pub fn now() -> Timestamp {
     Timestamp::from_unix(wall_clock().as_second().saturating_add(clock_difference()))
 }

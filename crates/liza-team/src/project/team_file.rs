@@ -1,6 +1,5 @@
 //! The shared settings file `liza.yaml`: read, checked, and used only after the human has accepted its
-//! content. The acceptance is recorded outside the repository, where neither a merge nor an agent can change
-//! it.
+//! content. The acceptance is kept outside the repository, out of reach of merges and agents.
 
 use std::fs;
 use std::io;

@@ -53,8 +53,7 @@ impl Drop for WatcherObserver {
 }
 
 fn messages(report: WatchReport, started: Timestamp) -> Vec<TeamMessage> {
-    // The team itself reports violations in the file, with their line, and the reason of a hold that a
-    // session of it caused.
+    // The team itself reports violations with their line, and the reason of a hold that its session caused.
     let is_reported = |alert: &AlertMessage| {
         let is_new = alert.since.is_some_and(|since| since >= started);
         alert.kind == AlarmKind::InvalidState || alert.kind == AlarmKind::ClientHeld && is_new

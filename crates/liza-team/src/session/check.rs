@@ -132,8 +132,7 @@ impl Guards {
     }
 }
 
-/// A folder of the session that no other session and no code under test can open: others could hold its lock
-/// for ever.
+/// A folder of the session that no other session and no code under test can open, to hold its lock for ever.
 fn private_folder() -> Option<PathBuf> {
     let plan = PathBuf::from(std::env::var_os(PLAN_VARIABLE)?);
     plan.parent().map(Path::to_owned)

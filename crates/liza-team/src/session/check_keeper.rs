@@ -37,8 +37,7 @@ pub fn run_kept(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<u8
 /// The option of the process between the command and its keeper, which ends at once.
 const DETACH: &str = "--detach";
 
-/// Starts the keeper with the standard input of this process, its connection to the command, and leaves it
-/// alone.
+/// Starts the keeper with this process's standard input, its connection to the command, and leaves it alone.
 pub fn detach(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<()> {
     // Not a group leader: its parent has just started it.
     let _ = rustix::process::setsid();

@@ -1,6 +1,5 @@
 //! A private folder for the agent program of a session: its settings and its login as copies, so that a
-//! session can change neither for others. Made and removed outside the session. `login_copies` writes
-//! refreshed logins back.
+//! session changes neither for others. Made and removed outside. `login_copies` writes refreshed logins back.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,8 +39,7 @@ const GIT_FILES: &[&str] = &[".config/git/ignore", ".config/git/attributes"];
 const OTHER_FILES: &[&str] = &[".claude.json", ".env", "installation_id"];
 
 impl ClientFolder {
-    /// The folder for a session of `program`, and the variables that lead the program to it. `variable` gives
-    /// the person's values.
+    /// The folder for a session of `program`, and the variables that lead there. `variable` gives the person's.
     pub fn plan(
         path: PathBuf,
         program: &Path,

@@ -37,8 +37,7 @@ pub(crate) fn remove_nested_repositories(
     Ok(removed)
 }
 
-/// True if a link leads out of a checkout, to a folder that the code, or another session, could make a
-/// repository.
+/// True if a link leads out of a checkout, to a folder that the code or another session could make a repository.
 fn leads_out(link: &Path, top: &Path, written: &[PathBuf]) -> bool {
     let could_be_written =
         |target: &Path| written.iter().any(|folder| target.starts_with(folder) || folder.starts_with(target));

@@ -1,7 +1,6 @@
 //! Restores a checkout's `.git` after code under test ran in it, so that the session's next git behaves as
 //! before. In a code reviewer's session everything is restored: nobody else writes there. A coder may commit
-//! while its tests run, so there it is only the settings that decide which programs git runs and where it
-//! looks.
+//! during its tests, so there it is only the settings that decide which programs git runs and where it looks.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};

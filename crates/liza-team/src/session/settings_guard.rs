@@ -29,8 +29,7 @@ impl SettingsGuard {
         Ok(Self { checkout: checkout.to_owned(), is_setting, files })
     }
 
-    /// Removes additions that not `may_stay`, and restores the rest. Returns the changed paths, from the top
-    /// of the checkout.
+    /// Removes additions, unless they `may_stay`, and restores the rest. Returns the changed relative paths.
     pub fn restore(&self, may_stay: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
         let is_added = |path: &PathBuf| !self.files.contains_key(path) && !may_stay(path);
         let mut added = found_in(&self.checkout, self.is_setting)?.into_iter().filter(is_added);

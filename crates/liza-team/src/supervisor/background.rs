@@ -171,8 +171,7 @@ impl JobRunner {
         self.start_on(&task).map_err(|error| error.on(kind, Some(&task)))
     }
 
-    /// Claims the first task that is still claimable. Another failure ends the job: the next decision leaves
-    /// that task out.
+    /// Claims the first task that is still claimable. Another failure ends the job; the next one leaves it out.
     fn claim_first(
         &mut self,
         kind: WorkKind,

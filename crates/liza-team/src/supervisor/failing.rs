@@ -13,8 +13,7 @@ use crate::project::now;
 
 use super::error::{FailedWork, SupervisorError};
 
-/// The longest pause after a refusal: the work was another agent's, or waits for a person who is asked
-/// elsewhere.
+/// The longest pause after a refusal: the work was another agent's, or waits for a person who was asked.
 const LONGEST_REFUSED: Seconds = Seconds(30);
 
 #[derive(Debug, Default)]

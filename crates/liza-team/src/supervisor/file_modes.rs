@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 /// Its files are compared, besides those in `.liza` itself.
 const LOCKS: &str = "agent-locks";
 
-/// Below `.git`: the folders whose own folders are compared too. Git replaces files, but never changes the
-/// mode of a folder.
+/// Below `.git`: the folders whose own folders are compared too. Git never changes the mode of a folder.
 const REPOSITORY: [&str; 3] = ["", "objects", "refs"];
 
 /// The modes of `.liza` and its content, of the folder with the sockets, and of the folders of the repository.
@@ -35,8 +34,7 @@ impl FileModes {
         )
     }
 
-    /// Restores modes that let others in or lock Liza out; returns the changed paths. A folder comes before
-    /// its content.
+    /// Restores modes that let others in or lock Liza out; returns the paths. Folders come before their content.
     pub(super) fn repair(&self) -> Vec<PathBuf> {
         let was_repaired = |(path, old): (&PathBuf, &u32)| {
             let new = mode_of(path).filter(|new| is_worse(*old, *new))?;

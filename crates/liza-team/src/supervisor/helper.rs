@@ -133,8 +133,7 @@ fn watch_logins(logins: &SharedLogins) {
     });
 }
 
-/// Writes refreshed logins back, and reports the refused parts. If the login was refused, another session may
-/// be refreshing it.
+/// Writes refreshed logins back, and reports refused parts. Another session may be refreshing a refused login.
 fn finish_logins(logins: &SharedLogins, run: &io::Result<(ProgramExit, Option<OutputRead>)>) {
     let outcome =
         run.as_ref().ok().and_then(|(exit, output)| Some(output.as_ref()?.outcome(exit_code(*exit))));

@@ -1,5 +1,4 @@
-//! Turns of a team's agents at a login that is about to be refreshed: one session at a time, until the login
-//! has changed.
+//! Turns of a team's agents at a login that is about to be refreshed: one session at a time until it is.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

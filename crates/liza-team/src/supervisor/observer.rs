@@ -76,8 +76,7 @@ impl Drop for ObserverThread {
     }
 }
 
-/// Calls every observer; returns the time of the next call. An observer that panics is reported and dropped;
-/// the others continue.
+/// Calls every observer; returns the time of the next call. One that panics is reported and dropped.
 fn observe_all(
     observers: &mut Vec<Box<dyn Observer>>,
     state: &State,

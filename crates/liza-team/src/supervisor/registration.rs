@@ -66,7 +66,7 @@ pub(super) fn register(
     let Some(agent) = requested else { return register_any(project, role) };
     match LivenessLock::take(project.folder(), agent, CHECK_TIME) {
         LockAttempt::Taken(lock) => register_as(project, agent, Some(lock)),
-        // Whether the name is free depends on its lease.
+        // The lease decides whether the name is free.
         LockAttempt::Held | LockAttempt::Unknown => register_as(project, agent, None),
     }
 }

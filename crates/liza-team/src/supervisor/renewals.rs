@@ -28,8 +28,7 @@ impl Renewals {
         Self { next: running, running: false, clock: (time_of_day, running), first: 0, failed: false }
     }
 
-    /// Compares both clocks. True if the machine was suspended since the last look; the leases are then
-    /// renewed at once.
+    /// Compares both clocks. True after a suspend of the machine; the leases are then renewed at once.
     pub(super) fn look(&mut self, time_of_day: Timestamp, running: Instant) -> bool {
         let (last, since) = std::mem::replace(&mut self.clock, (time_of_day, running));
         let ran = Seconds(running.saturating_duration_since(since).as_secs());

@@ -249,7 +249,7 @@ mod tests {
         );
         let initial = Trigger { kind: TriggerKind::InitialPlanning, ..about("goal-1") };
         assert_eq!(looked_at(&state, &[initial, about("csv")]), None);
-        // What the human has answered is not the planner's, even if a coder has taken the task since.
+        // The human's answers are not the planner's, even if a coder has taken the task since.
         let answered = |by: &str| {
             let event = |name: &str, by: &str| {
                 format!(r#"{{"time": "2026-01-17T14:00:00Z", "event": "{name}", "agent": "{by}"}}"#)

@@ -440,8 +440,7 @@ fn add_git_identity(
     }
 }
 
-/// True if a session could change the project's own checkout: changes that a confined one cannot have made
-/// are the person's.
+/// True if a session could change the project's own checkout; else changes there are the person's.
 fn can_write_to(root: &Path, order: &SessionOrder) -> bool {
     let Some(confinement) = order.confinement.as_ref().filter(|_| protects_files()) else { return true };
     let own = [root.join(".worktrees"), root.join(".liza")];

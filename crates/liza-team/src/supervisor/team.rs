@@ -303,8 +303,7 @@ impl Team<'_> {
         }
     }
 
-    /// Takes every agent's next step. After a suspend of the machine every lease looks expired, so the leases
-    /// are renewed first.
+    /// Takes every agent's next step. After a suspend every lease looks expired, so they are renewed first.
     fn advance_all(&mut self, (time_of_day, running): (Timestamp, Instant)) {
         if self.renewals.look(time_of_day, running) {
             self.report_all(MessageLevel::Info, "the machine was suspended; renewing the leases");

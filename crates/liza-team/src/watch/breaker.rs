@@ -21,8 +21,7 @@ const CELL_MAX: usize = 200;
 /// Further anomalies of one pattern are counted.
 const MAX_LISTED: usize = 50;
 
-/// Writes the report, once per trigger; an older report moves to the archive. Returns its path if the breaker
-/// has fired.
+/// Writes the report, once per trigger, and archives an older one. Returns its path if the breaker has fired.
 pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<Option<PathBuf>> {
     let Some(breaker) = state.board.circuit_breaker.ready() else { return Ok(None) };
     let Some(trigger) = breaker.current_trigger.as_ref() else { return Ok(None) };

@@ -1,6 +1,5 @@
 //! A whole blackboard in memory with a clock that the test sets. Every command runs twice: on the whole board
-//! and on one reduced to its scope. Checks the rules of every write: append-only histories, revisions, one
-//! log line.
+//! and on one reduced to its scope. Checks every write: append-only histories, revisions, one log line.
 
 mod steps;
 

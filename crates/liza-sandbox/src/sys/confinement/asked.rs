@@ -63,15 +63,13 @@ fn decide(listener: &OwnedFd, policy: &ConnectPolicy, call: PendingCall) {
     answer(listener.as_fd(), call.id, end);
 }
 
-/// Allows a call that targets a process of the session. The argument is a number, which the caller can no
-/// longer change.
+/// Allows a call that targets a process of the session. The caller can no longer change the argument.
 fn judge_aim(policy: &ConnectPolicy, call: &PendingCall, argument: Option<usize>) -> Result<CallEnd, Errno> {
     let target = argument.and_then(|argument| call.arguments.get(argument)).ok_or(Errno::PERM)?;
     if is_own(policy.client, *target as u32) { Ok(CallEnd::Continues) } else { Err(Errno::PERM) }
 }
 
-/// Decides whether a process may adopt the orphans below it: it must not lend its voice to orphans that have
-/// none.
+/// Decides whether a process may adopt orphans: it must not lend its voice to orphans that have none.
 fn judge_adoption(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, Errno> {
     let orphans_speak = (policy.speakers)(&[], policy.client).is_ok();
     let may_adopt = orphans_speak || policy.may_speak(call.thread).is_err();
@@ -111,8 +109,7 @@ fn maker(table: &str, number: u32) -> Option<MemoryMaker> {
     })
 }
 
-/// True if a thread or process descends from the agent program or, as orphans do, carries the mark of its
-/// family.
+/// True for a descendant of the agent program and, like orphans, for one with the mark of its family.
 fn is_own(client: Option<u32>, thread: u32) -> bool {
     let descends = |leader: u32| client.is_some_and(|client| system::line_below(leader, client).is_some());
     leader_of(thread).is_some_and(|leader| descends(leader) || is_marked_by_us(leader))

@@ -12,8 +12,7 @@ pub(super) fn drop_all() -> Option<String> {
     drop_each().err().map(|error| format!("capabilities cannot be dropped: {error}"))
 }
 
-/// Drops all but those with which root reads and writes the files of others: a project may belong to another
-/// user.
+/// Keeps only those with which root reads and writes others' files: a project may belong to another user.
 pub(super) fn keep_for_files() -> io::Result<()> {
     keep(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH | CapabilitySet::FOWNER)
 }

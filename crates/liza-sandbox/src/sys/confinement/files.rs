@@ -80,8 +80,7 @@ fn open(path: &Path) -> Option<OwnedFd> {
     rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
 }
 
-/// Opens a writable path without following links: an earlier session may have linked it, or a folder above
-/// it, to your files.
+/// Opens a writable path without following links, which an earlier session may have pointed at your files.
 fn open_without_links(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {

@@ -113,8 +113,7 @@ pub(super) fn rules_alone(only_tcp: bool) -> Vec<CallRule> {
     rules(only_tcp).into_iter().chain(refused).collect()
 }
 
-/// The rules of a program that works with files only; or also with the network, but with no service of this
-/// machine.
+/// The rules of a program that works with files only, or also with the network but no service of this machine.
 pub(super) fn rules_of_a_room(has_network: bool) -> Vec<CallRule> {
     let refused = if has_network { When::Is(0, AF_UNIX) } else { When::Always };
     let sockets = CallRule::new(libc::SYS_socket, refused, Verdict::Refuse(libc::EACCES));
@@ -163,8 +162,7 @@ pub(super) fn rules_with_listener(only_tcp: bool) -> Vec<CallRule> {
     rules(only_tcp).into_iter().chain(connects).chain(asked).collect()
 }
 
-/// Refused: processes of others, objects that a user's processes share by number or name, mounts, keys, the
-/// kernel itself.
+/// Refused: others' processes, objects shared by number or name, mounts, keys, the kernel itself.
 const REFUSED: [c_long; 48] = [
     libc::SYS_semget,
     libc::SYS_semop,

@@ -67,8 +67,7 @@ pub(super) fn is_waiting(listener: BorrowedFd<'_>, id: u64) -> bool {
 pub(super) enum CallEnd {
     Returns(i64),
     Fails(i32),
-    /// The kernel makes the call as usual. Memory that the call points to, which the caller can change, must
-    /// not matter.
+    /// The kernel makes the call as usual. Memory that the caller can still change must not matter.
     Continues,
 }
 

@@ -21,8 +21,7 @@ pub(super) fn open_terminal(listener: &OwnedFd, call: &PendingCall) -> Result<Ca
     give(listener, call, number, flags)
 }
 
-/// The same by name, for programs that open it like a file. The kernel opens every other file as usual, and
-/// refuses terminals.
+/// The same by name, for programs that open it like a file. The kernel opens other files, and no terminals.
 pub(super) fn open_by_name(listener: &OwnedFd, call: &PendingCall, path: usize) -> Result<CallEnd, Errno> {
     let [at, flags] =
         [path, path + 1].map(|argument| call.arguments.get(argument).copied().unwrap_or_default());

@@ -1,6 +1,5 @@
 //! The exchange of work with other machines, through the git remote that the settings name. Sends and fetches
-//! commits of tasks, keeps the integration branch in step with the remote's, publishes merges. Writes nothing
-//! to the blackboard.
+//! commits of tasks, keeps the integration branch in step with the remote's, publishes merges.
 
 mod follow;
 mod problem;

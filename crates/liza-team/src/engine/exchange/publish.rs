@@ -1,5 +1,4 @@
-//! Publishes a merge: one push that expects the old head. The remote's compare-and-swap decides which machine
-//! is first.
+//! Publishes a merge: one push that expects the old head. The remote's compare-and-swap decides who is first.
 
 use std::time::Duration;
 

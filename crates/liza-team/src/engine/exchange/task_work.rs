@@ -200,8 +200,7 @@ impl Exchange<'_> {
         Ok(listed.into_iter().filter_map(parse).collect())
     }
 
-    /// Removes the references of a task that is over. Commits that the integration branch lacks are kept
-    /// under another name.
+    /// Removes the references of a task that is over. Unmerged commits are kept under another name.
     pub(crate) fn clear_task(&self, task: &TaskId) -> Result<(), EngineError> {
         self.noted(ProblemKind::Refused, self.clear_refs(task))
     }
