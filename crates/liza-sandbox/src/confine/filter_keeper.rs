@@ -106,7 +106,7 @@ fn start(number: &OsStr, file: Option<&OsStr>) -> io::Result<ProcessFamily> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(words).env("TMPDIR", temporary);
     let grants = Grants {
-        // The same as git.
+        // Everything that git can read: its room already restricts this process.
         read: vec!["/".into()],
         write: folders.into_iter().chain([SHARED_MEMORY.into()]).collect(),
         devices: PLAIN_DEVICES.iter().map(PathBuf::from).collect(),
