@@ -187,8 +187,8 @@ fn may_begin_section(first: u8) -> bool {
     !matches!(first, b' ' | b'\n' | b'\r' | b'#')
 }
 
-/// True if these bytes may have a line that begins a section. This loop reads every byte of the file, so it
-/// has no branches and ignores rare lines: comments at column 0, and blank lines with a carriage return.
+/// True if these bytes may have a line that begins a section. This loop reads every byte of the file, so it has
+/// no branches; rare lines (comments at column 0, blank ones with a carriage return) give true as well.
 fn has_section_line(part: &[u8]) -> bool {
     let next = part.get(1..).unwrap_or_default();
     part.iter()
