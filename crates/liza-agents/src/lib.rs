@@ -1,4 +1,4 @@
-//! The agent programs, the prompts that they get and the contracts that they are bound by: text in, text out.
+//! The agent programs, their prompts and their contracts: text in, text out.
 //!
 //! Starts nothing and knows no blackboard but its model.
 

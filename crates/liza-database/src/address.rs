@@ -1,6 +1,5 @@
-//! How to connect to the database at an address: the client's options, and the password from outside.
-//!
-//! Nothing here shows a password: an address that has one is refused, and messages name no part of a wrong address.
+//! Connection options for a database address, and the password from outside. Nothing here shows a password:
+//! an address that has one is refused, and messages quote no part of a wrong address.
 
 use std::env;
 use std::fs;
@@ -12,14 +11,12 @@ use liza_store::{Address, AddressError, STORE_URL_ENV};
 use postgres::Config;
 use postgres::config::{Host, SslMode};
 
-/// The port of a database if the address names none.
 const DEFAULT_PORT: u16 = 5432;
 
-/// How long a connection may take, and how long sent data may stay unconfirmed.
+/// The longest time for a connection, and for sent data to stay unconfirmed.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const UNCONFIRMED_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Checks the address of a database.
 pub(crate) fn check(text: &str) -> Result<(), AddressError> {
     let config = parsed(text)?;
     if config.get_password().is_some() {
@@ -38,7 +35,7 @@ pub(crate) fn check(text: &str) -> Result<(), AddressError> {
     Ok(())
 }
 
-/// How to connect, with the password of this machine.
+/// The connection options, with the password of this machine.
 pub(crate) fn config_of(address: &Address) -> Result<Config, AddressError> {
     let mut config = parsed(address.as_str())?;
     if let Some(password) = password(&config)? {
@@ -65,7 +62,7 @@ fn parsed(text: &str) -> Result<Config, AddressError> {
     with_known_modes(text).parse().map_err(|_| invalid("it has an unknown option or an invalid value"))
 }
 
-/// The address with the modes of TLS that the parser knows: what PostgreSQL's own programs call `verify-full` is always done.
+/// Replaces modes of TLS that the parser doesn't know: PostgreSQL's `verify-full` is what we always do.
 fn with_known_modes(text: &str) -> String {
     let Some((place, options)) = text.split_once('?') else { return text.to_owned() };
     let known = options.split('&').map(|option| match option {
@@ -75,15 +72,14 @@ fn with_known_modes(text: &str) -> String {
     format!("{place}?{}", known.collect::<Vec<_>>().join("&"))
 }
 
-/// Whether this machine's own variable also says that the connection is not encrypted; the file of the project alone does
-/// not decide that.
+/// True if this machine's own variable also turns off encryption: the project's file alone can't.
 fn is_open_by_choice(config: &Config) -> bool {
     let given = env::var(STORE_URL_ENV).ok().and_then(|text| parsed(text.trim()).ok());
     let is_open = |config: &Config| config.get_ssl_mode() == SslMode::Disable;
     is_open(config) && given.is_some_and(|given| is_open(&given) && place(&given) == place(config))
 }
 
-/// Whether a host is this machine, so that nothing crosses a network.
+/// True if the host is this machine, so that nothing crosses a network.
 fn is_local(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
@@ -91,7 +87,7 @@ fn is_local(host: &Host) -> bool {
     }
 }
 
-/// The password for a database: that of the variable, or that of a file of passwords.
+/// The password from the variable or from a password file.
 fn password(config: &Config) -> Result<Option<Vec<u8>>, AddressError> {
     if let Some(text) = env::var_os(STORE_URL_ENV).filter(|text| !text.is_empty()) {
         let given = text.to_str().and_then(|text| parsed(text.trim()).ok());
@@ -107,13 +103,12 @@ fn password(config: &Config) -> Result<Option<Vec<u8>>, AddressError> {
     Ok(password_file().and_then(|file| password_in(&file, config)))
 }
 
-/// The file of passwords.
 fn password_file() -> Option<PathBuf> {
     let file = env::var_os(PASSWORD_FILE_ENV).map(PathBuf::from);
     file.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".pgpass")))
 }
 
-/// Why the file of passwords gave none; `None` if it has one, or no person has made one.
+/// The reason why the password file gave no password; `None` if it has one, or no file was made.
 pub(crate) fn why_no_password(address: &Address) -> Option<String> {
     let (file, config) = (password_file()?, parsed(address.as_str()).ok()?);
     let name = file.display();
@@ -165,7 +160,7 @@ fn password_in(file: &Path, config: &Config) -> Option<Vec<u8>> {
     found.map(String::into_bytes)
 }
 
-/// Whether only its owner can read a file, as PostgreSQL's own programs require.
+/// True if only its owner can read the file, as PostgreSQL's own programs require.
 fn is_private(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o077 == 0)

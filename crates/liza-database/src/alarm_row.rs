@@ -1,7 +1,6 @@
-//! The alarms that have been raised and are still true, for the watchers of all machines.
-//!
-//! One row, which belongs to a moment of the blackboard. The machine that changes it raises what is new in it; one that
-//! looks at an older moment changes nothing.
+//! The raised alarms that are still true, for the watchers of all machines: one row, derived from one
+//! revision. The machine that changes it raises the new alarms; one that sees an older revision changes
+//! nothing.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use crate::connection::{Fields, ResultSet, quoted};
 use crate::store::DatabaseStore;
 use liza_store::{DatabaseReason, RaisedAlarms, StoreError};
 
-/// How often it is tried while other machines change the row.
+/// The number of attempts while other machines change the row.
 const ATTEMPTS: usize = 20;
 
 struct AlarmRow {
@@ -26,7 +25,7 @@ impl AlarmRow {
     }
 }
 
-/// Records the alarms that are true on a blackboard of that revision at that time, and returns which are new.
+/// Records the alarms that are true on that revision at that time; returns the new ones.
 pub(crate) fn raise_alarms(
     store: &DatabaseStore,
     keys: &BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! The store as the back end that `liza-store` asks for: each method in terms of the other modules.
+//! The back end that `liza-store` asks for: each method in terms of the other modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
-//! Connections to a database: opened when needed, kept for the next use.
-//!
-//! Sends whole texts of statements, one round trip each: no prepared statements and no settings of a session, so that a
-//! pooler may sit in between.
+//! Connections to a database: opened when needed, kept for the next use. Sends whole texts of statements, one
+//! round trip each: no prepared statements and no session settings, so that a pooler can sit in between.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,14 +13,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::address::{config_of, why_no_password};
 use crate::fault::{fault_of, wrong_address};
 
-/// How many connections are kept for the next use.
+/// The number of connections kept for the next use.
 const KEPT: usize = 2;
 
-/// The rows that one statement returned, or how many it changed.
+/// The rows that one statement returned, or the number that it changed.
 #[derive(Debug, Default)]
 pub(crate) struct ResultSet {
     rows: Vec<SimpleQueryRow>,
-    /// How many rows it returned or changed.
     pub(crate) count: u64,
 }
 
@@ -36,7 +33,6 @@ impl ResultSet {
     }
 }
 
-/// The fields of a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'r>(&'r SimpleQueryRow);
 
@@ -51,7 +47,6 @@ impl<'r> Fields<'r> {
         self.text(at).parse().unwrap_or(0)
     }
 
-    /// Whether it is true.
     pub(crate) fn is_true(self, at: usize) -> bool {
         self.text(at) == "t"
     }
@@ -80,9 +75,9 @@ pub(crate) fn quoted_list<'t>(texts: impl IntoIterator<Item = &'t str>) -> Strin
 
 pub(crate) struct Connection {
     client: Client,
-    /// Whether a transaction may be open.
+    /// A transaction may be open.
     in_transaction: bool,
-    /// Which server it is; empty if the server does not say.
+    /// The server's system identifier; empty if the server doesn't report it.
     system: String,
 }
 
@@ -116,7 +111,6 @@ impl Connection {
         Ok(connection)
     }
 
-    /// The expression that reads the server's timeline.
     pub(crate) fn timeline(&self) -> &'static str {
         if self.system.is_empty() { "''" } else { TIMELINE }
     }
@@ -149,13 +143,11 @@ impl Connection {
         Ok(results)
     }
 
-    /// Sends statements that begin a transaction.
     pub(crate) fn begin(&mut self, sql: &str) -> Result<Vec<ResultSet>, postgres::Error> {
         self.in_transaction = true;
         self.run(sql)
     }
 
-    /// Sends statements that end the transaction.
     pub(crate) fn end(&mut self, sql: &str) -> Result<Vec<ResultSet>, postgres::Error> {
         let results = self.run(sql)?;
         self.in_transaction = false;
@@ -167,12 +159,10 @@ impl Connection {
         self.in_transaction = false;
     }
 
-    /// Whether the connection is gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
 
-    /// Undoes an open transaction.
     pub(crate) fn roll_back(&mut self) {
         if std::mem::take(&mut self.in_transaction) && self.client.simple_query("ROLLBACK").is_err() {
             self.in_transaction = true;
@@ -197,7 +187,6 @@ impl Connection {
     }
 }
 
-/// TLS with the system's trust store.
 fn tls(address: &Address) -> Result<MakeRustlsConnect, DatabaseError> {
     let failed = |error: &dyn std::fmt::Display| {
         DatabaseError::new(address, DatabaseReason::Unreachable, format!("TLS: {error}"))
@@ -214,7 +203,6 @@ fn tls(address: &Address) -> Result<MakeRustlsConnect, DatabaseError> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// The connections of a process to one database.
 pub(crate) struct Pool {
     address: Address,
     free: Mutex<Vec<Connection>>,
@@ -231,7 +219,7 @@ impl Pool {
         Self { address, free: Mutex::default() }
     }
 
-    /// A connection: one that is free, or a new one.
+    /// A free connection or a new one.
     pub(crate) fn take(&self) -> Result<Connection, DatabaseError> {
         loop {
             let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -243,7 +231,6 @@ impl Pool {
         }
     }
 
-    /// Keeps a connection for the next use.
     pub(crate) fn put(&self, mut connection: Connection) {
         connection.roll_back();
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);

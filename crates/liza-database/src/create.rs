@@ -27,7 +27,7 @@ pub(crate) fn find(address: &Address, name: Option<&str>) -> Result<DatabaseSett
     Ok(settings)
 }
 
-/// Inserts the rows of a blackboard that is not there yet.
+/// Inserts the rows of a new blackboard.
 pub(crate) fn insert(store: &DatabaseStore, board: NewBoard<'_>) -> Result<(), StoreError> {
     let mut rows = Rows::of_text(board.text).ok_or_else(|| mismatch(store.path(), "the rows"))?;
     add_revision(&mut rows);
@@ -68,7 +68,7 @@ fn check_encoding(store: &DatabaseStore, connection: &mut Connection) -> Result<
     }
 }
 
-/// Adds the row that says where the revision is in the text.
+/// Adds the row that marks the place of the revision in the text.
 fn add_revision(rows: &mut Rows) {
     if rows.section("revision").is_none() {
         let at = rows.0.iter().position(|section| section.name == "version").map_or(0, |at| at + 1);
@@ -81,7 +81,6 @@ fn no_project(address: &Address, detail: &str) -> DatabaseError {
     DatabaseError::new(address, DatabaseReason::NoProject, detail)
 }
 
-/// The names of the blackboards in a database.
 fn names_in(address: &Address) -> Result<Vec<String>, StoreError> {
     let mut connection: Connection = Pool::new(address.clone()).take()?;
     match connection.run("SELECT name FROM liza.projects ORDER BY name") {

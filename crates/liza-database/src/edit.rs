@@ -1,6 +1,4 @@
-//! Edits of the text of a blackboard in a database.
-//!
-//! Holds no lock while the text is edited: a write in the meantime is found when the rows are written.
+//! Edits of the text of a blackboard in a database. Holds no lock: concurrent writes are found at the end.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +18,6 @@ use crate::requests::was_committed;
 use crate::store::DatabaseStore;
 use crate::write::Statements;
 
-/// An edit of the text.
 pub(crate) struct DatabaseEdit<'s> {
     store: &'s DatabaseStore,
     text: String,
@@ -98,7 +95,7 @@ impl DatabaseEdit<'_> {
         StoreError::Overtaken { path: self.name() }
     }
 
-    /// Writes the rows that differ, unless there was another write in the meantime.
+    /// Writes the rows that differ, unless there was a concurrent write.
     fn commit(
         &self,
         rows: &Rows,
@@ -140,7 +137,7 @@ impl DatabaseEdit<'_> {
         drop(connection);
         match was_committed(store, &request, Instant::now() + store.retry_limit, &fault)? {
             true => Ok(()),
-            // It is written again, on what is there now.
+            // The edit is repeated on the new rows.
             false => Err(self.overtaken()),
         }
     }

@@ -6,12 +6,10 @@ use std::io;
 use liza_store::{Address, AddressError, DatabaseError, DatabaseReason};
 use postgres::error::{Severity, SqlState};
 
-/// The error of a wrong address.
 pub(crate) fn wrong_address(address: &Address, error: &AddressError) -> DatabaseError {
     DatabaseError::new(address, DatabaseReason::WrongAddress, error.to_string())
 }
 
-/// The error that the client returned.
 pub(crate) fn fault_of(address: &Address, error: &postgres::Error) -> DatabaseError {
     let reason = match error.code() {
         Some(code) => reason_of(code),
@@ -24,7 +22,7 @@ pub(crate) fn fault_of(address: &Address, error: &postgres::Error) -> DatabaseEr
     DatabaseError::new(address, reason, detail)
 }
 
-/// Why there is no answer with a code: the connection is at fault.
+/// The reason for an error without a code: the connection is at fault.
 fn reason_of_connection(error: &postgres::Error) -> DatabaseReason {
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -45,22 +43,22 @@ fn reason_of_connection(error: &postgres::Error) -> DatabaseReason {
 }
 
 fn is_certificate_error(error: &(dyn Error + 'static)) -> bool {
-    // The error of TLS is inside of one of IO, which does not name it as its source.
+    // The TLS error is inside an IO error, which doesn't name it as its source.
     let inside = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     let inside = inside.and_then(|error| error.downcast_ref::<rustls::Error>());
     let found = error.downcast_ref::<rustls::Error>().or(inside);
     matches!(found, Some(rustls::Error::InvalidCertificate(_)))
 }
 
-/// Whether the same transaction may succeed at once: others were in the way.
+/// True if the same transaction may succeed at once: others were in the way.
 pub(crate) fn is_conflict(error: &postgres::Error) -> bool {
     error.code().is_some_and(|code| {
         [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code)
     })
 }
 
-/// Whether statements that end with COMMIT may have been committed although they ended with this error. An error of a
-/// statement before it, such as a violated constraint, skips the COMMIT; one that ends the connection may come after it.
+/// True if statements that end with COMMIT may have been committed despite this error. A failed statement
+/// skips the COMMIT, but an error that ends the connection may come after it.
 pub(crate) fn may_be_committed(error: &postgres::Error) -> bool {
     let Some(answer) = error.as_db_error() else { return true };
     let class = answer.code().code().get(..2).unwrap_or_default();

@@ -1,6 +1,5 @@
 //! Renews leases without the lock on the project: one conditional update of rows that only heartbeats write.
-//!
-//! A row that has expired is not renewed here: the command then takes the lock, under which no takeover can happen.
+//! An expired row is not renewed here: the command then takes the lock, which prevents a takeover.
 
 use liza_core::model::{Change, Timestamp};
 use liza_store::Written;
@@ -15,7 +14,7 @@ use liza_store::StoreError;
 /// Renews the leases that a heartbeat asks for. None if it needs the lock.
 pub(crate) fn renew(store: &DatabaseStore, job: &mut dyn Job) -> Result<Option<Written>, StoreError> {
     let (board, _, _) = board_for(store, job)?;
-    // What it decides is only advice; if it is refused, that is decided again under the lock.
+    // Only advice: a refusal is decided again under the lock.
     let Ok(change) = job.decide(&board) else { return Ok(None) };
     let Some(values) = renewals(&change) else { return Ok(None) };
     let results = store.query_rows(|project| {

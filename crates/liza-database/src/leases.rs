@@ -14,7 +14,6 @@ use liza_store::backend::changed_text;
 use crate::load::{HeartbeatRow, LoadedRows};
 use crate::time::Clock;
 
-/// The whole state in these rows.
 pub(crate) fn state_of(path: &Path, loaded: &LoadedRows, clock: &Clock) -> Result<State, StoreError> {
     let mut state = loaded.rows.state(path, loaded.revision())?;
     overlay(&mut state.board, &loaded.heartbeats, clock);
@@ -50,7 +49,6 @@ fn renewals(before: &Board, after: &Board) -> Change {
     change
 }
 
-/// Puts the leases that heartbeats have renewed into a board.
 pub(crate) fn overlay(board: &mut Board, heartbeats: &[HeartbeatRow], clock: &Clock) {
     let Loaded::Ready(agents) = &mut board.agents else { return };
     for (id, entry) in agents.iter_mut() {

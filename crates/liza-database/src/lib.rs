@@ -1,9 +1,8 @@
 //! The blackboard in PostgreSQL: rows instead of a file, the same rules. The only crate with a database client.
 //!
-//! `client` is what the program installs and `backend` what the store asks for. `address` says how to connect, `connection`
-//! and `fault` talk to the database, `schema` has its tables, `load` and `read` read them, `transaction` with `write` changes
-//! them, `edit` changes the text, `requests` finds out what became of a commit, `heartbeat` renews leases without the lock
-//! and `leases` shows them, `time` keeps the database's clock. Never holds the lock while other work is done.
+//! The program installs `client`; the store uses `backend`. `connection` and `fault` talk to the database,
+//! `schema` has its tables, `load` and `read` read them, `transaction` and `write` change them, `edit`
+//! changes the text, `requests` looks up lost commits. Never holds the lock while other work is done.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,5 @@
-//! Reads the rows that a command or a screen needs, in one round trip.
-//!
-//! Without the lock all of it is one snapshot; with the lock the row of the project comes first, then the clock.
+//! Reads the rows that a command or a screen needs, in one round trip. Without the lock all of it is one
+//! snapshot; with the lock the row of the project comes first, then the clock.
 
 use liza_core::model::{Revision, StopFile, StopFiles, TaskId};
 use liza_store::backend::{AGENTS, EntryRow, LoadScope, Rows, SectionRow, TASKS, TaskExtent};
@@ -11,7 +10,6 @@ use crate::time::Clock;
 /// The sections that every command loads: small, and needed to place what it writes.
 const ALWAYS: [&str; 8] = ["version", "revision", "archived", "goal", "sprint", "config", AGENTS, TASKS];
 
-/// The row of the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ProjectRow {
     pub(crate) revision: u64,
@@ -33,7 +31,6 @@ pub(crate) struct LoadedRows {
     pub(crate) project: ProjectRow,
     /// The version of the tables: a newer program may have changed them since this one began.
     pub(crate) tables: i64,
-    /// The server's clock, and the timeline of the server.
     pub(crate) server_ms: i64,
     pub(crate) timeline: String,
     pub(crate) rows: Rows,
@@ -42,17 +39,15 @@ pub(crate) struct LoadedRows {
 }
 
 impl LoadedRows {
-    /// The number of the last write.
     pub(crate) fn revision(&self) -> Revision {
         Revision(self.project.revision)
     }
 }
 
-/// The columns of the row of a project.
 const PROJECT_COLUMNS: &str =
     "revision, layout, clock_ms, clock_offset_ms, hold_until, server, (SELECT max(version) FROM liza.meta)";
 
-/// The server's clock in milliseconds, read when the statement is carried out.
+/// The server's clock in milliseconds, read when the statement runs.
 pub(crate) const SERVER_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// The statements that read everything wanted in one snapshot, as a whole transaction.
@@ -66,10 +61,10 @@ pub(crate) fn snapshot_statements(project: i64, wanted: &LoadScope) -> String {
     )
 }
 
-/// How many results of [`snapshot_statements`] come before the row of the project.
+/// The number of results of [`snapshot_statements`] before the row of the project.
 pub(crate) const SNAPSHOT_LEAD: usize = 2;
 
-/// The statements that begin a write: take the lock, read the clock, lock what has expired, and read everything wanted.
+/// Statements that begin a write: take the lock, read the clock, lock expired rows, read everything wanted.
 pub(crate) fn lock_statements(project: i64, wanted: &LoadScope, timeline: &str) -> String {
     format!(
         "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = '10s'; \
@@ -82,7 +77,7 @@ pub(crate) fn lock_statements(project: i64, wanted: &LoadScope, timeline: &str) 
     )
 }
 
-/// How many results of [`lock_statements`] come before the row of the project, and between the clock and the rows.
+/// The number of results of [`lock_statements`] before the project's row, and between the clock and the rows.
 pub(crate) const LOCK_LEAD: usize = 4;
 pub(crate) const LOCK_GAP: usize = 1;
 
@@ -111,8 +106,7 @@ fn row_statements(project: i64, wanted: &LoadScope) -> String {
     )
 }
 
-/// The rows in the results from the row of the project on; `gap` results follow the clock. None if there is no such
-/// project.
+/// Decodes the results from the project's row on; `gap` results follow the clock. `None` without the project.
 pub(crate) fn decoded(results: &[ResultSet], gap: usize) -> Option<LoadedRows> {
     let [project, clock, rest @ ..] = results else { return None };
     let [sections, entries, tasks, heartbeats, stop_files, ..] = rest.get(gap..)? else { return None };
@@ -167,7 +161,6 @@ fn heartbeat_row(row: Fields<'_>) -> HeartbeatRow {
     }
 }
 
-/// The stop files that are rows.
 pub(crate) fn stop_files_of(rows: &ResultSet) -> StopFiles {
     let has = |file: StopFile| rows.iter().any(|row| row.text(0) == file.name());
     StopFiles {
@@ -177,12 +170,11 @@ pub(crate) fn stop_files_of(rows: &ResultSet) -> StopFiles {
     }
 }
 
-/// The condition on a row of the project.
 pub(crate) fn by_name(name: &str) -> String {
     format!("name = {}", quoted(name))
 }
 
-/// Nothing but what every read has.
+/// Only the rows that every read has.
 pub(crate) fn least() -> LoadScope {
     LoadScope::of([], TaskExtent::Named, [])
 }

@@ -1,7 +1,5 @@
-//! The log: one row per entry, in the order of the writes.
-//!
-//! A failover may lose the last entries, and their numbers are then used again. So a reader remembers what it has read, and
-//! goes back to the newest entry that is still there.
+//! The log: one row per entry, in the order of the writes. A failover may lose the last entries and reuse
+//! their numbers, so a reader remembers entries and goes back to the newest one that is still there.
 
 use std::collections::VecDeque;
 
@@ -12,10 +10,9 @@ use crate::store::DatabaseStore;
 use liza_store::backend::{ReadLog, log_record};
 use liza_store::{LogRecord, StoreError};
 
-/// How many of the entries that were read are remembered.
+/// The number of entries that a reader remembers.
 const REMEMBERED: usize = 256;
 
-/// An entry that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ReadEntry {
     revision: i64,
@@ -29,18 +26,17 @@ impl ReadEntry {
     }
 }
 
-/// Reads the log from where it begins, and then the entries that are added.
+/// Reads the log from its beginning, and then the entries that are added.
 #[derive(Debug)]
 pub(crate) struct DatabaseLogReader {
     store: DatabaseStore,
-    /// The last entries that were read, the oldest first.
+    /// The last entries, the oldest first.
     read: VecDeque<ReadEntry>,
-    /// How many bytes of the end to begin with.
+    /// The number of bytes at the end to begin with.
     tail: Option<u64>,
 }
 
 impl DatabaseLogReader {
-    /// A reader at the beginning of the log, or at its last bytes.
     pub(crate) fn new(store: &DatabaseStore, tail: Option<u64>) -> Self {
         Self { store: store.clone(), read: VecDeque::new(), tail }
     }
@@ -54,7 +50,7 @@ impl ReadLog for DatabaseLogReader {
             let results = self.store.query(|project| statement(project, last, tail))?;
             let mut rows = results.iter().flat_map(|result| result.iter()).peekable();
             if last.is_some() && rows.next_if(|row| Some(ReadEntry::of(*row)) == last).is_none() {
-                // It is gone: what came before it decides.
+                // The entry is gone: the one before it decides.
                 self.read.pop_back();
                 continue;
             }
@@ -70,7 +66,7 @@ impl ReadLog for DatabaseLogReader {
     }
 }
 
-/// Reads the entries from the last one on that was read.
+/// Reads on from the last entry.
 fn statement(project: i64, last: Option<ReadEntry>, tail: Option<u64>) -> String {
     let rows = match tail {
         Some(bytes) => format!(

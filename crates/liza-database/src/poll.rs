@@ -1,5 +1,4 @@
-//! Finds out that a blackboard in a database has changed: by polling, which is certain, and by notification, which is
-//! quick.
+//! Detects changes of a blackboard in a database: reliably by polling, and fast by notification.
 
 use std::sync::Weak;
 use std::sync::mpsc::Sender;
@@ -10,7 +9,6 @@ use crate::connection::Connection;
 use crate::store::{CHANNEL, DatabaseStore};
 use liza_store::Watch;
 
-/// How often the database is asked.
 const INTERVAL: Duration = Duration::from_millis(1000);
 
 /// Reports changes to a watch until it is dropped.
@@ -20,7 +18,7 @@ pub(crate) fn poll_for(store: &DatabaseStore, watch: &Watch) {
     let _ = thread::Builder::new().name("liza-poll".to_owned()).spawn(move || poll(&store, &sender, &alive));
 }
 
-/// What changes with every write: the revision, and the stop files, which have none.
+/// A text that changes with every write: the revision, and the stop files, which have none.
 fn version(connection: &mut Connection, project: i64) -> Option<String> {
     let sql = format!(
         "SELECT revision FROM liza.projects WHERE id = {project}; \
@@ -52,7 +50,7 @@ fn poll(store: &DatabaseStore, sender: &Sender<()>, alive: &Weak<()>) {
                 break;
             }
         }
-        // The connection may work and the query not, as without rights.
+        // The connection may work although the query fails, for example without rights.
         thread::sleep(INTERVAL);
     }
 }

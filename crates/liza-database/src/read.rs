@@ -11,17 +11,17 @@ use crate::load::{self, HeartbeatRow, LoadedRows, ProjectRow};
 use crate::store::DatabaseStore;
 use crate::time::Clock;
 
-/// How often a read follows what a command needs.
+/// The number of times that a read loads what the command asks for next.
 const STEPS: usize = 5;
 
-/// The blackboard as the file would have it, with the leases as they are now.
+/// The blackboard as the file would have it, with the current leases.
 pub(crate) fn text_and_revision(store: &DatabaseStore) -> Result<(String, Revision), StoreError> {
     let loaded = store.load(&LoadScope::everything())?;
     let text = text_of(store.path(), &loaded, &store.clock_of(&loaded, ""))?;
     Ok((text, loaded.revision()))
 }
 
-/// The board that a command needs, with the rows and the time that it was read from.
+/// The board that a command needs, and its rows and time.
 pub(crate) fn board_for(
     store: &DatabaseStore,
     job: &mut dyn Job,
@@ -42,7 +42,6 @@ pub(crate) fn board_for(
     Err(mismatch(store.path(), "what the command needs"))
 }
 
-/// Reads the blackboard again and again.
 #[derive(Debug)]
 pub(crate) struct DatabaseReader {
     store: DatabaseStore,
@@ -51,7 +50,7 @@ pub(crate) struct DatabaseReader {
 
 #[derive(Debug)]
 struct LastRead {
-    /// Changes with every write. The revision alone does not tell: after a failover it may count the same numbers again.
+    /// Changes with every write. The revision alone is not enough: after a failover the same numbers may return.
     project: ProjectRow,
     heartbeats: Vec<HeartbeatRow>,
     held: bool,
@@ -68,7 +67,7 @@ impl ReadState for DatabaseReader {
     fn read(&mut self) -> Result<Arc<State>, StoreError> {
         if let Some(last) = &self.last {
             let now = self.store.load(&load::least())?;
-            // Notes how far this machine's clock is off.
+            // Notes this machine's clock error.
             let _ = self.store.clock_of(&now, "");
             if now.project == last.project && now.heartbeats == last.heartbeats && !last.held {
                 return Ok(last.state.clone());

@@ -1,5 +1,4 @@
-//! Asks a database for the facts that `doctor` reports: version, rights, speed, clock, and whether it keeps what it has
-//! confirmed.
+//! Asks a database for the facts that `doctor` reports: version, rights, speed, clock, durability.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,12 +10,11 @@ use crate::store::DatabaseStore;
 /// The settings that decide whether a confirmed write can be lost.
 const DURABILITY: &str = "'fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names'";
 
-/// Whether this user may change every table.
+/// True if this user may change every table.
 const MAY_WRITE: &str = "(SELECT bool_and(has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT') \
      AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE')) \
      FROM pg_class WHERE relnamespace = 'liza'::regnamespace AND relkind = 'r' AND relname <> 'meta')";
 
-/// What `doctor` has to know.
 pub(crate) fn report(store: &DatabaseStore) -> Result<DatabaseReport, StoreError> {
     let started = Instant::now();
     store.query_rows(|_| "SELECT 1".to_owned())?;

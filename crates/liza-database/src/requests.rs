@@ -1,6 +1,5 @@
-//! Finds out whether a request was carried out, by its ID: one whose commit had no clear answer, or one that is sent again.
-//!
-//! Asks under the lock on the project about a lost commit: while its transaction still holds it, nothing is known.
+//! Finds out by its ID whether a request was carried out: one whose commit had no clear answer, or one that
+//! is sent again. Asks under the project's lock: while the lost transaction holds it, nothing is known.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use liza_store::{DatabaseError, DatabaseReason, RequestId, StoreError};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Whether a request was carried out: asks until the database answers.
+/// Asks until the database answers whether the request was committed.
 pub(crate) fn was_committed(
     store: &DatabaseStore,
     request: &RequestId,
@@ -29,7 +28,7 @@ pub(crate) fn was_committed(
                     return Err(store.error(DatabaseReason::UnknownOutcome, lost.detail.clone()).into());
                 }
             }
-            // Refused as a command that was not carried out, it would be sent again.
+            // A refusal would make the caller send the command again.
             Err(error) => {
                 let detail = format!("{}; then: {}", lost.detail, error.detail);
                 return Err(store.error(DatabaseReason::UnknownOutcome, detail).into());

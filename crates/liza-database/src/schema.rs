@@ -1,13 +1,12 @@
-//! The tables, and how they are made and changed.
-//!
-//! A database with tables of a newer program is refused. Every table has the project as the first part of its key.
+//! The tables and their migrations. A database with tables of a newer program is refused. Every table has the
+//! project as the first part of its key.
 
 use crate::connection::Connection;
 use crate::fault::fault_of;
 use liza_store::Address;
 use liza_store::{DatabaseError, DatabaseReason};
 
-/// The migrations in order; the version of the tables is how many were applied.
+/// The migrations in order; the version of the tables is the number applied.
 const MIGRATIONS: [&str; 2] = [TABLES, ALARMS];
 
 const TABLES: &str = "
@@ -101,8 +100,7 @@ CREATE TABLE liza.alarms (
 );
 ";
 
-/// The alarms that have been raised and are still true, one line each, and the blackboard that they were derived from. The
-/// table before it was never used.
+/// The raised alarms that are still true, one line each, with their revision. The old table was never used.
 const ALARMS: &str = "
 DROP TABLE liza.alarms;
 CREATE TABLE liza.alarms (
@@ -113,17 +111,16 @@ CREATE TABLE liza.alarms (
 );
 ";
 
-/// The version of the tables that this program needs.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// How often it is tried when others do the same at the same time.
+/// The number of attempts while other machines do the same.
 const ATTEMPTS: usize = 5;
 
 /// Creates the tables if there are none, and migrates those of an older program.
 pub(crate) fn prepare(connection: &mut Connection, address: &Address) -> Result<(), DatabaseError> {
     for _ in 1..ATTEMPTS {
         match try_prepare(connection, address) {
-            // The error of two who make the same name at once.
+            // The error of two programs that create the same name at once.
             Err(error) if error.reason == DatabaseReason::Other => connection.roll_back(),
             result => return result,
         }
@@ -146,7 +143,6 @@ fn try_prepare(connection: &mut Connection, address: &Address) -> Result<(), Dat
     Ok(())
 }
 
-/// Refuses tables of a newer program.
 pub(crate) fn check_version(address: &Address, version: i64) -> Result<(), DatabaseError> {
     if version <= VERSION {
         return Ok(());

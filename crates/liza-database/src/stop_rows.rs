@@ -7,7 +7,7 @@ use crate::store::DatabaseStore;
 use crate::write::Statements;
 use liza_store::StoreError;
 
-/// Since when each stop file of the project has been there; what was last known while the database cannot be used.
+/// The start time of each stop file; the last known ones while the database cannot be used.
 pub(crate) fn stop_files(store: &DatabaseStore) -> Result<StopFileTimes, StoreError> {
     let read =
         store.query_rows(|project| format!("SELECT name, at FROM liza.stop_files WHERE project = {project}"));
@@ -18,12 +18,11 @@ pub(crate) fn stop_files(store: &DatabaseStore) -> Result<StopFileTimes, StoreEr
             *known = Some(found);
             Ok(found)
         }
-        // Who was stopped stays stopped.
+        // A stopped agent stays stopped.
         Err(error) => known.ok_or(error),
     }
 }
 
-/// Adds and removes stop files.
 pub(crate) fn change_stop_files(
     store: &DatabaseStore,
     add: &[StopFile],

@@ -14,7 +14,7 @@ use crate::load::{self, LoadedRows};
 use crate::schema;
 use crate::time::Clock;
 
-/// How long a command keeps trying while the database cannot be used.
+/// The longest time that a command keeps trying while the database cannot be used.
 const RETRY_LIMIT: Duration = Duration::from_secs(10);
 
 /// The least time between two notifications of this process.
@@ -23,33 +23,31 @@ const NOTIFY_EVERY: Duration = Duration::from_millis(100);
 /// The channel on which changes are announced. Nothing depends on it.
 pub(crate) const CHANNEL: &str = "liza";
 
-/// The blackboard of one project in a database.
 #[derive(Debug, Clone)]
 pub(crate) struct DatabaseStore {
     pub(crate) root: PathBuf,
     pub(crate) folder: PathBuf,
-    /// What messages name instead of a file.
+    /// Messages show it in place of a file's path.
     pub(crate) path: PathBuf,
     pub(crate) retry_limit: Duration,
     shared: Arc<Shared>,
 }
 
-/// What all copies of a store share.
 #[derive(Debug)]
 struct Shared {
     settings: DatabaseSettings,
     pool: Pool,
     /// The number of the project, once it was looked up.
     project: OnceLock<i64>,
-    /// A board that was read a while ago: tells which rows a command will need.
+    /// A board that was read a while ago: predicts the rows that a command will need.
     known: Mutex<Arc<Board>>,
     notified: Mutex<Option<Instant>>,
-    /// The stop files when they were last read.
+    /// The last known stop files.
     stops: Mutex<Option<StopFileTimes>>,
 }
 
 impl DatabaseStore {
-    /// The store with these settings. Does not connect yet.
+    /// Does not connect yet.
     pub(crate) fn new(root: &Path, settings: DatabaseSettings) -> Self {
         let pool = Pool::new(settings.address.clone());
         let path = settings.path();
@@ -97,7 +95,6 @@ impl DatabaseStore {
         self.error(DatabaseReason::NoProject, self.name())
     }
 
-    /// A board that was read a while ago.
     pub(crate) fn known_board(&self) -> Arc<Board> {
         self.shared.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -106,12 +103,11 @@ impl DatabaseStore {
         *self.shared.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(board);
     }
 
-    /// The stop files when they were last read.
     pub(crate) fn last_stop_files(&self) -> MutexGuard<'_, Option<StopFileTimes>> {
         self.shared.stops.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection, and the number of the project. Checks the tables when it is first used.
+    /// A connection, and the number of the project. The first use checks the tables.
     pub(crate) fn connect(&self) -> Result<(i64, Connection), DatabaseError> {
         let mut connection = self.pool().take()?;
         if let Some(project) = self.shared.project.get() {
@@ -165,14 +161,14 @@ impl DatabaseStore {
         results
     }
 
-    /// What was read, unless the project is gone or a newer program has changed the tables.
+    /// Decodes the results; fails if the project is gone or a newer program has changed the tables.
     pub(crate) fn checked(&self, results: &[ResultSet], gap: usize) -> Result<LoadedRows, DatabaseError> {
         let loaded = load::decoded(results, gap).ok_or_else(|| self.no_project())?;
         schema::check_version(self.address(), loaded.tables)?;
         Ok(loaded)
     }
 
-    /// The rows, all of one moment.
+    /// Loads rows of one moment.
     pub(crate) fn load(&self, wanted: &LoadScope) -> Result<LoadedRows, StoreError> {
         let results = self.query(|project| load::snapshot_statements(project, wanted))?;
         Ok(self.checked(results.get(load::SNAPSHOT_LEAD..).unwrap_or_default(), 0)?)
@@ -188,19 +184,17 @@ impl DatabaseStore {
         clock
     }
 
-    /// The usual length of a lease.
     fn lease_length(&self, loaded: &LoadedRows) -> Seconds {
         loaded.rows.config(self.path(), loaded.revision()).unwrap_or_default().lease_duration
     }
 
-    /// The time of the project.
     pub(crate) fn now(&self) -> Result<Timestamp, StoreError> {
         let loaded = self.load(&load::least())?;
         Ok(self.clock_of(&loaded, "").now())
     }
 
-    /// Announces a revision after its commit, unless this process has just announced one. Sent apart: what happens to it
-    /// says nothing about the commit.
+    /// Announces a revision after its commit, at most once per [`NOTIFY_EVERY`]. Sent apart: its fate says
+    /// nothing about the commit.
     pub(crate) fn announce(&self, connection: &mut Connection, revision: u64) {
         let mut notified = self.shared.notified.lock().unwrap_or_else(PoisonError::into_inner);
         if notified.is_none_or(|last| last.elapsed() >= NOTIFY_EVERY) {
@@ -210,7 +204,7 @@ impl DatabaseStore {
         }
     }
 
-    /// The results of statements that need no transaction, tried once.
+    /// Runs statements that need no transaction, once.
     pub(crate) fn query_rows(&self, sql: impl Fn(i64) -> String) -> Result<Vec<ResultSet>, StoreError> {
         Ok(self.query_once(&sql)?)
     }

@@ -1,29 +1,24 @@
-//! The time of a database: never decreases, and after a failover or a step backwards no lease counts as expired for a
-//! while.
-//!
-//! Pure: works on what a transaction has read.
+//! The time of a database: never decreases, and after a failover or a step backwards no lease counts as
+//! expired for a while. Pure: works on the rows that a transaction has read.
 
 use liza_core::model::{Seconds, Timestamp};
 
-/// A smaller step backwards is what clocks do when they are adjusted.
+/// Smaller steps backwards are normal adjustments of a clock.
 const STEP_MS: i64 = 2_000;
 
-/// What the row of a project says about time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Clock {
     /// The latest time that a write has seen.
     pub(crate) latest_ms: i64,
-    /// What is added to the server's clock.
+    /// Added to the server's clock.
     pub(crate) offset_ms: i64,
-    /// Until when no lease counts as expired.
+    /// No lease counts as expired before this time.
     pub(crate) hold_until: i64,
-    /// The server and its timeline.
     pub(crate) server: String,
 }
 
 impl Clock {
-    /// The clock after the server's clock was read: under the lock, in a statement of its own. `lease` is the usual length
-    /// of a lease.
+    /// The clock after the server's was read: under the lock, in its own statement. `lease` is the usual length.
     pub(crate) fn read(&self, server_ms: i64, server: &str, lease: impl FnOnce() -> Seconds) -> Self {
         let now = server_ms + self.offset_ms;
         let stepped_back = now < self.latest_ms - STEP_MS;
@@ -42,12 +37,11 @@ impl Clock {
         }
     }
 
-    /// The time of what is decided now.
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::from_unix(self.latest_ms / 1000)
     }
 
-    /// The end of a lease as it counts now.
+    /// The effective end of a lease.
     pub(crate) fn lease(&self, expires: Timestamp) -> Timestamp {
         let hold = Timestamp::from_unix(self.hold_until);
         if self.now() < hold { expires.max(hold) } else { expires }

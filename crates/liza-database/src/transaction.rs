@@ -1,6 +1,5 @@
-//! The lock on the project, the rows that were read under it, and the statements of the commands that share a transaction.
-//!
-//! Two round trips hold the lock: one takes it and reads, one writes and commits.
+//! The lock on the project, the rows read under it, and the statements of the commands that share a
+//! transaction. Two round trips hold the lock: one takes it and reads, one writes and commits.
 
 use std::sync::Arc;
 
@@ -18,14 +17,13 @@ use crate::store::DatabaseStore;
 use crate::time::Clock;
 use crate::write::Statements;
 
-/// How many requests are written between two clean-ups of old ones.
+/// The number of requests between two clean-ups of old ones.
 const CLEAN_UP_EVERY: u64 = 256;
 
-/// An open transaction with the lock on the project.
 pub(crate) struct DatabaseTransaction {
     store: DatabaseStore,
     connection: Connection,
-    /// The rows that were read, and what the commands have made of them.
+    /// The rows that were read, with the changes of the commands.
     loaded: LoadedRows,
     clock: Clock,
     statements: Statements,
@@ -96,7 +94,7 @@ impl Transaction for DatabaseTransaction {
         statements.log(&log, revision);
         statements.request(&request.to_string(), &job.fingerprint(), &job.answer(), revision, now);
         if revision.0.is_multiple_of(CLEAN_UP_EVERY) {
-            // A day more than they are promised.
+            // A day more than promised.
             statements.forget_requests(now - liza_store::backend::KEPT - Seconds(86_400));
         }
         let layout = if change.archived.is_empty() { self.loaded.project.layout } else { revision.0 };
@@ -105,7 +103,6 @@ impl Transaction for DatabaseTransaction {
         Ok(Some(Vec::new()))
     }
 
-    /// Sends the statements of all commands, and commits.
     fn commit(self: Box<Self>) -> Result<Option<Notice>, Setback> {
         let Self { store, mut connection, loaded, mut statements, .. } = *self;
         statements.project(&loaded.project);
@@ -129,7 +126,7 @@ impl Transaction for DatabaseTransaction {
     }
 }
 
-/// Stop files that are rows, and those in the folder that are not yet.
+/// Joins the stop files in rows and those in the folder.
 pub(crate) fn union(one: StopFiles, other: StopFiles) -> StopFiles {
     StopFiles {
         pause: one.pause || other.pause,
@@ -138,7 +135,7 @@ pub(crate) fn union(one: StopFiles, other: StopFiles) -> StopFiles {
     }
 }
 
-/// The leases as the next command of the batch has to see them.
+/// Updates the leases for the next command of the batch.
 fn update_heartbeats(loaded: &mut LoadedRows, change: &Change) {
     for (id, entry) in &change.agents {
         let name = id.to_string();

@@ -13,7 +13,6 @@ use liza_store::backend::log_entries;
 /// Imported entries of the log come before all others.
 const EARLIER: Revision = Revision(0);
 
-/// The whole log, as log.yaml would have it.
 pub(crate) fn whole_log(store: &DatabaseStore) -> Result<String, StoreError> {
     let rows = store.query(|project| {
         format!("SELECT text FROM liza.log WHERE project = {project} ORDER BY revision, number")
@@ -22,7 +21,6 @@ pub(crate) fn whole_log(store: &DatabaseStore) -> Result<String, StoreError> {
     Ok(texts.collect::<Vec<_>>().join("\n"))
 }
 
-/// One archived text; none if there is none of that name.
 pub(crate) fn archived(store: &DatabaseStore, name: &str) -> Result<Option<String>, StoreError> {
     let name = quoted(name);
     let rows = store.query(|project| {
@@ -32,7 +30,6 @@ pub(crate) fn archived(store: &DatabaseStore, name: &str) -> Result<Option<Strin
     Ok(found)
 }
 
-/// The archived texts by name.
 pub(crate) fn archive(store: &DatabaseStore) -> Result<BTreeMap<String, String>, StoreError> {
     let rows =
         store.query(|project| format!("SELECT name, text FROM liza.archive WHERE project = {project}"))?;
@@ -40,7 +37,7 @@ pub(crate) fn archive(store: &DatabaseStore) -> Result<BTreeMap<String, String>,
     Ok(rows.map(|row| (row.text(0).to_owned(), row.text(1).to_owned())).collect())
 }
 
-/// Adds entries of the log and archived texts of an earlier blackboard; those that are there stay.
+/// Adds earlier log entries and archived texts; existing ones stay.
 pub(crate) fn add_earlier(
     store: &DatabaseStore,
     log: &str,

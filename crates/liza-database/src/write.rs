@@ -1,4 +1,4 @@
-//! The statements of a write: what differs between the rows before and after, the leases, the log and the request.
+//! The statements of a write: the differences of the rows, the leases, the log and the request.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,9 @@ use liza_store::backend::{AGENTS, EntryRow, Rows, SectionRow, TASKS, TaskColumns
 use crate::connection::quoted;
 use crate::load::ProjectRow;
 
-/// How many rows of one write can be distinguished by their position.
+/// The number of rows of one write that have distinct positions.
 const POSITIONS: u64 = 1 << 16;
 
-/// Statements of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
     project: i64,
@@ -32,7 +31,7 @@ impl Statements {
         self.sql.push_str(";\n");
     }
 
-    /// Writes what differs between the rows before and after. Other entries than agents are removed by their own statement.
+    /// Writes the rows that differ. Entries other than agents are removed by their own statement.
     pub(crate) fn rows(&mut self, before: &Rows, after: &Rows, revision: Revision) {
         let mut position = revision.0 * POSITIONS;
         for section in &after.0 {
@@ -164,8 +163,8 @@ impl Statements {
         }
     }
 
-    /// Writes the leases of the agents that a change concerns: the row of one whose registration has expired is deleted,
-    /// so that it cannot be renewed without the lock.
+    /// Writes the leases of the changed agents. The row of an expired registration is deleted, so that it
+    /// cannot be renewed without the lock.
     pub(crate) fn leases(&mut self, change: &Change, by: Option<AgentId>, now: Timestamp) {
         for (id, entry) in &change.agents {
             match entry {
@@ -201,7 +200,6 @@ impl Statements {
         self.add(&format!("DELETE FROM liza.heartbeats WHERE project = {project} AND agent = {agent}"));
     }
 
-    /// Adds entries to the log.
     pub(crate) fn log(&mut self, texts: &[String], revision: Revision) {
         let project = self.project;
         for (number, text) in texts.iter().enumerate() {
@@ -210,13 +208,11 @@ impl Statements {
         }
     }
 
-    /// Removes the entries of the log of one revision.
     pub(crate) fn forget_log(&mut self, revision: Revision) {
         let project = self.project;
         self.add(&format!("DELETE FROM liza.log WHERE project = {project} AND revision = {revision}"));
     }
 
-    /// Keeps what a change archives.
     pub(crate) fn archive(&mut self, texts: &[(String, String)], revision: Revision) {
         let project = self.project;
         for (name, text) in texts {
@@ -246,7 +242,6 @@ impl Statements {
         }
     }
 
-    /// Keeps a request and its answer.
     pub(crate) fn request(
         &mut self,
         id: &str,
@@ -262,19 +257,16 @@ impl Statements {
         ));
     }
 
-    /// Forgets requests from before that time.
     pub(crate) fn forget_requests(&mut self, before: Timestamp) {
         let (project, before) = (self.project, before.unix());
         self.add(&format!("DELETE FROM liza.requests WHERE project = {project} AND at < {before}"));
     }
 
-    /// Writes which server has the project.
     pub(crate) fn server(&mut self, server: &str) {
         let (project, server) = (self.project, quoted(server));
         self.add(&format!("UPDATE liza.projects SET server = {server} WHERE id = {project}"));
     }
 
-    /// Writes the row of the project.
     pub(crate) fn project(&mut self, row: &ProjectRow) {
         let ProjectRow { revision, layout, clock } = row;
         let mut sql = format!(

@@ -1,17 +1,15 @@
-//! Text measured in columns of a terminal: cut at characters, wrapped at words.
-//!
-//! Knows no task and no colour. The command line and the terminal screen share it.
+//! Text measured in columns of a terminal: cut at characters, wrapped at words. Knows no task and no colour;
+//! the command line and the terminal screen share it.
 
 use std::collections::BTreeSet;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// How many columns a text takes.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// White space folded and control characters removed.
+/// Folds white space and removes control characters.
 pub fn one_line(text: &str) -> String {
     liza_ids::text::one_line(text, usize::MAX)
 }
@@ -46,7 +44,7 @@ pub fn cut_name(name: &str, columns: usize) -> String {
     format!("{}…{}", part(&all[..start]), part(&all[all.len() - end..]))
 }
 
-/// The text padded with spaces to that many columns.
+/// Pads the text with spaces to that many columns.
 pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
@@ -90,13 +88,12 @@ fn head(word: &str, columns: usize) -> String {
     if head.is_empty() { word.chars().take(1).collect() } else { head }
 }
 
-/// The text wrapped and indented.
 pub fn indent(text: &str, by: usize, columns: usize) -> Vec<String> {
     let lines = wrap(text, columns.saturating_sub(by).max(10));
     lines.into_iter().map(|line| format!("{}{line}", " ".repeat(by))).collect()
 }
 
-/// The columns for a list of names that are cut so: at most that many, unless two of them would look the same.
+/// The columns for a list of names cut by `cut`: `at_most`, unless two of them would look the same.
 pub fn name_columns(names: &[&str], at_most: usize, cut: fn(&str, usize) -> String) -> usize {
     let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
     let shown: BTreeSet<String> = names.iter().map(|name| cut(name, at_most)).collect();
@@ -104,7 +101,6 @@ pub fn name_columns(names: &[&str], at_most: usize, cut: fn(&str, usize) -> Stri
     if shown.len() < different.len() { longest } else { longest.min(at_most) }
 }
 
-/// Names separated by commas.
 pub fn list(names: &[impl ToString]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

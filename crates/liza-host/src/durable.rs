@@ -1,6 +1,5 @@
-//! Durable file replacement for the whole workspace: temporary file, sync, rename.
-//!
-//! Knows no file of Liza by name. The caller makes sure that no other thread of its process replaces the same file.
+//! Durable file replacement: temporary file, sync, rename. The caller makes sure that no other thread of its
+//! process replaces the same file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -11,14 +10,13 @@ use rustix::fs::OFlags;
 
 use crate::private;
 
-/// Replaces a file. Readers and crashes see the old version or the new one, never a part.
-///
-/// A power cut may undo the replacement until [`sync_folder`] is called.
+/// Replaces a file: readers and crashes see the old version or the new one, never a part. A power cut may
+/// undo it until [`sync_folder`] is called.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_with(|temporary| File::create_new(temporary), &temporary_of(path), path, bytes)
 }
 
-/// As [`replace_file`]; the file can be read by its owner only.
+/// [`replace_file`] for a file that only its owner can read.
 pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_through(&temporary_of(path), path, bytes)
 }
@@ -54,8 +52,7 @@ fn replace_with(
     })
 }
 
-/// Options that open only a file of its own: a symbolic link is an error, and a named pipe does not block. A new file can
-/// be read by its owner only.
+/// Options that refuse symbolic links and don't block on named pipes. A new file is readable by its owner only.
 pub fn regular() -> OpenOptions {
     let mut options = private::file_options();
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
@@ -92,7 +89,6 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Removes a file that may not exist.
 pub fn remove_if_present(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,5 @@
-//! What Liza needs of every machine: its clock, random numbers, durable and private files, masked text, sockets that listen, columns of a terminal.
+//! Machine services: clock, random numbers, durable and private files, masked text, listening sockets,
+//! terminal columns.
 //!
 //! Knows no file of Liza by name and starts nothing.
 

@@ -1,4 +1,4 @@
-//! The accept loop of a socket that agents can reach: it ends with its owner, and serves a bounded number at once.
+//! The accept loop of a socket that agents can reach: it ends with its owner, and serves a bounded number.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::net::{TcpListener, TcpStream};
@@ -11,12 +11,11 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// A socket that accepts connections.
 pub trait Listener: AsFd + Send + 'static {
     type Connection;
 
     fn next(&self) -> io::Result<Self::Connection>;
-    /// Makes [`Self::next`] return at once, although poll said that somebody is there: that one may be gone again.
+    /// Makes [`Self::next`] return at once: the connection that poll announced may be gone again.
     fn never_wait(&self) -> io::Result<()>;
 }
 
@@ -47,10 +46,10 @@ impl Listener for TcpListener {
     }
 }
 
-/// A loop that accepts. Dropping it ends the loop and closes the socket; connections that were accepted go on.
+/// An accept loop. Dropping it ends the loop and closes the socket; accepted connections go on.
 #[derive(Debug)]
 pub struct Accepting {
-    /// Closed, it wakes the loop.
+    /// Closing it wakes the loop.
     _stop: PipeWriter,
 }
 
@@ -79,13 +78,12 @@ fn accept<L: Listener>(listener: &L, end: &PipeReader, admit: &dyn Fn(L::Connect
         match listener.next() {
             Ok(connection) => admit(connection),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // Out of descriptors, for example. The others need this thread's time to release some.
+            // Out of descriptors, for example. The other threads need time to release some.
             Err(_) => thread::sleep(Duration::from_millis(10)),
         }
     }
 }
 
-/// The places for connections that are served at once.
 #[derive(Debug)]
 pub struct Places {
     taken: Arc<AtomicUsize>,

@@ -1,12 +1,11 @@
-//! The clock of this machine, and times as people read them: in the zone of their machine, or in UTC on request. Files and
-//! JSON stay UTC.
+//! The clock of this machine, and times in the person's zone, or in UTC on request. Files and JSON stay UTC.
 
 use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
 use liza_ids::Timestamp;
 
-/// The clock of this machine. A clock that is set beyond the years that a time can have is held to their end.
+/// The clock of this machine, limited to the years that a time can have.
 pub fn wall_clock() -> jiff::Timestamp {
     held_to_years(SystemTime::now())
 }
@@ -16,19 +15,18 @@ fn held_to_years(time: SystemTime) -> jiff::Timestamp {
     jiff::Timestamp::try_from(time).unwrap_or(end)
 }
 
-/// The clock of this machine in the zone of the human.
+/// The same in the person's zone.
 pub fn local_clock() -> jiff::Zoned {
     wall_clock().to_zoned(TimeZone::system())
 }
 
-/// The zone in which a person reads times.
 #[derive(Debug, Clone)]
 pub struct LocalTime {
     zone: TimeZone,
 }
 
 impl LocalTime {
-    /// The zone of this machine, or that of the variable TZ.
+    /// The zone of this machine or of the variable TZ.
     pub fn of_system() -> Self {
         Self { zone: TimeZone::system() }
     }
@@ -37,7 +35,6 @@ impl LocalTime {
         Self { zone: TimeZone::UTC }
     }
 
-    /// Date and time, to the second.
     pub fn full(&self, time: Timestamp) -> String {
         self.format(time, "%Y-%m-%d %H:%M:%S")
     }
@@ -46,7 +43,6 @@ impl LocalTime {
         self.format(time, "%m-%d %H:%M:%S")
     }
 
-    /// The time of day.
     pub fn of_day(&self, time: Timestamp) -> String {
         self.format(time, "%H:%M:%S")
     }
@@ -56,7 +52,7 @@ impl LocalTime {
         time.to_zoned(self.zone.clone()).strftime(format).to_string()
     }
 
-    /// A text of ours with its UTC times replaced: `2026-01-17T14:00:00Z`.
+    /// Replaces the UTC times in a text of ours: `2026-01-17T14:00:00Z`.
     pub fn in_text(&self, text: &str) -> String {
         const LENGTH: usize = "2026-01-17T14:00:00Z".len();
         let mut shown = String::with_capacity(text.len());

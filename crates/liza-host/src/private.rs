@@ -5,9 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// The mode of a file that only its owner may read.
 const FILE: u32 = 0o600;
-/// The mode of a folder that only its owner may enter.
 const FOLDER: u32 = 0o700;
 
 /// Creates a folder, and those above it that are missing.
@@ -15,7 +13,6 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER).create(path)
 }
 
-/// Creates a folder that must not exist.
 pub fn create_new_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(FOLDER).create(path)
 }
@@ -27,7 +24,6 @@ pub fn file_options() -> OpenOptions {
     options
 }
 
-/// Creates a file that must not exist.
 pub fn create_new(path: &Path) -> io::Result<File> {
     file_options().write(true).create_new(true).open(path)
 }

@@ -1,9 +1,7 @@
-//! Random texts that cannot be guessed.
-
 use std::fmt::Write as _;
 use std::io;
 
-/// So many random bytes, in hexadecimal.
+/// That many random bytes, in hexadecimal.
 pub fn random_hex(bytes: usize) -> io::Result<String> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|_| io::Error::other("the system has no random numbers"))?;
@@ -13,7 +11,7 @@ pub fn random_hex(bytes: usize) -> io::Result<String> {
     }))
 }
 
-/// Whether two texts are equal, in a time that does not depend on where they differ.
+/// Compares two texts in a time that doesn't depend on where they differ.
 pub fn is_equal(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
     one.len() == other.len() && differences == 0

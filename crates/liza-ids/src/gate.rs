@@ -1,7 +1,5 @@
-//! Which files judge a merge: `gate.runs` and `gate.watched` as patterns over paths of a tree.
-//!
-//! Paths are compared after case folding and Unicode normalization (NFC), so that a file which a case-insensitive file
-//! system takes for a protected one is protected too.
+//! The files that judge a merge: `gate.runs` and `gate.watched`, patterns over the paths of a tree. Paths are
+//! compared after case folding and Unicode normalization (NFC), as a case-insensitive file system does.
 
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
@@ -10,9 +8,9 @@ use unicode_normalization::UnicodeNormalization as _;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GateSettings {
-    /// What the integration test runs from.
+    /// The integration test runs from these.
     pub runs: Vec<String>,
-    /// What only needs the human's word when it changes.
+    /// These only need the human's approval when they change.
     pub watched: Vec<String>,
 }
 
@@ -43,14 +41,14 @@ pub const DECIDING: [&str; 13] = [
     "build.rs",
 ];
 
-/// How a path relates to the patterns.
+/// The relation of a path to the patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protection {
-    /// Neither it nor anything below it can match.
+    /// Neither the path nor anything below it can match.
     None,
     /// Something below it can match.
     OnTheWay,
-    /// It is protected, and needs the human's word when it changes.
+    /// A change needs the human's approval.
     Watched,
     /// The same, and the gate runs from it.
     Runs,
@@ -63,7 +61,6 @@ pub struct GatePatterns {
     watched: Vec<Vec<Part>>,
 }
 
-/// A part of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     /// `**`: any number of folders.
@@ -73,13 +70,12 @@ enum Part {
 }
 
 impl GatePatterns {
-    /// The patterns of these settings.
     pub fn new(settings: &GateSettings) -> Self {
         let parsed = |patterns: &[String]| patterns.iter().map(|text| parse(text)).collect();
         Self { runs: parsed(&settings.runs), watched: parsed(&settings.watched) }
     }
 
-    /// How a path relates to the patterns. A pattern that names a folder protects everything below it.
+    /// Compares a path with the patterns. A pattern that names a folder protects everything below it.
     pub fn protection(&self, path: &str) -> Protection {
         let path = fold(path);
         let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
@@ -102,15 +98,13 @@ impl GatePatterns {
     }
 }
 
-/// The command that protects files too.
 pub fn protect_command(settings: &GateSettings, files: &[&str]) -> String {
     let watched = settings.watched.iter().map(String::as_str).chain(files.iter().copied());
     let quoted: Vec<String> = watched.map(|pattern| format!("\"{pattern}\"")).collect();
     format!("liza config gate.watched '[{}]'", quoted.join(", "))
 }
 
-/// A text as a file system that ignores case and Unicode forms compares it; characters that such a file system skips are
-/// left out.
+/// Folds a text as a file system that ignores case and Unicode forms does, without the characters that it skips.
 pub fn fold(text: &str) -> String {
     let skipped = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let folded = text.nfd().filter(|c| !skipped(c)).flat_map(char::to_uppercase).flat_map(char::to_lowercase);
@@ -123,7 +117,7 @@ fn parse(pattern: &str) -> Vec<Part> {
     names.map(|name| if name == "**" { Part::Folders } else { Part::Name(name.to_owned()) }).collect()
 }
 
-/// How far a pattern leads along a path.
+/// The distance that a pattern leads along a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     No,

@@ -1,7 +1,7 @@
 //! Names that agents and people type: parsed once, valid from then on.
 //!
-//! Every ID that reaches a path, a branch name or a shell word goes through one of these types, so nothing else
-//! in the program has to ask whether it is safe. Nothing here looks anything up.
+//! Every ID that reaches a path, a branch name or a shell word is one of these types, so no other code asks
+//! whether it is safe. Nothing here looks anything up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +10,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::role::Role;
 
-/// Why a text is not the ID that it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// Not kebab-case, too long, or unsafe as a file or branch name.
     #[error(
         "{text:?} is not a task ID: use kebab-case (a-z, 0-9, single dashes between), at most {max} characters"
     )]
-    Task {
-        text: String,
-        /// The longest that is allowed.
-        max: usize,
-    },
+    Task { text: String, max: usize },
     #[error("{text:?} is not an agent ID: expected coder-N, code-reviewer-N or planner-N, such as coder-1")]
     Agent { text: String },
     /// Not a hexadecimal object name.
@@ -75,17 +70,14 @@ pub struct AgentId {
 }
 
 impl AgentId {
-    /// The agent of that role with that number.
     pub fn new(role: Role, number: u32) -> Self {
         Self { role, number }
     }
 
-    /// The role that the name says.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// The number that distinguishes agents of one role.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -122,7 +114,7 @@ impl Sha {
         &self.0
     }
 
-    /// Whether all digits are there.
+    /// True if all digits are present.
     pub fn is_full(&self) -> bool {
         matches!(self.0.len(), 40 | 64)
     }
@@ -132,7 +124,7 @@ impl Sha {
         &self.0[..self.0.len().min(8)]
     }
 
-    /// Whether both can name the same commit: one is the beginning of the other.
+    /// True if one is the beginning of the other.
     pub fn names_same_commit(&self, other: &Sha) -> bool {
         self.0.starts_with(&other.0) || other.0.starts_with(&self.0)
     }
@@ -151,7 +143,7 @@ impl FromStr for Sha {
     }
 }
 
-/// A discovery's name: `disc-N`.
+/// `disc-N`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DiscoveryId(pub u32);
 
@@ -173,7 +165,7 @@ impl FromStr for DiscoveryId {
     }
 }
 
-/// A direct edit's name: `edit-N`, where N is the revision of the write that found it.
+/// `edit-N`, where N is the revision of the write that found it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DirectEditId(pub Revision);
 
@@ -195,12 +187,12 @@ impl FromStr for DirectEditId {
     }
 }
 
-/// Where a task's worktree is, relative to the project root.
+/// The path of a task's worktree, relative to the project root.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Worktree(String);
 
 impl Worktree {
-    /// The one place where the worktree of `task` may be.
+    /// The only path allowed for the worktree of `task`.
     pub fn of(task: &TaskId) -> Self {
         Self(format!(".worktrees/{task}"))
     }
@@ -230,7 +222,6 @@ impl FromStr for Worktree {
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// The revision of the write that follows this one.
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
@@ -242,7 +233,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The format of the file: a program that knows only older ones must not write it.
+/// The format of the file: a program that knows only older formats must not write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileVersion(pub i64);
 

@@ -1,6 +1,6 @@
 //! Names, times and settings that git, the sandbox and the blackboard share: parsed once, valid from then on.
 //!
-//! Pure, and knows no blackboard: what a crate can say with these words alone, it cannot decide about a task.
+//! Pure. Knows no blackboard: these words alone decide nothing about a task.
 
 #![forbid(unsafe_code)]
 

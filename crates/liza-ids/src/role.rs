@@ -1,11 +1,10 @@
-//! The three roles, how they are spelled and how they begin an agent's name. Knows nothing else.
+//! The three roles, their spelling, and the prefixes of agents' names. Knows nothing else.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What an agent is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -22,7 +21,7 @@ impl Role {
     /// All roles, in the order in which work passes through them.
     pub const ALL: [Role; 3] = [Role::Planner, Role::Coder, Role::CodeReviewer];
 
-    /// How the role begins an agent ID.
+    /// The beginning of an agent ID.
     pub const fn id_prefix(self) -> &'static str {
         match self {
             Role::Planner => "planner",
@@ -41,7 +40,7 @@ impl Role {
 }
 
 impl fmt::Display for Role {
-    /// As the blackboard writes it.
+    /// The spelling on the blackboard.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Role::Planner => "planner",
@@ -51,7 +50,6 @@ impl fmt::Display for Role {
     }
 }
 
-/// A word that names no role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a role: expected planner, coder or code_reviewer")]
 pub struct RoleError(String);

@@ -23,17 +23,17 @@ pub enum SandboxMin {
     Enforced,
 }
 
-/// What of the home folder a session can read.
+/// The part of the home folder that a session can read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxRead {
-    /// What was there when it started, except credentials.
+    /// Everything present at the start, except credentials.
     #[default]
     Home,
     Strict,
 }
 
-/// What a role's sessions can reach in the network.
+/// The hosts that a role's sessions can reach.
 #[derive(
     Debug,
     Clone,

@@ -17,7 +17,7 @@ pub fn one_line(text: &str, max: usize) -> String {
     }
 }
 
-/// Whether a character controls a terminal or reorders the text around it, so that it must not be printed.
+/// True for characters that control a terminal or reorder the text around them: they must not be printed.
 pub fn is_unprintable(c: char) -> bool {
     let reorders =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -1,6 +1,5 @@
-//! Points in time as the blackboard writes them: UTC, whole seconds, `YYYY-MM-DDTHH:MM:SSZ`.
-//!
-//! There is no way to ask for the present here: `now` is always an argument.
+//! Points in time as the blackboard writes them: UTC, whole seconds, `YYYY-MM-DDTHH:MM:SSZ`. The present is
+//! never read here: `now` is always an argument.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -8,11 +7,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A point in time, to the second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// Why a text is not a point in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a time: expected UTC such as 2025-01-17T14:00:00Z")]
 pub struct TimeError {
@@ -23,11 +20,11 @@ impl Timestamp {
     /// The name under which serde sees this type, so that a writer can tell a time from a text that looks like one.
     pub const SERDE_NAME: &'static str = "Timestamp";
 
-    // The years 1 to 9999, as far as `jiff` goes: what four digits can say.
+    // The years 1 to 9999: four digits, and the range of `jiff`.
     const MIN: i64 = -62_135_596_800;
     const MAX: i64 = 253_402_207_200;
 
-    /// The time that many seconds after 1970-01-01, held to the years 1 to 9999.
+    /// The time that many seconds after 1970-01-01, limited to the years 1 to 9999.
     pub fn from_unix(seconds: i64) -> Self {
         Self(seconds.clamp(Self::MIN, Self::MAX))
     }
@@ -36,7 +33,7 @@ impl Timestamp {
         self.0
     }
 
-    /// How long it is from `earlier` to here; zero when `earlier` lies ahead.
+    /// The time from `earlier` to here; zero if `earlier` lies ahead.
     pub fn since(self, earlier: Timestamp) -> Seconds {
         Seconds(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -76,7 +73,6 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// A length of time in whole seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seconds(pub u64);

@@ -1,6 +1,5 @@
 //! Builds the argument list of a `liza` command.
 
-/// The arguments of one `liza` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arguments(Vec<String>);
 
@@ -9,7 +8,6 @@ impl Arguments {
         Self(words.map(str::to_owned).to_vec())
     }
 
-    /// Adds an option that may be absent.
     pub(crate) fn option(mut self, name: &str, value: Option<&str>) -> Self {
         self.0.extend(value.into_iter().flat_map(|value| [name.to_owned(), value.to_owned()]));
         self
@@ -25,7 +23,6 @@ impl Arguments {
         self
     }
 
-    /// Adds a flag if it is set.
     pub(crate) fn flag(mut self, name: &str, set: bool) -> Self {
         self.0.extend(set.then(|| name.to_owned()));
         self

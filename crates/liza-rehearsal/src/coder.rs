@@ -19,12 +19,10 @@ pub(crate) fn pre_check(session: &Session, it: &PreCheck) -> StepResult {
     )
 }
 
-/// Writes a file and creates its folders.
 pub(crate) fn write(session: &Session, file: &FileContent) -> StepResult {
     write_file(session, &session.worktree_path(&file.path)?, &session.expand(&file.text))
 }
 
-/// Appends to a file, which may be missing.
 pub(crate) fn append(session: &Session, file: &FileContent) -> StepResult {
     let path = session.worktree_path(&file.path)?;
     let mut text = if path.exists() { files::read(&path)? } else { String::new() };

@@ -8,17 +8,16 @@ use crate::error::StepResult;
 use crate::playbook::{Anomaly, Discover, Handoff, WaitFor};
 use crate::session::Session;
 
-/// How long `wait-for` waits by default.
+/// The default limit of `wait-for`.
 const DEFAULT_WAIT_SECONDS: u64 = 30;
 
-/// How often `wait-for` checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(crate) fn wait(milliseconds: u64) {
     thread::sleep(Duration::from_millis(milliseconds));
 }
 
-/// How often `wait-for` asks about a task; a session may send ten commands a second.
+/// A task is polled less often: a session may send only ten commands a second.
 const TASK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Waits until a file and a branch exist and a task has begun, or until the time limit of the step.

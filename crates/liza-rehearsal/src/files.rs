@@ -9,7 +9,7 @@ pub(crate) fn read(path: &Path) -> Result<String, RehearsalError> {
     fs::read_to_string(path).map_err(RehearsalError::io("read", path))
 }
 
-/// Writes a file and creates the folders that it needs.
+/// Creates the folders that the file needs.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), RehearsalError> {
     let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
     written.map_err(RehearsalError::io("write", path))

@@ -9,7 +9,7 @@ use crate::error::{RehearsalError, require_success};
 use crate::process::{Finished, command_line, run};
 use crate::session::Session;
 
-/// How often a command is run while another git holds a lock, with pauses that add up to about 2.5 s.
+/// The number of attempts while another git holds a lock, with pauses that add up to about 2.5 s.
 const LOCK_ATTEMPTS: u32 = 10;
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
@@ -52,12 +52,10 @@ impl Session {
         git_once(self.work_dir(), arguments)
     }
 
-    /// Whether git can resolve that name.
     pub(crate) fn git_resolves(&self, name: &str) -> bool {
         self.run_git(&["rev-parse", "--quiet", "--verify", name]).is_ok_and(|finished| finished.code == 0)
     }
 
-    /// Returns the commit that is checked out.
     pub(crate) fn head(&self) -> Result<String, RehearsalError> {
         self.git(&["rev-parse", "HEAD"])
     }
@@ -100,7 +98,7 @@ fn git_failed(arguments: &[&str], code: i32, message: String) -> RehearsalError 
     RehearsalError::Git { command: command_line("git", arguments), code, message }
 }
 
-/// Returns what git printed as an error, or its output if there is none.
+/// Returns git's error message, or its output if there is none.
 fn message(finished: &Finished) -> String {
     let complaint = finished.stderr.trim_ascii();
     let text = if complaint.is_empty() { finished.stdout.trim_ascii() } else { complaint };

@@ -1,7 +1,7 @@
 //! The rehearsal agent: a scripted stand-in for an agent program that plays planner, coder and code reviewer.
 //!
-//! It acts as any agent program does: it reads its prompt on standard input and runs `liza`, git and the shell as child
-//! processes. It must not depend on another crate of Liza, so what works here works for every agent program.
+//! It reads its prompt on standard input and runs `liza`, git and the shell as child processes. It must not
+//! depend on another crate of Liza: whatever works here works for every agent program.
 
 #![forbid(unsafe_code)]
 
@@ -43,16 +43,14 @@ pub const DEMO_PLAYBOOK: &str = include_str!("demo.yaml");
 /// The largest prompt that is read. Prompts are a few pages; a larger one is a mistake.
 const PROMPT_MAX_BYTES: u64 = 16 << 20;
 
-/// What a session gets besides its prompt.
 #[derive(Debug, Clone, Default)]
 pub struct SessionOptions {
     /// The scenes to play; if none fits, the session does the default.
     pub playbook: Playbook,
-    /// The agent that the environment names, if it names one.
+    /// The agent that the environment names.
     pub agent_id: Option<String>,
-    /// The generation that the environment names, if it names one.
+    /// The generation that the environment names.
     pub generation: Option<u64>,
-    /// How the session prints what it does.
     pub format: OutputFormat,
 }
 

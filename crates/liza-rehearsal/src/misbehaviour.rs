@@ -1,4 +1,4 @@
-//! What no agent should do, done on request, to test supervisors and rules.
+//! Forbidden actions on request, to test supervisors and rules.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -17,7 +17,7 @@ use crate::session::Session;
 /// The length of a flood's line without its line break.
 const FLOOD_LINE: usize = 1023;
 
-/// Does it. Some of these never return.
+/// Some of these never return.
 pub(crate) fn perform(session: &Session, it: &Misbehaviour) -> StepResult {
     match it {
         Misbehaviour::Crash => crash(session),
@@ -59,8 +59,8 @@ pub fn hang(detached: bool) -> ! {
     }
 }
 
-/// Replaces this process by one that ignores SIGTERM. Ignored signals stay ignored across `exec`, so a shell sets
-/// this without unsafe code.
+/// Replaces this process by one that ignores SIGTERM. Ignored signals stay ignored across `exec`, so a shell
+/// does it without unsafe code.
 fn ignore_sigterm(session: &Session) -> StepResult {
     session.say("ignores SIGTERM");
     let mut shell = Command::new("sh");
@@ -104,7 +104,7 @@ fn flood(kib: u64) {
     }
 }
 
-/// Runs a `liza` command and ignores how it ends.
+/// Runs a `liza` command and ignores its result.
 fn call_and_ignore(session: &Session, arguments: &[String], generation: Option<u64>) -> StepResult {
     let arguments: Vec<String> = arguments.iter().map(|word| session.expand(word)).collect();
     session.liza_once(&arguments, "", generation)?;

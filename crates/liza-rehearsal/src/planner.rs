@@ -7,7 +7,6 @@ use crate::prompt::{PendingTask, PlanningJob, Trigger};
 use crate::protocol::{HUMAN_OVERRIDE, TriggerKind};
 use crate::session::Session;
 
-/// The most tasks into which the default plan splits a goal.
 const MAX_TASKS: usize = 5;
 
 /// `liza add-task`, always as DRAFT.
@@ -157,7 +156,7 @@ fn add_if_missing(session: &Session, task: &AddTask) -> StepResult {
     Ok(())
 }
 
-/// Unblocks what a person has blocked, and replaces what a coder could not do.
+/// Unblocks a task that a person blocked; replaces one that a coder could not do.
 fn decide_blocked(session: &Session, job: &PlanningJob, task: &str) -> StepResult {
     if let Some(pending) = find_pending(job, task).filter(|pending| pending.reason == HUMAN_OVERRIDE) {
         let it = Unblock {

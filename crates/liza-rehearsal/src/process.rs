@@ -1,6 +1,4 @@
-//! Runs a program to its end and captures its output.
-//!
-//! Knows no meaning of an exit code, and sets no time limit: the supervisor has one for the whole session.
+//! Runs a program to its end and captures its output. The time limit is the supervisor's, for the session.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
@@ -20,7 +18,6 @@ impl Finished {
     }
 }
 
-/// Runs a program with `input` on its standard input.
 pub(crate) fn run(command: &mut Command, input: &str) -> io::Result<Finished> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;

@@ -1,6 +1,5 @@
-//! Runs `liza` and the shell for a session, in the folder of its work.
-//!
-//! A command that exits with 42 stops the scene; any other failure is an error, unless the caller judges it.
+//! Runs `liza` and the shell for a session, in its work folder. A command that exits with 42 stops the scene;
+//! any other failure is an error, unless the caller judges it.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use crate::process::{Finished, command_line, run};
 use crate::protocol::{EXIT_LOCKED, EXIT_STOP, GENERATION_VARIABLE};
 use crate::session::Session;
 
-/// How often a command is run that does not get the lock.
+/// The number of attempts for a command that doesn't get the lock.
 const LOCK_ATTEMPTS: u32 = 3;
 
 impl Session {
@@ -36,15 +35,14 @@ impl Session {
         Self::succeeded(arguments, &finished)
     }
 
-    /// Whether a `liza` command succeeded.
+    /// Turns a failed `liza` command into an error.
     pub(crate) fn succeeded(arguments: &[String], finished: &Finished) -> StepResult {
         let output = finished.output();
         let first_line = output.lines().next().unwrap_or_default();
         Ok(require_success(format!("liza {}", arguments.join(" ")), finished.code, first_line)?)
     }
 
-    /// Runs a `liza` command, again if it does not get the lock. Exit code 42 stops the scene; the caller judges
-    /// any other.
+    /// Runs a `liza` command, again if it doesn't get the lock. Exit code 42 stops the scene.
     pub(crate) fn try_liza(&self, arguments: impl AsRef<[String]>, input: &str) -> StepResult<Finished> {
         let arguments: Vec<String> = arguments.as_ref().iter().map(|word| self.expand(word)).collect();
         let mut finished = self.liza_once(&arguments, input, None)?;
@@ -100,7 +98,6 @@ impl Session {
         }
     }
 
-    /// Runs a shell command that has to succeed.
     pub(crate) fn shell(&self, script: &str) -> StepResult {
         let script = self.expand(script);
         let mut command = Command::new("sh");

@@ -1,17 +1,12 @@
-//! The part of Liza's public interface that an agent knows: roles, planner triggers, exit codes, files, variables.
-//!
-//! Names only; nothing here does anything.
+//! The part of Liza's public interface that an agent knows: roles, triggers, exit codes, files, variables.
 
-/// The variable that names the playbook file.
 pub const PLAYBOOK_VARIABLE: &str = "LIZA_PLAYBOOK";
 
-/// The variable that holds the generation under which an agent is registered.
 pub(crate) const GENERATION_VARIABLE: &str = "LIZA_AGENT_GENERATION";
 
 /// The exit code of a session that is done or was asked to stop, and of a command that asks it to stop.
 pub(crate) const EXIT_STOP: u8 = 42;
 
-/// The exit code of a command that did not get the lock.
 pub(crate) const EXIT_LOCKED: i32 = 2;
 
 /// The files in `.liza` that stop every agent, the strongest first.
@@ -20,7 +15,6 @@ pub(crate) const STOP_FILES: [&str; 3] = ["ABORT", "CHECKPOINT", "PAUSE"];
 /// The reason of a task that a person has blocked without giving one.
 pub(crate) const HUMAN_OVERRIDE: &str = "human override";
 
-/// The role of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Splits the goal into tasks and decides about tasks that are stuck.

@@ -1,6 +1,4 @@
-//! The code reviewer: its steps, and the verdict that it gives if no scene fits.
-//!
-//! Gives no verdict on a change that it has not read.
+//! The code reviewer: its steps, and its verdict if no scene fits. Never judges a change that it has not read.
 
 use crate::arguments::Arguments;
 use crate::error::{RehearsalError, StepError, StepResult};
@@ -49,7 +47,7 @@ fn has_tests(files: &[String]) -> bool {
     files.iter().any(|file| file.to_lowercase().contains("test"))
 }
 
-/// Whether only docs, configuration or specs have changed.
+/// True if only docs, configuration or specs have changed.
 fn needs_no_tests(files: &[String]) -> bool {
     let extensions = [".md", ".txt", ".toml", ".yaml", ".yml", ".json"];
     files.iter().all(|file| extensions.iter().any(|extension| file.ends_with(extension)))
@@ -62,10 +60,10 @@ fn read_diff_once(session: &Session) -> StepResult {
     Ok(())
 }
 
-/// What Liza says to an approval of a change that is another one since the integration branch moved.
+/// Liza's refusal of an approval after the integration branch moved and changed the result.
 const MOVED: &str = "the integration branch moved to";
 
-/// How often such a change is read again.
+/// The number of times that such a change is read again.
 const REREADS_MAX: usize = 3;
 
 /// `liza submit-verdict TASK APPROVED`, with the evidence on standard input.
@@ -85,7 +83,7 @@ pub(crate) fn approve(session: &Session) -> StepResult {
     Session::succeeded(verdict.as_ref(), &finished)
 }
 
-/// What this session has really done.
+/// Lists the commands that this session has really run.
 fn evidence(checks: &[String], commit: &str) -> String {
     let mut text = format!("Ran:\n- git diff up to {commit}: read\n");
     text.extend(checks.iter().map(|command| format!("- {command}: exit 0\n")));

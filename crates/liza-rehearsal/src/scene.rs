@@ -1,7 +1,5 @@
-//! Selects the scene that fits a session, and plays it step by step.
-//!
-//! A coder or a code reviewer plays one scene; the planner one for each trigger. If no scene fits, the role's
-//! default is played.
+//! Selects the scene that fits a session, and plays it step by step. A coder or code reviewer plays one
+//! scene; the planner one for each trigger. If none fits, the role's default is played.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -15,7 +13,7 @@ use crate::protocol::{EXIT_STOP, TriggerKind};
 use crate::session::Session;
 use crate::{coder, common, misbehaviour, planner, reviewer};
 
-/// What the `when` of a scene is compared with.
+/// The facts that a scene's `when` is compared with.
 struct Situation {
     subject: String,
     agent: String,
@@ -53,7 +51,6 @@ impl Situation {
     }
 }
 
-/// Plays the session and returns its exit code.
 pub(crate) fn play(session: &Session, playbook: &Playbook) -> StepResult<u8> {
     match &session.prompt.job {
         Job::Code(job) => match find_scene(session, &playbook.coder)? {
@@ -142,9 +139,8 @@ fn perform(session: &Session, step: &Step) -> StepResult {
     Ok(())
 }
 
-/// Returns which session of this role for this task it is, from 1; 0 if no scene asks for it.
-///
-/// An agent has no memory of its own, so the count is the length of a file that grows by a byte each time.
+/// Returns the number of this session of this role for this task, from 1; 0 if no scene asks for it. An agent
+/// has no memory, so the count is the length of a file that grows by a byte each time.
 fn session_number<const R: usize>(session: &Session, scenes: &[Scene<R>]) -> Result<u32, RehearsalError> {
     if scenes.iter().all(|scene| scene.when.session.is_none()) {
         return Ok(0);

@@ -1,6 +1,5 @@
-//! One session: its prompt, its transcript, and the words that playbook texts may refer to.
-//!
-//! Runs nothing itself; `programs` and `git` add the commands.
+//! One session: its prompt, its transcript, and the words that playbook texts may refer to. `programs` and
+//! `git` add the commands.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Component, Path, PathBuf};
@@ -12,11 +11,9 @@ use crate::transcript::Transcript;
 pub(crate) struct Session {
     pub(crate) prompt: Prompt,
     pub(crate) transcript: Transcript,
-    /// The generation under which the agent is registered, if known.
     pub(crate) generation: Option<u64>,
-    /// Whether the change under review was read.
+    /// The change under review was read.
     pub(crate) diff_read: Cell<bool>,
-    /// The shell commands that succeeded.
     pub(crate) checks: RefCell<Vec<String>>,
 }
 
@@ -25,7 +22,7 @@ impl Session {
         Self { prompt, transcript, generation, diff_read: Cell::new(false), checks: RefCell::default() }
     }
 
-    /// Returns the folder of the work: the task's worktree, for the planner the project.
+    /// Returns the task's worktree; for the planner, the project.
     pub(crate) fn work_dir(&self) -> &Path {
         match &self.prompt.job {
             Job::Code(job) => &job.worktree,
@@ -57,12 +54,11 @@ impl Session {
         }
     }
 
-    /// Returns the task's ID; empty for the planner.
+    /// Empty for the planner.
     pub(crate) fn task(&self) -> &str {
         self.prompt.task().unwrap_or_default()
     }
 
-    /// Prints a sentence of the agent.
     pub(crate) fn say(&self, text: &str) {
         self.transcript.say(text);
     }

@@ -5,7 +5,6 @@ use crate::error::{StepError, StepResult};
 use crate::protocol::{Role, STOP_FILES};
 use crate::session::Session;
 
-/// Checks whether the session may start.
 pub(crate) fn check(session: &Session) -> StepResult {
     let role = session.prompt.role().title();
     session.say(&format!("Mode: Liza [{role}]"));

@@ -1,6 +1,5 @@
-//! What a session prints: what it says, the commands that it runs, and what it used.
-//!
-//! Counts the bytes that pass, as a stand-in for tokens. A closed pipe is not an error: the work continues.
+//! The output of a session: its sentences, its commands, and its usage. Counts the bytes that pass, as a
+//! stand-in for tokens. A closed pipe is not an error: the work continues.
 
 use std::cell::Cell;
 use std::io::{self, Write as _};
@@ -9,12 +8,10 @@ use serde_json::{Value, json};
 
 use crate::playbook::Usage;
 
-/// How many bytes of text count as one token.
 const BYTES_PER_TOKEN: u64 = 4;
 /// The context window of a rehearsal, in tokens; about that of a model.
 const CONTEXT_TOKENS: u64 = 200_000;
 
-/// How a session prints what it does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OutputFormat {
     #[default]
@@ -23,13 +20,12 @@ pub enum OutputFormat {
     JsonLines,
 }
 
-/// The printed record of one session.
 pub(crate) struct Transcript {
     agent: String,
     format: OutputFormat,
     read_bytes: Cell<u64>,
     written_bytes: Cell<u64>,
-    /// Whether the playbook has reported figures of its own.
+    /// The playbook has reported its own figures.
     usage_reported: Cell<bool>,
 }
 
@@ -39,23 +35,19 @@ impl Transcript {
         Self { agent, format, read_bytes: Cell::new(prompt_bytes as u64), written_bytes, usage_reported }
     }
 
-    /// Counts what the session has read.
     pub(crate) fn count_read(&self, bytes: usize) {
         self.read_bytes.set(self.read_bytes.get().saturating_add(bytes as u64));
     }
 
-    /// Counts what the session has written.
     pub(crate) fn count_written(&self, bytes: usize) {
         self.written_bytes.set(self.written_bytes.get().saturating_add(bytes as u64));
     }
 
-    /// Prints a sentence of the agent.
     pub(crate) fn say(&self, text: &str) {
         self.count_written(text.len());
         self.print(text, || json!({"event": "says", "text": text}));
     }
 
-    /// Prints a command with its output and its exit code.
     pub(crate) fn ran(&self, command: &str, code: i32, output: &str) {
         self.count_written(command.len());
         self.count_read(output.len());
@@ -95,7 +87,7 @@ impl Transcript {
         let _ = writeln!(io::stdout(), "{line}");
     }
 
-    /// Prints what was actually read and written, unless the playbook has reported figures of its own.
+    /// Prints measured usage, unless the playbook has reported its own figures.
     pub(crate) fn report_measured_usage(&self) {
         if self.usage_reported.get() {
             return;

@@ -1,6 +1,5 @@
-//! A private folder for sockets with a short path (the system limits it), outside of all that a session may write to.
-//!
-//! Removed when it is no longer used. What a killed process left is removed by the next one that needs such a folder.
+//! A private folder for sockets with a short path (the system limits it), outside everything that a session
+//! can write. Removed after use; the next process that needs one removes those of killed processes.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,13 +17,11 @@ const PLACE_MAX: usize = 60;
 /// Every session can write there.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// How often a folder is made again because another process has removed it before it was locked.
+/// The number of attempts if another process removes the folder before it is locked.
 const ATTEMPTS: u32 = 5;
 
-/// The length of the random part of a folder's name.
 const NAME_LENGTH: usize = 16;
 
-/// What the sockets are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketUse {
     Channel,
@@ -33,7 +30,6 @@ pub enum SocketUse {
 }
 
 impl SocketUse {
-    /// How the names of such folders start.
     fn prefix(self) -> &'static str {
         match self {
             SocketUse::Channel => "liza-channel-",
@@ -42,17 +38,17 @@ impl SocketUse {
     }
 }
 
-/// A folder for the sockets of one process; removed with it.
+/// Removed with its process.
 #[derive(Debug)]
 pub struct SocketFolder {
     path: PathBuf,
-    /// Locked as long as the process lives, which shows others that the folder is in use.
+    /// Locked while the process lives, which shows others that the folder is in use.
     _lock: File,
     sockets: AtomicU32,
 }
 
 impl SocketFolder {
-    /// Creates one, and removes those of processes that were killed.
+    /// Also removes the folders of killed processes.
     pub fn create(usage: SocketUse, runtime: Option<&Path>, temporary: &Path) -> io::Result<Self> {
         let places = runtime.into_iter().chain([temporary, Path::new("/tmp")]);
         let mut failed = io::Error::from(io::ErrorKind::NotFound);
@@ -77,7 +73,7 @@ impl SocketFolder {
         private::create_new_folder(&path)?;
         let lock = File::open(&path)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        // Gone if another process has taken it for an abandoned one before it was locked.
+        // Another process may have removed it as abandoned before it was locked.
         if !is_folder_at(&lock, &path)? {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -88,7 +84,6 @@ impl SocketFolder {
         &self.path
     }
 
-    /// The path of a new socket.
     pub fn next(&self) -> PathBuf {
         self.path.join(self.sockets.fetch_add(1, Ordering::Relaxed).to_string())
     }
@@ -116,8 +111,7 @@ fn remove_abandoned(usage: SocketUse, place: &Path, user: u32) {
     }
 }
 
-/// Removes a folder with `remove` if it is abandoned. It stays locked meanwhile: a process that has just created it must
-/// not lock it, and use it, between the check and the removal.
+/// Calls `remove` under the lock if the folder is abandoned: its creator must not lock it in between.
 fn if_abandoned(path: &Path, user: u32, remove: impl FnOnce()) {
     if let Some(lock) = lock_abandoned(path, user) {
         remove();
@@ -136,7 +130,7 @@ fn lock_abandoned(path: &Path, user: u32) -> Option<OwnedFd> {
     is_folder_at(&folder, path).ok()?.then_some(folder)
 }
 
-/// Whether the open folder is still the one at that path.
+/// True if the open folder is still the one at that path.
 fn is_folder_at(folder: impl AsFd, path: &Path) -> io::Result<bool> {
     let (open, named) = (fstat(folder)?, lstat(path)?);
     Ok((open.st_dev, open.st_ino) == (named.st_dev, named.st_ino))

@@ -1,5 +1,4 @@
-//! Archives what a change removes: one file per task, goal and sprint in `.liza/archive/`. A database has rows instead.
-//!
+//! Archives removed records: one file per task, goal and sprint in `.liza/archive/`, or rows of a database.
 //! Runs before the blackboard is written, so a crash can leave an extra copy, but never lose the only one.
 
 use std::fs;
@@ -15,7 +14,7 @@ use crate::document::{EditPlan, apply, line_start, merge, node_equals, plain_val
 use crate::error::StoreError;
 use crate::yaml::{self, to_value};
 
-/// Writes the files for what the change removes.
+/// Writes the files for the records that the change removes.
 pub(crate) fn store(
     folder: &Path,
     view: &StateView<'_>,
@@ -39,8 +38,8 @@ pub(crate) fn store(
     sync_folder(&archive).map_err(StoreError::io("sync", &archive))
 }
 
-/// The name of an archived goal or sprint: `goal-1`, `sprint-1`. Their IDs come from the file, so another one may not be safe
-/// as the name of a file, or be that of a task.
+/// The name of an archived goal or sprint: `goal-1`, `sprint-1`. Other IDs in the file may be unsafe as file
+/// names, or clash with a task.
 pub(crate) fn record_name(kind: &str, id: &str) -> String {
     if is_numbered(kind, id) {
         return id.to_owned();
@@ -61,7 +60,7 @@ fn is_numbered(kind: &str, id: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The names and texts of what the change removes.
+/// The names and texts of the records that the change removes.
 pub(crate) fn texts(view: &StateView<'_>, board: &Board, change: &Change) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for id in &change.archived {
@@ -83,7 +82,7 @@ pub(crate) fn texts(view: &StateView<'_>, board: &Board, change: &Change) -> Vec
     texts
 }
 
-/// The last record of a task, with the fields that the program does not know.
+/// The last record of a task, with the fields that the program doesn't know.
 fn task_value(view: &StateView<'_>, board: &Board, change: &Change, id: &TaskId) -> Option<Value> {
     let new = change.tasks.get(id).and_then(|record| to_value(record).ok());
     let Some(item) = board.tasks.get_index_of(id).and_then(|at| view.items.get(at)) else { return new };

@@ -1,4 +1,4 @@
-//! What a caller gives to the store with a command, and what it gets back; the same for both stores.
+//! The input and the output of the store for a command, the same for both back ends.
 
 use std::io;
 use std::time::Duration;
@@ -8,26 +8,24 @@ use liza_core::rules::misspelled::MisspelledKey;
 
 use crate::file::Notice;
 
-/// The outcome of a command.
 #[must_use = "effects still have to run"]
 #[derive(Debug)]
 pub struct Outcome<R> {
-    /// The reply, or why the command was refused although something was written.
+    /// A refusal comes with a write, too.
     pub answer: Result<R, Refusal>,
     pub written: Written,
 }
 
-/// The write behind an outcome.
 #[must_use = "effects still have to run"]
 #[derive(Debug)]
 pub struct Written {
     pub revision: Revision,
     pub changed: bool,
-    /// What the caller has to do outside the blackboard.
+    /// Work for the caller outside the blackboard.
     pub effects: Vec<Effect>,
-    /// What was repaired before the write, or could not be completed.
+    /// Repairs before the write, and steps that could not be completed.
     pub notices: Vec<Notice>,
-    /// How long it took to get the lock.
+    /// The time until it got the lock.
     pub waited: Duration,
 }
 
@@ -37,7 +35,6 @@ impl Written {
     }
 }
 
-/// A command and who sends it.
 #[derive(Debug, Clone)]
 pub struct Call<C> {
     pub actor: Actor,
@@ -46,23 +43,21 @@ pub struct Call<C> {
     pub command: C,
 }
 
-/// What a command needs from outside the blackboard. It is asked once the lock is held, so that nothing is decided on
-/// what was true before the wait. Everything here must be quick.
+/// Facts from outside the blackboard for a command. Asked for once the lock is held, so that none is outdated
+/// by the wait. Everything here must be fast.
 pub trait Host {
     fn now(&self) -> Timestamp;
-    /// Which stop files are present.
     fn stop_files(&self) -> StopFiles;
     /// Creates stop files that must exist before a change is written.
     fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
-    /// A text for the log without the secrets in it.
+    /// Masks the secrets in a text for the log.
     fn masked(&self, text: &str) -> String;
 }
 
-/// The outcome of an edit.
 #[derive(Debug)]
 pub struct Edited {
     pub revision: Revision,
-    /// What the caller should report: the write lost the form of the file, or its log entry is delayed.
+    /// Notices to report: the write lost the form of the file, or its log entry is delayed.
     pub notices: Vec<Notice>,
     /// The keys that the edit added and that are probably misspelled.
     pub misspelled: Vec<MisspelledKey>,

@@ -1,27 +1,24 @@
-//! The facts that the rules need from the disk.
-
 use std::path::{Component, Path, PathBuf};
 
 use liza_core::model::Worktree;
 use liza_core::rules::invariants::DiskFacts;
 
-/// The facts that the rules need from the disk: which worktrees and specifications exist below the project root.
+/// The facts that the rules need from the disk: the worktrees and specifications below the project root.
 #[derive(Debug, Clone)]
 pub struct ProjectDisk {
     root: PathBuf,
     skip_specs: bool,
-    /// Whether worktrees may be on other machines.
+    /// Worktrees may be on other machines.
     several_machines: bool,
 }
 
 impl ProjectDisk {
-    /// The disk of the project at `root`. With `SKIP_SPEC_FILE_CHECK=true` every specification counts as existing.
+    /// With `SKIP_SPEC_FILE_CHECK=true` every specification counts as existing.
     pub fn new(root: &Path) -> Self {
         let skip_specs = std::env::var_os("SKIP_SPEC_FILE_CHECK").is_some_and(|value| value == "true");
         Self { root: root.to_owned(), skip_specs, several_machines: false }
     }
 
-    /// The same for a project on several machines: a worktree may be on another one.
     pub fn of_several_machines(root: &Path) -> Self {
         Self { several_machines: true, ..Self::new(root) }
     }

@@ -6,45 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::yaml::{self, YamlError, to_value};
 
-/// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRecord {
     pub timestamp: Timestamp,
     pub agent: String,
     pub action: String,
-    /// The task, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// The details, on one line.
+    /// On one line.
     pub detail: String,
-    /// The revision of the write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// Where the entries of a log begin.
 pub(crate) fn entry_starts(text: &str) -> impl Iterator<Item = usize> {
     let lines = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1));
     lines.filter(|start| text[*start..].starts_with("- "))
 }
 
-/// The texts of the entries of a log.
 pub fn entry_texts(log: &str) -> impl Iterator<Item = &str> {
     let starts: Vec<usize> = entry_starts(log).collect();
     let ends = starts.iter().skip(1).copied().chain([log.len()]).collect::<Vec<_>>();
     starts.into_iter().zip(ends).filter_map(|(start, end)| log.get(start..end))
 }
 
-/// The entry that a text is, if it is one.
 pub fn entry(text: &str) -> Option<LogRecord> {
     let node = yaml::parse_fast(text).or_else(|| Some(yaml::parse(text).ok()?.0))?;
     yaml::decode(node.items().first()?).ok()
 }
 
-/// The longest detail of a log entry, in characters.
 const DETAIL_LIMIT: usize = 1_000;
 
-/// The text of one entry.
 pub(crate) fn entry_text(entry: &LogEntry, revision: Revision) -> Result<String, YamlError> {
     // The entry must fit into a write record.
     let entry = LogEntry { detail: one_line(&entry.detail, DETAIL_LIMIT), ..entry.clone() };

@@ -17,12 +17,10 @@ pub fn ago(minutes: u64) -> Timestamp {
     now() - Seconds::minutes(minutes)
 }
 
-/// The name of a task.
 pub fn task(id: &str) -> TaskId {
     id.parse().unwrap()
 }
 
-/// The name of an agent.
 pub fn agent(id: &str) -> AgentId {
     id.parse().unwrap()
 }
@@ -44,7 +42,6 @@ pub fn clean(head: Sha) -> WorktreeFacts {
     }
 }
 
-/// An event that many minutes ago.
 pub fn event(minutes: u64, name: EventName, who: &str) -> HistoryEvent {
     HistoryEvent::new(ago(minutes), name, who)
 }
@@ -74,43 +71,36 @@ pub fn part<T>(section: &mut Loaded<T>) -> &mut T {
     }
 }
 
-/// The settings.
 #[track_caller]
 pub fn config(state: &mut State) -> &mut Config {
     part(&mut state.board.config)
 }
 
-/// The goal.
 #[track_caller]
 pub fn goal(state: &mut State) -> &mut Goal {
     part(&mut state.board.goal)
 }
 
-/// The sprint.
 #[track_caller]
 pub fn sprint(state: &mut State) -> &mut Sprint {
     part(&mut state.board.sprint)
 }
 
-/// The entries of all agents.
 #[track_caller]
 pub fn agents(state: &mut State) -> &mut IndexMap<AgentId, AgentRecord> {
     part(&mut state.board.agents)
 }
 
-/// The entry of an agent.
 #[track_caller]
 pub fn entry<'s>(state: &'s mut State, name: &str) -> &'s mut AgentRecord {
     agents(state).get_mut(&agent(name)).unwrap_or_else(|| panic!("{name} is not registered"))
 }
 
-/// The record of a task.
 #[track_caller]
 pub fn record_of<'s>(state: &'s State, id: &str) -> &'s TaskRecord {
     state.board.body(&task(id)).unwrap().record()
 }
 
-/// Changes the record of a task.
 #[track_caller]
 pub fn edit_task(state: &mut State, id: &str, change: impl FnOnce(&mut TaskRecord)) {
     let mut record = record_of(state, id).clone();
@@ -125,7 +115,7 @@ pub fn plan(state: &mut State, record: TaskRecord) {
     state.board.put(id, record);
 }
 
-/// The text of a board file with its times filled in: `@-90` means ninety seconds before `now`, `@+90` after it.
+/// Fills in the times of a board file: `@-90` means ninety seconds before `now`, `@+90` after it.
 pub fn dated(text: &str, now: Timestamp) -> String {
     let mut parts = text.split('@');
     let mut dated = parts.next().unwrap_or_default().to_owned();

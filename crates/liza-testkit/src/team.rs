@@ -29,7 +29,6 @@ impl DiskFacts for AllThere {
     }
 }
 
-/// The agents.
 pub const TEAM: [&str; 5] = ["planner-1", "coder-1", "coder-2", "code-reviewer-1", "code-reviewer-2"];
 
 pub fn generation(id: AgentId) -> Generation {
@@ -143,7 +142,6 @@ pub fn state_with(status: Status) -> State {
     state
 }
 
-/// The same with a change to the task.
 pub fn with(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
     let mut state = state_with(status);
     edit_task(&mut state, "t", change);
@@ -167,12 +165,10 @@ pub fn place(state: &mut State, id: &str, status: Status) {
     }
 }
 
-/// The first step of that coder's claim, on the task and as data.
 pub fn reserve(state: &mut State, id: &str, coder: AgentId) {
     edit_task(state, id, |record| record.reservation = Some(reservation(coder)));
 }
 
-/// The first step of that coder's claim.
 pub fn reservation(coder: AgentId) -> Reservation {
     let expires = now() + Seconds(60);
     Reservation { by: coder, generation: generation(coder), expires, base_commit: sha(HEAD) }

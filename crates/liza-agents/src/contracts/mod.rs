@@ -1,6 +1,5 @@
-//! The embedded contracts and templates: their texts, their installation, and the part for one role.
-//!
-//! A project's `contracts/` folder takes precedence over `~/.liza`, which takes precedence over the embedded texts.
+//! The embedded contracts and templates: their texts, their installation, and the part for one role. A
+//! project's `contracts/` folder takes precedence over `~/.liza`, and that over the embedded texts.
 
 use std::fs;
 use std::io;
@@ -16,15 +15,13 @@ pub const CORE: &str = include_str!("CORE.md");
 const PAIRING_MODE: &str = include_str!("PAIRING_MODE.md");
 /// The rules for many agents on one blackboard.
 pub const MULTI_AGENT_MODE: &str = include_str!("MULTI_AGENT_MODE.md");
-/// A template for a vision document.
 const VISION: &str = include_str!("templates/vision-template.md");
 
-/// What the template has in place of the goal's name.
+/// The template's placeholder for the goal's name.
 const VISION_NAME: &str = "[name of the goal]";
-/// What the template has in place of what the person wants.
+/// The template's placeholder for the person's wish.
 const VISION_GOAL: &str = "[One or two sentences: who will be able to do what they cannot do now.]";
 
-/// The vision document of a goal, to be filled in.
 pub fn vision_template(goal: &str) -> String {
     match one_line(goal, 120) {
         name if name.is_empty() => VISION.to_owned(),
@@ -32,12 +29,11 @@ pub fn vision_template(goal: &str) -> String {
     }
 }
 
-/// Whether a vision document still lacks what the person wants.
+/// True while the placeholder for the person's wish is still there.
 pub fn is_vision_template(text: &str) -> bool {
     text.contains(VISION_GOAL)
 }
 
-/// The file name of [`CORE`].
 pub const CORE_NAME: &str = "CORE.md";
 const MODE_NAME: &str = "MULTI_AGENT_MODE.md";
 
@@ -51,13 +47,11 @@ pub const FILES: [(&str, &str); 6] = [
     ("templates/README.md", include_str!("templates/README.md")),
 ];
 
-/// Reading or writing a contract failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct ContractError {
     pub action: &'static str,
     pub path: PathBuf,
-    /// The error of the operating system.
     pub source: io::Error,
 }
 
@@ -65,14 +59,12 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Contra
     move |source| ContractError { action, path: path.to_owned(), source }
 }
 
-/// The result of an installation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Installed {
-    /// Files that are new or were replaced.
+    /// New and replaced files.
     pub written: Vec<&'static str>,
     /// Files that a person changed; they were not touched.
     pub kept: Vec<&'static str>,
-    /// Files that were up to date.
     pub unchanged: Vec<&'static str>,
 }
 
@@ -104,9 +96,8 @@ fn write(path: &Path, text: &str) -> Result<(), ContractError> {
 /// The contract of one session: its documents, and the part that its role reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
-    /// The paths of the documents; embedded ones have none.
+    /// Embedded documents have no path.
     pub paths: Vec<PathBuf>,
-    /// The rules for this role.
     pub text: String,
 }
 
@@ -115,7 +106,7 @@ impl Contract {
         Self { paths: Vec::new(), text: for_role(CORE, MULTI_AGENT_MODE, role) }
     }
 
-    /// The contract of a project: each document from the project's `contracts/`, else from `~/.liza`, else embedded.
+    /// Loads each document from the project's `contracts/`, else from `~/.liza`, else the embedded one.
     pub fn load(project: &Path, home: Option<&Path>, role: Role) -> Result<Self, ContractError> {
         let mut folders = vec![project.join("contracts")];
         folders.extend(home.map(|home| home.join(".liza")));
@@ -145,14 +136,12 @@ fn read_first(
     Ok(embedded.to_owned())
 }
 
-/// The heading before the part for one role in the mode document.
 const ROLE_HEADING: &str = "## Role: ";
 
-/// The heading before the part of the core rules that selects a mode.
 const GATE_HEADING: &str = "## Mode selection gate";
 
-/// The core rules and the mode document, without the parts for other roles and without the mode selection: the prompt
-/// states the mode.
+/// Joins the core rules and the mode document, without the parts for other roles and the mode selection: the
+/// prompt states the mode.
 pub fn for_role(core: &str, mode: &str, role: Role) -> String {
     let mut text = String::new();
     let mut is_included = true;

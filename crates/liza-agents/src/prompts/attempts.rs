@@ -1,4 +1,4 @@
-//! What earlier sessions on a task have learned: its blocks, handoffs, rejections and failed merges.
+//! The lessons of earlier sessions on a task: its blocks, handoffs, rejections and failed merges.
 
 use liza_core::model::{EventName, HistoryEvent, State, TaskId, TaskRecord};
 use liza_core::text::{count, one_line};
@@ -9,11 +9,9 @@ use super::prompt_text::PromptText;
 /// The most events in a prompt; older ones are left to `liza show`.
 const EVENTS_MAX: usize = 12;
 
-/// The most characters of one text.
 const TEXT_MAX: usize = 1000;
 
-/// Writes the earlier attempts at a task, and at the tasks that it replaces, oldest first. `shown` are events that the
-/// prompt shows elsewhere.
+/// Writes the earlier attempts at a task and the tasks that it replaces, oldest first, without those in `shown`.
 pub(super) fn write_attempts(
     page: &mut PromptText,
     state: &State,
@@ -59,7 +57,7 @@ fn write_events(
     }
 }
 
-/// The event with what was learned; `None` if it teaches nothing.
+/// The event and its lesson; `None` if it has none.
 fn describe(event: &HistoryEvent) -> Option<String> {
     let (what, details): (&str, &[(&str, &str)]) = match event.name()? {
         EventName::Blocked => {

@@ -1,4 +1,4 @@
-//! The first part of every prompt: who the agent is, where things are, its start-up steps, and its contract.
+//! The first part of every prompt: the agent's identity, folders, start-up steps, and contract.
 
 use liza_core::model::State;
 
@@ -55,7 +55,7 @@ fn contract_paths(brief: &Brief) -> String {
     }
 }
 
-/// How this role records a question.
+/// Writes the command with which this role records a question.
 fn write_question(page: &mut PromptText, state: &State, brief: &Brief, job: &Job) {
     let liza = word(&brief.program);
     match job {

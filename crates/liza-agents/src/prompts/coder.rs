@@ -1,4 +1,4 @@
-//! `=== ASSIGNED TASK ===`: what a coder builds, the results of earlier attempts, and how to end the session.
+//! `=== ASSIGNED TASK ===`: the coder's task, the results of earlier attempts, and the end of the session.
 
 use std::path::Path;
 
@@ -98,7 +98,7 @@ fn write_rejection(page: &mut PromptText, brief: &Brief, record: &TaskRecord) {
     });
 }
 
-/// The events that the prompt shows in a part of their own.
+/// The events that have their own part in the prompt.
 fn shown(record: &TaskRecord, has_handoff: bool) -> Vec<&HistoryEvent> {
     let rejection = open_rejection(record).and_then(|_| last(record, EventName::Rejected));
     let unblocked = unblocked(record);
@@ -129,7 +129,7 @@ fn write_unblocked(page: &mut PromptText, record: &TaskRecord) {
     page.field_some("The planner's answer", Some(&fact(event, "assessment")));
 }
 
-/// What an earlier session committed and did not submit.
+/// Writes the commits that an earlier session made and did not submit.
 fn write_unsubmitted(page: &mut PromptText, record: &TaskRecord) {
     let submits = |event: &HistoryEvent| event.is(EventName::ReadyForReview) || event.is(EventName::Handoff);
     let events = history(record);
@@ -168,7 +168,6 @@ fn write_staleness(page: &mut PromptText, branch: &str, staleness: &Staleness) {
     page.line(format!("Do not merge {branch} or rebase onto it: your work is merged after approval."));
 }
 
-/// Why the last merge failed.
 fn failure(record: &TaskRecord) -> Option<MergeFailure> {
     MergeFailure::of_event(last(record, EventName::IntegrationFailed)?)
 }

@@ -12,12 +12,10 @@ use super::prompt_text::{PromptText, inline, path, word};
 /// The most notes in a prompt; the rest are left to `liza get`.
 const NOTES_MAX: usize = 20;
 
-/// The task's history, empty if it has none.
 pub(super) fn history(record: &TaskRecord) -> &[HistoryEvent] {
     record.history.as_deref().unwrap_or_default()
 }
 
-/// The last event of that name.
 pub(super) fn last(record: &TaskRecord, name: EventName) -> Option<&HistoryEvent> {
     history(record).iter().rev().find(|event| event.is(name))
 }
@@ -31,7 +29,6 @@ pub(super) fn fact(event: &HistoryEvent, key: &str) -> String {
     event.more.get(key).map(ToString::to_string).unwrap_or_default()
 }
 
-/// A fact of an event as a list.
 pub(super) fn facts(event: &HistoryEvent, key: &str) -> Vec<String> {
     match event.more.get(key) {
         Some(Value::List(items)) => items.iter().map(ToString::to_string).collect(),
@@ -48,7 +45,6 @@ pub(super) fn spec(project: &Path, spec_ref: Option<&str>) -> String {
     }
 }
 
-/// Writes what the task asks for.
 pub(super) fn write_definition(page: &mut PromptText, project: &Path, record: &TaskRecord) {
     page.field("DESCRIPTION", record.description.as_deref().unwrap_or_default());
     page.field("DONE WHEN", record.done_when.as_deref().unwrap_or_default());
@@ -63,12 +59,10 @@ pub(super) fn goal_spec(state: &State) -> String {
     word(Path::new(file.as_deref().filter(|file| !file.is_empty()).unwrap_or("specs/vision.md")))
 }
 
-/// A rejection that is not yet answered.
 pub(super) struct Rejection<'r> {
     pub reason: &'r str,
-    /// Who rejected which commit, when.
+    /// The reviewer, the commit and the time.
     pub by: String,
-    /// The coder whose work it was.
     pub coder: Option<&'r str>,
 }
 
@@ -124,7 +118,7 @@ pub(super) fn write_handoff(page: &mut PromptText, notes: &Handoff, reader: Agen
     }
 }
 
-/// How to end a session whose context is almost full.
+/// The step that ends a session whose context is almost full.
 pub(super) fn handoff_step(before: &str, command: &str) -> String {
     format!(
         "If your context is almost full before that: {before}hand off and end your turn:\n{command} --summary \"...\" \
@@ -150,7 +144,7 @@ pub(super) fn write_notes(page: &mut PromptText, state: &State, wanted: impl Fn(
     }
 }
 
-/// Whether a note is for the agents that work on this task.
+/// True if a note is for the agents that work on this task.
 pub(super) fn note_is_for(note: &HumanNote, task: &TaskId) -> bool {
     note.to.as_ref().is_none_or(|to| to == task)
 }

@@ -1,4 +1,4 @@
-//! `=== PLANNING CONTEXT ===`: why the planner was woken, the state of the sprint, and what waits for a decision.
+//! `=== PLANNING CONTEXT ===`: the planner's triggers, the state of the sprint, and the open decisions.
 
 use liza_core::model::{
     Discovery, EventName, HUMAN_OVERRIDE, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId,
@@ -51,7 +51,7 @@ fn is_deadlock(record: &TaskRecord) -> bool {
     record.status == Some(Status::Blocked) && record.blocked_reason.as_deref() == Some(REVIEW_DEADLOCK)
 }
 
-/// Whether the human has blocked the task, by command or by hand.
+/// True if the human has blocked the task, by command or in an editor.
 fn is_overridden(record: &TaskRecord) -> bool {
     let by_human =
         last(record, EventName::Blocked).is_some_and(|event| event.agent.as_deref() == Some("human"));

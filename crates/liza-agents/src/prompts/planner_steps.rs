@@ -6,23 +6,21 @@ use liza_core::rules::triggers::{Trigger, TriggerKind};
 use super::END_TURN;
 use super::context::handoff_step;
 
-/// What the instructions depend on.
 pub(super) struct WakeReasons<'w> {
     /// The program, as a word of a command.
     pub liza: &'w str,
     /// The goal's specification, as a word of a command.
     pub spec: &'w str,
     pub triggers: &'w [Trigger],
-    /// A task whose review is deadlocked.
     pub deadlocked: Option<&'w TaskId>,
     /// A task that the human has blocked, and whether it has a worktree.
     pub overridden: Option<(&'w TaskId, bool)>,
-    /// Whether there is a checkout of the integration branch.
+    /// There is a checkout of the integration branch.
     pub has_copy: bool,
 }
 
 impl WakeReasons<'_> {
-    /// The kinds of the triggers, each with the first task, discovery or sprint that it is about.
+    /// The kinds of the triggers, each with its first task, discovery or sprint.
     fn kinds(&self) -> Vec<(TriggerKind, &str)> {
         let mut kinds: Vec<(TriggerKind, &str)> = Vec::new();
         for trigger in self.triggers {
@@ -34,7 +32,7 @@ impl WakeReasons<'_> {
         kinds
     }
 
-    /// The command that adds a replacement, and the one that puts it in the place of the task.
+    /// The commands that add a replacement and supersede the task with it.
     fn supersede(&self, task: &str) -> String {
         let (liza, add) = (self.liza, self.add_task(&format!("{task}-v2")));
         format!("{add}\n{liza} supersede-task {task} --by {task}-v2 --reason \"...\" --root-cause \"...\"")
@@ -57,7 +55,7 @@ impl WakeReasons<'_> {
     }
 }
 
-/// The steps: those of each trigger, then what applies to every session.
+/// The steps of each trigger, then those of every session.
 pub(super) fn steps(wake: &WakeReasons<'_>) -> Vec<String> {
     let liza = wake.liza;
     let mut steps = Vec::new();

@@ -1,6 +1,5 @@
-//! Writes a prompt: sections, fields, and text by others, marked so that it cannot be taken for the prompt itself.
-//!
-//! Every text from the blackboard goes through [`PromptText::field`], [`PromptText::quote`] or [`inline`].
+//! Writes a prompt: sections, fields, and foreign text, marked so that it is not taken for the prompt itself.
+//! All text from the blackboard goes through [`PromptText::field`], [`PromptText::quote`] or [`inline`].
 
 use std::fmt::Write as _;
 use std::path::Path;

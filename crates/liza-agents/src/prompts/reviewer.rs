@@ -1,4 +1,4 @@
-//! `=== REVIEW TASK ===`: the commit that a code reviewer judges, the criteria, and how to submit the verdict.
+//! `=== REVIEW TASK ===`: the commit to judge, the criteria, and the command for the verdict.
 
 use std::path::Path;
 
@@ -11,13 +11,12 @@ use super::context::{
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, END_TURN};
 
-/// How many files with instructions are named.
 const INSTRUCTIONS_MAX: usize = 20;
 
-/// What git says about the change.
+/// Git's facts about the change.
 pub(super) struct Facts<'a> {
     pub worktree: &'a Path,
-    /// Its files that agent programs read as instructions.
+    /// Files that agent programs read as instructions.
     pub instructions: &'a [String],
 }
 
@@ -83,7 +82,7 @@ fn write_task(
     Ok(())
 }
 
-/// Names what an agent program may have read as instructions although the coder wrote it.
+/// Names files that the coder wrote and an agent program may have read as instructions.
 fn write_instructions(page: &mut PromptText, files: &[String]) {
     if files.is_empty() {
         return;
@@ -98,7 +97,7 @@ fn write_instructions(page: &mut PromptText, files: &[String]) {
     }
 }
 
-/// Names merges in the work that drop what others have merged.
+/// Names merges in the work that drop merged work of others.
 fn write_taken_back(page: &mut PromptText, record: &TaskRecord) {
     if let Some(merges) = record.takes_back.as_ref().filter(|merges| !merges.is_empty()) {
         page.gap();
@@ -127,7 +126,7 @@ fn write_intent(page: &mut PromptText, record: &TaskRecord) {
     page.list("Files", &facts(event, "files"));
 }
 
-/// Whether a rejection must report on the issues of the earlier one; `submit-verdict` checks the same rule.
+/// True if a rejection must report on the earlier issues; `submit-verdict` checks the same rule.
 fn needs_prior_feedback_status(record: &TaskRecord) -> bool {
     record.review_cycles_current.unwrap_or(0) >= 1
 }

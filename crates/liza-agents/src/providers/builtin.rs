@@ -26,7 +26,6 @@ impl BuiltIn {
         self.into()
     }
 
-    /// How its program is called.
     pub fn template(self) -> CommandTemplate {
         match self {
             Self::Claude => claude::template(),
@@ -39,7 +38,7 @@ impl BuiltIn {
         }
     }
 
-    /// Where its program keeps its files; none for liza itself.
+    /// The places of its program's files; none for liza itself.
     pub(crate) fn places(self) -> Option<&'static ClientPlaces> {
         match self {
             Self::Claude => Some(&claude::PLACES),
@@ -53,13 +52,12 @@ impl BuiltIn {
     }
 }
 
-/// The places of a known program, by the name of its file.
+/// Looks up a known program by the name of its file.
 pub fn places_of(program: &Path) -> Option<&'static ClientPlaces> {
     let name = program.file_stem()?.to_str()?;
     known_places().find(|places| places.program == name)
 }
 
-/// The places of all known programs.
 pub fn known_places() -> impl Iterator<Item = &'static ClientPlaces> {
     <BuiltIn as VariantArray>::VARIANTS.iter().filter_map(|one| one.places())
 }

@@ -1,13 +1,12 @@
-//! Files of a checkout from which agent programs take settings, hooks, plugins or their environment when they start in it.
-//!
-//! A program does what they say before it reads its prompt, as itself: a code reviewer's program would do what the code
-//! under review says. Files with instructions for the model are another matter: they are part of many changes.
+//! Files of a checkout from which agent programs take settings, hooks, plugins or their environment at their
+//! start: a code reviewer's program would obey the code under review. Files with instructions for the model
+//! are separate: they are part of many changes.
 
 use std::path::Path;
 
 use super::builtin::known_places;
 
-/// The names of such files of no program in particular; each program has its own.
+/// Names that belong to no particular program; each program has its own.
 const NAMES: [&str; 1] = [".envrc"];
 
 /// A folder and a file in it; the rest of the folder is text.
@@ -35,27 +34,25 @@ fn names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().chain(known_places().flat_map(|places| places.in_checkouts.iter().copied()))
 }
 
-/// Whether agent programs take settings from a path: it has such a name, or is below such a folder, at any depth. Some file
-/// systems take letters of either case for the same.
+/// True if agent programs take settings from a path: it or a folder above it has such a name. Case is
+/// ignored, as some file systems do.
 pub fn is_client_setting(path: &Path) -> bool {
     path.as_os_str().eq_ignore_ascii_case(AT_THE_TOP)
         || path.iter().any(|part| names().any(|name| part.eq_ignore_ascii_case(name)))
         || has_folder(path, &IN_FOLDERS)
 }
 
-/// Whether agent programs read a path as instructions for the model.
+/// True if agent programs read a path as instructions for the model.
 pub fn is_instruction(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     INSTRUCTIONS.iter().any(|known| name.eq_ignore_ascii_case(known))
         || has_folder(path, &INSTRUCTION_FOLDERS)
 }
 
-/// Whether agent programs take settings or instructions from a path.
 pub fn steers_program(path: &Path) -> bool {
     is_client_setting(path) || is_instruction(path)
 }
 
-/// Whether a path has a folder of such a name with an entry of such a name.
 fn has_folder(path: &Path, known: &[(&str, &str)]) -> bool {
     path.iter().zip(path.iter().skip(1)).any(|(folder, entry)| {
         known.iter().any(|known| folder.eq_ignore_ascii_case(known.0) && entry.eq_ignore_ascii_case(known.1))

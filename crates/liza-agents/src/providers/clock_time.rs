@@ -1,25 +1,24 @@
-//! Times of day in messages: "Try again at 5:24 AM.", "Try again at Nov 17th, 2026 5:24 AM.", "resets 3pm (Europe/Berlin)".
-//!
-//! Programs write them for people, in the local time zone unless they name another.
+//! Times of day in messages: "Try again at 5:24 AM.", "Try again at Nov 17th, 2026 5:24 AM.", "resets 3pm
+//! (Europe/Berlin)". Programs write them in the local time zone unless they name another.
 
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{ToSpan as _, Zoned};
 use liza_core::model::{LimitReset, Seconds, Timestamp};
 
-/// The pause before the next try if the time of the message has just passed.
+/// The pause before the next try if the time has just passed.
 const TRY_SOON: Seconds = Seconds(60);
 
-/// The number of minutes for which a time has just passed: the message is late, or a clock is wrong. Later, tomorrow's is meant.
+/// The minutes for which a time counts as just passed (late message, wrong clock). Later, tomorrow's is meant.
 const JUST_PASSED: i64 = 15;
 
-/// What comes before such a time, in lower case.
+/// Words before such a time, in lower case.
 const PHRASES: [&str; 4] = ["try again at ", "resets at ", "reset at ", "resets "];
 
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// The time that a message names, if it names one: the next one, unless it has just passed.
+/// The next occurrence of the time in a message, unless it has just passed.
 pub(super) fn clock_time(message: &str, now: &Zoned) -> Option<LimitReset> {
     let text = message.to_lowercase();
     let rest = PHRASES.iter().find_map(|phrase| text.split_once(phrase))?.1;
@@ -43,8 +42,8 @@ pub(super) fn clock_time(message: &str, now: &Zoned) -> Option<LimitReset> {
     reset_after(&dates, time, &here)
 }
 
-/// The first of these days on which the time is ahead or has just passed. It counts to the end of its minute: the message does
-/// not say the seconds.
+/// The first of these days on which the time is ahead or has just passed. It counts to the end of its minute,
+/// since the message has no seconds.
 fn reset_after(dates: &[Date], time: Time, here: &Zoned) -> Option<LimitReset> {
     let end = |date: &Date| {
         let begin = date.to_datetime(time).to_zoned(here.time_zone().clone()).ok()?;

@@ -19,10 +19,8 @@ use super::error::ProviderError;
 use super::event::EventFormat;
 use super::template::{CommandTemplate, PromptDelivery};
 
-/// The provider if neither the command line nor the config names one.
 pub(super) const DEFAULT_PROVIDER: &str = "claude";
 
-/// The keys of a provider in the config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 enum ProviderKey {
@@ -43,7 +41,7 @@ enum ProviderKey {
 /// A template, and the model that the config names for it.
 pub(super) type ChosenTemplate = (CommandTemplate, Option<String>);
 
-/// The template for a role and the model that the config names for it, then those that take over while it is held.
+/// The template and model of a role, then those that take over while it is held.
 pub(super) fn choose_templates(
     config: &Config,
     role: Role,
@@ -72,7 +70,6 @@ fn unknown(config: &Config, name: &str) -> ProviderError {
     ProviderError::Unknown { name: name.to_owned(), known }
 }
 
-/// The number of agents of a role that the config asks for.
 pub fn agent_count(config: &Config, role: Role) -> Result<Option<u32>, ProviderError> {
     let place = format!("roles.{role}");
     let count = match role_entry(config, role) {
@@ -87,8 +84,7 @@ pub fn agent_count(config: &Config, role: Role) -> Result<Option<u32>, ProviderE
     number.map(Some).ok_or_else(|| wrong(&place, "count must be a number of agents"))
 }
 
-/// Checks what the config says about providers and roles, used or not. Whether a program that it names is known is not
-/// checked: another place may define it.
+/// Checks all providers and roles in the config. An unknown program is no error: another place may define it.
 pub fn check_sections(config: &Config) -> Result<(), ProviderError> {
     for (name, value) in &config.providers {
         template_from(name, value)?;
@@ -101,7 +97,6 @@ pub fn check_sections(config: &Config) -> Result<(), ProviderError> {
     Ok(())
 }
 
-/// What the sessions of a role can reach in the network.
 pub fn role_network(config: &Config, role: Role) -> Result<Network, ProviderError> {
     let chosen = match role_entry(config, role) {
         Some(Value::Map(fields)) => fields.get("network").filter(|value| **value != Value::Null),
@@ -136,7 +131,7 @@ fn providers_and_model(config: &Config, role: Role) -> Result<(Vec<String>, Opti
     }
 }
 
-/// A provider that the config defines; one with the name of a built-in provider changes that.
+/// A provider of the config; one with the name of a built-in provider changes that.
 fn template_from(name: &str, value: &Value) -> Result<CommandTemplate, ProviderError> {
     let place = format!("providers.{name}");
     let Value::Map(fields) = value else {

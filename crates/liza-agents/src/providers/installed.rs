@@ -1,6 +1,5 @@
-//! Which agent programs are installed, their versions, and whether they have a login.
-//!
-//! Only looks: logins are found by their files and variables. The caller asks a program for its version.
+//! Installed agent programs, their versions, and their logins. Logins are found by their files and variables;
+//! the caller asks a program for its version.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -19,12 +18,9 @@ use super::template::{ClientFile, CommandTemplate, LoginSign};
 /// The largest settings file that is searched.
 const SETTINGS_MAX: u64 = 1 << 20;
 
-/// An agent program that is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledClient {
-    /// The name of the provider.
     pub name: &'static str,
-    /// Its version, if it says one.
     pub version: Option<String>,
     /// Where its login was found; else how to log in.
     pub login: Result<String, LoginAdvice>,
@@ -50,7 +46,6 @@ impl fmt::Display for LoginAdvice {
 /// What a login is looked for in.
 pub struct LoginPlaces<'a> {
     pub home: Option<&'a Path>,
-    /// The values of environment variables.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -75,8 +70,7 @@ pub fn installed_clients(
     found.into_iter().map(client).collect()
 }
 
-/// The provider to use if none is named: the first one that is installed and has a login, else the first one that is
-/// installed.
+/// The provider to use if none is named: the first installed one with a login, else the first installed one.
 pub fn default_provider(places: &LoginPlaces<'_>) -> Option<&'static str> {
     let is_installed = |template: &CommandTemplate| {
         template.program.as_ref().is_some_and(|name| find_program(name).is_some())
@@ -87,7 +81,7 @@ pub fn default_provider(places: &LoginPlaces<'_>) -> Option<&'static str> {
     with_login.or(installed.first()).map(|(name, _)| *name)
 }
 
-/// Whether more than one agent program is installed, so that there is a choice.
+/// True if more than one agent program is installed.
 pub fn has_choice() -> bool {
     let programs = BuiltIn::VARIANTS.iter().filter_map(|one| one.template().program);
     programs.filter(|name| find_program(name).is_some()).nth(1).is_some()
@@ -101,7 +95,7 @@ pub fn missing_logins(places: &LoginPlaces<'_>, names: &[String]) -> Vec<(&'stat
     checked.filter_map(|(name, template)| Some((name, places.login(&template).err()?))).collect()
 }
 
-/// What sessions of a provider may do; `None` if it is not a built-in one.
+/// The rights of a provider's sessions; `None` if it is not built in.
 pub fn rights_of(name: &str) -> Option<&'static str> {
     name.parse::<BuiltIn>().ok().map(|one| one.template().rights)
 }
@@ -116,7 +110,7 @@ impl LoginPlaces<'_> {
         template.login_signs.iter().find_map(|sign| self.found(sign)).ok_or_else(|| login_advice(template))
     }
 
-    /// Where this sign of a login is found.
+    /// The place of this sign of a login.
     fn found(&self, sign: &LoginSign) -> Option<String> {
         match sign {
             LoginSign::Variable(name) => self.is_set(name).then(|| (*name).to_owned()),
@@ -141,7 +135,6 @@ impl LoginPlaces<'_> {
         Some((key_variable(&content(&path)?)?, path))
     }
 
-    /// The variables that a program needs for its login.
     pub fn login_variables(&self, template: &CommandTemplate) -> Vec<String> {
         let sign = |sign: &LoginSign| match sign {
             LoginSign::Variable(name) => Some((*name).to_owned()),
@@ -155,7 +148,7 @@ impl LoginPlaces<'_> {
         named.chain(signs).chain(switched).collect()
     }
 
-    /// What the human can do if a program has no valid login.
+    /// The human's next step if a program has no valid login.
     pub fn advice(&self, template: &CommandTemplate) -> Option<String> {
         let key = template.login_signs.iter().find_map(|sign| self.chosen_key(sign));
         let set = key.map(|(variable, path)| format!("Set {variable}, {}", env_key(&path)));
@@ -198,7 +191,7 @@ fn env_key(path: &Path) -> String {
     format!("the env_key of the provider in {}", path.display())
 }
 
-/// The beginning of a settings file.
+/// Reads at most [`SETTINGS_MAX`] bytes.
 fn content(path: &Path) -> Option<String> {
     let mut content = Vec::new();
     fs::File::open(path).ok()?.take(SETTINGS_MAX).read_to_end(&mut content).ok()?;

@@ -1,6 +1,5 @@
-//! Agent programs: which one runs for a role, with which arguments, prompt and environment.
-//!
-//! Starts nothing. The prompt is never an argument: it could exceed the system's limit and would show in process lists.
+//! Agent programs: the one for a role, its arguments, prompt and environment. Starts nothing. The prompt is
+//! never an argument: it could exceed the system's limit and would show in process lists.
 
 mod builtin;
 mod checkout_settings;
@@ -50,61 +49,54 @@ pub use installed::{
 pub use log_line::is_log_line;
 use template::{CommandTemplate, PromptDelivery};
 
-/// The provider chosen for a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
     template: CommandTemplate,
-    /// The model, if one was chosen.
     model: Option<String>,
-    /// The path of the program; `None` if it is not installed.
+    /// `None` if it is not installed.
     program: Option<PathBuf>,
-    /// The providers that take over while this one is held, as far as they are installed.
+    /// Installed providers that take over while this one is held.
     fallbacks: Vec<Provider>,
 }
 
-/// What the command line of a session depends on.
+/// The facts that a session's command line depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionDetails<'a> {
     pub agent: AgentId,
-    /// The task, if it has one.
     pub task: Option<&'a TaskId>,
     pub directory: &'a Path,
     pub project: &'a Path,
     pub git: &'a Path,
-    /// Where git keeps the index and HEAD of the working folder.
+    /// The folder in which git keeps the index and HEAD of the working folder.
     pub worktree_git: &'a Path,
     /// The file with the prompt.
     pub prompt: &'a Path,
-    /// The folder for its temporary files.
     pub scratch: &'a Path,
-    /// The conversation that is resumed.
     pub conversation: Option<&'a str>,
-    /// The rest of the budget in dollars, if there is one.
+    /// The rest of the budget.
     pub dollars: Option<f64>,
-    /// Whether a person takes part.
+    /// A person takes part.
     pub interactive: bool,
     pub confined: bool,
 }
 
-/// A command line that is ready to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
-    /// Whether the prompt goes to standard input.
+    /// The prompt goes to standard input.
     pub on_stdin: bool,
     /// The file in which the program leaves its last event.
     pub result_file: Option<PathBuf>,
 }
 
 impl Provider {
-    /// The provider for a role: the one asked for, else the role's in the config, else the default.
+    /// The provider for a role: the requested one, else the role's in the config, else the default.
     pub fn choose(config: &Config, role: Role, asked: Option<&str>) -> Result<Self, ProviderError> {
         Self::choose_or(config, role, asked, config::DEFAULT_PROVIDER)
     }
 
-    /// The same with this default.
     pub fn choose_or(
         config: &Config,
         role: Role,
@@ -138,18 +130,17 @@ impl Provider {
         std::iter::once(self).chain(&self.fallbacks)
     }
 
-    /// What the human can do if it has no valid login.
     pub fn login_advice(&self, places: &LoginPlaces<'_>) -> Option<String> {
         places.advice(&self.template)
     }
 
-    /// Looks for a variable with a key for it, which is used instead of a login in a file.
+    /// True if a variable has a key for it, which is used instead of a login in a file.
     pub fn has_key(&self, places: &LoginPlaces<'_>) -> bool {
         places.has_key(&self.template)
     }
 
-    /// The variables of the person's environment that its sessions need to reach its model. An entry of the settings that
-    /// starts a known program needs those of that program.
+    /// The variables of the person's environment that its sessions need to reach its model; a configured
+    /// provider that starts a known program also needs those of that program.
     pub fn login_variables(&self, places: &LoginPlaces<'_>) -> Vec<String> {
         let own = places.login_variables(&self.template);
         let stem =
@@ -158,7 +149,6 @@ impl Provider {
         own.into_iter().chain(known.iter().flat_map(|known| places.login_variables(known))).collect()
     }
 
-    /// Whether it can resume a conversation.
     pub fn can_resume(&self) -> bool {
         !self.template.resume_args.is_empty()
     }
@@ -174,12 +164,11 @@ impl Provider {
         self.template.model_hosts.iter().cloned().chain(named).collect()
     }
 
-    /// The format of the events in its output.
     pub fn events(&self) -> EventFormat {
         self.template.events
     }
 
-    /// What its tokens cost, if it does not report that itself.
+    /// The price of its tokens, if it doesn't report the cost itself.
     pub fn price(&self, config: &Config) -> Option<Price> {
         config.prices.get(self.model.as_ref()?).copied()
     }
@@ -194,19 +183,17 @@ impl Provider {
         }
     }
 
-    /// The first of it and the providers that take over whose sessions cost an unknown amount.
+    /// The first provider, of it and those that take over, whose sessions cost an unknown amount.
     pub fn without_cost(&self, config: &Config) -> Option<&Self> {
         let unknown =
             |provider: &&Self| !provider.events().reports_cost() && provider.price(config).is_none();
         self.all().find(unknown)
     }
 
-    /// Adds environment variables for its sessions.
     pub fn add_environment(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
         self.template.environment.extend(variables);
     }
 
-    /// The path of the program.
     pub fn installed_program(&self) -> Result<&Path, ProviderError> {
         let missing = || ProviderError::Missing {
             name: self.template.name.clone(),
@@ -216,7 +203,6 @@ impl Provider {
         self.program.as_deref().ok_or_else(missing)
     }
 
-    /// Checks that it can run an interactive session.
     pub fn require_interactive(&self) -> Result<(), ProviderError> {
         match self.template.interactive_args.is_empty() {
             true => Err(ProviderError::NotInteractive { name: self.template.name.clone() }),
@@ -224,7 +210,6 @@ impl Provider {
         }
     }
 
-    /// The command line of one session.
     pub fn command_line(&self, session: &SessionDetails<'_>) -> Result<CommandLine, ProviderError> {
         let template = &self.template;
         if session.interactive {
@@ -284,17 +269,15 @@ impl Provider {
     }
 }
 
-/// The format of what a client prints; plain text if there is no such client.
+/// The format of a client's output; plain text if there is no such client.
 pub fn event_format(config: &Config, client: &str) -> EventFormat {
     config::find_template(config, client).map(|template| template.events).unwrap_or_default()
 }
 
-/// The programs that the built-in providers need.
 pub fn builtin_programs() -> Vec<String> {
     BuiltIn::VARIANTS.iter().filter_map(|provider| provider.template().program).collect()
 }
 
-/// The names of the built-in providers.
 pub fn builtin_names() -> &'static [&'static str] {
     <BuiltIn as strum::VariantNames>::VARIANTS
 }

@@ -1,20 +1,17 @@
-//! Where an agent program keeps its settings, its login and its conversations, and what it reads of a checkout.
-//!
-//! Plain data; each program's own is in its file.
+//! The places of an agent program's settings, login and conversations, and its files in a checkout.
 
-/// The places of one agent program.
 #[derive(Debug)]
 pub struct ClientPlaces {
     pub program: &'static str,
-    /// The variable that names its folder, if there is one.
+    /// The variable that names its folder.
     pub variable: Option<&'static str>,
-    /// The folder, below the home folder, without the variable.
+    /// Below the home folder, without the variable.
     pub folder: &'static str,
     pub files: &'static [&'static str],
     pub logins: &'static [&'static str],
     /// Without the variable: a file beside the folder, and its place if the folder is another one.
     pub beside: Option<(&'static str, &'static str)>,
-    /// Further variables that name folders inside of a private one.
+    /// Further variables that name folders inside a private one.
     pub further: &'static [(&'static str, &'static str)],
     /// Below both: the conversations, if one of them can be resumed.
     pub conversations: Option<&'static str>,

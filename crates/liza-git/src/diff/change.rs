@@ -1,5 +1,5 @@
-//! The change that a submitted commit brings: what its merge does to the head of the integration branch, and whether that is
-//! still the same at another head.
+//! The change that a submitted commit brings: the effect of its merge on the head of the integration branch,
+//! and its differences at another head.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,25 +12,25 @@ use crate::diff::tree_changes::{TreeChange, TreeEntry, parse_raw};
 use crate::program::error::GitError;
 use crate::program::repo::Repo;
 
-/// How much of a change is compared line by line; of a larger one, files are compared as a whole.
+/// The largest change that is compared line by line; in a larger one, files are compared as a whole.
 const LINES_MAX: usize = 64 << 20;
 
-/// What a merge of a commit would do to a head.
+/// The effect of merging a commit into a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeChange {
     /// It replaces the files of the head by those of this tree.
     Clean {
-        /// The merged files: a tree, or a commit that has them.
+        /// A tree, or a commit that has it.
         tree: Sha,
     },
-    /// It cannot be made: these files conflict; none if the two have no common history.
+    /// These files conflict; none if the two have no common history.
     Undefined { conflicts: Vec<PathBuf> },
 }
 
-/// What differs of one path, without its surroundings and its place in the file.
+/// The difference of one path, without its surroundings and its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PathChange {
-    /// The mode before and after, if they differ; none where it does not exist.
+    /// The mode before and after, if they differ; `None` where the path doesn't exist.
     modes: Option<(Option<String>, Option<String>)>,
     content: ContentChange,
 }
@@ -39,15 +39,15 @@ struct PathChange {
 enum ContentChange {
     /// Removed and added lines, hunk by hunk.
     Lines(Vec<Vec<u8>>),
-    /// Of a link, a submodule, or a file that is no text: what it is afterwards.
+    /// The new entry of a link, a submodule, or a file that is no text.
     Whole(Option<TreeEntry>),
 }
 
-/// What differs, by the name of each path as git quotes it: a line break in a name begins no section.
+/// By the name of each path as git quotes it: a line break in a name begins no section.
 type PathChanges = BTreeMap<String, PathChange>;
 
 impl Repo {
-    /// What a merge of `commit` into `head` would do. The merge itself compares the result with both sides too.
+    /// The effect of merging `commit` into `head`. The merge itself compares the result with both sides too.
     pub fn merge_change(&self, head: &Sha, commit: &Sha) -> Result<MergeChange, GitError> {
         let bases = self.merge_bases(head, commit)?;
         let clean = |files: &Sha| Ok(MergeChange::Clean { tree: files.clone() });
@@ -65,8 +65,8 @@ impl Repo {
         })
     }
 
-    /// How the change of a commit differs between two heads: the paths whose hunks are others. Empty if it is unchanged. A
-    /// path that has left the change because the new head already has it so does not count.
+    /// The paths in which the change of a commit differs between two heads. A path that has left the change
+    /// because the new head already has it so does not count.
     pub fn moved_change(&self, before: &Sha, now: &Sha, commit: &Sha) -> Result<Vec<String>, GitError> {
         let (read, present) = match (self.merge_change(before, commit)?, self.merge_change(now, commit)?) {
             (MergeChange::Clean { tree: read }, MergeChange::Clean { tree: present }) => (read, present),
@@ -91,7 +91,7 @@ impl Repo {
         Ok(moved.into_iter().cloned().collect())
     }
 
-    /// What differs between two commits or trees.
+    /// The differences between two commits or trees.
     fn path_changes(&self, from: &Sha, to: &Sha) -> Result<PathChanges, GitError> {
         let isolated = self.isolated_from_settings(from)?;
         let command = plain_diff(isolated.command("comparing a change"), from);
@@ -101,7 +101,7 @@ impl Repo {
     }
 }
 
-/// Whether the new head already has what the change did to this path: it made each of the same hunks itself.
+/// True if the new head itself made each hunk of the change to this path.
 fn has_already(known: &PathChanges, old: &PathChanges, path: &str) -> bool {
     let (Some(known), Some(old)) = (known.get(path), old.get(path)) else { return false };
     match (&known.content, &old.content) {
@@ -143,20 +143,20 @@ fn parse_changes(output: &[u8]) -> Option<PathChanges> {
 }
 
 impl TreeChange {
-    /// Whether it is another kind of thing afterwards, such as a link in the place of a file.
+    /// True if it becomes another kind of entry, such as a link in the place of a file.
     fn changes_kind(&self) -> bool {
         let kind = |entry: &TreeEntry| entry.mode.get(..3).map(str::to_owned);
         self.old.as_ref().zip(self.new.as_ref()).is_some_and(|(old, new)| kind(old) != kind(new))
     }
 
-    /// Whether it is a link or a submodule, before or afterwards.
+    /// True if it is a link or a submodule, before or afterwards.
     fn is_special(&self) -> bool {
         let mut entries = self.old.iter().chain(&self.new);
         entries.any(|entry| entry.is_link() || entry.is_submodule())
     }
 }
 
-/// The sections of a patch, one for each file. No line of a file begins a section, since each begins with a sign.
+/// One section for each file. No line of a file begins a section, since each begins with a sign.
 fn sections(patch: &[u8]) -> Vec<&[u8]> {
     const START: &[u8] = b"diff --git ";
     let mut starts: Vec<usize> = patch.starts_with(START).then_some(0).into_iter().collect();
@@ -166,7 +166,7 @@ fn sections(patch: &[u8]) -> Vec<&[u8]> {
     starts.iter().zip(ends).filter_map(|(start, end)| patch.get(*start..end)).collect()
 }
 
-/// Where lines begin, after the first one.
+/// The starts of lines, after the first one.
 fn line_starts(text: &[u8]) -> impl Iterator<Item = usize> + '_ {
     text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1)
 }

@@ -1,6 +1,5 @@
-//! A git folder that shares the repository's objects and nothing else: no configuration, attributes, hooks or refs.
-//!
-//! Merges are computed in it, so that nothing planted in the repository takes part. It exists for one command.
+//! A git folder that shares the repository's objects and nothing else: no configuration, attributes, hooks or
+//! refs. Merges are computed in it, so that nothing planted in the repository takes part.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,37 +27,33 @@ const RENAMES: &str = "[merge]\n\tdirectoryRenames = conflict\n";
 pub(crate) struct MergeParents<'a> {
     /// The commit of the branch.
     pub into: &'a Sha,
-    /// The commit to be merged.
     pub commit: &'a Sha,
     pub bases: &'a [Sha],
 }
 
-/// The trees of the commits of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MergeTrees {
     pub into: Sha,
-    /// Of the commit to be merged.
     pub commit: Sha,
     pub bases: Vec<Sha>,
 }
 
-/// What git itself makes of a merge.
+/// The result of git's own merge.
 #[derive(Debug)]
 pub(crate) struct ComputedMerge {
     /// The merged files, with marks where they conflict.
     pub tree: Sha,
-    /// The trees that took part.
     pub trees: MergeTrees,
     pub is_clean: bool,
     pub conflicts: Vec<PathBuf>,
 }
 
-/// An isolated git folder, deleted on drop.
+/// Deleted on drop.
 pub(crate) struct IsolatedRepo<'a>(BorrowedGitDir<'a>);
 
 impl Repo {
-    /// Creates an isolated git folder for a merge; returns the trees that take part too. Of attributes, only those in the root
-    /// of the branch apply, and they can name only drivers that are built in, set for all repositories, or accepted.
+    /// Creates an isolated git folder for a merge; also returns the trees that take part. Only the attributes
+    /// in the root of the branch apply, with drivers that are built in, global, or accepted.
     pub(crate) fn isolated(
         &self,
         parents: &MergeParents<'_>,
@@ -69,7 +64,7 @@ impl Repo {
         Ok((isolated, trees))
     }
 
-    /// What git itself makes of a merge; `None` if the histories have nothing in common.
+    /// Git's own merge; `None` if the histories have nothing in common.
     pub(crate) fn compute_merge(
         &self,
         parents: &MergeParents<'_>,
@@ -96,7 +91,7 @@ impl Repo {
         }
     }
 
-    /// Creates an isolated git folder without any attributes or programs, to compare or build trees in the format of this commit.
+    /// Creates an isolated git folder without attributes or programs, to compare or build trees in its format.
     pub(crate) fn isolated_from_settings(&self, commit: &Sha) -> Result<IsolatedRepo<'_>, GitError> {
         IsolatedRepo::create(self, commit, "")
     }
@@ -114,7 +109,7 @@ impl Repo {
         lines.collect()
     }
 
-    /// The settings of a partial clone, as lines of a configuration file; usually none.
+    /// As lines of a configuration file; usually none.
     fn partial_clone(&self) -> Result<String, GitError> {
         // Git reads this setting from this file only, and a name in it cannot be written in any other way.
         let file = fs::read(self.common_dir().join("config")).unwrap_or_default();
@@ -167,7 +162,6 @@ impl<'a> IsolatedRepo<'a> {
         }
     }
 
-    /// A git command in the isolated folder.
     pub(crate) fn command(&self, action: &str) -> GitCommand {
         let common = self.0.repo().common_dir();
         let command = self.0.command_in(action, self.0.path());
@@ -177,7 +171,7 @@ impl<'a> IsolatedRepo<'a> {
     }
 }
 
-/// What git must know about the format of the objects.
+/// The settings for the format of the objects.
 pub(crate) fn format_settings(commit: &Sha) -> String {
     let format = if commit.as_str().len() == 64 { "[extensions]\n\tobjectformat = sha256\n" } else { "" };
     format!("[core]\n\trepositoryformatversion = 1\n\tbare = true\n{format}")

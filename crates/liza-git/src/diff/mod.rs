@@ -1,4 +1,4 @@
-//! Trees, changes and patches: what differs between commits, asked in folders of our own.
+//! Trees, changes and patches: the differences between commits, computed in folders of our own.
 
 pub(crate) mod change;
 pub(crate) mod isolated;

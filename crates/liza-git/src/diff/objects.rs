@@ -1,6 +1,4 @@
-//! Reads several objects with one git command.
-//!
-//! Reads only, and does not interpret what objects contain.
+//! Reads several objects with one git command, without interpreting their content.
 
 use liza_ids::Sha;
 
@@ -9,26 +7,24 @@ use crate::program::error::GitError;
 use crate::program::refs::Branch;
 use crate::program::repo::{Repo, sha};
 
-/// An object that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Object {
     pub name: Sha,
     /// Its type, such as `tree`.
     pub kind: String,
-    /// Its content, where it was asked for.
+    /// Empty if it was not asked for.
     pub content: Vec<u8>,
 }
 
-/// What is asked about an object. No expression contains a space or a line break.
+/// A question about an object. No expression contains a space or a line break.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ObjectQuery<'a> {
-    /// Its name and its type.
     Name(&'a str),
     Content(&'a str),
 }
 
 impl GitCommand {
-    /// The objects that the expressions name, in the same order; `None` where there is none.
+    /// The objects that the expressions name, in the same order; `None` for a missing one.
     pub(crate) fn read_objects(self, queries: &[ObjectQuery<'_>]) -> Result<Vec<Option<Object>>, GitError> {
         let line = |query: &ObjectQuery<'_>| match query {
             ObjectQuery::Name(expression) => format!("info {expression}\n"),
@@ -46,7 +42,7 @@ fn parse(mut output: &[u8], queries: &[ObjectQuery<'_>]) -> Option<Vec<Option<Ob
         let end = output.iter().position(|byte| *byte == b'\n')?;
         let header = std::str::from_utf8(&output[..end]).ok()?;
         output = &output[end + 1..];
-        // For what does not exist git repeats the expression: `… missing`.
+        // For a missing object git repeats the expression: `… missing`.
         let [name, kind, size] = header.split(' ').collect::<Vec<_>>()[..] else {
             objects.push(None);
             continue;
@@ -69,7 +65,7 @@ impl Repo {
         command.stdin(content).read_with(sha)
     }
 
-    /// The name of a file's content on a branch; none if it is not there.
+    /// The name of a file's content on a branch; `None` if it is missing.
     pub fn blob_at(&self, branch: &Branch, path: &str) -> Result<Option<Sha>, GitError> {
         let name = format!("{}:{path}", branch.full());
         let command = self.command("reading a file's name").args(["rev-parse", "--quiet", "--verify", &name]);

@@ -1,5 +1,5 @@
-//! The difference of two trees as a patch for people. Nothing in a repository changes what it shows: it is made in an isolated
-//! git folder, with no attributes at all, and no program takes part.
+//! The difference of two trees as a patch for people. Nothing in a repository influences it: it is made in an
+//! isolated git folder, with no attributes at all, and no program takes part.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,6 @@ const ACTION: &str = "comparing commits";
 /// The largest patch of several files. A person and a model read more of it file by file.
 pub const PATCH_MAX: usize = 1 << 20;
 
-/// The largest patch of one file.
 pub(crate) const FILE_PATCH_MAX: usize = 64 << 20;
 
 /// The names of the empty tree, which every repository has.
@@ -25,7 +24,6 @@ const EMPTY_TREES: [&str; 2] = [
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
-    /// A line for each file.
     pub stat: String,
     /// Every line that differs; `None` if that is too much at once.
     pub text: Option<String>,
@@ -39,7 +37,7 @@ impl Repo {
         Ok(self.merge_bases(one, other)?.into_iter().next())
     }
 
-    /// The difference of two commits or trees, in these files and folders; without any, in all.
+    /// Compares two commits or trees, in these files and folders; without any, in all.
     pub fn patch(&self, from: &Sha, to: &Sha, paths: &[String]) -> Result<Patch, GitError> {
         let isolated = self.isolated_from_settings(from)?;
         let diff = |options: &[&str]| {
@@ -65,7 +63,7 @@ impl Repo {
     }
 }
 
-/// A comparison that shows every byte, whatever attributes and settings say. The commit tells the format of names.
+/// A comparison that shows every byte, despite attributes and settings. The commit tells the format of names.
 pub(crate) fn plain_diff(command: GitCommand, commit: &Sha) -> GitCommand {
     let empty = EMPTY_TREES.into_iter().find(|tree| tree.len() == commit.as_str().len());
     command

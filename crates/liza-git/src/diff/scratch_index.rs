@@ -10,7 +10,7 @@ use crate::program::repo::Repo;
 /// The prefix of these files in the repository's git folder.
 pub(crate) const SCRATCH: &str = "liza-index-";
 
-/// A temporary index, deleted on drop.
+/// Deleted on drop.
 pub(crate) struct ScratchIndex(PathBuf);
 
 impl Drop for ScratchIndex {
@@ -20,12 +20,10 @@ impl Drop for ScratchIndex {
 }
 
 impl ScratchIndex {
-    /// A new one, which does not exist yet.
     pub(crate) fn of(repo: &Repo) -> Self {
         Self(repo.common_dir().join(temporary_name(SCRATCH)))
     }
 
-    /// A git command in a folder that uses this index.
     pub(crate) fn command(&self, repo: &Repo, action: &str, folder: &Path) -> GitCommand {
         repo.command_in(action, folder).env("GIT_INDEX_FILE", &self.0)
     }

@@ -1,5 +1,5 @@
-//! Merges inside a task's work that take back what the integration branch has: a merge commit does not show in a range of
-//! commits what it dropped.
+//! Merges inside a task's work that drop changes of the integration branch: a range of commits doesn't show
+//! what a merge commit dropped.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use crate::diff::isolated::{ComputedMerge, MergeParents};
 use crate::program::error::GitError;
 use crate::program::repo::{Repo, sha};
 
-/// How many merges of one work are checked. Each costs a merge, and an honest coder needs a few.
+/// The number of merges in a task's work that are checked. Each costs a merge, and an honest coder needs a few.
 const MERGES_MAX: usize = 50;
 
-/// A merge in the work that has not what git's own merge of its parents has.
+/// A merge in the work that lacks parts of git's own merge of its parents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenBack {
     pub merge: Sha,
-    /// The files; none if the merge could not be compared.
+    /// None if the merge could not be compared.
     pub paths: Vec<PathBuf>,
 }
 
 impl Repo {
-    /// The merges of `commit` that are not on the integration branch at `head` and differ from git's own merge of their
-    /// parents in a path without a conflict, or lack lines of the integration side in a conflicted one.
+    /// The merges of `commit` that are not on the integration branch at `head` and differ from git's own
+    /// merge in a path without a conflict, or lack lines of the integration side in a conflicted one.
     pub fn taken_back(&self, head: &Sha, commit: &Sha) -> Result<Vec<TakenBack>, GitError> {
         let command = self.command("looking for merges").args(["rev-list", "--min-parents=2", "--parents"]);
         let command = command.args([&format!("--max-count={}", MERGES_MAX + 1), commit.as_str()]);
@@ -76,15 +76,15 @@ impl Repo {
         Ok((!paths.is_empty()).then_some(paths))
     }
 
-    /// Whether a file lacks lines that a side has added to it since the base.
+    /// True if a file lacks lines that a side has added since the base.
     fn lacks_lines(&self, merge: &Sha, side: &Sha, base: &Sha, path: &Path) -> Result<bool, GitError> {
         let blob = |commit: &Sha| Ok::<_, GitError>(self.blob(commit, path)?.unwrap_or_default());
         Ok(lacks_added_lines(&blob(merge)?, &blob(side)?, &blob(base)?))
     }
 }
 
-/// Whether `merged` lacks a line that `side` has and `base` has not. A line is kept if one line of the result has all of its
-/// words: who resolves a conflict often combines both sides in one line.
+/// True if `merged` lacks a line that `side` has added to `base`. A line is kept if one line of the result
+/// has all of its words: a resolved conflict often combines both sides in one line.
 fn lacks_added_lines(merged: &[u8], side: &[u8], base: &[u8]) -> bool {
     let before: BTreeSet<&[u8]> = lines(base).collect();
     let exact: BTreeSet<&[u8]> = lines(merged).collect();

@@ -1,6 +1,5 @@
-//! How two trees differ, path by path, and whether a merge result has each side's changes and nothing else.
-//!
-//! Reads only. The check does not trust the program that computed the merge: it compares the result with both sides.
+//! The differences of two trees, path by path, and a check that a merge result has each side's changes and
+//! nothing else, without trust in the program that computed the merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,39 +10,34 @@ use crate::diff::isolated::MergeTrees;
 use crate::program::error::GitError;
 use crate::program::repo::{Repo, path};
 
-/// What a path is in a tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TreeEntry {
-    /// Its mode, such as `100644`.
+    /// Such as `100644`.
     pub mode: String,
-    /// The name of its object.
     pub object: String,
 }
 
 impl TreeEntry {
-    /// Whether it is a symbolic link.
     pub fn is_link(&self) -> bool {
         self.mode == "120000"
     }
 
-    /// Whether it is a submodule, which has no file of its own.
     pub(crate) fn is_submodule(&self) -> bool {
         self.mode == "160000"
     }
 }
 
-/// How a path differs; `None` where it does not exist.
+/// `None` where the path doesn't exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeChange {
     pub old: Option<TreeEntry>,
     pub new: Option<TreeEntry>,
 }
 
-/// The differences between two trees.
 pub(crate) type TreeChanges = BTreeMap<PathBuf, TreeChange>;
 
 impl Repo {
-    /// How `to` differs from `from`; a rename is a removal and an addition.
+    /// The changes from `from` to `to`; a rename is a removal and an addition.
     pub(crate) fn tree_changes(&self, from: &Sha, to: &Sha) -> Result<TreeChanges, GitError> {
         let command =
             self.command("comparing trees").args(["diff-tree", "-r", "-z", "--raw", "--no-renames"]);
@@ -84,7 +78,7 @@ impl Repo {
         Err(GitError::AlteredMerge { commit: commit.to_string(), paths: unexplained })
     }
 
-    /// The renames between two trees, as pairs of old and new path.
+    /// Pairs of old and new path.
     fn renames(&self, from: &Sha, to: &Sha) -> Result<Vec<(PathBuf, PathBuf)>, GitError> {
         let command = self.command("comparing trees").args(["diff-tree", "-r", "-z", "--name-status", "-M"]);
         let output = command.args(["--diff-filter=R", from.as_str(), to.as_str(), "--"]).read()?;
@@ -96,7 +90,7 @@ impl Repo {
         Ok(pairs)
     }
 
-    /// Whether every line of a file in `tree` is in one of `sides`, there or where it was renamed from.
+    /// True if every line of a file in `tree` is in one of `sides`, under its path or its old name.
     fn has_only_lines_of(
         &self,
         tree: &Sha,
@@ -117,7 +111,7 @@ impl Repo {
         Ok(lines(&merged).all(|line| known.contains(line)))
     }
 
-    /// The content of a file; `None` if there is none.
+    /// `None` if there is no such file.
     pub fn blob(&self, tree: &Sha, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         let mut name = std::ffi::OsString::from(format!("{tree}:"));
         name.push(path);
@@ -126,14 +120,13 @@ impl Repo {
     }
 }
 
-/// A merge, seen from both sides.
 #[derive(Debug, Default)]
 struct Sides {
-    /// What the merge changes on the branch.
+    /// The changes of the merge to the branch.
     brought: TreeChanges,
-    /// What the approved commit changed since each merge base.
+    /// The changes of the approved commit since each merge base.
     theirs: Vec<TreeChanges>,
-    /// What the branch changed since each merge base.
+    /// The changes of the branch since each merge base.
     ours: Vec<TreeChanges>,
     renames: Vec<(PathBuf, PathBuf)>,
 }
@@ -178,7 +171,7 @@ impl Sides {
         has(&self.theirs) && has(&self.ours)
     }
 
-    /// Whether a path is explained by a rename: it is one end of it, or its content is unchanged at another path.
+    /// True if a path is one end of a rename, or its content is unchanged at another path.
     fn moved(&self, path: &Path) -> bool {
         if self.renames.is_empty() {
             return false;
@@ -189,7 +182,7 @@ impl Sides {
             Some(TreeChange { old, new: None }) => old
                 .as_ref()
                 .is_some_and(|old| self.brought.values().any(|other| other.new.as_ref() == Some(old))),
-            // A change of theirs that is not there: at the path to which its folder was renamed.
+            // A missing change of theirs: at the path to which its folder was renamed.
             None => self
                 .theirs
                 .iter()
@@ -198,7 +191,7 @@ impl Sides {
         }
     }
 
-    /// Whether one of the sides has exactly this content somewhere.
+    /// True if one of the sides has exactly this content somewhere.
     fn is_known(&self, entry: &TreeEntry) -> bool {
         let sides = self.theirs.iter().chain(&self.ours).flat_map(BTreeMap::values);
         let mut known = sides.filter_map(|change| change.new.as_ref());
@@ -225,7 +218,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
-/// The differences in the output of `--raw -z`: `:100644 100644 OLD NEW M\0path\0`.
+/// Parses the output of `--raw -z`: `:100644 100644 OLD NEW M\0path\0`.
 pub(crate) fn parse_raw(output: &[u8]) -> Option<TreeChanges> {
     let mut fields = output.split(|byte| *byte == 0).filter(|field| !field.is_empty());
     let mut changes = TreeChanges::new();

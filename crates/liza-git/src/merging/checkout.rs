@@ -1,7 +1,6 @@
-//! Checkouts in which people work: updates them when their branch moves, and after a crash.
-//!
-//! Never replaces or removes a file that git does not track, and never touches a person's unfinished git operation. Repairs
-//! nothing without an `UpdateNote`.
+//! Checkouts in which people work: updates them when their branch moves, and after a crash. Never replaces or
+//! removes an untracked file, nor touches an unfinished git operation. Repairs nothing without an
+//! `UpdateNote`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,35 +18,31 @@ use crate::program::error::GitError;
 use crate::program::refs::Branch;
 use crate::program::repo::{Repo, path};
 
-/// The action that errors name.
 const UPDATING: &str = "updating a checkout of the branch";
 
-/// Whether git only says what it would do.
+/// Git only says what it would do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DryRun {
     Yes,
     No,
 }
 
-/// Why a checkout cannot be updated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UpdateRefusal {
-    /// The reason, in git's own words where git gives it.
+    /// In git's own words where git gives a reason.
     pub message: String,
-    /// Whether no file can have been changed.
+    /// No file can have been changed.
     pub is_untouched: bool,
 }
 
-/// A checkout whose update was interrupted, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptedUpdate {
     pub path: PathBuf,
-    /// The branch that moved, without `refs/heads/`.
+    /// Without `refs/heads/`.
     pub branch: String,
     pub outcome: UpdateOutcome,
 }
 
-/// What came of an interrupted update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpdateOutcome {
     /// The files are those of the branch.
@@ -55,13 +50,13 @@ pub enum UpdateOutcome {
         /// Files that were neither as before nor as after the move; they were not touched.
         kept: Vec<PathBuf>,
     },
-    /// The branch is at another commit, or another branch is checked out: the person has gone on from there.
+    /// The person has moved the branch or checked out another one.
     Void,
-    /// The person has begun this git command and not ended it; the repair waits for its end.
+    /// The person's git command is unfinished; the repair waits for its end.
     Waits(&'static str),
 }
 
-/// What to do with the paths of an interrupted update.
+/// The actions on the paths of an interrupted update.
 #[derive(Debug, Default)]
 struct Repair {
     /// Lines for `update-index --index-info`.
@@ -72,12 +67,12 @@ struct Repair {
 }
 
 impl Repo {
-    /// The git command that was started in the project's checkout and is not finished, such as `rebase`.
+    /// The unfinished git command in the project's checkout, such as `rebase`.
     pub fn unfinished_operation(&self) -> Result<Option<&'static str>, GitError> {
         Ok(unfinished_operation(&self.git_dir_of(self.root())?))
     }
 
-    /// Updates a checkout from one commit to another; why it cannot be done, if it cannot.
+    /// Updates a checkout from one commit to another; returns the reason if that is impossible.
     pub(crate) fn update_checkout(
         &self,
         folder: &Path,
@@ -113,7 +108,7 @@ impl Repo {
         command.limit(TREE_LIMIT).run().map(drop)
     }
 
-    /// A file of the checkout that git does not track, ignored or not, at or above or below a path that `new` adds.
+    /// An untracked file of the checkout, ignored or not, at, above or below a path that `new` adds.
     fn untracked_in_the_way(&self, folder: &Path, old: &Sha, new: &Sha) -> Result<Option<PathBuf>, GitError> {
         let changes = self.tree_changes(old, new)?;
         let added = changes.iter().filter(|(_, change)| change.old.is_none() && change.new.is_some());
@@ -127,7 +122,7 @@ impl Repo {
         Ok(present.into_iter().find(|file| !tracked.contains(file)))
     }
 
-    /// Notes that a checkout is being updated, so that a crash can be distinguished from what a person did.
+    /// Notes that a checkout is being updated, to distinguish a crash from a person's changes.
     pub(crate) fn begin_update(&self, folder: &Path, note: &UpdateNote) -> Result<(), GitError> {
         let git_dir = self.git_dir_of(folder)?;
         note.write(&git_dir).map_err(|error| GitError::io(UPDATING, &UpdateNote::place(&git_dir), error))
@@ -144,7 +139,7 @@ impl Repo {
         }
     }
 
-    /// The folder in which a rebase of the branch is in progress: it would fail, or lose a merge, if the branch moved.
+    /// The folder with an unfinished rebase of the branch: it would fail, or lose a merge, if the branch moved.
     pub(crate) fn rebase_of(&self, branch: &Branch) -> Result<Option<PathBuf>, GitError> {
         let full = branch.full();
         let names = |file: PathBuf| {
@@ -165,7 +160,7 @@ impl Repo {
         }))
     }
 
-    /// Whether a checkout has a note about an update, which runs or was interrupted; found out without starting git.
+    /// True if a checkout has the note of an update that runs or was interrupted. Does not start git.
     pub fn has_update_note(&self) -> bool {
         let linked = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten();
         let own = [self.git_dir().to_owned(), self.common_dir().to_owned()];
@@ -174,8 +169,7 @@ impl Repo {
             .any(|git_dir| UpdateNote::place(&git_dir).exists())
     }
 
-    /// Brings every checkout whose update was interrupted to where its branch is. The caller makes sure that no branch is
-    /// being moved.
+    /// Completes every interrupted update of a checkout. The caller makes sure that no branch is being moved.
     pub fn repair_checkouts(&self) -> Result<Vec<InterruptedUpdate>, GitError> {
         let mut found = Vec::new();
         if !self.has_update_note() {
@@ -187,7 +181,7 @@ impl Repo {
         Ok(found)
     }
 
-    /// The same for one checkout, of the branch with this full name; `None` if its update has not begun, or has ended.
+    /// Repairs one checkout of the branch with this full name; `None` if its update has not begun, or has ended.
     pub(crate) fn repair_checkout(
         &self,
         folder: &Path,
@@ -222,7 +216,7 @@ impl Repo {
         ended(UpdateOutcome::Completed { kept })
     }
 
-    /// Brings the paths that differ between two commits to the new one, except those that are neither; returns these.
+    /// Updates the paths that differ between two commits, except those that match neither; returns these.
     pub(crate) fn finish_update(
         &self,
         folder: &Path,
@@ -278,7 +272,7 @@ impl Repo {
         Ok(repair.kept)
     }
 
-    /// The files of a checkout that are not as in a commit; missing ones too.
+    /// The files of a checkout that differ from a commit; missing ones too.
     fn differing_files(&self, folder: &Path, commit: &Sha) -> Result<BTreeSet<PathBuf>, GitError> {
         let scratch = ScratchIndex::of(self);
         let command = |words: &[&str]| -> GitCommand {
@@ -302,7 +296,7 @@ impl Repair {
         self.index.push(0);
     }
 
-    /// Keeps a file that is where a folder has to be.
+    /// Keeps a file in the place of a folder.
     fn keep_what_blocks(&mut self, folder: &Path) {
         let Self { write, delete, kept, .. } = self;
         write.retain(|file| {
@@ -345,7 +339,7 @@ fn files_below(folder: &Path, below: &Path) -> Vec<PathBuf> {
     files.collect()
 }
 
-/// The git command that was started in a checkout and is not finished, such as `rebase`.
+/// The unfinished git command in a checkout, such as `rebase`.
 fn unfinished_operation(git_dir: &Path) -> Option<&'static str> {
     let files = [
         ("MERGE_HEAD", "merge"),

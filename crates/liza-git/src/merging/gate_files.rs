@@ -1,6 +1,5 @@
-//! The protected files in the checkout of a test: written as git stores them, and watched while the test runs.
-//!
-//! What is tested has the rights of the test. So a test that ends with other files than it began with has not passed.
+//! The protected files in the checkout of a test: written as git stores them, and watched while the test
+//! runs. The tested code has the rights of the test, so a test that changes these files has not passed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,19 +17,18 @@ use crate::merging::protected::Protected;
 use crate::program::error::GitError;
 use crate::program::repo::Repo;
 
-/// The coarsest step of the times that file systems keep: what is changed later has another time.
+/// The coarsest step of file times: a later change has another time.
 const TIME_STEP: Duration = Duration::from_millis(20);
 
 const ACTION: &str = "writing the files of the integration test";
 
-/// The state of the files that a gate runs from, before it runs.
 #[derive(Debug, Default)]
 pub(crate) struct GateFiles {
     checkout: PathBuf,
     marks: Vec<(PathBuf, Option<Mark>)>,
 }
 
-/// What changes with a file: where it is stored, and when it was last changed, which no program can set back.
+/// Changes with a file: its place on the disk, and its time of change, which no program can set back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     device: u64,
@@ -40,7 +38,7 @@ struct Mark {
 }
 
 impl Repo {
-    /// Writes the protected files into a checkout as they are stored, whatever a filter or a set-up made of them.
+    /// Writes the protected files into a checkout as they are stored, despite filters and set-ups.
     pub(crate) fn lay_out(&self, checkout: &Path, protected: &Protected) -> Result<GateFiles, GitError> {
         let failed = |path: &Path| {
             let path = checkout.join(path);
@@ -63,7 +61,7 @@ impl Repo {
     }
 }
 
-/// Puts a file or a link in the place of whatever is there.
+/// Puts a file or a link in the place of whatever exists.
 fn put(folder: &UntrustedFolder, checkout: &Path, path: &Path, mode: &str, content: &[u8]) -> io::Result<()> {
     folder.make_folder(path.parent().unwrap_or(Path::new("")))?;
     if folder.remove(path).is_err() {
@@ -79,7 +77,7 @@ fn put(folder: &UntrustedFolder, checkout: &Path, path: &Path, mode: &str, conte
 }
 
 impl GateFiles {
-    /// Remembers the files and the folders above them, but for the checkout itself, where a test may make files.
+    /// Remembers the files and the folders above them, but not the checkout itself, where a test may make files.
     fn of<'p>(checkout: &Path, files: impl Iterator<Item = &'p Path>) -> Self {
         let paths: BTreeSet<&Path> =
             files.flat_map(Path::ancestors).filter(|path| !path.as_os_str().is_empty()).collect();

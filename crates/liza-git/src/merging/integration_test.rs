@@ -1,6 +1,5 @@
-//! Runs the project's `scripts/integration-test.sh` on a commit, in a checkout of its own.
-//!
-//! Leaves no process and no checkout behind. The script's exit status and the time limit alone decide the result.
+//! Runs the project's `scripts/integration-test.sh` on a commit, in a separate checkout. Leaves no process
+//! and no checkout behind. The script's exit status and the time limit alone decide the result.
 
 use std::fs;
 use std::io;
@@ -28,28 +27,25 @@ const PREFIX: &str = ".integration-test-";
 
 const ACTION: &str = "running the integration test";
 
-/// The result of an integration test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "the branch must not move after a failed test"]
 pub enum IntegrationTestResult {
-    /// The commit has no such script.
     NoScript,
-    /// It exited with status 0.
     Passed,
-    /// It exited with another status, or was killed by a signal.
     Failed {
-        /// Its exit status; `None` when a signal killed it.
+        /// `None` when a signal killed it.
         status: Option<i32>,
-        /// The signal that killed it.
         signal: Option<i32>,
     },
-    /// It took too long and was killed with everything that it had started.
+    /// It was killed with everything that it had started.
     TimedOut,
     /// It exited with status 0, but the files that it runs from were changed meanwhile.
-    Changed { paths: Vec<PathBuf> },
+    Changed {
+        paths: Vec<PathBuf>,
+    },
 }
 
-/// Why a test does not test merges.
+/// The reason why a test doesn't test merges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnusedTest {
     /// It is committed, but not on the integration branch.
@@ -69,7 +65,6 @@ impl UnusedTest {
         }
     }
 
-    /// The command that brings it.
     pub fn fix(self) -> String {
         match self {
             UnusedTest::NotOnBranch => "liza sync".to_owned(),
@@ -94,28 +89,23 @@ impl ScratchCheckout {
 
 impl Drop for ScratchCheckout {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by a later process; the result of the test does not depend on it.
+        // A later process removes what is left; the result of the test doesn't depend on it.
         let _ = remove_tree(&self.path);
     }
 }
 
-/// How a test is confined.
 pub struct TestStage<'a> {
     /// The liza program, which is also the stage that confines itself.
     pub liza: &'a Path,
-    /// The folder with the caches of tests.
     pub caches: &'a Path,
-    /// The lowest level at which the test runs.
     pub minimum: Option<SandboxMin>,
-    /// What a test may use, from its checkout and its folder for temporary files.
+    /// The plan for a checkout and a folder for temporary files.
     pub plan: &'a dyn Fn(&Path, &Path) -> Result<Plan, GitError>,
 }
 
-/// A checkout with an integration test.
 #[derive(Debug)]
 pub struct TestCheckout {
     checkout: ScratchCheckout,
-    /// Whether the script is executable.
     executable: bool,
 }
 
@@ -126,7 +116,7 @@ impl TestCheckout {
 }
 
 impl Repo {
-    /// Runs the test of `commit`, if it has one, and writes its output to the file `output`. It is not confined.
+    /// Runs the test of `commit`, if it has one, unconfined; writes its output to the file `output`.
     pub fn run_integration_test(
         &self,
         commit: &Sha,
@@ -140,13 +130,13 @@ impl Repo {
         }
     }
 
-    /// A checkout of `commit`, if that has a test.
+    /// `None` if the commit has no test.
     pub fn test_checkout(&self, commit: &Sha) -> Result<Option<TestCheckout>, GitError> {
         let Some(executable) = self.test_script(commit)? else { return Ok(None) };
         Ok(Some(TestCheckout { checkout: self.scratch_checkout(commit)?, executable }))
     }
 
-    /// Runs the test of a checkout, confined if there is a stage. The protected files are written first, as they are stored.
+    /// Runs the test of a checkout, confined if there is a stage. Writes the protected files first, as stored.
     pub fn run_test(
         &self,
         test: &TestCheckout,
@@ -201,14 +191,13 @@ impl Repo {
         left
     }
 
-    /// Whether merges onto this branch are tested.
+    /// True if merges onto this branch are tested.
     pub fn has_test(&self, integration: &Branch) -> Result<bool, GitError> {
         let Some(tip) = self.tip(integration)? else { return Ok(false) };
         Ok(self.script_entry(&tip)?.is_some())
     }
 
-    /// What keeps the test of the person's checkout from testing merges onto this branch; `None` if nothing does, or
-    /// there is no test.
+    /// The reason why the test in the person's checkout doesn't test merges onto this branch, if there is one.
     pub fn unused_test(&self, integration: &Branch) -> Result<Option<UnusedTest>, GitError> {
         let Some(tip) = self.tip(integration)? else { return Ok(None) };
         if self.script_entry(&tip)?.is_some() {
@@ -220,12 +209,12 @@ impl Repo {
         Ok(self.root().join(SCRIPT).exists().then_some(UnusedTest::NotCommitted))
     }
 
-    /// Whether the script of the commit is executable; `None` if there is no script.
+    /// True if the commit's script is executable; `None` without a script.
     fn test_script(&self, commit: &Sha) -> Result<Option<bool>, GitError> {
         Ok(self.script_entry(commit)?.map(|entry| !entry.starts_with(b"100644")))
     }
 
-    /// The mode and the object of the commit's script; `None` if there is no script.
+    /// The mode and the object of the commit's script; `None` without a script.
     fn script_entry(&self, commit: &Sha) -> Result<Option<Vec<u8>>, GitError> {
         let command = self.command("looking for the integration test");
         let output = command.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", SCRIPT]).read()?;
@@ -233,7 +222,6 @@ impl Repo {
         Ok(is_file.then_some(output))
     }
 
-    /// Checks out a commit in a folder of its own.
     pub fn scratch_checkout(&self, commit: &Sha) -> Result<ScratchCheckout, GitError> {
         self.remove_test_leftovers();
         let path = self.root().join(".worktrees").join(temporary_name(PREFIX));

@@ -1,6 +1,5 @@
-//! References to merged commits, so that merged work survives whatever happens to the integration branch.
-//!
-//! Creates and reads `refs/liza/merged/TASK`; never moves a branch.
+//! References to merged commits, so that merged work survives anything that happens to the integration
+//! branch: `refs/liza/merged/TASK`. Never moves a branch.
 
 use std::collections::BTreeSet;
 
@@ -10,28 +9,24 @@ use crate::program::error::GitError;
 use crate::program::refs::Branch;
 use crate::program::repo::{Repo, sha};
 
-/// Folders in the root of a project that are Liza's own and never part of its files.
+/// Liza's own folders in the root of a project, never part of its files.
 const OWN_FOLDERS: [&str; 2] = [".liza", ".worktrees"];
 
-/// The reference that keeps the merge of a task.
 pub fn merged_ref(task: &TaskId) -> String {
     format!("refs/liza/merged/{task}")
 }
 
 impl Repo {
-    /// Keeps the commit by which a task was merged.
     pub fn keep_merge(&self, task: &TaskId, commit: &Sha) -> Result<(), GitError> {
         let command = self.command(format!("keeping the merge of {task}"));
         command.args(["update-ref", "--", &merged_ref(task), commit.as_str()]).check()
     }
 
-    /// Forgets a merge that was undone.
     pub fn forget_merge(&self, task: &TaskId) -> Result<(), GitError> {
         let command = self.command(format!("forgetting the merge of {task}"));
         command.args(["update-ref", "-d", "--", &merged_ref(task)]).check()
     }
 
-    /// Which tasks have such a reference.
     pub fn kept_merges(&self) -> Result<BTreeSet<TaskId>, GitError> {
         let command = self.command("listing merges");
         let command = command.args(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/liza/merged/"]);
@@ -49,14 +44,13 @@ impl Repo {
         Ok(output.lines().filter_map(|line| sha(line.as_bytes())).collect())
     }
 
-    /// The commit that was made last.
     pub fn latest(&self, commits: &[Sha]) -> Result<Option<Sha>, GitError> {
         let command =
             self.command("comparing commits").args(["rev-list", "--no-walk=sorted", "--max-count=1"]);
         Ok(sha(&command.args(commits.iter().map(Sha::as_str)).arg("--").read()?))
     }
 
-    /// Those of the commits that the branch does not contain.
+    /// The commits that the branch lacks.
     pub fn missing_from(&self, branch: &Branch, commits: &[Sha]) -> Result<BTreeSet<Sha>, GitError> {
         let Some(tip) = self.tip(branch)?.filter(|_| !commits.is_empty()) else { return Ok(BTreeSet::new()) };
         let input: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
@@ -74,7 +68,7 @@ impl Repo {
         let names =
             command.args(["ls-tree", "-z", "--name-only", "--full-tree", commit.as_str(), "--"]).read()?;
         let names = names.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-        // Some file systems do not distinguish letters by case.
+        // Some file systems ignore case.
         let is_own = |name: &str| OWN_FOLDERS.iter().any(|own| own.eq_ignore_ascii_case(name));
         Ok(names.map(std::borrow::Cow::into_owned).find(|name| is_own(name)))
     }

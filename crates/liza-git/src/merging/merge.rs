@@ -1,7 +1,6 @@
-//! Merges without a checkout: computed in the object store; `move_branch` makes them visible.
-//!
-//! Recovery from a crash relies on what git itself records (ancestry, and a trailer in merge commits): a fast-forward is
-//! merged when the branch contains it.
+//! Merges without a checkout: computed in the object store; `move_branch` makes them visible. Recovery from a
+//! crash relies on git's own records (ancestry, and a trailer in merge commits): a fast-forward is merged
+//! when the branch contains it.
 
 use std::path::PathBuf;
 
@@ -17,7 +16,6 @@ use crate::program::repo::{Repo, sha};
 /// The prefix of our reflog messages.
 pub(crate) const REFLOG_PREFIX: &str = "liza: merge ";
 
-/// How a merge would go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergePreview {
     /// The branch already contains the commit.
@@ -25,18 +23,20 @@ pub enum MergePreview {
     /// The commit contains the branch.
     FastForward,
     /// Both have new commits, which merge without conflict; the result has each side's changes and nothing else.
-    Clean { tree: Sha },
-    /// Both have new commits, which conflict.
-    Conflict { files: Vec<PathBuf> },
+    Clean {
+        tree: Sha,
+    },
+    Conflict {
+        files: Vec<PathBuf>,
+    },
     /// They have no common history.
     Unrelated,
 }
 
-/// What goes into the message of a merge commit.
 #[derive(Debug, Clone)]
 pub struct MergeMessage<'a> {
     pub task: &'a TaskId,
-    /// The task's description, of which the first line is used.
+    /// Only the first line is used.
     pub title: Option<&'a str>,
     pub approved_by: Option<&'a str>,
 }
@@ -49,44 +49,35 @@ pub struct PendingMerge {
     pub old: Sha,
     /// The commit to which the branch moves.
     pub new: Sha,
-    /// Whether `new` is the approved commit itself.
+    /// True if `new` is the approved commit itself.
     pub fast_forward: bool,
 }
 
-/// Why an attempt to merge did not move the branch, in whichever step it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// The branch already contains the commit.
     #[error("the commit is already merged, as {merge_commit}")]
     AlreadyMerged {
         /// The merge commit, or the commit itself after a fast-forward.
         merge_commit: Sha,
     },
-    /// The commit conflicts with the branch.
     #[error("conflicts in {}", files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>().join(", "))]
     Conflict { files: Vec<PathBuf> },
-    /// The commit and the branch have no common history.
     #[error("no common history")]
     Unrelated,
-    /// There is no such branch.
     #[error("there is no branch {branch}")]
     NoBranch { branch: Branch },
-    /// The branch moved after the merge was computed: compute it again.
+    /// The merge must be computed again.
     #[error("the branch moved while the merge was computed")]
     BranchMoved,
-    /// A checkout of the branch cannot be updated, so the branch was left where it was.
+    /// A checkout of the branch cannot be updated, so the branch did not move.
     #[error("the checkout in {} cannot be updated: {message}", path.display())]
-    CheckoutRefused {
-        /// The folder of the checkout.
-        path: PathBuf,
-        message: String,
-    },
+    CheckoutRefused { path: PathBuf, message: String },
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
 impl Repo {
-    /// How a merge of `commit` into `into` would go; changes nothing.
+    /// Changes nothing.
     pub fn preview_merge(&self, into: &Sha, commit: &Sha) -> Result<MergePreview, GitError> {
         let bases = self.merge_bases(into, commit)?;
         match bases.as_slice() {
@@ -109,7 +100,7 @@ impl Repo {
         }
     }
 
-    /// How a commit differs from where its history and that of a branch part.
+    /// The changes of a commit since its history and that of a branch parted.
     pub fn changes_since(&self, branch: &Branch, commit: &Sha) -> Result<TreeChanges, GitError> {
         let Some(head) = self.tip(branch)? else { return Ok(TreeChanges::new()) };
         let mut changes = TreeChanges::new();
@@ -178,8 +169,8 @@ impl Repo {
         }
     }
 
-    /// Computes the merge of exactly `commit` into the commit `old`, with a merge commit in any case: its message says which
-    /// task it merged, to everyone who has the history and not the blackboard.
+    /// Computes the merge of exactly `commit` into the commit `old`, always with a merge commit: its message
+    /// names the task to everyone who has the history and not the blackboard.
     pub fn prepare_merge_onto(
         &self,
         old: &Sha,
@@ -218,7 +209,7 @@ impl Repo {
         })
     }
 
-    /// The commit of the branch before the merge of a task, from its reflog; `None` if it is not there.
+    /// The commit of the branch before the merge of a task, from its reflog.
     pub fn tip_before_merge(&self, branch: &Branch, task: &TaskId) -> Result<Option<Sha>, GitError> {
         let command = self.command("reading a branch's reflog");
         let log = command.args(["reflog", "show", "--format=%H %gs", &branch.full(), "--"]).run()?;
@@ -229,8 +220,7 @@ impl Repo {
         Ok(found.and_then(|_| lines.next()).and_then(|(commit, _)| sha(commit.as_bytes())))
     }
 
-    /// The commit by which `commit` was merged: our merge commit, or itself after a fast-forward; `None` if it is not
-    /// merged.
+    /// The commit that merged `commit`: our merge commit, or itself after a fast-forward; `None` if not merged.
     pub fn find_merge(&self, branch: &Branch, task: &TaskId, commit: &Sha) -> Result<Option<Sha>, GitError> {
         let commit = &self.full_hash(commit)?;
         match self.tip(branch)? {
@@ -241,8 +231,8 @@ impl Repo {
         }
     }
 
-    /// Whether a commit is the merge of exactly these two, with nothing added: a fast-forward to the commit, or a merge
-    /// commit with both as parents and the files that git computes.
+    /// True if a commit is the merge of exactly these two, with nothing added: a fast-forward to the commit,
+    /// or a merge commit with both as parents and the files that git computes.
     pub fn is_merge_of(&self, merged: &Sha, into: &Sha, commit: &Sha) -> Result<bool, GitError> {
         let commit = &self.full_hash(commit)?;
         if merged == commit {

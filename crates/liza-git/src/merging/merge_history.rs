@@ -1,6 +1,5 @@
-//! Reads the history: which task each merge merged, from the lines at the end of its message, and who made a commit.
-//!
-//! Anyone who can push can write such lines, so they only say what to look for; [`Repo::is_merge_of`] checks the rest.
+//! Reads the history: the task of each merge, from the lines at the end of its message, and the authors of
+//! commits. Anyone who can push can write such lines; [`Repo::is_merge_of`] checks them.
 
 use std::fs;
 use std::path::Path;
@@ -18,12 +17,12 @@ pub struct BranchStep {
     pub commit: Sha,
     /// The commit of the branch before.
     pub before: Option<Sha>,
-    /// The task that it merged, and the approved commit, if its message says so.
+    /// The merged task and the approved commit, according to its message.
     pub merged: Option<(TaskId, Sha)>,
 }
 
 impl Repo {
-    /// The steps by which a branch went from one commit to another, the oldest first.
+    /// The steps of a branch from one commit to another, the oldest first.
     pub fn steps_between(&self, from: &Sha, to: &Sha) -> Result<Vec<BranchStep>, GitError> {
         let range = format!("{from}..{to}");
         let command = self.command("reading merges").args(["log", "-z", "--first-parent", "--reverse"]);
@@ -32,7 +31,7 @@ impl Repo {
         Ok(text.split('\0').filter_map(parse).collect())
     }
 
-    /// What the branch at `to` has beyond `from`: exact merges of tasks, and whether there is anything else.
+    /// The commits of `to` beyond `from`: exact merges of tasks, and whether there are others.
     pub fn branch_steps(&self, from: &Sha, to: &Sha) -> Result<BranchSteps, GitError> {
         let mut beyond = BranchSteps::default();
         for BranchStep { commit: merge_commit, before, merged } in self.steps_between(from, to)? {
@@ -48,8 +47,7 @@ impl Repo {
         Ok(beyond)
     }
 
-    /// The head of a branch as its file or the list of packed references has it, without starting git; `None` if git
-    /// keeps it in another way.
+    /// The head of a branch, read from its file or packed-refs without git; `None` if git keeps it elsewhere.
     pub fn head_on_disk(common_dir: &Path, branch: &Branch) -> Option<Sha> {
         let name = branch.full();
         if let Ok(text) = fs::read_to_string(common_dir.join(&name)) {
@@ -62,8 +60,8 @@ impl Repo {
 }
 
 impl Repo {
-    /// The authors of the commits that none of these branches has, the oldest first. An agent is named as the author or in
-    /// a line `Liza-Agent`.
+    /// The authors of the commits that none of these branches has, the oldest first. An agent is named as the
+    /// author or in a line `Liza-Agent`.
     pub fn authors(&self, branches: &[Branch], commit: &Sha) -> Result<Vec<CommitAuthor>, GitError> {
         let format = "--format=%H %(trailers:key=Liza-Agent,valueonly,unfold,separator=%x2C)%x09%an";
         let command = self.command("reading authors").args(["log", "--reverse", format, commit.as_str()]);
@@ -79,7 +77,6 @@ impl Repo {
     }
 }
 
-/// The first word of a text that is the ID of an agent.
 fn named_agent(text: &str) -> Option<AgentId> {
     text.split(|c: char| c.is_whitespace() || c == ',').find_map(|word| word.parse().ok())
 }

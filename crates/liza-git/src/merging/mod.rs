@@ -1,4 +1,4 @@
-//! Merges: made beside the branch, tested, and moved onto it as one step.
+//! Merges: made beside the branch, tested, and moved onto it in one step.
 
 pub(crate) mod checkout;
 pub(crate) mod gate_files;

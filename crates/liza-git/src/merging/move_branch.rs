@@ -1,8 +1,8 @@
-//! Moves a branch that people may have checked out: one compare-and-swap of the reference, then the index and the files of
-//! each checkout of it.
+//! Moves a branch that people may have checked out: one compare-and-swap of the reference, then the index and
+//! the files of each checkout.
 //!
-//! Checkouts follow, or the branch does not move. Before the first step a note in each checkout says what is about to
-//! happen: `checkout` completes or takes back what a crash interrupted.
+//! Checkouts follow, or the branch does not move. A note in each checkout announces the move before the first
+//! step: `checkout` completes or takes back an interrupted one.
 
 use std::path::PathBuf;
 
@@ -17,8 +17,8 @@ use crate::program::refs::Branch;
 use crate::program::repo::Repo;
 
 impl Repo {
-    /// Makes a computed merge visible: moves the branch, unless it has moved since, and updates every checkout of it.
-    /// Uncommitted changes that the merge does not touch stay.
+    /// Makes a computed merge visible: moves the branch, unless it has moved since, and updates every
+    /// checkout of it. Uncommitted changes that the merge doesn't touch stay.
     pub fn move_branch(
         &self,
         branch: &Branch,
@@ -31,14 +31,14 @@ impl Repo {
         self.move_and_update(branch, merge, &format!("{REFLOG_PREFIX}{task}"), lines)
     }
 
-    /// Moves a branch forward to where it is elsewhere, and updates every checkout of it.
+    /// Fast-forwards a branch, and updates every checkout of it.
     pub fn forward_branch(&self, branch: &Branch, old: &Sha, new: &Sha) -> Result<(), MergeError> {
         let merge = PendingMerge { old: old.clone(), new: new.clone(), fast_forward: true };
         let line = format!("update {} {new} {old}\n", branch.full());
         self.move_and_update(branch, &merge, "liza: follow the remote", line)
     }
 
-    /// The checkouts of a branch, which can all be updated; a rebase of the branch or a file in the way is an error.
+    /// The checkouts of a branch, if all can be updated; a rebase of it or a file in the way is an error.
     pub fn movable_checkouts(
         &self,
         branch: &Branch,
@@ -96,7 +96,7 @@ impl Repo {
         }
         for (index, path) in checkouts.iter().enumerate() {
             if let Some(refusal) = self.update_checkout(path, &merge.old, &merge.new, DryRun::No)? {
-                // One that git refused may have some of the new files.
+                // A refused one may have some of the new files.
                 let touched = if refusal.is_untouched { index } else { index + 1 };
                 self.move_back(branch, merge, checkouts.get(..touched).unwrap_or(checkouts))?;
                 return Err(refused(path, refusal));
@@ -105,7 +105,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Moves the branch back to where it was before a merge; false if it has moved since.
+    /// Moves the branch back to its commit before a merge; false if it has moved since.
     pub fn undo_merge(&self, branch: &Branch, merge: &PendingMerge) -> Result<bool, GitError> {
         if self.tip(branch)?.as_ref() != Some(&merge.new) {
             return Ok(false);
@@ -114,8 +114,7 @@ impl Repo {
         self.move_back(branch, merge, &checkouts).map(|()| true)
     }
 
-    /// Moves the branch back, and the checkouts that may have been updated. A file that is neither as before nor as after
-    /// the merge stays.
+    /// Moves the branch back, and the updated checkouts. A file that matches neither side of the merge stays.
     fn move_back(&self, branch: &Branch, merge: &PendingMerge, updated: &[PathBuf]) -> Result<(), GitError> {
         let note = UpdateNote::back(branch, &merge.new, &merge.old);
         updated.iter().try_for_each(|path| self.begin_update(path, &note))?;

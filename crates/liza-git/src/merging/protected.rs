@@ -1,7 +1,5 @@
-//! The protected files of a tree: what the patterns of the gate match, and where their links lead.
-//!
-//! Reads trees, and makes the tree on which a merge is judged. It checks out nothing, so no attribute, filter or line end
-//! takes part.
+//! The protected files of a tree: those that match the gate's patterns, and the targets of their links. Makes
+//! the tree on which a merge is judged, without a checkout, so no attribute, filter or line end takes part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -18,24 +16,21 @@ use crate::program::error::GitError;
 use crate::program::repo::{Repo, path, sha};
 use crate::workspace::rescue::as_liza;
 
-/// The script, if a project has one.
 pub(crate) const SCRIPT: &str = "scripts/integration-test.sh";
 
-/// How many links are followed before a tree is taken for one that leads out.
+/// The number of links that are followed before a tree counts as leading out.
 const LINKS_MAX: usize = 1_000;
 
 /// The entries of a tree: files, links and submodules.
 type Tree = BTreeMap<PathBuf, TreeEntry>;
 
-/// The protected files of a commit.
 #[derive(Debug, Default)]
 pub struct Protected {
-    /// Everything that the commit has.
     tree: Tree,
     entries: Tree,
-    /// What of it the gate runs from.
+    /// The files that the gate runs from.
     runs: BTreeSet<PathBuf>,
-    /// What is protected only because a link leads to it.
+    /// Protected only because a link leads to them.
     targets: BTreeSet<PathBuf>,
     /// Links that lead out of the repository, or in circles.
     outside: BTreeSet<PathBuf>,
@@ -44,7 +39,7 @@ pub struct Protected {
 }
 
 impl Protected {
-    /// Whether a merge with these files changes those of the integration branch.
+    /// True if a merge with these files changes those of the integration branch.
     pub fn changes(&self, before: &Protected) -> bool {
         self.entries != before.entries || !self.ambiguous.is_empty()
     }
@@ -63,7 +58,6 @@ impl Protected {
         self.outside.iter().find(is_new).map(PathBuf::as_path)
     }
 
-    /// Whether there is an integration test.
     pub fn has_test(&self) -> bool {
         self.tree.get(Path::new(SCRIPT)).is_some_and(|entry| !entry.is_submodule())
     }
@@ -79,7 +73,7 @@ impl Protected {
         near.filter_map(|path| path.to_str())
     }
 
-    /// Whether the entry itself is matched, or is on the way to a match.
+    /// True if the entry itself is matched, or is on the way to a match.
     fn is_matched(&self, path: &Path) -> bool {
         self.entries.contains_key(path) && !self.targets.contains(path)
     }
@@ -94,7 +88,6 @@ impl Protected {
 }
 
 impl Repo {
-    /// The protected files of a commit.
     pub fn protected(&self, commit: &Sha, patterns: &GatePatterns) -> Result<Protected, GitError> {
         let mut search = Search { repo: self, patterns, found: Protected::default(), links: Vec::new() };
         search.found.tree = self.tree_entries(commit)?;
@@ -153,7 +146,7 @@ impl Repo {
 }
 
 impl Protected {
-    /// Whether a file of another tree is where one of these needs a folder, or the other way round.
+    /// True if a file of another tree is in the place of a folder of these, or the other way round.
     fn is_in_the_way(&self, other: &Path) -> bool {
         let below = self.entries.range(other.to_owned()..).find(|(path, _)| *path != other);
         below.is_some_and(|(path, _)| path.starts_with(other))
@@ -169,13 +162,12 @@ fn parse_entry(entry: &[u8]) -> Option<(PathBuf, TreeEntry)> {
     Some((path(&entry[tab + 1..]), TreeEntry { mode: mode.to_owned(), object: object.to_owned() }))
 }
 
-/// A link to follow: the path under which it is reached, its own path, and what the gate does with it.
+/// A link to follow: the path under which it is reached, its own path, and its protection.
 struct LinkToFollow {
     reached_as: PathBuf,
     link: PathBuf,
 }
 
-/// The search for the protected files of a tree.
 struct Search<'a> {
     repo: &'a Repo,
     patterns: &'a GatePatterns,
@@ -183,7 +175,7 @@ struct Search<'a> {
     links: Vec<LinkToFollow>,
 }
 
-/// Where a path of a link leads.
+/// The target of a link.
 enum Destination {
     Outside,
     Inside(PathBuf),
@@ -241,7 +233,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Protects what is at the end of a link, as far as the patterns match the path under which it is reached.
+    /// Protects the target of a link, as far as the patterns match the path under which it is reached.
     fn protect_target(&mut self, reached_as: &Path, target: &Path) {
         let at = self.found.tree.range(target.to_owned()..).take_while(|(path, _)| path.starts_with(target));
         let at: Vec<(PathBuf, bool)> = at.map(|(path, entry)| (path.clone(), entry.is_link())).collect();
@@ -259,7 +251,7 @@ impl Search<'_> {
         }
     }
 
-    /// Where a link leads, all links on the way resolved; these are protected too.
+    /// Resolves all links on the way to a link's target; these are protected too.
     fn destination(&mut self, link: &Path) -> Result<Destination, GitError> {
         let protection = self.patterns.protection(&link.to_string_lossy());
         let mut place: PathBuf = link.parent().unwrap_or(Path::new("")).to_owned();
@@ -321,7 +313,6 @@ impl Search<'_> {
     }
 }
 
-/// A step of the path of a link.
 enum Step {
     Root,
     Up,

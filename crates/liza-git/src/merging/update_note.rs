@@ -1,7 +1,6 @@
-//! The note in a checkout's git folder while its branch moves: which branch, from where, to where.
-//!
-//! Written durably before the reference moves, removed when the files have followed. Without it, a checkout that differs
-//! from its branch is the person's own doing.
+//! The note in a checkout's git folder while its branch moves: the branch, its old and its new commit.
+//! Written durably before the reference moves, removed when the files have followed. Without it, a checkout
+//! that differs from its branch is the person's own doing.
 
 use std::fs;
 use std::io;
@@ -25,7 +24,7 @@ pub(crate) struct UpdateNote {
     pub branch: Option<String>,
     pub from: Sha,
     pub to: Sha,
-    /// Whether it takes a move back: then the files may be at `to` although the branch is still at `from`.
+    /// True if it takes a move back: then the files may be at `to` although the branch is still at `from`.
     pub is_back: bool,
 }
 
@@ -42,7 +41,6 @@ impl UpdateNote {
         git_dir.join(FILE)
     }
 
-    /// The note in a git folder, if there is one that can be read.
     pub(crate) fn read(git_dir: &Path) -> Option<Self> {
         let text = fs::read_to_string(Self::place(git_dir)).ok()?;
         let mut words = text.split_whitespace();

@@ -1,6 +1,5 @@
-//! Which programs of the project's own git configuration the human has accepted.
-//!
-//! Kept in the home folder, outside the repository, where neither a merge nor a confined session can change it.
+//! The programs in the project's own git configuration that the human has accepted. Kept in the home folder,
+//! outside the repository, where neither a merge nor a confined session can change it.
 
 use std::fs;
 use std::io;
@@ -11,17 +10,17 @@ use liza_host::{durable, private};
 use crate::program::filter_command::loads_nothing_from_here;
 use crate::program::programs::ProgramSetting;
 
-/// Where the accepted settings of a project are kept.
+/// The place of a project's accepted settings.
 #[derive(Debug, Clone)]
 pub struct AcceptedPrograms {
     /// `None` without a home folder.
     pub file: Option<PathBuf>,
-    /// The project: a program in it is the agents' own work, and never runs.
+    /// Programs in the project are the agents' own work, and never run.
     root: PathBuf,
 }
 
 impl AcceptedPrograms {
-    /// The file with the patterns of the gate that the human accepted on this machine; `None` without a home folder.
+    /// The file with the gate's patterns that the human accepted on this machine; `None` without a home.
     pub(super) fn gate(&self) -> Option<PathBuf> {
         self.file.as_ref().map(|file| file.with_file_name("gate"))
     }
@@ -36,7 +35,7 @@ impl AcceptedPrograms {
         &self.root
     }
 
-    /// What the human accepted last; nothing if that cannot be read.
+    /// The accepted settings; none if they cannot be read.
     pub fn read(&self) -> Vec<ProgramSetting> {
         let kept = self.file.as_ref().and_then(|file| fs::read(file).ok()).unwrap_or_default();
         kept.split(|byte| *byte == 0).filter_map(ProgramSetting::parse).collect()
@@ -53,12 +52,12 @@ impl AcceptedPrograms {
         durable::replace_private_file(file, &entries.join(&0))
     }
 
-    /// Whether a setting may run: one of `accepted` whose command names no file of the project.
+    /// True for a setting of `accepted` whose command names no file of the project.
     pub(crate) fn may_run(&self, setting: &ProgramSetting, accepted: &[ProgramSetting]) -> bool {
         accepted.contains(setting) && !self.is_in_project(&setting.value)
     }
 
-    /// Whether a command may run where an agent's files are.
+    /// True if a command may run among an agent's files.
     pub(crate) fn may_run_among_agents_files(&self, command: &[u8]) -> bool {
         loads_nothing_from_here(&String::from_utf8_lossy(command), &self.root)
     }

@@ -1,4 +1,4 @@
-//! A git folder of Liza's that borrows the objects of a repository, and nothing else of it. It exists for one task.
+//! A git folder of Liza's that borrows the objects of a repository, and nothing else. It exists for one task.
 
 use std::fs;
 use std::io;
@@ -12,17 +12,17 @@ use crate::program::error::GitError;
 use crate::program::leftovers::TemporaryFolder;
 use crate::program::repo::Repo;
 
-/// A git folder in the project's git folder, deleted on drop. It has no configuration, attributes, hooks or refs but those that
-/// are written to it.
+/// A git folder in the project's git folder, deleted on drop. It has only the configuration, attributes,
+/// hooks and refs that are written to it.
 pub(crate) struct BorrowedGitDir<'a> {
     repo: &'a Repo,
     folder: TemporaryFolder,
-    /// For errors: what it is made for.
+    /// For errors.
     action: &'static str,
 }
 
 impl<'a> BorrowedGitDir<'a> {
-    /// Makes one with a HEAD that names this commit, or nothing.
+    /// HEAD names this commit, or nothing.
     pub(crate) fn create(
         repo: &'a Repo,
         prefix: &str,
@@ -43,7 +43,6 @@ impl<'a> BorrowedGitDir<'a> {
         self.folder.path()
     }
 
-    /// Writes one of its files.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), GitError> {
         let file = self.path().join(name);
         let write = || {
@@ -60,13 +59,12 @@ impl<'a> BorrowedGitDir<'a> {
 
     /// Lets git find the objects in a folder, beside its own. The path is relative to the git folder.
     pub(crate) fn borrow(&self, objects: &Path) -> Result<(), GitError> {
-        // Through a link: the path may have characters that mean something in the list.
+        // Through a link: the path may have characters with a meaning in the list.
         let link = self.path().join("borrowed");
         symlink(objects, &link).map_err(|error| self.failed(&link, error))?;
         self.write("objects/info/alternates", b"../borrowed\n")
     }
 
-    /// A git command in this folder's repository, started in another folder.
     pub(crate) fn command_in(&self, action: &str, folder: &Path) -> GitCommand {
         self.repo.command_in(action, folder).env("GIT_DIR", self.path())
     }

@@ -1,7 +1,5 @@
-//! Runs the `git` program with a controlled environment, a time limit and captured output.
-//!
-//! No shell, no prompt, no pager, no editor; nothing inherited may point git at another repository. Does not know
-//! what any git command means.
+//! Runs the `git` program with a controlled environment, a time limit and captured output. No shell, no
+//! prompt, no pager, no editor; nothing inherited may point git at another repository.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -34,23 +32,22 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// The time limit of a git command that writes or deletes a tree of files.
 pub(crate) const TREE_LIMIT: Duration = Duration::from_secs(1800);
 
-/// How much memory a git command may use.
+/// The memory limit of a git command.
 const MEMORY: u64 = 4 << 30;
 
 /// The folder for temporary files of filters, in the first folder that git can write to.
 const FILTERS: &str = "liza-filters";
 
-/// How many times a command is tried while another git is in the way: about 3 s in all.
+/// The number of attempts while another git is in the way: about 3 s in all.
 const ATTEMPTS: u32 = 16;
 
-/// The git program and the environment in which it runs.
 #[derive(Debug, Clone)]
 pub struct Git {
     environment: GitEnvironment,
     pub(crate) object_limits: ObjectLimits,
 }
 
-/// How much an agent's repository may bring into the project at once.
+/// The most that an agent's repository may bring into the project at once.
 #[derive(Debug, Clone, Copy)]
 pub struct ObjectLimits {
     /// As they are stored, and again when unpacked.
@@ -70,24 +67,22 @@ impl Git {
         Self::with_environment(std::env::vars_os())
     }
 
-    /// The git on the `PATH` of the given variables, which are filtered as inherited ones are.
+    /// The git on the `PATH` of these variables, filtered like inherited ones.
     pub fn with_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self { environment: GitEnvironment::new(variables), object_limits: ObjectLimits::default() }
     }
 
-    /// The same with that `liza` as the keeper of filters; without, it is this program.
+    /// Sets the `liza` that keeps filters; by default this program.
     pub fn with_keeper(mut self, liza: impl Into<PathBuf>) -> Self {
         self.environment.liza = liza.into();
         self
     }
 
-    /// The same with another program in place of git.
     pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.environment.program = program.into();
         self
     }
 
-    /// The same with other limits for what agents bring.
     pub fn with_object_limits(mut self, limits: ObjectLimits) -> Self {
         self.object_limits = limits;
         self
@@ -102,14 +97,12 @@ impl Git {
         self.environment.home()
     }
 
-    /// The version of this git.
     pub fn version(&self) -> Result<GitVersion, GitError> {
         let command = self.command("reading the version of git", Path::new("/")).arg("version");
         let output = command.read_text()?;
         GitVersion::parse(&output).ok_or_else(|| command.unexpected(output.as_bytes()))
     }
 
-    /// Refuses a git that is too old for Liza.
     pub fn require_version(&self) -> Result<GitVersion, GitError> {
         let found = self.version()?;
         if found < GitVersion::OLDEST { Err(GitError::TooOld { found }) } else { Ok(found) }
@@ -141,7 +134,6 @@ impl Default for Git {
     }
 }
 
-/// One git command, while it is built.
 #[derive(Debug, Clone)]
 #[must_use = "a command does nothing until it is run"]
 pub struct GitCommand {
@@ -151,28 +143,27 @@ pub struct GitCommand {
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
-    /// A file in its place.
+    /// Used instead of `stdin`.
     input: Option<Arc<File>>,
     limit: Duration,
-    /// How much of its output is read; the rest is dropped.
+    /// The part of its output that is read; the rest is dropped.
     output_max: Option<usize>,
-    /// Whether the caller knows that it runs no program of the configuration.
+    /// The caller knows that it runs no program of the configuration.
     runs_no_program: bool,
-    /// Whether it must not run filters.
+    /// It must not run filters.
     runs_no_filter: bool,
     /// The programs of the project's own configuration that may run.
     accepted: Option<Arc<AcceptedPrograms>>,
     place: Place,
 }
 
-/// Where a git command runs.
 #[derive(Debug, Clone)]
 enum Place {
     /// In the files of the person.
     Yours,
-    /// Where agents could have written, but it reads nothing of that.
+    /// In a place that agents can write, without reading their files.
     Apart,
-    /// Where agents could have written.
+    /// In a place that agents can write.
     Room(Arc<Room>),
 }
 
@@ -198,7 +189,7 @@ impl GitCommand {
         self
     }
 
-    /// Sets a file as the standard input, read from where it stands.
+    /// Sets a file as the standard input, read from its position.
     pub(crate) fn stdin_file(mut self, file: File) -> Self {
         self.input = Some(Arc::new(file));
         self
@@ -222,14 +213,14 @@ impl GitCommand {
         self
     }
 
-    /// Keeps git in a room: it meets what agents wrote.
+    /// Confines git to a room, since it meets agents' files.
     pub(crate) fn in_room(mut self, room: Arc<Room>) -> Self {
         self = self.env("TMPDIR", room.writable.first().cloned().unwrap_or_default());
         self.place = Place::Room(room);
         self
     }
 
-    /// Says that this command runs no program that the configuration names, so it need not be read first.
+    /// Declares that this command runs no program of the configuration, which then need not be read first.
     pub(crate) fn runs_no_program(mut self) -> Self {
         self.runs_no_program = true;
         self
@@ -247,7 +238,7 @@ impl GitCommand {
         self.run_with(&self.limits()?)
     }
 
-    /// Runs git for its effect. If it may lack objects that it cannot fetch where it is kept, `fetch` comes first.
+    /// Runs git for its effect. If it may lack objects that it cannot fetch in its room, `fetch` comes first.
     pub(crate) fn check_after(&self, fetch: impl FnOnce() -> Result<(), GitError>) -> Result<(), GitError> {
         let limits = self.limits()?;
         if limits.partial {
@@ -257,7 +248,7 @@ impl GitCommand {
         if output.status == Some(0) { Ok(()) } else { Err(self.failed(&output)) }
     }
 
-    /// What this command may use and run.
+    /// The rights of this command.
     fn limits(&self) -> Result<Limits, GitError> {
         let runs_programs = !self.runs_no_program && may_run_programs(&self.arguments);
         let room = match &self.place {
@@ -289,7 +280,7 @@ impl GitCommand {
         Ok(Limits { overrides: replaced, grants, filters, partial: room.is_partial(&settings) })
     }
 
-    /// The configuration that this command would read, and the files that it is from.
+    /// The configuration that this command would read, and its files.
     fn settings(&self) -> Result<(Vec<u8>, Vec<PathBuf>), GitError> {
         let list = ["config", "--list", "--show-scope", "--show-origin", "-z"].map(OsString::from).to_vec();
         // It reads no file of an agent.
@@ -300,7 +291,6 @@ impl GitCommand {
         if output.status == Some(0) { Ok(split_origins(&output.stdout)) } else { Err(list.failed(&output)) }
     }
 
-    /// The same with limits that are known.
     fn run_with(&self, limits: &Limits) -> Result<GitOutput, GitError> {
         let mut pause = Duration::from_millis(5);
         for _ in 1..ATTEMPTS {
@@ -320,7 +310,6 @@ impl GitCommand {
         if output.status == Some(0) { Ok(output.stdout) } else { Err(self.failed(&output)) }
     }
 
-    /// As [`GitCommand::read`], and parses the output.
     pub(crate) fn read_with<T>(&self, parse: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, GitError> {
         let output = self.read()?;
         parse(&output).ok_or_else(|| self.unexpected(&output))
@@ -338,7 +327,6 @@ impl GitCommand {
         Ok(text)
     }
 
-    /// The error for an exit status that means failure.
     pub fn failed(&self, output: &GitOutput) -> GitError {
         // 129 is a usage error: an old git reports an unknown option this way.
         if output.status == Some(129)
@@ -359,7 +347,6 @@ impl GitCommand {
         }
     }
 
-    /// The error for output that cannot be parsed.
     pub fn unexpected(&self, output: &[u8]) -> GitError {
         if let Some(too_old) = self.git_is_too_old() {
             return too_old;
@@ -428,7 +415,7 @@ impl GitCommand {
         }
     }
 
-    /// What the keepers of filters need: a folder for temporary files, in which nothing of git's is.
+    /// Variables for the keepers of filters: a folder for temporary files, apart from git's.
     fn filter_variables(&self, limits: &Limits) -> Result<Vec<(OsString, OsString)>, GitError> {
         let Place::Room(room) = &self.place else { return Ok(Vec::new()) };
         let Some(folder) = room.writable.first().filter(|_| !limits.filters.is_empty()) else {
@@ -459,7 +446,7 @@ impl GitCommand {
             // It takes precedence over LC_ALL.
             .env_remove("LANGUAGE")
             .env(GIT_OWNER, std::process::id().to_string())
-            // What is missing cannot be fetched from a room.
+            // Missing objects cannot be fetched from a room.
             .envs(limits.grants.iter().map(|_| ("GIT_NO_LAZY_FETCH", "1")))
             .envs(self.filter_variables(limits)?)
             .envs(setting_variables(&limits.overrides.settings))

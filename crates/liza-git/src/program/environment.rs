@@ -1,6 +1,4 @@
-//! The git program and the variables that it gets.
-//!
-//! Nothing inherited may point git at another repository.
+//! The git program and its variables. Nothing inherited may point git at another repository.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -25,8 +23,8 @@ const INHERITED: [&str; 11] = [
     "GIT_SSH_VARIANT",
 ];
 
-/// Variables of every git command: no prompts, English messages, no index written only to speed up the next command, commits
-/// as they are instead of as replacements and grafts show them, and no transport that runs a program.
+/// Variables of every git command: no prompts, English messages, no index written only to speed up the next
+/// command, no replacements and grafts, and no transport that runs a program.
 pub(crate) const FIXED: [(&str, &str); 13] = [
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     // A file that cannot exist: for an empty one, git prints advice.
@@ -45,7 +43,6 @@ pub(crate) const FIXED: [(&str, &str); 13] = [
     ("LC_ALL", "C"),
 ];
 
-/// The git program and the variables that it gets.
 #[derive(Debug, Clone)]
 pub struct GitEnvironment {
     pub program: PathBuf,
@@ -55,7 +52,6 @@ pub struct GitEnvironment {
 }
 
 impl GitEnvironment {
-    /// The git on the `PATH` of the given variables, without those that could mislead it.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let variables: Arc<[(OsString, OsString)]> =
             variables.into_iter().filter(|(name, _)| may_be_inherited(name)).collect();

@@ -1,12 +1,12 @@
-//! Which commands of filters can run where an agent's files are.
+//! Filter commands that can run among an agent's files.
 //!
-//! Git starts a filter in the checkout. `python -m NAME`, a shell script of the project or a formatter with settings in
-//! JavaScript would run what the agent has put there, outside of its session. So only programs run there that load nothing
-//! from the folder in which they start. Decides from text; runs nothing.
+//! Git starts a filter in the checkout. `python -m NAME`, a shell script of the project or a formatter with
+//! settings in JavaScript would run the agent's code there, outside its session. So only programs run that
+//! load nothing from the folder in which they start. Decides from text; runs nothing.
 
 use std::path::Path;
 
-/// Programs on the search path that are known to load nothing from the folder in which they start.
+/// Programs on the search path that load nothing from the folder in which they start.
 const KNOWN: [&str; 34] = [
     "git-lfs",
     "git-crypt",
@@ -44,7 +44,7 @@ const KNOWN: [&str; 34] = [
     "false",
 ];
 
-/// Subcommands of git itself that are such programs.
+/// Subcommands of git that are such programs.
 const OF_GIT: [&str; 3] = ["lfs", "crypt", "annex"];
 
 /// The only options with which GnuPG runs here.
@@ -64,8 +64,8 @@ const GPG_OPTIONS: [&str; 13] = [
     "--yes",
 ];
 
-/// Programs above that can be told to load something, and the beginnings of the only options with which they run here. A short
-/// option takes no others behind it: `-nf FILE` is `-n -f FILE`.
+/// Programs above that can be made to load something, and the beginnings of their only allowed options. A
+/// short option takes no others behind it: `-nf FILE` is `-n -f FILE`.
 const ONLY_WITH: [(&str, &[&str]); 9] = [
     ("sed", &["-e", "-E", "-n", "-r", "-s", "-u", "-z", "--expression="]),
     ("awk", &["-F", "-v"]),
@@ -81,7 +81,7 @@ const ONLY_WITH: [(&str, &[&str]); 9] = [
     ),
 ];
 
-/// Programs that run what their arguments, or the folder around, tell them.
+/// Programs that run code from their arguments or the folder around them.
 const INTERPRETERS: [&str; 73] = [
     "Rscript", "ash", "bash", "bun", "busybox", "cargo", "chroot", "chrt", "cmake", "dash", "deno", "doas",
     "dotnet", "ed", "elixir", "emacs", "env", "eslint", "expect", "fish", "gdb", "git", "gmake", "go",
@@ -92,8 +92,8 @@ const INTERPRETERS: [&str; 73] = [
     "yarn", "zsh",
 ];
 
-/// Whether a command loads nothing from the folder in which it starts, as far as can be told from its text: programs that are
-/// known, or that an absolute path outside of the project names.
+/// True if the text of a command names only known programs, or absolute paths outside the project: they load
+/// nothing from the folder in which they start.
 pub(crate) fn loads_nothing_from_here(command: &str, root: &Path) -> bool {
     let Some(programs) = words_of(command) else { return false };
     !programs.is_empty() && programs.iter().all(|words| is_safe(words, root))
@@ -117,12 +117,11 @@ fn is_safe(words: &[String], root: &Path) -> bool {
     }
 }
 
-/// Whether a program may have an argument here.
 fn may_have(program: &str, argument: &str) -> bool {
     let Some((_, options)) = ONLY_WITH.iter().find(|(name, _)| *name == program) else { return true };
     let may = |option: &&str| match option.strip_prefix("--") {
         Some(_) => argument.starts_with(option),
-        // What follows a short option is its value, if it is no letter.
+        // The rest of a short option is its value, if it begins with no letter.
         None => {
             let value = argument.strip_prefix(option);
             value.is_some_and(|value| !value.starts_with(|letter: char| letter.is_ascii_alphabetic()))
@@ -131,7 +130,7 @@ fn may_have(program: &str, argument: &str) -> bool {
     !argument.starts_with('-') || argument == "-" || options.iter().any(may)
 }
 
-/// The programs of a shell command with their arguments; none if the shell would do more than start them.
+/// The programs of a shell command with their arguments; `None` if the shell would do more than start them.
 fn words_of(command: &str) -> Option<Vec<Vec<String>>> {
     let mut programs = vec![Vec::new()];
     let mut word: Option<String> = None;
@@ -155,7 +154,7 @@ fn words_of(command: &str) -> Option<Vec<Vec<String>>> {
     Some(programs)
 }
 
-/// Adds the rest of a quoted text to a word; none if the shell would put something else there.
+/// Adds the rest of a quoted text to a word; `None` if the shell would put something else there.
 fn quoted(letters: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Option<()> {
     loop {
         match letters.next()? {

@@ -1,6 +1,4 @@
 //! Names of temporary files and folders, by which those of dead processes are found.
-//!
-//! Deletes nothing of others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +15,7 @@ pub(crate) fn temporary_name(prefix: &str) -> String {
     format!("{prefix}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A folder with such a name, deleted on drop.
+/// Deleted on drop.
 pub(crate) struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {

@@ -1,6 +1,5 @@
-//! What a git command may use, and which programs of the configuration it may run.
-//!
-//! Decides from the settings that git lists; runs nothing.
+//! The rights of a git command, and the programs of the configuration that it may run. Decides from the
+//! settings that git lists.
 
 use std::cell::LazyCell;
 use std::ffi::OsStr;
@@ -13,20 +12,19 @@ use crate::program::accepted_programs::AcceptedPrograms;
 use crate::program::leftovers::VIEW;
 use crate::program::programs::{Overrides, ProgramSetting};
 
-/// What a git command may use and run.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// What replaces settings that name programs.
+    /// Replacements of settings that name programs.
     pub overrides: Overrides,
-    /// None if it is not confined.
+    /// `None` if it is not confined.
     pub grants: Option<Grants>,
     /// The filters that run below keepers.
     pub filters: KeptFilters,
-    /// Whether the repository may lack objects, which cannot be fetched from a room.
+    /// The repository may lack objects, which cannot be fetched from a room.
     pub partial: bool,
 }
 
-/// What replaces programs that the repository's own configuration names, for a git that starts in `cwd`.
+/// The replacements of programs in the repository's own configuration, for a git that starts in `cwd`.
 pub(crate) fn overrides(settings: &[u8], accepted: Option<&AcceptedPrograms>, cwd: &Path) -> Overrides {
     let known = LazyCell::new(|| accepted.map(AcceptedPrograms::read).unwrap_or_default());
     let among_agents_files = is_among_agents_files(accepted, cwd);
@@ -38,7 +36,7 @@ pub(crate) fn overrides(settings: &[u8], accepted: Option<&AcceptedPrograms>, cw
     Overrides::parse(settings, may_run)
 }
 
-/// Whether git starts in a checkout of an agent, or in a copy of its files.
+/// True if git starts in a checkout of an agent, or in a copy of its files.
 pub(crate) fn is_among_agents_files(accepted: Option<&AcceptedPrograms>, cwd: &Path) -> bool {
     let Some(place) = accepted else { return false };
     let is_theirs =

@@ -1,4 +1,4 @@
-//! The git program: how it is started, with which settings, and the repository that it is started in.
+//! The git program: its start, its settings, and the repository that it is started in.
 
 pub(crate) mod accepted_programs;
 pub(crate) mod borrowed_git_dir;

@@ -1,13 +1,12 @@
-//! What a git command printed, and how it ended.
+//! The output and the end of a git command.
 
-/// The result of a git command.
 #[derive(Debug)]
 pub struct GitOutput {
-    /// Its exit status; `None` when a signal ended it.
+    /// `None` when a signal ended it.
     pub status: Option<i32>,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    /// Why a program of the repository's configuration did not run, where there is one.
+    /// The reason why a program of the repository's configuration did not run.
     pub advice: Option<String>,
 }
 
@@ -18,7 +17,7 @@ impl GitOutput {
         String::from_utf8_lossy(message.trim_ascii()).into_owned()
     }
 
-    /// Whether another git was in the way: it held a lock, or removed its worktree while this one listed them all.
+    /// True if another git was in the way: it held a lock, or removed its worktree during a listing.
     pub(crate) fn was_disturbed(&self) -> bool {
         let message = String::from_utf8_lossy(&self.stderr);
         let locked = message.contains("Unable to create '") && message.contains(".lock': File exists");

@@ -1,6 +1,4 @@
 //! Writes to and reads from a running git at the same time, so that neither side blocks.
-//!
-//! Does not interpret what git writes.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -15,7 +13,6 @@ const STDOUT_CAP: usize = 256 << 20;
 /// The beginning of an error message is enough.
 const STDERR_CAP: usize = 64 << 10;
 
-/// The pipes to and from a running git.
 pub(crate) struct Pipes<'a> {
     stdin: Option<ChildStdin>,
     unsent: &'a [u8],
@@ -23,13 +20,12 @@ pub(crate) struct Pipes<'a> {
     stderr: CappedReader,
 }
 
-/// One of git's output pipes, read up to a limit.
 struct CappedReader {
     /// `None` when it is closed.
     source: Option<Box<dyn OutputPipe>>,
     bytes: Vec<u8>,
     cap: usize,
-    /// Whether more than `cap` is an error; otherwise the rest is dropped.
+    /// More than `cap` is an error; otherwise the rest is dropped.
     strict: bool,
 }
 
@@ -37,7 +33,7 @@ trait OutputPipe: Read + AsFd {}
 impl<T: Read + AsFd> OutputPipe for T {}
 
 impl<'a> Pipes<'a> {
-    /// Takes the pipes of `child`, which will read `input`, and of whose output only so many bytes may be wanted.
+    /// Takes the pipes of `child`, which will read `input`; reads at most `wanted` bytes of its output.
     pub(crate) fn new(child: &mut Child, input: &'a [u8], wanted: Option<usize>) -> Self {
         let reader = |source, cap, strict| CappedReader { source, bytes: Vec::new(), cap, strict };
         let out = child.stdout.take().map(|out| Box::new(out) as Box<dyn OutputPipe>);
@@ -60,7 +56,7 @@ impl<'a> Pipes<'a> {
             let idle = !self.step((deadline - now).min(Duration::from_millis(100)))?;
             // A background process of a hook may hold the pipes open forever.
             if idle && child.try_wait()?.is_some() {
-                // What git wrote between the two looks is there now.
+                // Reads the output between the two checks.
                 while self.is_open() && Instant::now() < deadline && self.step(Duration::ZERO)? {}
                 break;
             }
@@ -72,7 +68,7 @@ impl<'a> Pipes<'a> {
         self.stdout.source.is_some() || self.stderr.source.is_some()
     }
 
-    /// Transfers what is ready; false if nothing is ready within `timeout`.
+    /// Transfers ready bytes; false if none are ready within `timeout`.
     fn step(&mut self, timeout: Duration) -> io::Result<bool> {
         let (mut read_stdout, mut read_stderr, mut write) = (false, false, false);
         {
@@ -121,7 +117,7 @@ impl<'a> Pipes<'a> {
         }
     }
 
-    /// What git wrote to standard output and standard error.
+    /// Standard output and standard error.
     pub(crate) fn into_bytes(self) -> (Vec<u8>, Vec<u8>) {
         (self.stdout.bytes, self.stderr.bytes)
     }

@@ -1,6 +1,5 @@
-//! What has changed in the project's own git configuration since the human accepted the programs that it names.
-//!
-//! A confined session cannot write that configuration; one without a sandbox can. What is not accepted does not run, and
+//! Changes in the project's own git configuration since the human accepted its programs. A confined session
+//! cannot write that configuration; one without a sandbox can. Programs that are not accepted do not run, and
 //! merges wait for the human.
 
 use std::fmt;
@@ -12,7 +11,7 @@ use crate::program::error::GitError;
 use crate::program::programs::{ProgramSetting, program_settings};
 use crate::program::repo::Repo;
 
-/// The largest configuration file in which words are looked for; git reads larger ones.
+/// The largest configuration file that is searched for words; git reads larger ones.
 const LARGEST: u64 = 1 << 20;
 
 /// Words without which a configuration names no program and does not sign.
@@ -31,22 +30,19 @@ const WORDS: [&str; 12] = [
     "worktreeconfig",
 ];
 
-/// What is not as the human accepted it.
+/// Settings that differ from the accepted ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramChanges {
     pub changes: Vec<ProgramChange>,
-    /// All settings as they are now.
     now: Vec<ProgramSetting>,
 }
 
 impl ProgramChanges {
-    /// The names of the settings.
     pub fn keys(&self) -> Vec<String> {
         self.changes.iter().map(|change| change.key.clone()).collect()
     }
 }
 
-/// A setting that is not as the human accepted it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramChange {
     pub key: String,
@@ -64,7 +60,7 @@ impl fmt::Display for ProgramChange {
     }
 }
 
-/// What differs, in the order of the keys.
+/// The differences in the order of the keys.
 fn changes(old: &[ProgramSetting], new: &[ProgramSetting]) -> Vec<ProgramChange> {
     let mut keys: Vec<&Vec<u8>> = old.iter().chain(new).map(|setting| &setting.key).collect();
     keys.sort();
@@ -81,8 +77,8 @@ fn changes(old: &[ProgramSetting], new: &[ProgramSetting]) -> Vec<ProgramChange>
 }
 
 impl Repo {
-    /// The settings of the project's own configuration that the human has not accepted as they are now. Asks git only
-    /// where there can be any.
+    /// The settings of the project's own configuration that the human has not accepted as they are. Asks git
+    /// only where there can be any.
     pub fn changed_programs(&self) -> Result<ProgramChanges, GitError> {
         let accepted = self.accepted().read();
         if accepted.is_empty() && !self.may_name_programs() {
@@ -92,7 +88,7 @@ impl Repo {
         Ok(ProgramChanges { changes: changes(&accepted, &now), now })
     }
 
-    /// Accepts the settings as they were when they were looked at.
+    /// Accepts the settings as they were when the person saw them.
     pub fn accept_programs(&self, seen: &ProgramChanges) -> Result<(), GitError> {
         if seen.changes.is_empty() {
             return Ok(());

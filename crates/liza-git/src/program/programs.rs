@@ -1,8 +1,8 @@
-//! Programs that a repository's own configuration names. Liza's git runs only those that the human has accepted.
+//! Programs in a repository's own configuration. Liza's git runs only those that the human has accepted.
 //!
-//! An agent can write the configuration of its repository, so filters and helpers count only if the person set them for
-//! all repositories (`git config --global`) or accepted them for this one. Hooks and the file system monitor never run.
-//! Decides from text; runs nothing.
+//! An agent can write the configuration of its repository, so filters and helpers count only if the person
+//! set them for all repositories (`git config --global`) or accepted them for this one. Hooks and the file
+//! system monitor never run. Decides from text; runs nothing.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,8 +15,7 @@ use liza_sandbox::confine::KeptFilters;
 pub(crate) const ALWAYS: [(&str, &str); 2] =
     [("core.hooksPath", "/dev/null"), ("log.showSignature", "false")];
 
-/// Commands that run no program of the configuration, so it need not be read first. Merges are computed in an isolated
-/// git folder.
+/// Commands that run no program of the configuration, so that it need not be read. Merges run in isolation.
 const SAFE: [&str; 17] = [
     "cat-file",
     "config",
@@ -37,7 +36,7 @@ const SAFE: [&str; 17] = [
     "write-tree",
 ];
 
-/// Whether git may run a program that the configuration names.
+/// True if git may run a program that the configuration names.
 pub(crate) fn may_run_programs(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter();
     let mut verb = None;
@@ -63,15 +62,15 @@ pub(crate) fn may_run_programs(arguments: &[OsString]) -> bool {
     }
 }
 
-/// What replaces the settings of a repository that would run a program.
+/// Replacements of a repository's settings that would run a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Overrides {
     pub settings: Vec<(OsString, OsString)>,
-    /// The settings of the repository that do not apply.
+    /// The repository's settings that don't apply.
     pub ignored: Vec<String>,
 }
 
-/// A setting of the repository's own configuration that names a program, or says how to sign.
+/// A setting of the repository's own configuration that names a program or concerns signing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramSetting {
     pub key: Vec<u8>,
@@ -84,24 +83,23 @@ impl ProgramSetting {
         [self.key.as_slice(), b"\n", &self.value].concat()
     }
 
-    /// From what [`ProgramSetting::entry`] made.
+    /// Parses the output of [`ProgramSetting::entry`].
     pub fn parse(entry: &[u8]) -> Option<Self> {
         let end = entry.iter().position(|byte| *byte == b'\n')?;
         Some(Self { key: entry[..end].to_owned(), value: entry[end + 1..].to_owned() })
     }
 }
 
-/// The settings of the repository itself that name a program or say how to sign, from the output of
-/// `git config --list --show-scope -z`.
+/// The repository's own settings that name a program or concern signing, from the output of `git config
+/// --list --show-scope -z`.
 pub(crate) fn program_settings(output: &[u8]) -> Vec<ProgramSetting> {
     let settings = settings(output);
     let own = settings.iter().filter(|setting| setting.local && is_watched(setting.key));
     own.map(Setting::to_program).collect()
 }
 
-/// One setting of the configuration.
 struct Setting<'a> {
-    /// Whether it is the repository's own.
+    /// True if it is the repository's own.
     local: bool,
     key: &'a [u8],
     value: &'a [u8],
@@ -114,11 +112,11 @@ impl Setting<'_> {
 }
 
 impl Overrides {
-    /// From the output of `git config --list --show-scope -z`; a setting that `may_run` stays as it is. The second value says
-    /// whether the setting is the repository's own.
+    /// Parses the output of `git config --list --show-scope -z`; a setting that `may_run` stays as it is. The
+    /// second argument of `may_run` is true for the repository's own settings.
     pub(crate) fn parse(output: &[u8], may_run: impl Fn(&ProgramSetting, bool) -> bool) -> Self {
         let mut settings = settings(output);
-        // The person's own filters are not run among an agent's files if they could load something from there.
+        // The person's own filters don't run among an agent's files if they could load something from there.
         let refused = |setting: &Setting<'_>| {
             !setting.local && filter_of(setting.key).is_some() && !may_run(&setting.to_program(), false)
         };
@@ -165,7 +163,6 @@ impl Overrides {
         self.ignored.push(String::from_utf8_lossy(setting.key).into_owned());
     }
 
-    /// Replaces every filter by nothing.
     pub(crate) fn stop_filters(&mut self, output: &[u8]) {
         for (key, _) in each_setting(output) {
             let neutral = if is_filter(key) { "" } else { "false" };
@@ -190,7 +187,7 @@ impl Overrides {
         kept
     }
 
-    /// What to add to an error of a command that ran without these programs.
+    /// A note for an error of a command that ran without these programs.
     pub(crate) fn advice(&self) -> Option<String> {
         let first = self.ignored.first()?;
         let more = match self.ignored.len() - 1 {
@@ -208,7 +205,7 @@ impl Overrides {
 pub(crate) struct LocalSettings(Vec<(String, String)>);
 
 impl LocalSettings {
-    /// From the output of `git config --list --show-scope -z`. Values that are not text are left out.
+    /// Parses the output of `git config --list --show-scope -z`, without values that are not text.
     pub(crate) fn parse(output: &[u8]) -> Self {
         let mut fields = output.split(|byte| *byte == 0);
         let mut settings = Vec::new();
@@ -222,7 +219,7 @@ impl LocalSettings {
         Self(settings)
     }
 
-    /// The keys and values in the order in which they apply.
+    /// In the order in which they apply.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
@@ -232,7 +229,7 @@ impl LocalSettings {
     }
 }
 
-/// The settings in the order in which they apply.
+/// In the order in which they apply.
 fn settings(output: &[u8]) -> Vec<Setting<'_>> {
     let mut fields = output.split(|byte| *byte == 0);
     let mut settings = Vec::new();
@@ -289,7 +286,7 @@ fn neutral_value(key: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether a setting counts as changed if its value changes: it names a program, or says whether and how to sign.
+/// True if a change of the setting counts: it names a program, or concerns signing.
 fn is_watched(key: &[u8]) -> bool {
     let text = String::from_utf8_lossy(key);
     let (section, name) =
@@ -300,7 +297,7 @@ fn is_watched(key: &[u8]) -> bool {
     }
 }
 
-/// Whether a command is one of Git LFS and nothing else, so that no name of a file can become a part of it.
+/// True if a command is one of Git LFS and nothing else, so that no name of a file can become a part of it.
 pub(crate) fn is_large_files(command: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" -_./%".contains(byte);
     let mut words = command.split(|byte| *byte == b' ');
@@ -309,7 +306,6 @@ pub(crate) fn is_large_files(command: &[u8]) -> bool {
     is_its_own && command.iter().all(is_plain)
 }
 
-/// Whether a setting names the program of a filter.
 fn is_filter(key: &[u8]) -> bool {
     let ends = [&b".clean"[..], b".smudge", b".process"];
     filter_of(key).is_some() && ends.iter().any(|end| key.ends_with(end))

@@ -1,6 +1,4 @@
-//! Names of branches, checked once so that they are safe in any git command.
-//!
-//! Runs nothing: a valid name need not exist.
+//! Names of branches, checked once so that they are safe in any git command. A valid name need not exist.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,13 +8,10 @@ use liza_ids::TaskId;
 /// The folders of the branches that Liza creates; a branch of that name would be in their way.
 pub(crate) const RESERVED: [&str; 2] = ["task", "rescue"];
 
-/// A text that cannot be used as a branch name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BranchError {
-    /// Git does not accept it.
     #[error("{text:?} is not a valid branch name")]
     Invalid { text: String },
-    /// Liza needs it for the branches of tasks.
     #[error(
         "{text:?} cannot be the integration branch: Liza uses task/… and rescue/… for the branches of tasks"
     )]
@@ -28,12 +23,10 @@ pub enum BranchError {
 pub struct Branch(String);
 
 impl Branch {
-    /// The branch of a task's worktree.
     pub fn of(task: &TaskId) -> Self {
         Self(task.branch())
     }
 
-    /// A branch with rescued work of a task.
     pub fn rescue(task: &TaskId, number: u32) -> Self {
         Self(format!("rescue/{task}-{number}"))
     }
@@ -52,7 +45,7 @@ impl Branch {
         }
     }
 
-    /// The name without `refs/heads/`.
+    /// Without `refs/heads/`.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,6 +1,5 @@
-//! The repository of a project: where it is, what its branches point to, where they are checked out.
-//!
-//! Changes only the list of excluded files and, on request, a branch.
+//! The repository of a project: its place, its branches, and their checkouts. Changes only the list of
+//! excluded files and, on request, a branch.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,10 +21,8 @@ use crate::program::room::{Room, RoomUse};
 /// The old value of a reference that must not exist yet, for hashes of any length.
 pub(crate) const NO_COMMIT: &str = "";
 
-/// The action that errors about the list of excluded files name.
 pub(crate) const EXCLUDING: &str = "excluding files from git";
 
-/// A git repository, seen from a project's root.
 #[derive(Debug, Clone)]
 pub struct Repo {
     git: Git,
@@ -39,11 +36,10 @@ pub struct Repo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     pub commit: Sha,
-    /// The branch; `None` when HEAD is detached.
+    /// `None` when HEAD is detached.
     pub branch: Option<String>,
 }
 
-/// The repository to which a folder belongs, as git reports it.
 struct Location {
     git_dir: PathBuf,
     common_dir: PathBuf,
@@ -51,7 +47,7 @@ struct Location {
 }
 
 impl Repo {
-    /// The file with the patterns of the gate that the human accepted on this machine; `None` without a home folder.
+    /// The file with the gate's patterns that the human accepted on this machine; `None` without a home.
     pub fn accepted_gate(&self) -> Option<PathBuf> {
         self.accepted().gate()
     }
@@ -80,13 +76,13 @@ impl Repo {
         Self { git: git.clone(), root, git_dir, common_dir, accepted: Arc::new(accepted), rules }
     }
 
-    /// The same, with git on agents' files confined by these rules.
+    /// Confines git on agents' files by these rules.
     pub fn with_room_rules(mut self, rules: RoomRules) -> Self {
         self.rules = Arc::new(rules);
         self
     }
 
-    /// Whether a folder is a checkout that Liza made for this project, with a repository of its own or linked.
+    /// True if a folder is a checkout that Liza made for this project, with its own repository or linked.
     fn is_checkout_of(&self, folder: &Path) -> bool {
         if self.is_own_checkout(folder) {
             return true;
@@ -96,17 +92,15 @@ impl Repo {
         place.is_some_and(|place| place.starts_with(self.common_dir.join("worktrees")))
     }
 
-    /// Where the programs are kept that the human has accepted for this project.
     pub fn accepted(&self) -> &AcceptedPrograms {
         &self.accepted
     }
 
-    /// The git folder of the project's root.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
     }
 
-    /// The project's root: the top of its checkout.
+    /// The top of the project's checkout.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -120,12 +114,10 @@ impl Repo {
         &self.common_dir
     }
 
-    /// Where a task's worktree is, whether it exists or not.
     pub fn worktree_path(&self, task: &TaskId) -> PathBuf {
         self.root.join(Worktree::of(task).as_str())
     }
 
-    /// A git command that runs in a folder of this repository.
     pub(crate) fn command_in(&self, action: impl Into<String>, folder: &Path) -> GitCommand {
         self.git.command(action, folder).accepting(Arc::clone(&self.accepted))
     }
@@ -135,24 +127,22 @@ impl Repo {
         self.command_in(action, &self.root)
     }
 
-    /// The folder of the project's objects, which may be a link.
+    /// It may be a link.
     pub(crate) fn objects_folder(&self) -> PathBuf {
         let objects = self.common_dir.join("objects");
         objects.canonicalize().unwrap_or(objects)
     }
 
-    /// A room for git that reads what agents wrote.
+    /// A room for git that reads agents' files.
     pub fn room(&self, writable: impl Into<Vec<PathBuf>>) -> Arc<Room> {
         self.room_for(RoomUse::Reading, writable)
     }
 
-    /// A room for git that meets what agents wrote.
     pub(crate) fn room_for(&self, used_for: RoomUse, writable: impl Into<Vec<PathBuf>>) -> Arc<Room> {
         let (root, git) = (self.root.clone(), self.common_dir.clone());
         Arc::new(Room { used_for, root, git, writable: writable.into(), rules: Arc::clone(&self.rules) })
     }
 
-    /// What is checked out in the project's root.
     pub fn head(&self) -> Result<Head, GitError> {
         let command =
             self.command("reading HEAD").args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
@@ -187,12 +177,11 @@ impl Repo {
         }
     }
 
-    /// As [`Repo::resolve`], without running git when the hash is already complete.
     pub fn full_hash(&self, commit: &Sha) -> Result<Sha, GitError> {
         if commit.is_full() { Ok(commit.clone()) } else { self.resolve(commit) }
     }
 
-    /// The commit that a branch points to; `None` when there is no such branch.
+    /// `None` when there is no such branch.
     pub fn tip(&self, branch: &Branch) -> Result<Option<Sha>, GitError> {
         let name = format!("{}^{{commit}}", branch.full());
         let command = self.command(format!("reading branch {branch}"));
@@ -205,13 +194,12 @@ impl Repo {
         }
     }
 
-    /// Whether the project has a commit.
     pub fn has_commit(&self, commit: &Sha) -> Result<bool, GitError> {
         let command = self.command("looking up a commit").args(["cat-file", "-e"]);
         Ok(command.arg(format!("{commit}^{{commit}}")).run()?.status == Some(0))
     }
 
-    /// Whether `ancestor` is `commit` or one of its ancestors.
+    /// True if `ancestor` is `commit` or one of its ancestors.
     pub fn is_ancestor(&self, ancestor: &Sha, commit: &Sha) -> Result<bool, GitError> {
         let command = self.command("comparing commits").args(["merge-base", "--is-ancestor"]);
         let command = command.args([ancestor.as_str(), commit.as_str()]);
@@ -257,7 +245,6 @@ impl Repo {
         command.args(["update-ref", "-d", "--", &branch.full(), at.as_str()]).check()
     }
 
-    /// A branch whose name is a folder of the branches that Liza creates, so that git cannot create them.
     pub fn blocking_branch(&self) -> Result<Option<&'static str>, GitError> {
         for name in RESERVED {
             if self.has_ref(&format!("refs/heads/{name}"))? {
@@ -273,14 +260,14 @@ impl Repo {
         Ok(command.run()?.status == Some(0))
     }
 
-    /// Whether some object is shown as another one by `git replace`; Liza itself ignores that.
+    /// True if `git replace` shows some object as another one; Liza itself ignores that.
     pub fn has_replacements(&self) -> Result<bool, GitError> {
         let command =
             self.command("looking for replacements").args(["for-each-ref", "--count=1", "refs/replace/"]);
         Ok(!command.read()?.is_empty())
     }
 
-    /// The settings of the repository's own configuration that name a program; Liza does not run them.
+    /// The repository's own settings that name a program; Liza does not run them.
     pub fn ignored_programs(&self) -> Result<Vec<String>, GitError> {
         let command = self.command("reading the configuration");
         let output = command.args(["config", "--list", "--show-scope", "-z"]).read()?;
@@ -289,14 +276,14 @@ impl Repo {
             .ignored)
     }
 
-    /// Moves a reference from `old` to `new`, if it still is at `old`.
+    /// Moves a reference that is still at `old`.
     pub(crate) fn update_ref(&self, name: &str, new: &str, old: &str, reason: &str) -> Result<(), GitError> {
         let command =
             self.command(format!("moving {name}")).args(["update-ref", "-m", reason, "--", name, new, old]);
         command.check()
     }
 
-    /// Adds patterns to this repository's own list of ignored files, not to the project's; false if all were there.
+    /// Adds patterns to this repository's own ignore list, not to the project's; false if all were present.
     pub fn exclude(&self, patterns: &[&str]) -> Result<bool, GitError> {
         let (file, old) = self.exclude_file()?;
         let missing = patterns.iter().filter(|pattern| !old.lines().any(|line| line == **pattern));
@@ -316,13 +303,12 @@ impl Repo {
         append().map(|()| true).map_err(|error| GitError::io(EXCLUDING, &file, error))
     }
 
-    /// Whether all these patterns are in the repository's list of ignored files.
+    /// True if all these patterns are in the repository's list of ignored files.
     pub fn excludes(&self, patterns: &[&str]) -> Result<bool, GitError> {
         let (_, old) = self.exclude_file()?;
         Ok(patterns.iter().all(|pattern| old.lines().any(|line| line == *pattern)))
     }
 
-    /// Whether git ignores a path in the project's checkout.
     pub fn is_ignored(&self, path: &Path) -> Result<bool, GitError> {
         let command = self.command("checking what git ignores").args(["check-ignore", "-q", "--"]).arg(path);
         let output = command.run()?;
@@ -333,7 +319,6 @@ impl Repo {
         }
     }
 
-    /// The file `info/exclude` and its content.
     pub(crate) fn exclude_file(&self) -> Result<(PathBuf, String), GitError> {
         let command = self.command(EXCLUDING).args(["rev-parse", "--path-format=absolute"]);
         let file = self.root.join(command.args(["--git-path", "info/exclude"]).read_text()?);
@@ -344,7 +329,7 @@ impl Repo {
         }
     }
 
-    /// Those of the words that tracked files contain, once for each place.
+    /// The words that tracked files contain, once for each place.
     pub fn words_in_files(&self, words: &[&str]) -> Result<Vec<String>, GitError> {
         if words.is_empty() {
             return Ok(Vec::new());
@@ -387,8 +372,8 @@ impl Repo {
     }
 }
 
-/// Projects in which a path may lie inside a checkout, with that checkout: the part of the path up to `.worktrees`, and up
-/// to the name that follows.
+/// Projects in whose checkout a path may lie, with that checkout: the path up to `.worktrees`, and one name
+/// more.
 fn projects_around(path: &Path) -> Vec<(PathBuf, PathBuf)> {
     let is_checkout = |folder: &&Path| {
         folder.parent().and_then(Path::file_name).is_some_and(|name| name == OsStr::new(".worktrees"))
@@ -421,17 +406,15 @@ fn locate(git: &Git, from: &Path) -> Result<Location, GitError> {
     }
 }
 
-/// Parses a line of output as a full hash.
 pub(crate) fn sha(line: &[u8]) -> Option<Sha> {
     std::str::from_utf8(line.trim_ascii()).ok()?.parse().ok().filter(Sha::is_full)
 }
 
-/// A path from raw output.
 pub fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
 
-/// Whether two paths lead to the same place, symbolic links resolved.
+/// True if two paths lead to the same place, symbolic links resolved.
 pub(crate) fn same_path(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     one == other || real(one).is_some_and(|one| Some(one) == real(other))

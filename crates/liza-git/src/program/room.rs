@@ -1,6 +1,5 @@
-//! Where git is kept that meets files or objects of agents: what it may read and write, whatever it is made to run.
-//!
-//! Made from the settings that git itself lists; the operating system's side is `sys::confinement`.
+//! The sandbox for git commands that touch agents' files or objects: it limits reads and writes, whatever git
+//! is made to run. Made from the settings that git lists; the system's side is `sys::confinement`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,10 +12,9 @@ use liza_sandbox::sys::confinement::{Grants, TcpGrants};
 use crate::program::environment::GitEnvironment;
 use crate::program::programs::{each_setting, is_large_files};
 
-/// The folder in which Git LFS keeps files, in a git folder.
+/// The folder of Git LFS in a git folder.
 const LARGE_FILES: &str = "lfs";
 
-/// What git does in a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoomUse {
     /// It reads files or objects of agents. It fetches nothing.
@@ -25,21 +23,21 @@ pub enum RoomUse {
     CheckingOut,
 }
 
-/// What a git command among agents' files may write to.
+/// The sandbox of one git command.
 #[derive(Debug, Clone)]
 pub struct Room {
     pub used_for: RoomUse,
     pub root: PathBuf,
     /// The git folder with its objects.
     pub git: PathBuf,
-    /// The folders; in the first one are temporary files too.
+    /// The first one has the temporary files too.
     pub writable: Vec<PathBuf>,
-    /// What the person's settings say.
+    /// The person's settings.
     pub rules: Arc<RoomRules>,
 }
 
 impl Room {
-    /// What git may use; `settings` is the output of `git config --list --show-scope -z`.
+    /// The grants of git; `settings` is the output of `git config --list --show-scope -z`.
     pub fn grants(&self, git: &GitEnvironment, settings: &[u8], mut needed: Vec<PathBuf>) -> Grants {
         let variable = |name: &str| git.variable(name).map(Path::new).filter(|path| path.is_absolute());
         let paths: Vec<PathBuf> =
@@ -56,7 +54,7 @@ impl Room {
             each_setting(settings).any(|(key, value)| key.starts_with(b"filter.") && is_large_files(value));
         if has_large_files {
             let folder = self.git.join(LARGE_FILES);
-            // Without it, Git LFS says what it misses.
+            // Without it, Git LFS reports the missing folder.
             let _ = std::fs::create_dir_all(&folder);
             writable.push(folder);
         }
@@ -73,14 +71,14 @@ impl Room {
         let fetches = has_large_files && self.used_for == RoomUse::CheckingOut;
         let network = (!fetches).then(TcpGrants::default);
         let mut grants = git_grants(&around, &DiskLook);
-        // As for sessions: what you name counts, even among credentials.
+        // As for sessions: paths that you name count, even among credentials.
         grants.read.extend(self.rules.readable.iter().cloned());
         grants.write.extend(self.rules.writable.iter().cloned());
         Grants { network, max_abi: self.rules.max_abi, ..grants }
     }
 
-    /// Whether git is not kept here: to fetch what a partial clone lacks it needs your logins, and so does Git LFS. Without other
-    /// filters a checkout runs nothing.
+    /// True if git runs unconfined: to fetch missing objects of a partial clone it needs your logins, and so
+    /// does Git LFS. Without other filters a checkout runs nothing.
     pub fn is_left(&self, settings: &[u8]) -> bool {
         let is_filter = |(key, value): (&[u8], &[u8])| {
             let writes = key.ends_with(b".smudge") || key.ends_with(b".process");
@@ -89,7 +87,7 @@ impl Room {
         self.used_for == RoomUse::CheckingOut && !each_setting(settings).any(is_filter)
     }
 
-    /// Whether git writes files whose objects the repository may lack.
+    /// True if git writes files whose objects the repository may lack.
     pub(crate) fn is_partial(&self, settings: &[u8]) -> bool {
         let is_partial = |(key, _): (&[u8], &[u8])| {
             key == b"extensions.partialclone" || (key.starts_with(b"remote.") && key.ends_with(b".promisor"))
@@ -98,7 +96,7 @@ impl Room {
     }
 }
 
-/// The files that settings name, and the folders of filters: git fails if it cannot read a file of settings that exists.
+/// The files that settings name, and the folders of filters: git fails at an unreadable file of settings.
 fn named_files(settings: &[u8], home: Option<&Path>) -> Vec<PathBuf> {
     let mut named = Vec::new();
     for (key, value) in each_setting(settings) {

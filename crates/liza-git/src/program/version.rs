@@ -1,10 +1,5 @@
-//! The version of the installed git.
-//!
-//! Runs nothing.
-
 use std::fmt;
 
-/// The version of a git program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GitVersion(pub u32, pub u32);
 

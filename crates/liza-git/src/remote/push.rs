@@ -9,14 +9,14 @@ use crate::program::repo::Repo;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
-    /// Its name, such as `origin`.
+    /// Such as `origin`.
     pub name: String,
     pub url: String,
 }
 
 impl Repo {
-    /// The remote that a branch belongs to: the one set for it, else `remote.pushDefault`, else the only one or `origin`;
-    /// none if that does not decide it.
+    /// The remote of a branch: the one set for it, else `remote.pushDefault`, else the only one or `origin`;
+    /// `None` if none of these decides.
     pub fn remote_of(&self, branch: &Branch) -> Result<Option<Remote>, GitError> {
         let listed = self.command("listing the remotes").arg("remote").read_text()?;
         let names: Vec<&str> = listed.lines().collect();
@@ -34,7 +34,7 @@ impl Repo {
         Ok(Some(Remote { url: url.read_text()?.trim().to_owned(), name }))
     }
 
-    /// Publishes a commit as a branch of a remote. A branch there is only moved forward.
+    /// A branch on the remote is only moved forward.
     pub fn push(&self, remote: &Remote, commit: &Sha, branch: &Branch) -> Result<(), GitError> {
         let command = self.command(format!("pushing to {}", remote.name)).limit(TREE_LIMIT);
         let refs = format!("{commit}:{}", branch.full());

@@ -1,7 +1,6 @@
-//! The remote through which machines exchange work: what is sent to it and taken from it, one command at a time.
-//!
-//! What comes from it is checked like what comes from a worktree: only named references, every object checked, no tags, no
-//! submodules. Programs come from the person's own configuration. Decides nothing about tasks.
+//! The remote through which machines exchange work, one command at a time. Its content is checked like that
+//! of a worktree: only named references, every object checked, no tags, no submodules. Programs come from the
+//! person's own configuration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,16 +15,15 @@ use crate::program::output::GitOutput;
 use crate::program::refs::Branch;
 use crate::program::repo::{Repo, sha};
 
-/// The folder of the references that say where the remote's references were when last seen.
+/// The folder of the references with the last seen positions of the remote's references.
 pub(crate) const SEEN: &str = "refs/liza/remote";
 
-/// How often a reference is read again because it moved between two commands.
+/// The number of reads of a reference that moves between two commands.
 const READS: u32 = 3;
 
-/// How often references are pushed that other pushes keep moving.
+/// The number of pushes of references that other pushes keep moving.
 const PUSHES: u32 = 3;
 
-/// The remote through which machines exchange work.
 #[derive(Debug)]
 pub struct WorkRemote<'r> {
     repo: &'r Repo,
@@ -33,14 +31,13 @@ pub struct WorkRemote<'r> {
     limit: Duration,
 }
 
-/// A reference of the remote and what a push does to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefChange {
     /// Moves it, wherever it is.
     Set { name: String, to: Sha },
-    /// Moves it from exactly there; it must not exist yet where `from` is `None`.
+    /// Moves it from exactly there; with `from` of `None` it must not exist yet.
     Move { name: String, from: Option<Sha>, to: Sha },
-    /// Deletes it, if it still is there.
+    /// Deletes it, if it has not moved.
     Delete { name: String, at: Sha },
 }
 
@@ -51,7 +48,7 @@ impl RefChange {
         }
     }
 
-    /// The commit at which the reference is wanted; `None` if it is not wanted at all.
+    /// The wanted commit of the reference; `None` for a deletion.
     fn wanted(&self) -> Option<&Sha> {
         match self {
             Self::Set { to, .. } | Self::Move { to, .. } => Some(to),
@@ -80,7 +77,6 @@ impl RefChange {
     }
 }
 
-/// The outcome of a push that the remote answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PushOutcome {
     /// All references are as wanted.
@@ -91,12 +87,11 @@ pub enum PushOutcome {
     Refused { message: String },
 }
 
-/// What a probe of a remote found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteProbe {
-    /// The head of the branch there; `None` if there is no such branch.
+    /// `None` if there is no such branch.
     pub head: Option<Sha>,
-    /// Why pushes to the branch are refused, in the remote's own words; `None` if they are not, or it does not say.
+    /// The remote's reason to refuse pushes to the branch, if it gives one.
     pub refusal: Option<String>,
 }
 
@@ -104,8 +99,8 @@ pub struct RemoteProbe {
 const FOLLOW_UPS: [&str; 4] =
     ["atomic push failed", "atomic push failure", "atomic transaction failed", "transaction failed to start"];
 
-/// Reasons that mean that the reference is not where it was expected. The remote's own words differ by version and when
-/// exactly the other push came.
+/// Reasons that mean that the reference is not where it was expected. The remote's words differ by version
+/// and by the moment of the other push.
 const MOVED: [&str; 7] = [
     "stale info",
     "fetch first",
@@ -116,11 +111,11 @@ const MOVED: [&str; 7] = [
     "reference already exists",
 ];
 
-/// What the remote says where it could not take hold of a reference: another push has it, or has just moved it.
+/// The remote's message if another push holds a reference, or has just moved it.
 const CONTENDED: &str = "cannot lock ref";
 
 impl Repo {
-    /// The remote of that name, with a time limit for each command to it.
+    /// Each command has this time limit.
     pub fn work_remote(&self, name: &str, limit: Duration) -> WorkRemote<'_> {
         WorkRemote { repo: self, name: name.to_owned(), limit }
     }
@@ -131,30 +126,29 @@ impl WorkRemote<'_> {
         &self.name
     }
 
-    /// The time limit of each command to it.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// The head of one of its branches, which this repository has afterwards; `None` if there is no such branch.
+    /// Fetches a branch and returns its head; `None` if there is no such branch.
     pub fn fetch_branch(&self, branch: &Branch) -> Result<Option<Sha>, GitError> {
         for _ in 0..READS {
             let Some(head) = self.find(&branch.full())? else { return Ok(None) };
             if self.repo.has_commit(&head)? {
                 return self.see_branch(branch, &head).map(|()| Some(head));
             }
-            // Also after a force push the next reading finds what is there now.
+            // After a force push, too, the next read finds the new head.
             let _ = self.fetch(&branch.full(), &format!("{SEEN}/{branch}"))?;
         }
         Err(self.unreachable(&format!("{branch} keeps moving")))
     }
 
-    /// The commit of one of its references; `None` if there is none of that name.
+    /// `None` if there is no such reference.
     pub fn find(&self, name: &str) -> Result<Option<Sha>, GitError> {
         Ok(self.list(name)?.into_iter().next().map(|(_, commit)| commit))
     }
 
-    /// Its references that match a pattern such as `refs/liza/task/one/*`.
+    /// References that match a pattern such as `refs/liza/task/one/*`.
     pub fn list(&self, pattern: &str) -> Result<Vec<(String, Sha)>, GitError> {
         let prefix = pattern.trim_end_matches('*');
         let command =
@@ -170,7 +164,7 @@ impl WorkRemote<'_> {
         Ok(text.lines().filter_map(parse).collect())
     }
 
-    /// Brings one of its references here, as `to`; returns its commit.
+    /// Fetches a reference as `to`; returns its commit.
     pub fn fetch(&self, from: &str, to: &str) -> Result<Sha, GitError> {
         let refspec = format!("+{from}:{to}");
         let command = self
@@ -190,14 +184,14 @@ impl WorkRemote<'_> {
         })
     }
 
-    /// Changes references of the remote, all of them or none. What the remote has afterwards decides: another push of the same
-    /// commits may have been faster.
+    /// Changes references of the remote, all of them or none. Their final positions decide: another push of
+    /// the same commits may have been faster.
     pub fn push(&self, changes: &[RefChange]) -> Result<PushOutcome, GitError> {
         let expects_nothing = changes.iter().all(|change| matches!(change, RefChange::Set { .. }));
         for _ in 1..PUSHES {
             match self.push_once(changes)? {
                 PushAttempt::Ended(outcome) => return Ok(outcome),
-                // Another push came first; wherever the references are, they are wanted elsewhere.
+                // Another push came first; these references have to move in any case.
                 PushAttempt::Rejected(rejection) if expects_nothing && rejection.is_contended() => {}
                 PushAttempt::Rejected(rejection) => return Ok(rejection.outcome()),
             }
@@ -231,8 +225,8 @@ impl WorkRemote<'_> {
         }
     }
 
-    /// What the references of the remote say about a push that failed: done if they are as wanted, moved if one is not where
-    /// it was expected. `None` if they do not say it, or cannot be read.
+    /// Judges a failed push by the remote's references: done if they are as wanted, moved if one is not where
+    /// it was expected. `None` if they don't decide it, or cannot be read.
     fn found_instead(&self, changes: &[RefChange]) -> Option<PushOutcome> {
         let command = self.command("listing references").args(["ls-remote", "--refs", "--", &self.name]);
         let output = self.answered(&command.args(changes.iter().map(RefChange::name))).ok()?;
@@ -253,7 +247,7 @@ impl WorkRemote<'_> {
         changes.iter().any(is_unexpected).then_some(PushOutcome::Moved)
     }
 
-    /// Finds out whether references can be created and deleted, and whether a branch takes pushes. Nothing is left behind.
+    /// Tests whether references can be created and deleted, and whether a branch takes pushes. Leaves nothing.
     pub fn probe(&self, branch: &Branch) -> Result<RemoteProbe, GitError> {
         let name = format!("refs/liza/probe/{}", temporary_name(""));
         let at = self.repo.head()?.commit;
@@ -272,8 +266,8 @@ impl WorkRemote<'_> {
         Ok(RemoteProbe { head, refusal })
     }
 
-    /// Whether pushes to a branch are refused, as by a rule that demands pull requests; `None` if the remote does not say.
-    /// Changes nothing: the push also contains a reference that git cannot create, and is made as a whole or not at all.
+    /// The reason why pushes to a branch are refused, such as a rule that demands pull requests, if the
+    /// remote gives one. Changes nothing: the atomic push also contains a reference that git cannot create.
     fn branch_refusal(&self, branch: &Branch, head: &Sha) -> Result<Option<String>, GitError> {
         let tree = self.repo.tree_of(head)?;
         let probe = self.repo.commit_tree("probe\n", &tree, std::slice::from_ref(head))?;
@@ -287,12 +281,11 @@ impl WorkRemote<'_> {
         }
     }
 
-    /// Notes where one of its branches is.
     pub fn see_branch(&self, branch: &Branch, commit: &Sha) -> Result<(), GitError> {
         self.see(&format!("{SEEN}/{branch}"), commit)
     }
 
-    /// Notes where a reference of the remote is, which also keeps the commit.
+    /// Notes the position of a reference of the remote, which also keeps the commit.
     pub fn see(&self, name: &str, commit: &Sha) -> Result<(), GitError> {
         let command = self.repo.command("noting what the remote has");
         command.args(["update-ref", "--", name, commit.as_str()]).check()
@@ -307,7 +300,7 @@ impl WorkRemote<'_> {
         if output.status == Some(0) { Ok(output) } else { Err(self.unreachable(&output.message())) }
     }
 
-    /// A command that ended at its time limit has not reached the remote, as far as is known.
+    /// A command that ended at its time limit counts as one that did not reach the remote.
     fn no_answer(&self, error: GitError) -> GitError {
         if let GitError::TimedOut { limit, .. } = &error {
             return self.unreachable(&format!("no answer within {} s", limit.as_secs()));
@@ -323,11 +316,10 @@ impl WorkRemote<'_> {
 
 enum PushAttempt {
     Ended(PushOutcome),
-    /// The remote's references do not say why; only its words do.
+    /// The remote's references don't show the reason; only its words do.
     Rejected(Rejection),
 }
 
-/// A push that the remote rejected, in its own words.
 struct Rejection {
     message: String,
     is_moved: bool,
@@ -372,7 +364,7 @@ fn is_one_of(reason: &str, known: &[&str]) -> bool {
     known.iter().any(|known| reason.contains(known))
 }
 
-/// What the remote itself printed, on one line.
+/// The remote's own output, on one line.
 fn remote_words(stderr: &str) -> String {
     let words = stderr.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
     words.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")

@@ -1,7 +1,5 @@
-//! A repository that an agent can write, read as plain files.
-//!
-//! Git is never started in it: its configuration, links and hooks are the agent's. What is read here is trusted only after
-//! the objects have been checked elsewhere (see `take`).
+//! A repository that an agent can write, read as plain files. Git is never started in it: its configuration,
+//! links and hooks are the agent's. Its content is trusted only after the objects were checked (see `take`).
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -33,7 +31,7 @@ const IN_PROGRESS: [&str; 7] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentHead {
     pub commit: Sha,
-    /// The full name of the branch; `None` when HEAD is detached.
+    /// `None` when HEAD is detached.
     pub branch: Option<String>,
 }
 
@@ -44,15 +42,15 @@ pub struct AgentRepo {
 }
 
 impl AgentRepo {
-    /// The repository whose files are in `tree`; `None` unless `.git` is a folder there.
+    /// The repository whose files are in `tree`; `None` unless `.git` is a folder.
     pub fn of(tree: &Path) -> Option<Self> {
         let path = tree.join(".git");
         let folder = UntrustedFolder::open(tree).ok()?.folder(Path::new(".git")).ok()?;
         Some(Self { path, folder })
     }
 
-    /// The repository at `path` in `tree`; `None` unless its git folder is below `place`, where no link leads to. A `.git` file
-    /// can name any folder of the machine.
+    /// The repository at `path` in `tree`; `None` unless its git folder is below `place`, without links on
+    /// the way. A `.git` file can name any folder of the machine.
     pub fn inside(tree: &Path, path: &Path, place: &Path) -> Option<Self> {
         let link = path.join(".git");
         let git_dir = match UntrustedFolder::open(tree).ok()?.read(&link, SMALL) {
@@ -66,7 +64,6 @@ impl AgentRepo {
         Some(Self { path: git_dir, folder })
     }
 
-    /// Where its git folder is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -105,19 +102,17 @@ impl AgentRepo {
         packed.split(|byte| *byte == b'\n').find_map(line)
     }
 
-    /// The commits of its branches and of its stash.
     pub fn branches(&self) -> Vec<Sha> {
         let mut commits = self.references("refs/heads");
         commits.extend(self.reference("refs/stash"));
         commits
     }
 
-    /// The commits of the remote branches that it knows.
     pub(crate) fn remote_branches(&self) -> Vec<Sha> {
         self.references("refs/remotes")
     }
 
-    /// The commits below which its history was left out.
+    /// The commits at which a shallow history ends.
     pub fn shallow(&self) -> Option<Vec<u8>> {
         self.folder.read(Path::new("shallow"), LARGE).ok()
     }
@@ -146,19 +141,19 @@ impl AgentRepo {
         commits.filter(Sha::is_full).collect()
     }
 
-    /// The index; `None` if there is no usable one.
+    /// `None` if there is no usable one.
     pub fn index(&self) -> Option<Vec<u8>> {
         self.folder.read(Path::new("index"), LARGE).ok()
     }
 
-    /// Whether there is an index that git would read.
+    /// True if there is an index that git would read.
     pub(crate) fn has_index(&self) -> bool {
         let mut start = [0; 4];
         let read = self.folder.file(Path::new("index")).and_then(|mut file| file.read_exact(&mut start));
         read.is_ok() && start == *b"DIRC"
     }
 
-    /// Whether nothing was ever committed, staged or fetched in it.
+    /// True if nothing was ever committed, staged or fetched in it.
     pub(crate) fn has_no_objects(&self) -> bool {
         let mut any = false;
         let found = self.each_object(&mut |_, _, _| {
@@ -168,8 +163,8 @@ impl AgentRepo {
         found.is_ok() && !any
     }
 
-    /// Copies the files of its objects to another folder of objects, except those that `known` has; whether there were any.
-    /// More than `limit` bytes are refused.
+    /// Copies the files of its objects to another folder, except those that `known` has; true if there were
+    /// any. Fails above `limit` bytes.
     pub(crate) fn copy_objects(&self, to: &Path, known: &Path, limit: u64) -> Result<bool, GitError> {
         let mut left = limit;
         let mut any = false;
@@ -196,12 +191,12 @@ impl AgentRepo {
         }
     }
 
-    /// Visits each file of its objects: `ab/cdef…` and packs with their indexes. Nothing else in the folder is objects.
+    /// Visits each file of its objects: `ab/cdef…` and packs with their indexes, and nothing else.
     fn each_object(
         &self,
         visit: &mut dyn FnMut(&OsStr, &OsStr, &UntrustedFolder) -> io::Result<()>,
     ) -> io::Result<()> {
-        // A session may have deleted it: then it has none.
+        // A session may have deleted it.
         let Ok(objects) = self.folder.folder(Path::new("objects")) else { return Ok(()) };
         for (name, kind) in objects.entries()? {
             let is_wanted: fn(&str) -> bool = match name.to_str() {

@@ -1,6 +1,5 @@
-//! Deletes what dead processes left: half-made and half-deleted folders, scratch checkouts, views and quarantines.
-//!
-//! None of it holds work: a worktree is rescued before it is moved to the trash.
+//! Deletes the leftovers of dead processes: half-made and half-deleted folders, scratch checkouts, views and
+//! quarantines. None of it holds work: a worktree is rescued before it is moved to the trash.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +15,7 @@ use crate::workspace::quarantine::QUARANTINE;
 use crate::workspace::worktree::TRASH;
 
 impl Repo {
-    /// Deletes what dead processes left; returns it.
+    /// Deletes the leftovers of dead processes; returns them.
     pub fn remove_leftovers(&self) -> Vec<PathBuf> {
         let worktrees = self.root().join(".worktrees");
         let mut removed = self.remove_test_leftovers();
@@ -24,7 +23,7 @@ impl Repo {
         let inside = [ISOLATED, QUARANTINE, VIEW].iter().map(|prefix| (self.common_dir(), *prefix));
         for (folder, prefix) in places.chain(inside) {
             for left in leftovers(folder, prefix) {
-                // What cannot be deleted now is deleted next time.
+                // A failed deletion is repeated next time.
                 if remove_tree(&left).is_ok() {
                     removed.push(left);
                 }

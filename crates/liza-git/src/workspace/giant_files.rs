@@ -1,7 +1,5 @@
-//! Files among git's own in an agent's worktree that are too large to be real: git reads them into memory as a whole, and a file
-//! with nothing in it costs the agent no space.
-//!
-//! They are removed before git starts there. Objects are measured where they are taken.
+//! Files of git in an agent's worktree that are too large to be real: git reads them into memory as a whole,
+//! and a sparse file costs the agent no space. Removed before git starts. Objects are measured when taken.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +8,6 @@ use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 
 use crate::program::error::GitError;
 
-/// What is being done, for errors.
 const ACTION: &str = "removing giant files of git";
 
 /// The largest file in a git folder, which has a line for each reference; an index has an entry for each file.
@@ -21,13 +18,11 @@ const INDEX_MAX: u64 = 2 << 30;
 const SETTINGS_MAX: u64 = 16 << 20;
 const SETTINGS: [&str; 4] = [".gitmodules", ".gitattributes", ".gitignore", ".mailmap"];
 
-/// Folders of a git folder whose files git does not read as a whole.
+/// Folders of a git folder whose files git doesn't read as a whole.
 const OBJECTS: [&str; 2] = ["objects", "lfs"];
 
-/// How deep folders are looked into.
 const DEEPEST: usize = 64;
 
-/// Removes such files from a worktree.
 pub(crate) fn remove_giant_files(worktree: &Path) -> Result<(), GitError> {
     let remove = || {
         let git = UntrustedFolder::open(worktree)?.folder(Path::new(".git"));
@@ -37,7 +32,7 @@ pub(crate) fn remove_giant_files(worktree: &Path) -> Result<(), GitError> {
     remove().map_err(|error| GitError::io(ACTION, worktree, error))
 }
 
-/// The same for those among the files of the project.
+/// Removes giant files among those of the project.
 pub(crate) fn remove_giant_settings(worktree: &Path) -> Result<(), GitError> {
     let remove = || {
         let top = UntrustedFolder::open(worktree)?;

@@ -1,8 +1,6 @@
-//! Keeps the ignored files of a worktree that is about to be removed, within limits: a local
-//! setting or a note may exist nowhere else.
-//!
-//! They are kept under `refs/liza/ignored/TASK/…`, apart from the work: most of them are the output of a build. The commit's
-//! message lists them, and names those that were too large.
+//! Keeps the ignored files of a worktree that is about to be removed, within limits: a local setting or a
+//! note may exist nowhere else. They go to `refs/liza/ignored/TASK/…`, apart from the work: most are the
+//! output of a build. The commit's message lists them, and names those that were too large.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,24 +16,21 @@ use crate::workspace::staged_copy::{StagedCopy, nul_list};
 use crate::workspace::status::{FileChange, WorktreeStatus};
 use crate::workspace::view::View;
 
-/// The largest file that is kept.
 const FILE_BYTES: u64 = 256 << 10;
-/// How many bytes are kept of one worktree.
+/// Per worktree.
 const TOTAL_BYTES: u64 = 4 << 20;
-/// How many files are kept of one worktree, and how many names a message has.
+/// The most files per worktree, and names in a message.
 const COUNT: usize = 500;
 
-/// The ignored files of a worktree.
 #[derive(Debug, Default)]
 struct IgnoredFiles {
     kept: Vec<PathBuf>,
-    /// Files and folders that are not, or not completely.
+    /// Files and folders that are not kept, or not completely.
     left_out: Vec<PathBuf>,
     bytes: u64,
 }
 
 impl Repo {
-    /// Keeps the ignored files of a worktree.
     pub(crate) fn save_ignored(
         &self,
         task: &TaskId,
@@ -81,11 +76,10 @@ impl Repo {
 }
 
 impl IgnoredFiles {
-    /// Adds a file, or all files of a folder.
     fn add(&mut self, tree: &Path, path: &Path) {
         let Ok(data) = fs::symlink_metadata(tree.join(path)) else { return };
         if data.is_dir() {
-            // A repository of its own is saved as such.
+            // A nested repository is saved as such.
             if tree.join(path).join(".git").symlink_metadata().is_ok() {
                 return;
             }

@@ -1,6 +1,5 @@
-//! Every worktree, folder and branch that is named after a task, found with two git commands.
-//!
-//! Reads only; the caller decides what should exist.
+//! Every worktree, folder and branch that is named after a task, found with two git commands. Reads only; the
+//! caller decides what should exist.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,5 @@
-//! Copies the objects of Git LFS out of a checkout: a commit has only their names, and they would be deleted with it.
-//!
-//! Each is copied once, and only if its content is what its name says.
+//! Copies the objects of Git LFS out of a checkout: a commit has only their names, and they would be deleted
+//! with it. Each is copied once, and only if its content matches its name.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -14,7 +13,6 @@ use crate::program::leftovers::temporary_name;
 use crate::program::repo::Repo;
 use crate::workspace::agent_repo::AgentRepo;
 
-/// The folder of these objects, in a git folder.
 const OBJECTS: &str = "lfs/objects";
 
 impl Repo {
@@ -45,7 +43,7 @@ fn copy_all(from: &UntrustedFolder, to: &Path, depth: usize, left: &mut u64) -> 
     Ok(())
 }
 
-/// Copies one object, unless its content is not what its name says.
+/// Copies one object if its content matches its name.
 fn copy(from: &UntrustedFolder, name: &str, to: &Path, left: &mut u64) -> io::Result<()> {
     let folder = to.parent().unwrap_or(to);
     fs::create_dir_all(folder)?;

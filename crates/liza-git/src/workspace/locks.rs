@@ -1,7 +1,5 @@
-//! Clears lock files that a killed git left behind.
-//!
-//! Removes a lock only if it cannot be in use: no process has it open and no git runs in this repository. If that
-//! cannot be known, only if it is old.
+//! Clears lock files that a killed git left behind. Removes a lock only if it cannot be in use: no process
+//! has it open and no git runs in this repository. If that cannot be known, only if it is old.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +12,7 @@ use crate::program::refs::Branch;
 use crate::program::repo::Repo;
 use crate::workspace::agent_repo::AgentRepo;
 
-/// The age after which a lock is stale where its users are not known.
+/// The age after which a lock with unknown users is stale.
 const MAX_AGE: Duration = Duration::from_secs(1800);
 
 /// Lock files, relative to a git folder.
@@ -78,7 +76,7 @@ fn clear_in(agent: &AgentRepo, tree: &Path) -> Result<Vec<PathBuf>, GitError> {
         let Ok(file) = agent.folder().file(&name) else { continue };
         let lock = agent.path().join(&name);
         let age = file.metadata().and_then(|data| data.modified());
-        // Open here, which is no use of it.
+        // Our own descriptor must not count as a use.
         drop(file);
         if age.is_ok_and(|age| is_stale(&lock, age, &[tree, agent.path()])) {
             let removed = agent.folder().remove(&name);

@@ -1,4 +1,4 @@
-//! Checkouts of agents: made, looked at, taken, rescued and removed, never trusted.
+//! Checkouts of agents: made, inspected, taken, rescued and removed, never trusted.
 
 pub(crate) mod agent_repo;
 pub(crate) mod clean_up;

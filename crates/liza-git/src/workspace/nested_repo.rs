@@ -1,7 +1,7 @@
 //! A repository inside an agent's worktree: a submodule, or one that an agent made.
 //!
-//! Git is never started in it: its configuration is the agent's, and git would run the programs that it names, also in the
-//! submodules of a submodule. Its references are read as plain files, and its files are compared through a git folder of
+//! Git is never started in it: it would run the programs of the agent's configuration, also in the submodules
+//! of a submodule. Its references are read as plain files, and its files are compared through a git folder of
 //! ours that borrows its objects. Changes nothing in it.
 
 use std::io;
@@ -23,23 +23,22 @@ use crate::workspace::view::Files;
 
 const ACTION: &str = "looking at a repository inside a worktree";
 
-/// How deep submodules of submodules are looked at.
+/// The depth to which submodules of submodules are inspected.
 const DEEPEST: usize = 8;
 
-/// A repository inside a worktree. Our git folder for it is deleted on drop.
+/// Our git folder for it is deleted on drop.
 pub struct NestedRepo<'a> {
     project: &'a Repo,
     agent: AgentRepo,
     tree: PathBuf,
-    /// Where its files are in the worktree.
+    /// The path of its files in the worktree.
     path: PathBuf,
-    /// Our git folder for it.
     git_dir: BorrowedGitDir<'a>,
     head: Option<Sha>,
 }
 
 impl Repo {
-    /// The repository at `path` in a worktree; `None` if there is none that is all inside the worktree.
+    /// The repository at `path` in a worktree; `None` if none is completely inside the worktree.
     pub fn nested(&self, tree: &Path, path: &Path) -> Result<Option<NestedRepo<'_>>, GitError> {
         let linked = || AgentRepo::inside(tree, path, &self.linked_git_dir(tree)?);
         let Some(agent) = AgentRepo::inside(tree, path, tree).or_else(linked) else { return Ok(None) };
@@ -49,7 +48,6 @@ impl Repo {
         Ok(Some(NestedRepo { project: self, agent, tree, path, git_dir, head }))
     }
 
-    /// Makes our git folder for a repository of an agent.
     fn borrow_objects(&self, agent: &AgentRepo, head: Option<&Sha>) -> Result<BorrowedGitDir<'_>, GitError> {
         let made = BorrowedGitDir::create(self, VIEW, ACTION, head)?;
         let like = head.cloned().or_else(|| agent.branches().into_iter().next());
@@ -63,7 +61,7 @@ impl Repo {
         Ok(made)
     }
 
-    /// The repositories in a folder of a worktree, ignored ones included; not those inside of them.
+    /// The repositories in a folder of a worktree, ignored ones included, without nested ones.
     pub(crate) fn repositories_in(&self, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
         let output = self
             .view(folder, None, Files::All)?
@@ -75,8 +73,8 @@ impl Repo {
         Ok(folders.map(path).collect())
     }
 
-    /// The files of a folder of a worktree as a tree of the project: all that are not ignored, and `links` instead of the
-    /// repositories in it.
+    /// The files of a folder of a worktree as a tree of the project: all that are not ignored, and `links`
+    /// instead of the repositories in it.
     pub(crate) fn tree_of_folder(
         &self,
         tree: &Path,
@@ -116,27 +114,23 @@ impl NestedRepo<'_> {
         self.git_dir.command_in(action, &files).env("GIT_WORK_TREE", files).in_room(room)
     }
 
-    /// The worktree that it is in.
     pub fn tree(&self) -> &Path {
         &self.tree
     }
 
-    /// Where its files are in the worktree.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder of its files.
     pub fn files(&self) -> PathBuf {
         self.tree.join(&self.path)
     }
 
-    /// The repository as plain files.
     pub fn agent(&self) -> &AgentRepo {
         &self.agent
     }
 
-    /// How its files differ from its commit, those of its own submodules left out.
+    /// The differences of its files from its commit, without those of its own submodules.
     pub fn changes(&self) -> Result<Vec<FileChange>, GitError> {
         if let Some(head) = &self.head {
             self.command(ACTION).args(["read-tree", head.as_str()]).limit(TREE_LIMIT).check()?;
@@ -150,7 +144,7 @@ impl NestedRepo<'_> {
         Ok(command.read_with(parse)?.changes)
     }
 
-    /// Whether anything in it, or in its submodules, is not committed.
+    /// True if anything in it, or in its submodules, is not committed.
     pub fn is_changed(&self) -> Result<bool, GitError> {
         self.is_changed_to(DEEPEST)
     }
@@ -170,13 +164,13 @@ impl NestedRepo<'_> {
         Ok(false)
     }
 
-    /// Its own submodules, with the commits that are recorded; after [`NestedRepo::changes`].
+    /// Its own submodules with the recorded commits; call it after [`NestedRepo::changes`].
     pub fn submodules(&self) -> Result<Vec<(PathBuf, Sha)>, GitError> {
         let output = self.command("listing submodules").args(["ls-files", "--stage", "-z"]).read()?;
         Ok(submodule_entries(&output))
     }
 
-    /// Whether a commit is on one of its remotes, as it last saw them.
+    /// True if a commit is on one of its remotes, as it last saw them.
     pub(crate) fn is_published(&self, commit: &Sha) -> Result<bool, GitError> {
         let known = self.command(ACTION).args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).run()?;
         if known.status != Some(0) {
@@ -189,7 +183,7 @@ impl NestedRepo<'_> {
         Ok(command.stdin(format!("{commit}\n{list}")).read()?.is_empty())
     }
 
-    /// Its commits that are not known to be on one of its remotes: what is checked out, its branches and its stash.
+    /// Its commits that are not known to be on a remote: its HEAD, its branches and its stash.
     pub(crate) fn unpublished(&self) -> Vec<Sha> {
         let mut left = Vec::new();
         for tip in self.head.iter().cloned().chain(self.agent.branches()) {

@@ -9,7 +9,6 @@ use crate::program::error::GitError;
 use crate::program::repo::Repo;
 
 impl Repo {
-    /// The first link among changes that leads out of the repository.
     pub fn outside_link(&self, changes: &TreeChanges) -> Result<Option<PathBuf>, GitError> {
         for (path, change) in changes {
             let Some(link) = change.new.as_ref().filter(|entry| entry.is_link()) else { continue };
@@ -22,11 +21,11 @@ impl Repo {
     }
 }
 
-/// Names below which a checkout has what is in no commit: repositories of agents, for one.
+/// Names below which a checkout has uncommitted content, such as agents' repositories.
 const NOT_COMMITTED: [&str; 3] = [".git", ".liza", ".worktrees"];
 
-/// Whether a link at that path leads out of what is committed. A step back after a step forward may do that too: the folder
-/// between may itself be a link.
+/// True if a link at that path leads out of the committed files. A step back after a step forward may do that
+/// too: the folder between may be a link.
 fn leads_outside(link: &Path, target: &Path) -> bool {
     let depth = link.components().count().saturating_sub(1);
     let steps: Vec<Component<'_>> =

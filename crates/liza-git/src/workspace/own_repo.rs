@@ -1,8 +1,9 @@
-//! Checkouts with a repository of their own, which borrows the project's objects: for tasks, reviews, tests and planners.
+//! Checkouts with their own repository, which borrows the project's objects: for tasks, reviews, tests and
+//! planners.
 //!
-//! Nothing that is done in one changes the project's repository. Its files are written here, without `git init`: HEAD, an
-//! allow-list of the project's configuration, references, and the place of the project's objects. It is complete before it
-//! gets its name.
+//! Nothing done in one changes the project's repository. Its files are written here, without `git init`:
+//! HEAD, an allow-list of the project's configuration, references, and the place of the project's objects. It
+//! is complete before it gets its name.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -22,7 +23,6 @@ use crate::workspace::agent_repo::AgentRepo;
 use crate::workspace::giant_files::remove_giant_files;
 use crate::workspace::view::Files;
 
-/// The longest list of patterns of a sparse checkout that is used.
 const SPARSE_MAX: u64 = 16 << 20;
 
 /// The prefix of folders that are not complete yet; no task ID starts with a dot.
@@ -33,8 +33,8 @@ pub(crate) const INTEGRATION: &str = "refs/remotes/liza/integration";
 
 const ACTION: &str = "creating a worktree";
 
-/// Settings of the project that apply in its checkouts: who commits, how files are written and compared. No remotes,
-/// credentials, addresses or includes.
+/// Settings of the project that apply in its checkouts: identity, and the writing and comparison of files. No
+/// remotes, credentials, addresses or includes.
 const COPIED: [&str; 19] = [
     "user.",
     "author.",
@@ -57,22 +57,21 @@ const COPIED: [&str; 19] = [
     "gpg.format",
 ];
 
-/// A checkout to be created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewCheckout<'a> {
     pub place: &'a Path,
     pub commit: &'a Sha,
-    /// Its branch; `None` for a detached HEAD.
+    /// `None` for a detached HEAD.
     pub branch: Option<&'a Branch>,
     /// The integration branch, of which it has a copy; `None` for copies of all branches.
     pub integration: Option<&'a Branch>,
     pub files: Files,
-    /// Whether Liza will look at it later, and keeps an index for that.
+    /// Liza will inspect it later, and keeps an index for that.
     pub keeps_index: bool,
 }
 
 impl Repo {
-    /// Creates a checkout; its folder must not exist.
+    /// Its folder must not exist.
     pub(crate) fn create_checkout(&self, new: &NewCheckout<'_>) -> Result<(), GitError> {
         let parent = new.place.parent().unwrap_or(self.root());
         self.check_worktrees_folder()?;
@@ -81,7 +80,7 @@ impl Repo {
         fs::rename(folder.path(), new.place).map_err(|error| GitError::io(ACTION, new.place, error))
     }
 
-    /// Writes again what the worktree's repository must have, with the present head of the integration branch.
+    /// Rewrites the required files of the worktree's repository, with the present integration head.
     pub(crate) fn refresh_worktree(&self, task: &TaskId, integration: &Branch) -> Result<(), GitError> {
         let path = self.worktree_path(task);
         let Some(agent) = AgentRepo::of(&path) else { return Ok(()) };
@@ -96,7 +95,7 @@ impl Repo {
         self.write_integration(agent.folder(), integration, &head)
     }
 
-    /// Checks that `.worktrees` is a folder: behind a link, checkouts would be elsewhere than where sessions are confined to.
+    /// Checks that `.worktrees` is a folder: behind a link, checkouts would be outside the confinement.
     pub(crate) fn check_worktrees_folder(&self) -> Result<(), GitError> {
         let folder = self.root().join(".worktrees");
         if !fs::symlink_metadata(&folder).is_ok_and(|meta| meta.is_symlink()) {
@@ -126,13 +125,13 @@ impl Repo {
         Ok(())
     }
 
-    /// Writes the files of the commit, through a view of ours: the project's configuration applies, as accepted.
+    /// Writes the files of the commit, through a view of ours: the project's accepted configuration applies.
     fn check_out(&self, new: &NewCheckout<'_>, folder: &Path) -> Result<(), GitError> {
         let view = self.view(folder, Some(new.commit), new.files)?;
         let write = ["read-tree", "-u", "--reset", new.commit.as_str()];
         let command = view.checkout_command(ACTION).args(write).limit(TREE_LIMIT);
         command.check_after(|| {
-            // A first time elsewhere: git fetches what it lacks only where it has your logins, and there it runs no filter.
+            // A first time elsewhere: git fetches only with your logins, and then it runs no filter.
             let other = TemporaryFolder::name_in(folder.parent().unwrap_or(folder), UNFINISHED);
             let other = other.path();
             fs::create_dir(other).map_err(|error| GitError::io(ACTION, other, error))?;
@@ -158,8 +157,8 @@ impl Repo {
         keep().map_err(|error| GitError::io(ACTION, &place, error))
     }
 
-    /// Writes what a checkout's repository must have, whatever an agent made of it: configuration, the place of the
-    /// project's objects, excluded files.
+    /// Writes the required files of a checkout's repository, over an agent's changes: configuration, the
+    /// place of the project's objects, excluded files.
     fn write_git_folder(&self, files: &UntrustedFolder, commit: &Sha) -> Result<(), GitError> {
         let config = self.checkout_config(&self.local_settings()?, commit);
         let copies = ["info/exclude", "info/attributes"]
@@ -182,7 +181,6 @@ impl Repo {
         write().map_err(|error| GitError::io(ACTION, self.root(), error))
     }
 
-    /// Gives a checkout the present head of the integration branch.
     fn write_integration(
         &self,
         files: &UntrustedFolder,
@@ -223,7 +221,7 @@ impl Repo {
             text.push_str(&setting_lines(("core.sparsecheckoutcone", cone)));
         }
         if settings.get("extensions.partialclone").is_some() {
-            // What the project has not fetched either is missing here; git must expect that.
+            // Objects that the project has not fetched are missing here too; git must expect that.
             let url = self.common_dir().to_string_lossy().into_owned();
             let lines = [("extensions.partialclone", "project"), ("remote.project.promisor", "true")];
             lines.into_iter().chain([("remote.project.url", url.as_str())]).for_each(|line| {
@@ -254,7 +252,7 @@ impl Repo {
         Ok(lines.iter().fold(header, |text, (name, commit)| format!("{text}{commit} {name}\n")))
     }
 
-    /// Whether a folder is a checkout with a repository of its own that Liza made.
+    /// True if a folder is a checkout that Liza made with its own repository.
     pub(crate) fn is_own_checkout(&self, folder: &Path) -> bool {
         let Some(agent) = AgentRepo::of(folder) else { return false };
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -262,7 +260,7 @@ impl Repo {
         self.kept_index(name).exists() || place.is_ok_and(|place| place == self.alternates())
     }
 
-    /// Whether a checkout's repository has not been used since it was created.
+    /// True if a checkout's repository has not been used since it was created.
     pub(crate) fn is_unused(&self, agent: &AgentRepo, commit: &Sha) -> Result<bool, GitError> {
         const NAMES: [&str; 8] =
             ["HEAD", "config", "index", "info", "objects", "packed-refs", "refs", "shallow"];
@@ -285,7 +283,6 @@ impl Repo {
     }
 }
 
-/// Writes a reference of a checkout's repository.
 fn write_ref(files: &UntrustedFolder, name: &str, commit: &Sha) -> io::Result<()> {
     let name = Path::new(name);
     files.make_folder(name.parent().unwrap_or(name))?;

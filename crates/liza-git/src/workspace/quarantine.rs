@@ -1,7 +1,6 @@
-//! Where an agent's commits are examined before they enter the project: a repository of ours with copies of its objects.
-//!
-//! Of the agent's repository only the object files are used; their names are hashes of their content. They are limited in
-//! size and number, and checked by git on the way into the project. It exists for one transfer.
+//! The quarantine of an agent's commits before they enter the project: a repository of ours with copies of
+//! its objects. Only the agent's object files are used; their names are hashes of their content. They are
+//! limited in size and number, and checked by git on the way into the project.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +21,7 @@ pub(crate) const QUARANTINE: &str = "liza-take-";
 
 const ACTION: &str = "taking an agent's commits";
 
-/// Copies of an agent's objects, deleted on drop.
+/// Deleted on drop.
 pub(crate) struct Quarantine<'a> {
     repo: &'a Repo,
     git_dir: BorrowedGitDir<'a>,
@@ -30,7 +29,7 @@ pub(crate) struct Quarantine<'a> {
 }
 
 impl Repo {
-    /// Copies what an agent's repository has and the project lacks. `like` is any commit, for the format of the objects.
+    /// Copies objects of an agent's repository that the project lacks. `like` is any commit, for the format.
     pub(crate) fn quarantine(&self, agent: &AgentRepo, like: &Sha) -> Result<Quarantine<'_>, GitError> {
         let git_dir = BorrowedGitDir::create(self, QUARANTINE, ACTION, None)?;
         let mut quarantine = Quarantine { repo: self, git_dir, commits: Vec::new() };
@@ -52,7 +51,7 @@ impl Repo {
 }
 
 impl Quarantine<'_> {
-    /// A git command in this repository, which fetches nothing that is missing.
+    /// Fetches nothing that is missing.
     pub(crate) fn command(&self, action: &str) -> GitCommand {
         let folder = self.git_dir.path();
         self.git_dir.command_in(action, folder).in_room(self.repo.room([folder.to_owned()]))
@@ -99,7 +98,7 @@ impl Quarantine<'_> {
         Ok(self.commits.iter().filter(is_tip).cloned().collect())
     }
 
-    /// A commit of what is staged in the agent's index, on top of `head`; `None` where that is nothing or unusable.
+    /// Commits the agent's staged changes on top of `head`; `None` if there are none, or the index is unusable.
     pub(crate) fn commit_staged(&self, agent: &AgentRepo, head: &Sha) -> Option<Sha> {
         self.git_dir.write("staged", &agent.index()?).ok()?;
         let command =
@@ -120,7 +119,7 @@ impl Quarantine<'_> {
         command.commit(STAGED, &tree, std::slice::from_ref(head), &[]).ok()
     }
 
-    /// Brings those of the commits into the project that are complete; a session may have damaged others.
+    /// Brings the complete commits into the project; a session may have damaged others.
     pub(crate) fn transfer_what_is_whole(
         &self,
         commits: Vec<Sha>,
@@ -152,10 +151,10 @@ impl Quarantine<'_> {
         self.fetch(self.git_dir.path(), &refs)
     }
 
-    /// Where git writes that receives commits: nothing there names a program.
+    /// The folders that a receiving git writes to: nothing in them names a program.
     fn receiving_folders(&self) -> Vec<PathBuf> {
         let common = self.repo.common_dir();
-        // People may have put any of them elsewhere.
+        // People may have moved any of them.
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let folders = ["objects", "refs", "reftable", "logs"].map(|name| real(common.join(name)));
         [self.git_dir.path().to_owned()].into_iter().chain(folders).collect()

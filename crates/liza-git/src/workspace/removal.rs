@@ -1,5 +1,4 @@
-//! Takes out of a repository what Liza put into it: references and ignore patterns. Files and branches with work of their
-//! own are not touched here.
+//! Removes Liza's references and ignore patterns from a repository. Does not touch files and branches with work.
 
 use std::fs;
 
@@ -8,11 +7,9 @@ use liza_ids::Sha;
 use crate::program::error::GitError;
 use crate::program::repo::{EXCLUDING, Repo, sha};
 
-/// Everything that only Liza uses.
 const PREFIX: &str = "refs/liza/";
 
 impl Repo {
-    /// The references that only Liza uses.
     pub fn own_refs(&self) -> Result<Vec<(String, Sha)>, GitError> {
         let command = self.command("listing Liza's references");
         let text = command.args(["for-each-ref", "--format=%(objectname) %(refname)", PREFIX]).read_text()?;
@@ -28,7 +25,7 @@ impl Repo {
         self.command("deleting Liza's references").args(["update-ref", "--stdin"]).stdin(lines).check()
     }
 
-    /// Removes patterns from this repository's own list of ignored files; returns those that were there.
+    /// Removes patterns from this repository's own list of ignored files; returns those that were present.
     pub fn include_again<'p>(&self, patterns: &[&'p str]) -> Result<Vec<&'p str>, GitError> {
         let (file, old) = self.exclude_file()?;
         let found: Vec<&str> =

@@ -1,6 +1,5 @@
-//! Saves what would be lost: unmerged commits and uncommitted files go to a new branch `rescue/<task>-<n>`.
-//!
-//! Works on an index of ours, so the worktree, its index, HEAD and branch do not change. Deletes nothing.
+//! Saves work that would be lost: unmerged commits and uncommitted files go to a new branch
+//! `rescue/<task>-<n>`. Works on its own index, so the worktree, its index, HEAD and branch do not change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,16 +16,14 @@ use crate::workspace::snapshot::{Removals, Snapshot};
 use crate::workspace::status::{FileChange, UntrackedFiles, WorktreeStatus};
 use crate::workspace::view::View;
 
-/// The message of a commit of what was staged.
 pub(crate) const STAGED: &str = "liza: what was staged";
 
 /// Work that was saved, now or by an earlier call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rescue {
-    /// The branch that holds it.
     pub branch: Branch,
     pub commit: Sha,
-    /// Whether it includes uncommitted files.
+    /// True if it includes uncommitted files.
     pub uncommitted: bool,
     /// Branches with the work inside submodules and nested repositories.
     pub nested: Vec<Branch>,
@@ -37,7 +34,6 @@ pub struct Rescue {
 pub(crate) struct SafeRevisions(Vec<String>);
 
 impl SafeRevisions {
-    /// The base and the integration branch.
     pub(crate) fn of(base: Option<&Sha>, integration: &Branch) -> Self {
         Self(base.map(ToString::to_string).into_iter().chain([integration.full()]).collect())
     }
@@ -55,7 +51,7 @@ impl SafeRevisions {
 /// A folder that may contain unsaved work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RescueSource<'a> {
-    /// A checkout with a repository of its own; `start` is the last commit of it that the project has, if any.
+    /// A checkout with its own repository; `start` is its last commit that the project has, if any.
     Checkout { folder: &'a Path, start: Option<&'a Sha> },
     /// A linked worktree of the original system.
     Linked(&'a Path),
@@ -63,20 +59,16 @@ pub(crate) enum RescueSource<'a> {
     LooseFolder { folder: &'a Path, start: &'a Sha },
 }
 
-/// Work that is to be saved.
 #[derive(Debug, Default)]
 struct UnsavedWork {
     /// A tree of the current files, if some are uncommitted.
     uncommitted: Option<Sha>,
-    /// Commits; the first is the one with which the files are compared.
+    /// Commits; the files are compared with the first.
     tips: Vec<Sha>,
-    /// Branches with the work of nested repositories.
     nested: Vec<Branch>,
-    /// Files that are not saved.
     left_out: Vec<PathBuf>,
 }
 
-/// An existing rescue branch of a task.
 struct RescueBranch {
     number: u32,
     commit: Sha,
@@ -85,8 +77,8 @@ struct RescueBranch {
 }
 
 impl Repo {
-    /// Saves what `source` and `tips` contain beyond `safe`; `None` when there is provably nothing. `known` commits are in
-    /// the project with everything that they contain.
+    /// Saves the work in `source` and `tips` beyond `safe`; `None` when there is provably nothing. `known`
+    /// commits are in the project with everything that they contain.
     pub(crate) fn rescue_work(
         &self,
         task: &TaskId,
@@ -112,7 +104,7 @@ impl Repo {
         self.save(task, work).map(Some)
     }
 
-    /// What a checkout contains. One whose repository is damaged still has its files.
+    /// The work in a checkout. One with a damaged repository still has its files.
     fn work_in_checkout(
         &self,
         task: &TaskId,
@@ -136,8 +128,8 @@ impl Repo {
         Ok(work)
     }
 
-    /// Brings all commits of a checkout into the project, except those that are `known`. Its HEAD is the first, unless an
-    /// object of it is missing.
+    /// Brings all commits of a checkout except the `known` ones into the project. Its HEAD is the first,
+    /// unless an object of it is missing.
     fn commits_of(
         &self,
         task: &TaskId,
@@ -171,7 +163,7 @@ impl Repo {
         Ok(UnsavedWork { tips: named, ..UnsavedWork::default() })
     }
 
-    /// What a linked worktree of the original system contains: its commits are in the project already.
+    /// The work in a linked worktree of the original system: its commits are in the project already.
     fn work_in_linked(&self, task: &TaskId, folder: &Path) -> Result<UnsavedWork, GitError> {
         let git_dir = self.linked_git_dir(folder).ok_or_else(|| not_linked(folder))?;
         let command = |action: &str| self.command(action).env("GIT_DIR", &git_dir);
@@ -267,7 +259,7 @@ impl Repo {
         }
     }
 
-    /// Whether some tip has a commit that is neither safe nor on a rescue branch.
+    /// True if some tip has a commit that is neither safe nor on a rescue branch.
     fn has_unsafe_commits(
         &self,
         task: &TaskId,
@@ -355,8 +347,8 @@ impl Repo {
         command.read_with(sha)
     }
 
-    /// The git folder of a linked worktree of this project, as the original system made them. Found without git: the link is a
-    /// file that an agent can write, and could name any repository.
+    /// The git folder of a linked worktree of this project, as the original system made them. Found without
+    /// git: the link is a file that an agent can write, and could name any repository.
     pub(crate) fn linked_git_dir(&self, tree: &Path) -> Option<PathBuf> {
         let link = UntrustedFolder::open(tree).ok()?.read(Path::new(".git"), 4 << 10).ok()?;
         let named = tree.join(path(link.trim_ascii().strip_prefix(b"gitdir:")?.trim_ascii()));
@@ -380,7 +372,6 @@ impl Repo {
 }
 
 impl GitCommand {
-    /// Runs `commit-tree` with the given content.
     pub fn commit(
         self,
         message: &str,
@@ -417,8 +408,8 @@ pub(crate) fn as_liza(command: GitCommand) -> GitCommand {
         .env("GIT_COMMITTER_EMAIL", "liza@localhost")
 }
 
-/// Sets Liza as author and committer with a fixed date, so that the same content gives the same commit and an interrupted
-/// rescue finds what it saved.
+/// Sets Liza as author and committer with a fixed date, so that the same content gives the same commit and an
+/// interrupted rescue finds its earlier one.
 pub(crate) fn always_the_same(command: GitCommand) -> GitCommand {
     const DATE: &str = "2000-01-01T00:00:00Z";
     as_liza(command).env("GIT_AUTHOR_DATE", DATE).env("GIT_COMMITTER_DATE", DATE)

@@ -1,6 +1,6 @@
-//! The checkout of a review: exactly the submitted commit, in a folder of its own, with nothing that the coder left.
-//!
-//! It belongs to the code reviewer while the review lasts. Changes made in it are saved before it is created again.
+//! The checkout of a review: exactly the submitted commit, in a separate folder, without the coder's
+//! leftovers. It belongs to the code reviewer during the review. Changes in it are saved before it is created
+//! again.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,12 +21,11 @@ use crate::workspace::worktree::{TRASH, WorktreeState};
 const PREFIX: &str = ".review-";
 
 impl Repo {
-    /// Where the review of a task takes place.
     pub fn review_path(&self, task: &TaskId) -> PathBuf {
         self.root().join(".worktrees").join(format!("{PREFIX}{task}"))
     }
 
-    /// Checks out the submitted commit for a review, in the place of an earlier review's checkout.
+    /// Checks out the submitted commit in the place of an earlier review's checkout.
     pub fn create_review(
         &self,
         task: &TaskId,
@@ -47,7 +46,7 @@ impl Repo {
         Ok(rescued)
     }
 
-    /// Saves what was changed in the checkout of a review. Untracked files, such as the output of a test, do not count.
+    /// Saves the changes in the checkout of a review. Untracked files, such as test output, don't count.
     fn rescue_review(&self, task: &TaskId, commit: &Sha) -> Result<Option<Rescue>, GitError> {
         let path = self.review_path(task);
         let Ok(Some(state)) = self.review_state(task, commit) else { return Ok(None) };
@@ -58,7 +57,7 @@ impl Repo {
         self.rescue_work(task, source, (head, head), &safe)
     }
 
-    /// The state of a review's checkout; `None` if there is none.
+    /// `None` if there is no checkout.
     pub fn review_state(&self, task: &TaskId, base: &Sha) -> Result<Option<WorktreeState>, GitError> {
         let path = self.review_path(task);
         if fs::symlink_metadata(&path).is_err() {
@@ -67,7 +66,6 @@ impl Repo {
         self.checkout_state(&path, &Branch::of(task), base).map(Some)
     }
 
-    /// Deletes the checkout of a review, if there is one.
     pub fn remove_review(&self, task: &TaskId) -> Result<(), GitError> {
         let path = self.review_path(task);
         if fs::symlink_metadata(&path).is_err() {
@@ -80,7 +78,6 @@ impl Repo {
         remove_tree(&trash).map_err(|error| GitError::io(&action, &trash, error))
     }
 
-    /// The tasks of which there is a checkout for a review.
     pub fn reviews(&self) -> Vec<TaskId> {
         let folders = fs::read_dir(self.root().join(".worktrees")).into_iter().flatten().flatten();
         let task = |name: std::ffi::OsString| name.to_str()?.strip_prefix(PREFIX)?.parse().ok();

@@ -1,6 +1,4 @@
-//! The files of a worktree as a tree of the project: all that are not ignored, as they are at one moment.
-//!
-//! Changes nothing in the worktree.
+//! The files of a worktree as a tree of the project: all that are not ignored. Changes nothing in the worktree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,15 +16,13 @@ use crate::workspace::staged_copy::{StagedCopy, listed_files, nul_list};
 use crate::workspace::status::{WorktreeStatus, nested_repository};
 use crate::workspace::view::View;
 
-/// The files of a worktree as they were at one moment.
 #[derive(Debug)]
 pub struct Snapshot {
     pub tree: Sha,
-    /// Files that are not in it.
     pub left_out: Vec<PathBuf>,
 }
 
-/// Whether a file that does not exist any more is removed from what is saved.
+/// A missing file is removed from the saved tree, or kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removals {
     Saved,
@@ -34,7 +30,6 @@ pub enum Removals {
 }
 
 impl Repo {
-    /// A tree of all files in the worktree that are not ignored, as they are now.
     pub fn snapshot(
         &self,
         view: &View<'_>,
@@ -42,8 +37,7 @@ impl Repo {
         status: &WorktreeStatus,
     ) -> Result<Snapshot, GitError> {
         const ACTION: &str = "saving uncommitted work";
-        // Nested repositories are saved separately: git would only record the hash of their commit. In those of submodules
-        // it would start itself.
+        // Saved separately: git would only record the hash of their commit, and start itself in submodules.
         let nested = status.changes.iter().filter_map(nested_repository).map(Path::to_owned);
         let (submodules, replaced): (Vec<_>, Vec<_>) =
             self.submodules(view)?.into_iter().partition(|(path, _)| has_git(&view.tree().join(path)));
@@ -70,7 +64,7 @@ impl Repo {
         Ok(Snapshot { tree: view.write_tree(ACTION)?, left_out })
     }
 
-    /// Brings files into the index of a view, as they are now; returns those that are left out.
+    /// Brings the current files into the index of a view; returns those that are left out.
     fn save_files(
         &self,
         view: &View<'_>,
@@ -101,12 +95,12 @@ impl Repo {
     }
 }
 
-/// Whether git takes a folder for a repository, or could.
+/// True if git takes a folder for a repository, or could.
 fn has_git(folder: &Path) -> bool {
     fs::symlink_metadata(folder.join(".git")).is_ok()
 }
 
-/// Whether there are files in the place of a submodule, which has none where it is not checked out.
+/// True if there are files in the place of a submodule, which has none until it is checked out.
 fn has_files(place: &Path) -> bool {
     fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some())
 }

@@ -1,7 +1,6 @@
-//! A copy of some files of a worktree, from which git saves them.
-//!
-//! A session may still run while its files are saved, and put a link in the place of a folder at any moment. Git would
-//! follow it and save what the session itself must not read. Here no link is followed.
+//! A copy of some files of a worktree, from which git saves them. A session may still run meanwhile, and put
+//! a link in the place of a folder at any moment. Git would follow it and save files that the session itself
+//! must not read. Here no link is followed.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -17,10 +16,10 @@ use crate::program::error::GitError;
 use crate::program::leftovers::{TemporaryFolder, VIEW};
 use crate::program::repo::{Repo, path};
 
-/// The copy, deleted on drop.
+/// Deleted on drop.
 pub(crate) struct StagedCopy {
     folder: TemporaryFolder,
-    /// What was copied; the rest no longer exists.
+    /// The rest no longer exists.
     pub copied: Vec<PathBuf>,
     pub unreadable: Vec<PathBuf>,
     /// Huge files with almost nothing in them: git would read their emptiness for hours.
@@ -61,9 +60,8 @@ impl StagedCopy {
 enum CopyError {
     /// There is no such file, or a link is on the way to it: git lists no path behind a link.
     Gone,
-    /// It is there, and cannot be read, or is too large.
+    /// It cannot be read, or is too large.
     Unreadable,
-    /// It is huge and has almost nothing in it.
     Hollow,
     /// The copy cannot be written.
     Here(io::Error),
@@ -89,7 +87,7 @@ fn copy_one(files: &UntrustedFolder, to: &UntrustedFolder, path: &Path, limit: u
     copy.set_permissions(Permissions::from_mode(mode)).map_err(CopyError::Here)
 }
 
-/// Whether a file of that length uses so little of the disk that it is huge only in name.
+/// True if a file of that length uses so little of the disk that it is huge only in name.
 fn is_hollow(length: u64, used: u64) -> bool {
     length > 1 << 30 && used < 1 << 20
 }
@@ -102,7 +100,7 @@ fn copy_data(from: &File, to: &File, length: u64) -> io::Result<()> {
         let data = match seek(from, rustix::fs::SeekFrom::Data(at)) {
             // No data up to the end.
             Err(Errno::NXIO) => return Ok(()),
-            // A file system that does not know holes.
+            // The file system doesn't know holes.
             Err(_) => at,
             Ok(data) => data,
         };
@@ -116,7 +114,7 @@ fn copy_data(from: &File, to: &File, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Something that is no folder was copied to a place above it, or to its own: the files changed meanwhile.
+/// A copied file is in the place of a folder above it, or in its own: the files changed meanwhile.
 fn write_error(error: io::Error) -> CopyError {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::EXIST | Errno::LOOP | Errno::NOTDIR | Errno::ISDIR) => CopyError::Gone,
@@ -133,7 +131,7 @@ fn read_error(error: &io::Error) -> CopyError {
     }
 }
 
-/// The files in the output of `git ls-files -z`; not the repositories, which it lists as folders.
+/// The files in the output of `git ls-files -z`, without repositories, which it lists as folders.
 pub(crate) fn listed_files(output: &[u8]) -> Vec<PathBuf> {
     let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty() && !name.ends_with(b"/"));
     let mut files: Vec<PathBuf> = names.map(path).collect();

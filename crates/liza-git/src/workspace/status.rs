@@ -1,6 +1,4 @@
-//! How a worktree differs from its commit, from `git status --porcelain=v2`.
-//!
-//! Reads only; the caller decides what a difference means.
+//! The differences of a worktree from its commit, from `git status --porcelain=v2`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +8,7 @@ use crate::program::command::TREE_LIMIT;
 use crate::program::error::GitError;
 use crate::program::repo::{Repo, path};
 
-/// Which untracked files a status includes.
+/// The untracked files that a status includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UntrackedFiles {
     Skip,
@@ -29,12 +27,11 @@ impl UntrackedFiles {
     }
 }
 
-/// The state of one worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeStatus {
-    /// The commit that is checked out; `None` before the first commit.
+    /// `None` before the first commit.
     pub head: Option<Sha>,
-    /// The branch that is checked out; `None` when HEAD is detached.
+    /// `None` when HEAD is detached.
     pub branch: Option<String>,
     pub changes: Vec<FileChange>,
 }
@@ -50,14 +47,12 @@ pub enum FileChange {
         /// It is a submodule with another commit or uncommitted changes.
         submodule: bool,
     },
-    /// A file with an unresolved conflict.
     Conflicted {
         path: PathBuf,
     },
     Untracked {
         path: PathBuf,
     },
-    /// An ignored file or folder.
     Ignored {
         path: PathBuf,
     },
@@ -73,7 +68,6 @@ impl FileChange {
         }
     }
 
-    /// Whether the file is tracked.
     pub(crate) fn is_tracked(&self) -> bool {
         match self {
             Self::Tracked { .. } | Self::Conflicted { .. } => true,
@@ -83,7 +77,6 @@ impl FileChange {
 }
 
 impl Repo {
-    /// The state of the worktree at `tree`.
     pub fn status(&self, tree: &Path, untracked: UntrackedFiles) -> Result<WorktreeStatus, GitError> {
         let command = self
             .command_in("looking for uncommitted changes", tree)
@@ -93,7 +86,7 @@ impl Repo {
         command.read_with(parse)
     }
 
-    /// Whether a folder of the person's checkout has files that are neither tracked nor ignored.
+    /// True if a folder of the person's checkout has files that are neither tracked nor ignored.
     pub fn has_untracked(&self, folder: &str) -> Result<bool, GitError> {
         let words = ["ls-files", "--others", "--exclude-standard", "--directory", "-z", "--", folder];
         let found = self.command("looking for files that are not committed").args(words).read()?;
@@ -135,7 +128,7 @@ fn tracked(rest: &[u8]) -> Option<FileChange> {
     Some(FileChange::Tracked { path: path(field(rest, 7)?), staged, unstaged, submodule })
 }
 
-/// What follows after `count` fields, each with a space after it.
+/// The text after `count` fields, each followed by a space.
 fn field(rest: &[u8], count: usize) -> Option<&[u8]> {
     rest.splitn(count + 1, |byte| *byte == b' ').nth(count)
 }

@@ -1,6 +1,5 @@
-//! Saves the work in submodules and other nested repositories, which git deletes together with a worktree.
-//!
-//! Brings their commits into the project, checked, under a rescue branch, so that nothing depends on a remote. Deletes nothing.
+//! Saves the work in submodules and other nested repositories, which git deletes together with a worktree:
+//! brings their commits into the project, checked, under a rescue branch.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use crate::workspace::rescue::always_the_same;
 use crate::workspace::view::View;
 
 impl Repo {
-    /// Saves what the repositories inside a worktree contain and their remotes do not, those inside of others included.
+    /// Saves the work in repositories inside a worktree, nested ones included, that their remotes lack.
     pub(crate) fn save_nested(&self, task: &TaskId, tree: &Path) -> Result<Vec<Branch>, GitError> {
         let mut found = self.repositories_in(tree)?;
         let mut branches = Vec::new();
@@ -31,13 +30,12 @@ impl Repo {
         Ok(branches)
     }
 
-    /// The submodules that a view's index has, with their commits.
     pub fn submodules(&self, view: &View<'_>) -> Result<Vec<(PathBuf, Sha)>, GitError> {
         let output = view.command("listing submodules").args(["ls-files", "--stage", "-z"]).read()?;
         Ok(submodule_entries(&output))
     }
 
-    /// A submodule that changes between two commits to one that is on none of its remotes, with that commit. Submodules that
+    /// A submodule that moves between two commits to a commit that is on none of its remotes. Submodules that
     /// are not checked out in the task's worktree cannot have such a commit.
     pub fn unpublished_submodule(
         &self,
@@ -60,7 +58,7 @@ impl Repo {
     fn save_repository(&self, task: &TaskId, tree: &Path, path: &Path) -> Result<Option<Branch>, GitError> {
         let UnpublishedWork { tips, files } = match self.nested(tree, path)? {
             Some(nested) => self.unpublished_work(&nested)?,
-            // It is no repository of this worktree; only what is in the folder itself is the agent's.
+            // It is no repository of this worktree; only the files in the folder itself are the agent's.
             None => UnpublishedWork { tips: Vec::new(), files: Some(self.tree_of_folder(tree, path, &[])?) },
         };
         let commit = match (files, tips.as_slice()) {
@@ -79,8 +77,8 @@ impl Repo {
         self.create_numbered(first, &commit, name).map(|number| Some(name(number)))
     }
 
-    /// What of a repository is nowhere else. Its commits are brought into the project. Where it is damaged, its files are saved
-    /// in any case.
+    /// The work of a repository that is nowhere else. Brings its commits into the project. The files of a
+    /// damaged one are always saved.
     fn unpublished_work(&self, nested: &NestedRepo<'_>) -> Result<UnpublishedWork, GitError> {
         let is_clean = nested.changes().is_ok_and(|changes| changes.is_empty());
         let wanted = nested.unpublished();
@@ -105,9 +103,8 @@ impl Repo {
     }
 }
 
-/// What of a repository inside a worktree is nowhere else.
 struct UnpublishedWork {
-    /// Commits, which the project has now.
+    /// The project has them now.
     tips: Vec<Sha>,
     /// A tree of its files, if some of them are not committed.
     files: Option<Sha>,

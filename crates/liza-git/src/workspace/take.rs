@@ -1,7 +1,6 @@
-//! Takes the work of a task out of its worktree: its commits become the project's, checked, under references of ours.
-//!
-//! `refs/liza/work/TASK/GENERATION` is what a session has committed, `refs/liza/keep/TASK/…` what its worktree borrows,
-//! `refs/liza/unreferenced/TASK/…` commits that a session left behind. The task's branch follows.
+//! Takes the work of a task out of its worktree: its commits become the project's, checked, under references
+//! of ours. `refs/liza/work/TASK/GENERATION` are a session's commits, `refs/liza/keep/TASK/…` borrowed ones,
+//! `refs/liza/unreferenced/TASK/…` those that a session left behind. The task's branch follows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,18 +16,15 @@ use crate::workspace::agent_repo::{AgentHead, AgentRepo};
 /// The folders of references that belong to one task's worktree.
 const FOLDERS: [&str; 3] = [WORK, "refs/liza/keep", SENT];
 
-/// The folder of the references to what was taken.
 const WORK: &str = "refs/liza/work";
 
-/// The folder of the references to what was sent to the remote.
 const SENT: &str = "refs/liza/remote/task";
 
-/// The references of a task's worktree: its branch, what was taken from it, and what it borrows.
+/// The references of a task's worktree: its branch, the taken commits, and the borrowed ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TaskRefs(BTreeMap<String, Sha>);
 
 impl TaskRefs {
-    /// The commit of a reference.
     fn get(&self, name: &str) -> Option<&Sha> {
         self.0.get(name)
     }
@@ -37,44 +33,40 @@ impl TaskRefs {
         self.0.is_empty()
     }
 
-    /// The commit of the task's branch.
     pub(crate) fn branch(&self, task: &TaskId) -> Option<&Sha> {
         self.get(&Branch::of(task).full())
     }
 
-    /// All of them but the task's branch.
     pub(crate) fn without_branch(mut self, task: &TaskId) -> Self {
         self.0.remove(&Branch::of(task).full());
         self
     }
 
-    /// Commits that were taken from the worktree.
     pub(crate) fn taken(&self) -> impl Iterator<Item = &Sha> {
         self.0.iter().filter(|(name, _)| name.starts_with(WORK)).map(|(_, commit)| commit)
     }
 
-    /// All commits; the project has them with everything that they contain.
+    /// The project has these commits with everything that they contain.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &Sha> {
         self.0.values()
     }
 }
 
-/// The reference that keeps a commit which a task's worktree borrows.
 pub(crate) fn keep_ref(task: &TaskId, commit: &Sha) -> String {
     format!("refs/liza/keep/{task}/{commit}")
 }
 
-/// The reference to what a session has committed.
+/// The reference to a session's commits.
 pub fn work_ref(task: &TaskId, generation: Generation) -> String {
     format!("{WORK}/{task}/{generation}")
 }
 
-/// The reference that says what of that was sent to the remote.
+/// The reference to the commits that were sent to the remote.
 pub fn sent_ref(task: &TaskId, generation: Generation) -> String {
     format!("{SENT}/{task}/{generation}")
 }
 
-/// Whether what a task's worktree has committed was sent to the remote; found out without starting git.
+/// True if the commits of a task's worktree were sent to the remote. Does not start git.
 pub fn is_sent(root: &Path, task: &TaskId, generation: Generation) -> bool {
     let Some(agent) = AgentRepo::of(&root.join(Worktree::of(task).as_str())) else { return true };
     let Ok(head) = agent.head() else { return false };
@@ -82,8 +74,8 @@ pub fn is_sent(root: &Path, task: &TaskId, generation: Generation) -> bool {
     sent.is_ok_and(|sent| sent.trim() == head.commit.as_str())
 }
 
-/// Whether what a task's worktree has committed is taken already; found out without starting git. May be false although it
-/// is, where git keeps its references elsewhere.
+/// True if the commits of a task's worktree are taken already. Does not start git. May be false although they
+/// are, where git keeps its references elsewhere.
 pub fn is_taken(root: &Path, task: &TaskId, generation: Generation) -> bool {
     let Some(agent) = AgentRepo::of(&root.join(Worktree::of(task).as_str())) else { return true };
     let Ok(head) = agent.head() else { return false };
@@ -97,8 +89,8 @@ pub fn is_taken(root: &Path, task: &TaskId, generation: Generation) -> bool {
 }
 
 impl Repo {
-    /// Brings the commits of a task's worktree into the project and moves the task's branch there; returns its HEAD.
-    /// `None` where there is no worktree.
+    /// Brings the commits of a task's worktree into the project and moves the task's branch there; returns
+    /// its HEAD. `None` without a worktree.
     pub fn take_work(&self, task: &TaskId, generation: Generation) -> Result<Option<Sha>, GitError> {
         let Some(agent) = AgentRepo::of(&self.worktree_path(task)) else { return self.worktree_head(task) };
         // A heartbeat may take the same work at the same time, and move the references first.
@@ -123,7 +115,7 @@ impl Repo {
         Ok(head.commit)
     }
 
-    /// Moves the task's branch in the project to where it is in the worktree, unless a person has it checked out.
+    /// Moves the task's branch in the project to its commit in the worktree, unless a person has it checked out.
     fn follow(&self, task: &TaskId, head: &AgentHead, old: Option<&Sha>) -> Result<(), GitError> {
         let branch = Branch::of(task);
         let full = branch.full();
@@ -144,7 +136,7 @@ impl Repo {
         }
     }
 
-    /// Keeps a commit that `new` does not contain, and that a reference is about to leave.
+    /// Keeps a commit that `new` doesn't contain, and that a reference is about to leave.
     fn keep_unreferenced(&self, task: &TaskId, old: &Sha, new: &Sha) -> Result<(), GitError> {
         if self.is_ancestor(old, new)? {
             return Ok(());
@@ -165,7 +157,6 @@ impl Repo {
         command.args(["update-ref", "--", &keep_ref(task, commit), commit.as_str()]).check()
     }
 
-    /// The references of a task's worktree, its branch included.
     pub(crate) fn task_refs(&self, task: &TaskId) -> Result<TaskRefs, GitError> {
         let folders = FOLDERS.map(|folder| format!("{folder}/{task}"));
         let command = self.command(format!("listing the references of {task}"));
@@ -178,8 +169,8 @@ impl Repo {
         Ok(TaskRefs(list.lines().filter_map(parse).collect()))
     }
 
-    /// Deletes the references of a worktree that is gone, unless one of them has moved since they were read: no newer commit
-    /// may be lost.
+    /// Deletes the references of a worktree that is gone, unless one of them has moved since they were read:
+    /// no newer commit may be lost.
     pub(crate) fn drop_task_refs(&self, task: &TaskId, refs: &TaskRefs) -> Result<(), GitError> {
         if refs.is_empty() {
             return Ok(());

@@ -1,9 +1,9 @@
-//! Liza's own view of a worktree: the files as they are, compared by an index that no agent can write.
+//! Liza's own view of a worktree: the current files, compared by an index that no agent can write.
 //!
-//! An agent's index can hide changes (`skip-worktree`, forged times), and its configuration can name programs. So Liza keeps
-//! an index of its own for each worktree, from the moment at which it wrote the files, and looks at them through a git
-//! folder of the project. It exists for one question and never changes the worktree. Git runs confined in it: of the project it
-//! can change nothing, so what it saves arrives as a pack.
+//! An agent's index can hide changes (`skip-worktree`, forged times), and its configuration can name
+//! programs. So Liza keeps an index for each worktree, from the moment at which it wrote the files, and reads
+//! them through a git folder of the project. A view exists for one question and never changes the worktree.
+//! Git runs confined in it: it cannot change the project, so saved objects arrive as a pack.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -22,17 +22,17 @@ use crate::workspace::agent_repo::AgentRepo;
 use crate::workspace::giant_files::remove_giant_settings;
 use crate::workspace::status::{FileChange, UntrackedFiles, WorktreeStatus, parse};
 
-/// How many bytes at the end of an index are compared.
+/// The number of bytes at the end of an index that are compared.
 const CHECKSUM: usize = 20;
 
-/// How the name of a pack begins with what a view saves. In the folder in which git begins to write it: older kernels do not let
-/// a restricted program move a file to another one.
+/// The prefix of packs that a view saves. In the folder in which git begins to write them: older kernels
+/// don't let a restricted program move a file to another one.
 const SAVED: &str = "objects/pack/saved";
 
 /// The folder, in the repository's git folder, of the indexes that Liza keeps.
 const INDEXES: &str = "liza/index";
 
-/// The folder of the notes that say which commit such an index has.
+/// The folder of the notes with the commit of each kept index.
 const INDEX_COMMITS: &str = "liza/index-commit";
 
 /// A git folder with its own HEAD, index and new objects, which borrows those of the project; deleted on drop.
@@ -43,11 +43,11 @@ pub struct View<'a> {
     head: Option<Sha>,
 }
 
-/// Which files of a commit a checkout has.
+/// The files of a commit that a checkout has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Files {
     All,
-    /// Those that the project's own checkout has: it may be sparse.
+    /// Those of the project's own checkout, which may be sparse.
     AsInProject,
 }
 
@@ -57,13 +57,12 @@ impl Repo {
         self.common_dir().join(INDEXES).join(name)
     }
 
-    /// Forgets the index that Liza keeps for the worktree with that folder name.
     pub(crate) fn forget_index(&self, name: &str) {
         let _ = fs::remove_file(self.kept_index(name));
         let _ = fs::remove_file(self.common_dir().join(INDEX_COMMITS).join(name));
     }
 
-    /// A view of the files in `tree`, compared with `head`, which the project must have; with nothing, if there is none.
+    /// A view of the files in `tree`, compared with `head`, which the project must have, or with nothing.
     pub fn view(&self, tree: &Path, head: Option<&Sha>, files: Files) -> Result<View<'_>, GitError> {
         let git_dir = BorrowedGitDir::create(self, VIEW, "looking at a worktree", head)?;
         git_dir.write("commondir", b"..\n")?;
@@ -75,7 +74,7 @@ impl Repo {
         Ok(View { repo: self, git_dir, tree: tree.to_owned(), head: head.cloned() })
     }
 
-    /// A view that uses the index that Liza keeps for this worktree.
+    /// Uses the index that Liza keeps for this worktree.
     pub(crate) fn view_of_worktree(&self, tree: &Path, head: &Sha) -> Result<View<'_>, GitError> {
         remove_giant_settings(tree)?;
         let view = self.view(tree, Some(head), Files::AsInProject)?;
@@ -98,7 +97,6 @@ impl Repo {
         view.command("trying git as it runs on agents' files").args(["read-tree", head.as_str()]).check()
     }
 
-    /// The patterns of the project's sparse checkout, if it has one.
     fn sparse_patterns(&self) -> Option<Vec<u8>> {
         let patterns = fs::read(self.git_dir().join("info/sparse-checkout")).ok()?;
         let setting = self.command("looking for a sparse checkout");
@@ -108,14 +106,14 @@ impl Repo {
 }
 
 impl View<'_> {
-    /// Whether a note says that exactly this index has the view's commit.
+    /// True if a note has the view's commit for exactly this index.
     fn is_noted(&self, name: &str, head: &Sha) -> bool {
         let note = fs::read_to_string(self.repo.common_dir().join(INDEX_COMMITS).join(name));
         let expected = self.checksum().map(|checksum| format!("{head} {checksum}\n"));
         note.is_ok_and(|note| Some(note) == expected)
     }
 
-    /// The checksum at the end of the view's index; `None` where git wrote none.
+    /// `None` if git wrote no checksum.
     fn checksum(&self) -> Option<String> {
         let mut end = [0; CHECKSUM];
         let mut file = self.index_file().ok()?;
@@ -124,7 +122,7 @@ impl View<'_> {
         (end != [0; CHECKSUM]).then(|| end.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Its index, opened. What ran in the room could have put a link in its place.
+    /// Programs in the room could have put a link in its place.
     pub(crate) fn index_file(&self) -> io::Result<fs::File> {
         UntrustedFolder::open(self.git_dir())?.file(Path::new("index"))
     }
@@ -137,7 +135,7 @@ impl View<'_> {
         self.git_dir.path()
     }
 
-    /// Whether only a part of the files is checked out.
+    /// True if only a part of the files is checked out.
     pub(crate) fn is_sparse(&self) -> bool {
         self.git_dir().join("info/sparse-checkout").exists()
     }
@@ -154,12 +152,11 @@ impl View<'_> {
         command.in_room(self.repo.room([self.git_dir().to_owned()]))
     }
 
-    /// A git command that writes the commit's files to the folder as they are stored; it fetches what a partial clone lacks.
+    /// A git command that writes the commit's files as stored; it fetches missing objects of a partial clone.
     pub(crate) fn raw_checkout_command(&self, action: &str) -> GitCommand {
         self.free_command(action, &self.tree).without_filters()
     }
 
-    /// A git command that writes the commit's files to the folder.
     pub(crate) fn checkout_command(&self, action: &str) -> GitCommand {
         let writable = [self.git_dir().to_owned(), self.tree.clone()];
         self.free_command(action, &self.tree).in_room(self.repo.room_for(RoomUse::CheckingOut, writable))
@@ -175,7 +172,7 @@ impl View<'_> {
         command.env("GIT_WORK_TREE", files).args(["-c", sparse]).args(exact)
     }
 
-    /// How the files differ from the commit.
+    /// The differences of the files from the commit.
     pub fn status(&self, untracked: UntrackedFiles) -> Result<WorktreeStatus, GitError> {
         let command = self
             .command("looking for uncommitted changes")
@@ -211,14 +208,13 @@ impl View<'_> {
         Ok(changed)
     }
 
-    /// The tree of the view's index, brought into the project.
     pub(crate) fn write_tree(&self, action: &str) -> Result<Sha, GitError> {
         let tree = self.command(action).arg("write-tree").read_with(sha)?;
         self.adopt(action, &tree)?;
         Ok(tree)
     }
 
-    /// Brings a tree, with what it contains, into the project.
+    /// Brings a tree, with its content, into the project.
     pub fn adopt(&self, action: &str, tree: &Sha) -> Result<(), GitError> {
         let known = self.head.iter().map(|head| format!("^{head}\n")).collect::<String>();
         let wanted = format!("{tree}\n{known}");
@@ -274,14 +270,13 @@ impl View<'_> {
         Ok(())
     }
 
-    /// The folder of the files.
     pub fn tree(&self) -> &Path {
         &self.tree
     }
 }
 
-/// Copies an index with its time of change: git reads a file again that was changed in the moment in which its index was
-/// written, which it can only know by that time.
+/// Copies an index with its time of change: by that time git knows which files changed in the moment in which
+/// the index was written, and reads them again.
 fn copy_with_time(mut from: &fs::File, to: &Path) -> io::Result<()> {
     let mut copy = fs::File::create(to)?;
     io::copy(&mut from, &mut copy)?;

@@ -1,8 +1,8 @@
-//! The worktree of a task: a checkout with a repository of its own. Creates, inspects and removes it; each step can be
-//! repeated.
+//! The worktree of a task: a checkout with its own repository. Creates, inspects and removes it; each step
+//! can be repeated.
 //!
-//! What a killed git or a killed Liza left is repaired first. Nothing is deleted before it is rescued, unless it is
-//! provably kept elsewhere. Only the owner of the task's reservation or claim may call what changes a worktree.
+//! The leftovers of a killed git or Liza are repaired first. Nothing is deleted before it is rescued, unless
+//! it is provably kept elsewhere. Only the owner of the task's reservation or claim may change a worktree.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -31,36 +31,31 @@ pub(crate) const TRASH: &str = ".trash-";
 /// The generation of work that no session brought.
 const NO_SESSION: Generation = Generation(0);
 
-/// A worktree that is ready to be worked in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedWorktree {
     pub path: PathBuf,
-    /// Whether it was created now.
+    /// True if it was created now.
     pub created: bool,
     /// Earlier work that was in the way.
     pub rescued: Option<Rescue>,
-    /// Whether the repository of a worktree that should be kept was damaged, and it was made again.
+    /// The repository of a worktree that should be kept was damaged, and it was made again.
     pub was_damaged: bool,
 }
 
-/// The result of removing a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedWorktree {
-    /// Whether there was anything to remove.
     pub existed: bool,
-    /// Work that was saved first.
     pub rescued: Option<Rescue>,
-    /// Where else the task's branch is checked out; it was not deleted then.
+    /// Another checkout of the task's branch, which was then not deleted.
     pub branch_in_use: Option<PathBuf>,
 }
 
-/// What the protocol needs to know about a worktree.
+/// The facts that the protocol needs about a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
     pub head: Sha,
-    /// Whether the task's branch is checked out.
     pub on_task_branch: bool,
-    /// Whether its commit contains the base.
+    /// Its commit contains the base.
     pub has_base: bool,
     /// All uncommitted changes; any of them prevents a submission.
     pub changes: Vec<FileChange>,
@@ -73,29 +68,26 @@ impl WorktreeState {
     }
 }
 
-/// What exists of a task's worktree and branch.
+/// The existing parts of a task's worktree and branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskArtifacts {
-    /// The state of its folder.
     pub folder: FolderState,
-    /// Whether git lists it as a linked worktree, as the original system made them.
+    /// Git lists it as a linked worktree, as the original system made them.
     pub registered: bool,
-    /// The commit of the task's branch, if it exists.
     pub branch: Option<Sha>,
     /// Another folder in which the task's branch is checked out.
     pub branch_in_use: Option<PathBuf>,
 }
 
-/// The state of the folder for a task's worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderState {
     Absent,
-    /// It is a checkout with a repository of its own.
+    /// A checkout with its own repository.
     Healthy,
-    /// It is a linked worktree, as the original system made them; its work is saved, and the next claim makes a checkout in its place.
+    /// A linked worktree of the original system; its work is saved, and the next claim replaces it.
     Linked,
     Broken,
-    /// It is something that Liza did not create.
+    /// Something that Liza did not create.
     Foreign,
 }
 
@@ -173,7 +165,7 @@ impl Repo {
         })
     }
 
-    /// Removes the task's worktree and branch, after saving what neither `base` nor the integration branch contains.
+    /// Removes the task's worktree and branch, after saving work beyond `base` and the integration branch.
     pub fn remove_worktree(
         &self,
         task: &TaskId,
@@ -193,7 +185,7 @@ impl Repo {
         Ok(RemovedWorktree { existed: true, rescued, branch_in_use: found.branch_in_use })
     }
 
-    /// Saves what the task's worktree and branch contain beyond `base` and the integration branch; changes nothing.
+    /// Saves the work of the task's worktree and branch beyond `base` and the integration branch.
     pub fn rescue(
         &self,
         task: &TaskId,
@@ -204,8 +196,8 @@ impl Repo {
         self.rescue_artifacts(task, &found, &refs, base, &SafeRevisions::of(base, integration))
     }
 
-    /// Makes work that came from another machine the one to continue: the task's branch is at `tip`, and the next worktree
-    /// starts there. What is here and not in it is saved first; work here that contains it is kept as it is.
+    /// Continues with work from another machine: the task's branch moves to `tip`, and the next worktree
+    /// starts there. Work here that `tip` lacks is saved first; work here that contains `tip` is kept.
     pub fn continue_from(
         &self,
         task: &TaskId,
@@ -230,12 +222,10 @@ impl Repo {
         Ok(rescued)
     }
 
-    /// The state of the task's worktree.
     pub fn worktree_state(&self, task: &TaskId, base: &Sha) -> Result<WorktreeState, GitError> {
         self.checkout_state(&self.worktree_path(task), &Branch::of(task), base)
     }
 
-    /// The state of a checkout whose branch should be `branch`.
     pub fn checkout_state(
         &self,
         path: &Path,
@@ -256,7 +246,6 @@ impl Repo {
         Ok(WorktreeState { head: head.commit, on_task_branch, has_base, changes: status.changes })
     }
 
-    /// The same for a linked worktree of the original system.
     fn linked_state(&self, path: &Path, branch: &Branch, base: &Sha) -> Result<WorktreeState, GitError> {
         let git_dir = self.linked_git_dir(path).ok_or_else(|| not_linked(path))?;
         let command = |action: &str| self.command(action).env("GIT_DIR", &git_dir);
@@ -270,7 +259,7 @@ impl Repo {
         Ok(WorktreeState { head, on_task_branch, has_base, changes: status.changes })
     }
 
-    /// HEAD of the task's worktree; `None` where there is no usable worktree.
+    /// `None` without a usable worktree.
     pub fn worktree_head(&self, task: &TaskId) -> Result<Option<Sha>, GitError> {
         let path = self.worktree_path(task);
         if let Some(agent) = AgentRepo::of(&path) {
@@ -282,12 +271,11 @@ impl Repo {
         Ok(sha(&output.stdout).filter(|_| output.status == Some(0)))
     }
 
-    /// What exists of a task's worktree and branch; repairs the links of a project that was moved.
+    /// Repairs the links of a project that was moved.
     pub fn task_artifacts(&self, task: &TaskId) -> Result<TaskArtifacts, GitError> {
         self.find_task(task).map(|(found, _)| found)
     }
 
-    /// As [`Repo::task_artifacts`], with the references.
     fn find_task(&self, task: &TaskId) -> Result<(TaskArtifacts, TaskRefs), GitError> {
         let (found, refs) = self.find_artifacts(task)?;
         let path = self.worktree_path(task);
@@ -299,7 +287,7 @@ impl Repo {
         Ok((found, refs))
     }
 
-    /// Whether the link of a linked worktree leads to where this project was before it was moved.
+    /// True if the link of a linked worktree leads to the place of this project before it was moved.
     fn is_moved_link(&self, path: &Path) -> bool {
         let link = UntrustedFolder::open(path).and_then(|tree| tree.read(Path::new(".git"), 4 << 10));
         let link = link.unwrap_or_default();
@@ -317,7 +305,7 @@ impl Repo {
         Ok((self.artifacts_among(task, &entries, refs.branch(task).cloned()), refs))
     }
 
-    /// What exists of a task, given git's list of worktrees and the commit of the task's branch.
+    /// The existing parts of a task, given git's list of worktrees and the commit of the task's branch.
     pub(crate) fn artifacts_among(
         &self,
         task: &TaskId,
@@ -356,8 +344,8 @@ impl Repo {
         }
     }
 
-    /// Whether the worktree's repository has everything that its HEAD needs; takes its work and refreshes it. One that is
-    /// damaged is made again.
+    /// True if the worktree's repository has everything that its HEAD needs; takes its work and refreshes it.
+    /// A damaged one is made again.
     fn is_usable(&self, task: &TaskId, integration: &Branch) -> bool {
         let taken = self.take_work(task, NO_SESSION).is_ok_and(|head| head.is_some());
         taken && self.refresh_worktree(task, integration).is_ok()
@@ -403,8 +391,8 @@ impl Repo {
         self.rescue_work(task, source, (&tips, &known), safe)
     }
 
-    /// Removes the folder and these references. The folder moves away in one step, so that a half-deleted one never looks
-    /// like deletions by a coder.
+    /// Removes the folder and these references. The folder moves away in one step, so that a half-deleted one
+    /// never looks like deletions by a coder.
     fn clear(&self, task: &TaskId, found: &TaskArtifacts, refs: &TaskRefs) -> Result<(), GitError> {
         let action = format!("removing the worktree of {task}");
         let path = self.worktree_path(task);

@@ -17,20 +17,19 @@ pub enum WorktreeLock {
     Other(String),
 }
 
-/// One worktree as git lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeEntry {
-    /// Its folder, which may no longer exist.
+    /// It may no longer exist.
     pub path: PathBuf,
-    /// The full name of its branch; `None` when HEAD is detached.
+    /// The full name; `None` when HEAD is detached.
     pub branch: Option<String>,
     pub lock: Option<WorktreeLock>,
-    /// Why git would prune it: its folder is missing.
+    /// Set if the folder is missing.
     pub prunable: Option<String>,
 }
 
 impl Repo {
-    /// Every worktree that git lists, the main one first.
+    /// The main one first.
     pub fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
         if let Some(main) = self.only_worktree() {
             return Ok(vec![main]);
@@ -39,7 +38,7 @@ impl Repo {
         command.read_with(parse_entries)
     }
 
-    /// The project's checkout, if it is the only worktree; found without starting git. `None` where only git can tell.
+    /// The project's checkout, if it is the only worktree, without starting git. `None` where only git can tell.
     fn only_worktree(&self) -> Option<WorktreeEntry> {
         let has_linked = match fs::read_dir(self.common_dir().join("worktrees")) {
             Ok(mut entries) => entries.next().is_some(),
@@ -53,14 +52,14 @@ impl Repo {
             .is_ok_and(|data| data.is_file())
             .then(|| fs::read_to_string(head).ok())??;
         let branch = match text.trim_end().strip_prefix("ref: ") {
-            // Where HEAD is elsewhere, git writes `refs/heads/.invalid` here.
+            // With HEAD elsewhere, git writes `refs/heads/.invalid` here.
             Some(name) => Some(name.strip_prefix("refs/heads/")?.parse::<Branch>().ok()?.full()),
             None => sha(text.as_bytes()).map(|_| None)?,
         };
         Some(WorktreeEntry { path: self.root().to_owned(), branch, lock: None, prunable: None })
     }
 
-    /// Removes what git remembers of a linked worktree whose folder is gone.
+    /// Removes git's record of a linked worktree whose folder is gone.
     pub(crate) fn forget_linked(&self, tree: &Path) -> Result<(), GitError> {
         let link = tree.join(".git");
         let entries = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten();
@@ -74,7 +73,6 @@ impl Repo {
         Ok(())
     }
 
-    /// The folders in which a branch is checked out.
     pub fn checkouts_of(&self, branch: &Branch) -> Result<Vec<PathBuf>, GitError> {
         let full = branch.full();
         let holds = |entry: &WorktreeEntry| entry.branch.as_deref() == Some(&full) && entry.path.is_dir();

@@ -1,30 +1,26 @@
-//! Masks secrets in everything that is stored: prompts, outputs, test logs.
-//!
-//! Knows the shapes of common keys and the values of secret environment variables. Best effort: a secret of unknown
-//! shape is not masked.
+//! Masks secrets in everything that is stored: prompts, outputs, test logs. Knows the shapes of common keys
+//! and the values of secret environment variables. Best effort: a secret of unknown shape is not masked.
 
 mod shapes;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 
-/// The text that replaces a secret.
 pub const MASK: &str = "[masked]";
 
 /// Shorter values are words, not secrets: masking them would make text unreadable.
 const VALUE_MIN: usize = 8;
 
-/// How much of an incomplete line is held back, so that it is masked as a whole.
+/// The longest part of an incomplete line that is held back to be masked as a whole.
 const LINE_MAX: usize = 1024 * 1024;
 
-/// Masks secrets by shape and by value.
 #[derive(Debug, Clone, Default)]
 pub struct Masker {
     values: Vec<String>,
 }
 
 impl Masker {
-    /// A masker that also knows the values of the environment variables whose names mark them as secret.
+    /// Also masks the values of the environment variables whose names mark them as secret.
     pub fn new<N: AsRef<str>, V: AsRef<str>>(environment: impl IntoIterator<Item = (N, V)>) -> Self {
         let mut values = Vec::new();
         for (name, value) in environment {
@@ -38,7 +34,7 @@ impl Masker {
         Self { values }
     }
 
-    /// A masker that knows the secret variables of this process.
+    /// Masks the secret variables of this process.
     pub fn of_process() -> Self {
         Self::of_process_and([])
     }
@@ -50,7 +46,6 @@ impl Masker {
         Self::new(std::env::vars_os().filter_map(text).chain(more))
     }
 
-    /// The text with every secret masked.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut stream = MaskStream::new(self.clone());
         let mut masked = stream.push(text.as_bytes());
@@ -62,14 +57,14 @@ impl Masker {
     }
 }
 
-/// Whether a variable of that name holds a secret: one of its words is `KEY`, `TOKEN` and so on.
+/// True if one of the name's words is `KEY`, `TOKEN` and so on.
 fn names_secret(name: &str) -> bool {
     const WORDS: [&str; 8] =
         ["KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
     name.to_ascii_uppercase().split(['_', '-']).any(|word| WORDS.contains(&word))
 }
 
-/// A value as it is, and as it is written in a JSON string.
+/// The value itself, and its form in a JSON string.
 fn spellings(value: &str) -> Vec<String> {
     let value = value.trim();
     if value.len() < VALUE_MIN {
@@ -85,7 +80,7 @@ fn spellings(value: &str) -> Vec<String> {
 pub struct MaskStream {
     masker: Masker,
     held: Vec<u8>,
-    /// Whether the last line is inside a private key.
+    /// The last line is inside a private key.
     in_key: bool,
 }
 
@@ -94,7 +89,7 @@ impl MaskStream {
         Self { masker, ..Self::default() }
     }
 
-    /// Takes the next bytes; returns what is ready to be stored.
+    /// Takes the next bytes; returns those that are ready to be stored.
     pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(chunk);
         let ready = match memchr::memrchr(b'\n', &self.held) {
@@ -141,7 +136,7 @@ impl Masker {
     }
 }
 
-/// The line with every occurrence of `value` masked; `None` if there is none.
+/// Masks every occurrence of `value` in the line; `None` if there is none.
 fn replace(line: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
     let mut done = 0;

@@ -1,6 +1,5 @@
 //! The shapes of secrets, without regular expressions: a prefix and enough of the right characters after it.
-//!
-//! Works on one line at a time; the caller carries over whether a private key continues on the next line.
+//! Works on one line at a time; the caller carries over whether a private key continues.
 
 use memchr::memmem;
 
@@ -11,7 +10,7 @@ struct Shape {
     prefix: &'static str,
     /// The minimum number of characters after the prefix.
     min: usize,
-    /// Whether one of them must be a digit, since the prefix alone could start a word.
+    /// One of them must be a digit, since the prefix alone could start a word.
     digit: bool,
     body: fn(u8) -> bool,
 }
@@ -60,7 +59,6 @@ const SHAPES: [Shape; 24] = [
     shape("npm_", 30, false, alphanumeric),
 ];
 
-/// The position of `needle` in `text`, at `from` or later.
 pub(super) fn find(text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
     memmem::find(text.get(from..)?, needle).map(|at| from + at)
 }
@@ -92,12 +90,12 @@ fn next_candidate(line: &[u8], from: usize) -> Option<usize> {
         .map(|at| from + at)
 }
 
-/// Whether a secret could start with these two bytes, whatever their case; sometimes also true for others.
+/// True if a secret could start with these two bytes, whatever their case; sometimes also true for others.
 fn may_begin(first: u8, second: u8) -> bool {
     SECONDS[first as usize] >> (second & 31) & 1 == 1
 }
 
-/// How secrets start: a byte, and those that may follow it. After `=` anything may follow.
+/// The first bytes of secrets, and those that may follow each. After `=` anything may follow.
 const STARTS: [(u8, &[u8]); 13] = [
     (b'-', b"-"),
     (b':', b"/"),
@@ -114,7 +112,7 @@ const STARTS: [(u8, &[u8]); 13] = [
     (b'b', b"e"),
 ];
 
-/// [`STARTS`] as a table: for each first byte a bit for the low five bits of each second one, which letters of both cases share.
+/// [`STARTS`] as a table: per first byte a bit for the low five bits of each second one (equal in both cases).
 const SECONDS: [u32; 256] = {
     let mut table = [0; 256];
     table[b'=' as usize] = u32::MAX;
@@ -134,7 +132,6 @@ const SECONDS: [u32; 256] = {
     table
 };
 
-/// The part of a line to mask.
 struct Span {
     start: usize,
     end: usize,
@@ -152,7 +149,7 @@ fn secret_at(line: &[u8], at: usize, in_key: &mut bool) -> Option<Span> {
     }
 }
 
-/// Whether a word may start here; the letter of an escape such as `\n` inside JSON is not part of a word.
+/// True if a word may start here; the letter of an escape such as `\n` in JSON is no part of a word.
 fn begins_word(line: &[u8], at: usize) -> bool {
     let back = |n: usize| at.checked_sub(n).and_then(|place| line.get(place)).copied();
     match back(1) {

@@ -1,8 +1,5 @@
-//! What is masked, and what is not.
-
 use super::*;
 
-/// Masks by shape only.
 fn mask(text: &str) -> Cow<'_, str> {
     Masker::default().mask(text)
 }

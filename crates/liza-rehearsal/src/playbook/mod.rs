@@ -1,6 +1,5 @@
-//! The playbook: the scenes of each role, when each is played, and their steps.
-//!
-//! Only a description, in any format that serde reads; the program reads it from YAML. Loading it does nothing.
+//! The playbook: the scenes of each role, their conditions and their steps. Only a description, in any format
+//! that serde reads; the program reads it from YAML.
 
 mod step;
 
@@ -33,11 +32,11 @@ pub struct SampleProject {
     pub files: Vec<FileContent>,
 }
 
-/// What one session does; `ROLE` is the number of the role whose session it is.
+/// The steps of one session; `ROLE` is the number of its role.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scene<const ROLE: usize> {
-    /// When it is played; always if absent.
+    /// Always if absent.
     #[serde(default)]
     pub(crate) when: When,
     #[serde(default, rename = "do")]
@@ -56,13 +55,12 @@ fn default_exit() -> u8 {
 pub(crate) struct When {
     /// A pattern for the task; for the planner, for the trigger's subject.
     pub(crate) task: Option<String>,
-    /// A pattern for the agent.
     pub(crate) agent: Option<String>,
     /// The coder's attempt, from 1.
     pub(crate) iteration: Option<u32>,
     /// The review of this coder's work, from 1.
     pub(crate) cycle: Option<u32>,
-    /// Whether a failed merge is being repaired.
+    /// True while a failed merge is being repaired.
     pub(crate) fix: Option<bool>,
     pub(crate) trigger: Option<TriggerKind>,
     /// The session of this role for this task, from 1; for the planner, of all its sessions.
@@ -88,7 +86,7 @@ impl<'de, const ROLE: usize> Deserialize<'de> for RoleStep<ROLE> {
     }
 }
 
-/// Whether a name matches a pattern, in which `*` matches any text.
+/// Compares a name with a pattern, in which `*` matches any text.
 pub(crate) fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

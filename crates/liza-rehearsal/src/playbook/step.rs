@@ -1,19 +1,16 @@
-//! The steps of a playbook and their data, named after the commands that they run.
-//!
-//! Only a description; the file of each role performs it.
+//! The steps of a playbook and their data, named after the commands that they run. Only a description; the
+//! file of each role performs it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::protocol::Role;
 
-/// One thing that an agent does.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
     Say(String),
     Wait(u64),
-    /// Waits until a file and a branch exist.
     WaitFor(WaitFor),
     /// Runs any `liza` command; it has to succeed.
     Liza(Vec<String>),
@@ -22,9 +19,8 @@ pub(crate) enum Step {
     Anomaly(Anomaly),
     Discover(Discover),
     Handoff(Handoff),
-    /// Reports what was used since the last report.
+    /// Reports the usage since the last report.
     Usage(Usage),
-    /// Does what no agent should.
     Misbehave(Misbehaviour),
     /// `liza add-task`, as DRAFT.
     AddTask(AddTask),
@@ -36,18 +32,13 @@ pub(crate) enum Step {
     GoalComplete,
     Align(String),
     PreCheck(PreCheck),
-    /// Writes a file of the worktree.
     Write(FileContent),
-    /// Appends to a file of the worktree.
     Append(FileContent),
-    /// Deletes a file of the worktree.
     Delete(PathBuf),
-    /// Commits everything in the worktree.
     Commit(String),
     /// Merges the head that the prompt names; keeps both sides of a conflict that has no resolution.
     Merge(Merge),
     Block(Block),
-    /// `liza submit-for-review` of HEAD.
     Submit,
     /// Verifies HEAD and reads the whole change.
     ReadDiff(ReadDiff),
@@ -58,7 +49,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Returns the one role that has this step; `None` if all have it.
+    /// Returns the only role that has this step; `None` if all have it.
     pub(crate) fn role(&self) -> Option<Role> {
         match self {
             Step::Say(_)
@@ -91,7 +82,7 @@ impl Step {
     }
 }
 
-/// What no agent should do.
+/// Forbidden actions.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Misbehaviour {
@@ -104,33 +95,28 @@ pub(crate) enum Misbehaviour {
     /// Writes a file of the project outside the worktree.
     WriteOutside(FileContent),
     Flood(u64),
-    /// Runs a `liza` command that its role may not run, and ignores how it ends.
+    /// Runs a `liza` command that its role may not run, and ignores its result.
     OutOfRole(Vec<String>),
-    /// Runs a `liza` command as an agent that was replaced, and ignores how it ends.
+    /// Runs a `liza` command as an agent that was replaced, and ignores its result.
     OldGeneration(Vec<String>),
 }
 
-/// What a session reports as used.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Usage {
     pub(crate) input: u64,
     pub(crate) output: u64,
-    /// Tokens read from a cache.
     pub(crate) cached: u64,
-    /// The price in US dollars.
     pub(crate) cost_usd: f64,
-    /// How full the context is now, in percent.
+    /// The used part of the context, in percent.
     pub(crate) context_percent: Option<f64>,
 }
 
-/// What `wait-for` waits for.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WaitFor {
-    /// A file, from the project's root.
+    /// Relative to the project's root.
     pub(crate) file: Option<PathBuf>,
-    /// A branch of the repository.
     pub(crate) branch: Option<String>,
     /// A task that an agent has begun.
     pub(crate) task: Option<String>,
@@ -138,13 +124,12 @@ pub(crate) struct WaitFor {
     pub(crate) seconds: Option<u64>,
 }
 
-/// A file and its text.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileContent {
-    /// Its path, from the root of the worktree or project.
+    /// Relative to the root of the worktree or project.
     pub path: PathBuf,
-    /// Its whole text; for `append`, what is added.
+    /// The whole text; for `append`, the addition.
     pub text: String,
 }
 
@@ -164,9 +149,7 @@ pub(crate) struct Anomaly {
 pub(crate) struct Discover {
     pub(crate) desc: String,
     pub(crate) severity: String,
-    /// How soon the planner has to decide.
     pub(crate) urgency: Option<String>,
-    /// What to do about it.
     pub(crate) recommendation: Option<String>,
 }
 
@@ -174,15 +157,11 @@ pub(crate) struct Discover {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Handoff {
-    /// How far the work is.
     pub(crate) summary: String,
     pub(crate) next_action: String,
-    /// How the work was being done.
     pub(crate) approach: Option<String>,
-    /// The files that were changed.
     #[serde(default)]
     pub(crate) files: Vec<String>,
-    /// What is left to do.
     #[serde(default)]
     pub(crate) next_steps: Vec<String>,
 }
@@ -195,7 +174,6 @@ pub(crate) struct AddTask {
     pub(crate) desc: String,
     /// The spec that it follows; the vision if absent.
     pub(crate) spec: Option<String>,
-    /// How to see that it is done.
     pub(crate) done: String,
     pub(crate) scope: String,
     pub(crate) priority: Option<u8>,
@@ -209,10 +187,9 @@ pub(crate) struct AddTask {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Supersede {
     pub(crate) task: String,
-    /// The tasks that replace it.
+    /// The replacements.
     pub(crate) by: Vec<String>,
     pub(crate) reason: String,
-    /// The root cause, in a sentence.
     pub(crate) root_cause: String,
 }
 
@@ -221,13 +198,10 @@ pub(crate) struct Supersede {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Unblock {
     pub(crate) task: String,
-    /// It goes back to its coder.
     #[serde(default)]
     pub(crate) same_coder: bool,
-    /// Another coder continues the work.
     #[serde(default)]
     pub(crate) keep_worktree: bool,
-    /// It gets a full budget of reviews.
     #[serde(default)]
     pub(crate) reset_cycles: bool,
     pub(crate) assessment: Option<String>,
@@ -246,13 +220,11 @@ pub(crate) struct Abandon {
 #[serde(deny_unknown_fields)]
 pub(crate) struct PreCheck {
     pub(crate) intent: String,
-    /// The command that will show that it works.
     pub(crate) validation: String,
     #[serde(default)]
     pub(crate) assumptions: Vec<String>,
     #[serde(default)]
     pub(crate) risks: Vec<String>,
-    /// The files that will change.
     #[serde(default)]
     pub(crate) files: Vec<String>,
 }
@@ -260,7 +232,7 @@ pub(crate) struct PreCheck {
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Merge {
-    /// The files as they should be.
+    /// The resolved files.
     pub(crate) resolve: Vec<FileContent>,
 }
 
@@ -268,38 +240,35 @@ pub(crate) struct Merge {
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Block {
-    /// What is in the way.
     pub(crate) reason: String,
     pub(crate) questions: Vec<String>,
     #[serde(default)]
     pub(crate) attempted: Vec<String>,
 }
 
-/// What a reviewer expects of a change.
+/// The reviewer's conditions for a change.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ReadDiff {
-    /// The patterns of files that may change; any file may if empty.
+    /// Patterns of files that may change; any file may if empty.
     pub(crate) within: Vec<String>,
-    /// Whether the change must have a test.
+    /// The change must have a test.
     pub(crate) tests: bool,
 }
 
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reject {
-    /// What has to be fixed.
     pub(crate) blockers: Vec<Issue>,
     #[serde(default)]
     pub(crate) concerns: Vec<Issue>,
     /// The assessment in a sentence or two.
     pub(crate) overall: String,
-    /// What became of the earlier rejection; written if the prompt requires it.
+    /// The state of the earlier issues; written if the prompt requires it.
     #[serde(default)]
     pub(crate) prior: Prior,
 }
 
-/// One point of a rejection.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Issue {
@@ -309,7 +278,7 @@ pub(crate) struct Issue {
     pub(crate) suggestion: Option<String>,
 }
 
-/// What became of the issues of the earlier rejection.
+/// The issues of the earlier rejection.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Prior {

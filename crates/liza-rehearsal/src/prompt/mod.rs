@@ -1,6 +1,4 @@
-//! Reads a prompt as an agent would: who it is, what it has to do, and where.
-//!
-//! Uses sections and documented fields only.
+//! Reads a prompt as an agent would: its identity, its job, and its folders, from documented fields only.
 
 mod section;
 
@@ -18,18 +16,14 @@ use section::Section;
 /// The parts of a prompt that a session acts on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// The agent that it is for.
     pub agent: String,
     pub project: PathBuf,
     /// The project's `.liza` folder.
     pub liza_folder: PathBuf,
-    /// The `liza` program to run.
     pub liza: PathBuf,
-    /// What is to be done.
     pub job: Job,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Job {
     /// `=== ASSIGNED TASK ===`
@@ -47,11 +41,10 @@ pub struct CodingJob {
     /// The commit where the work started.
     pub base: Option<String>,
     pub description: String,
-    /// How to see that it is done.
     pub done_when: String,
     /// The attempt of this coder, from 1.
     pub iteration: u32,
-    /// Whether there is a rejection to answer.
+    /// True if there is a rejection to answer.
     pub rejected: bool,
     /// The head to merge, if the task's merge failed.
     pub merge_head: Option<String>,
@@ -60,34 +53,29 @@ pub struct CodingJob {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewJob {
     pub task: String,
-    /// The worktree to review in.
     pub worktree: PathBuf,
     pub commit: String,
     /// The commit where the work started.
     pub base: Option<String>,
     /// The review of this coder's work, from 1.
     pub cycle: u32,
-    /// Whether a rejection must report on the issues of the earlier one.
+    /// A rejection must report on the issues of the earlier one.
     pub prior_required: bool,
-    /// Whether the work repairs a failed merge.
+    /// The work repairs a failed merge.
     pub fix: bool,
 }
 
-/// The decisions that the planner has to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanningJob {
-    /// What woke it, the most important first.
+    /// The most important first.
     pub triggers: Vec<Trigger>,
     pub goal: String,
-    /// The file of the vision.
     pub vision: PathBuf,
-    /// The tasks that wait for a decision.
     pub pending: Vec<PendingTask>,
-    /// Whether an earlier session has left drafts.
+    /// An earlier session has left drafts.
     pub has_drafts: bool,
 }
 
-/// One reason why the planner was woken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     pub kind: TriggerKind,
@@ -95,17 +83,14 @@ pub struct Trigger {
     pub subject: String,
 }
 
-/// A task that waits for a decision of the planner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PendingTask {
     pub task: String,
-    /// What it was to build.
     pub description: String,
-    /// Why it is blocked; empty for a failed merge.
+    /// Empty for a failed merge.
     pub reason: String,
-    /// How often its merge failed.
     pub failed_merges: u32,
-    /// Whether a coder has started it.
+    /// A coder has started it.
     pub has_work: bool,
 }
 

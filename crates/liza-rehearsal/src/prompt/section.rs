@@ -1,19 +1,11 @@
-//! A section of a prompt and its documented fields.
-//!
-//! A line that begins with `>` was written by others and is never taken for a field.
+//! A section of a prompt and its documented fields. A line that begins with `>` is foreign and never a field.
 
-/// Why a text is not a prompt that can be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
     #[error("the prompt has no section {0}")]
     NoSection(&'static str),
     #[error("section {section} of the prompt has no {field}")]
-    NoField {
-        /// The section that should have it.
-        section: &'static str,
-        field: &'static str,
-    },
-    /// A field has a value that it cannot have.
+    NoField { section: &'static str, field: &'static str },
     #[error("the prompt has an invalid {field}: {value:?}")]
     BadField { field: &'static str, value: String },
 }
@@ -42,7 +34,6 @@ impl<'t> Section<'t> {
         self.position(field).is_some()
     }
 
-    /// Whether a line begins with that text.
     pub(super) fn has_line(&self, start: &str) -> bool {
         self.lines.iter().any(|line| line.starts_with(start))
     }
@@ -66,7 +57,6 @@ impl<'t> Section<'t> {
             .ok_or(PromptError::NoField { section: self.name, field })
     }
 
-    /// Returns the ID of a task or an agent.
     pub(super) fn id(&self, field: &'static str) -> Result<String, PromptError> {
         let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         self.valid(field, |value| value.chars().all(valid))
@@ -76,7 +66,6 @@ impl<'t> Section<'t> {
         self.valid(field, is_commit)
     }
 
-    /// Returns a commit that may be missing.
     pub(super) fn optional_commit(&self, field: &'static str) -> Option<String> {
         self.get(field).filter(|value| is_commit(value))
     }
@@ -86,14 +75,13 @@ impl<'t> Section<'t> {
         if check(&value) { Ok(value) } else { Err(PromptError::BadField { field, value }) }
     }
 
-    /// Returns the first number of `2 of 10`.
+    /// The 2 of `2 of 10`.
     pub(super) fn number(&self, field: &'static str) -> Result<u32, PromptError> {
         let value = self.require(field)?;
         let first = value.split(' ').next().unwrap_or_default().parse();
         first.map_err(|_| PromptError::BadField { field, value })
     }
 
-    /// Returns the quoted lines below a field.
     pub(super) fn quoted_after(&self, field: &str) -> impl Iterator<Item = &'t str> {
         let from = self.position(field).map_or(self.lines.len(), |at| at + 1);
         let below = self.lines.get(from..).unwrap_or_default().iter().copied();

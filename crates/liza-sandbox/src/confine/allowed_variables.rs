@@ -1,11 +1,11 @@
-//! The variables that confined programs get from the person's environment: names of programs, folders and build options.
-//!
-//! Data only. A name belongs here if builds need it and its value is no secret; one `*` stands for any text. Folders that a
-//! session cannot write, such as `CARGO_TARGET_DIR`, do not: without them, builds write to the checkout.
+//! The variables that confined programs get from the person's environment: names of programs, folders and
+//! build options. A name belongs here if builds need it and its value is no secret; `*` matches any text. Not
+//! folders that a session cannot write, such as `CARGO_TARGET_DIR`: without them, builds write to the
+//! checkout.
 
 /// Passed unless the value is an address with a password.
 pub(super) const ALLOWED: &[&str] = &[
-    // Who and where.
+    // Identity and places.
     "PATH",
     "HOME",
     "USER",
@@ -237,7 +237,7 @@ pub(super) const ALLOWED: &[&str] = &[
     "LUA_CPATH",
 ];
 
-/// Ways to the network, for an agent program as they are, else passed unless the value has a password.
+/// Network proxies: passed to an agent program as they are, else only without a password.
 pub(super) const PROXIES: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",

@@ -17,34 +17,32 @@ const CACHES: &[(&str, &str)] = &[
     (CARGO_HOME, "cargo"),
 ];
 
-/// The variable that names cargo's home folder.
 pub const CARGO_HOME: &str = "CARGO_HOME";
 
-/// In a project's `.liza`: the caches of code under test.
+/// Below a project's `.liza`.
 const CHECKS: &str = "caches/checks";
 
-/// In place of a task, for sessions without one. No task is called so.
+/// The folder for sessions without a task. No task has this name.
 const NO_TASK: &str = ".none";
 
-/// The caches of code under test: others than those of the role, since what code under test leaves in a cache must not be run
-/// by the session itself, and others for each task, since the code of one task must not decide what becomes of another. In no
-/// folder that a session can write, since it could put a link in their place.
+/// The caches of code under test. Not the role's, since the session must not run what code under test left
+/// there; one per task, since the code of one task must not influence another; in no folder that a session
+/// can write, since it could place a link there.
 pub fn check_caches(liza: &Path, role: Role, task: Option<&TaskId>) -> PathBuf {
     liza.join(CHECKS).join(task.map_or(NO_TASK, TaskId::as_str)).join(role.to_string())
 }
 
-/// Removes the caches of code under test of a task that needs them no longer. What cannot be removed only takes up space.
+/// Removes the caches of a finished task's code under test. Leftovers only take up space.
 pub fn remove_check_caches(liza: &Path, task: &TaskId) {
     let _ = remove_tree(&liza.join(CHECKS).join(task.as_str()));
 }
 
-/// The variables that lead build tools to the caches in a folder.
+/// The variables that point build tools to the caches in a folder.
 pub fn cache_variables(folder: &Path) -> Vec<(String, String)> {
     let value = |below: &str| folder.join(below).to_string_lossy().into_owned();
     CACHES.iter().map(|(name, below)| ((*name).to_owned(), value(below))).collect()
 }
 
-/// The person's own home folder of cargo.
 pub fn cargo_home(home: Option<&Path>) -> Option<PathBuf> {
     std::env::var_os(CARGO_HOME)
         .map(PathBuf::from)

@@ -1,8 +1,6 @@
-//! Cargo's home folder of a session, filled with what the person has downloaded: links to archives and unpacked sources, which
-//! the session can read and not write.
-//!
-//! Runs in the stage after it has restricted itself, since an earlier session may have left anything there. What fails is
-//! only missing: cargo then downloads it.
+//! Cargo's home folder of a session, filled with read-only links to the archives and sources that the person
+//! has downloaded. Runs in the stage after it has restricted itself, since an earlier session may have left
+//! anything there. Cargo downloads whatever could not be linked.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -13,17 +11,16 @@ use std::path::{Path, PathBuf};
 
 use crate::sys::untrusted::UntrustedFolder;
 
-/// What sessions read of the person's home folder of cargo: no credentials, no programs.
+/// The parts of the person's cargo home that sessions read: no credentials, no programs.
 pub(crate) const READABLE: &[&str] = &["registry", "git", "config.toml", "config"];
 
-/// What no session reads of it. A program that can open a lock can hold it, and the person's cargo would wait.
+/// The parts that no session reads. A program that can open a lock can hold it, and the person's cargo waits.
 pub(crate) const HIDDEN: &[&str] = &["credentials*", ".package-cache*"];
 
-/// The mark of a package that cargo has unpacked as a whole, and what it begins with in versions that do not unpack again.
+/// The mark of a completely unpacked package, and its beginning in versions that don't unpack again.
 const UNPACKED: &str = ".cargo-ok";
 const UNPACKED_BY_NOW: &[u8] = b"{";
 
-/// The largest list of locked packages that is read.
 const LOCK_MAX: u64 = 8 << 20;
 
 /// Fills `own` from `yours` for the packages of a checkout; does nothing in one without.
@@ -52,7 +49,7 @@ pub fn fill(own: &Path, yours: &Path, checkout: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a checkout, or a folder directly below, is one of a package: in others a session would wait for nothing.
+/// True if a checkout, or a folder directly below, has a package: sessions in others should not wait.
 fn has_package(checkout: &Path) -> bool {
     let is_package = |folder: &Path| folder.join("Cargo.toml").exists();
     is_package(checkout) || entries(checkout).any(|entry| is_package(&entry.path()))
@@ -72,7 +69,7 @@ fn link_settings(own: &Path, yours: &Path, checkout: &Path) {
     }
 }
 
-/// Links to each entry of a folder that is not there yet. Links to what the person has removed go: cargo could not replace them.
+/// Links to each missing entry of a folder. Links to removed entries go: cargo could not replace them.
 fn link_all(own: &Path, yours: &Path, is_usable: impl Fn(&DirEntry) -> bool) -> io::Result<()> {
     fs::create_dir_all(own)?;
     let mut known: HashSet<OsString> = HashSet::new();
@@ -91,7 +88,7 @@ fn link_all(own: &Path, yours: &Path, is_usable: impl Fn(&DirEntry) -> bool) -> 
     Ok(())
 }
 
-/// Whether an archive is not empty, or a package was unpacked as a whole: cargo would write to others.
+/// True for a non-empty archive or a completely unpacked package: cargo would write to others.
 fn is_whole(entry: &DirEntry) -> bool {
     let mark = entry.path().join(UNPACKED);
     match entry.metadata() {
@@ -101,7 +98,7 @@ fn is_whole(entry: &DirEntry) -> bool {
     }
 }
 
-/// Brings the index of a registry: copies for the packages that the checkout uses, which cargo updates, and links for others.
+/// Copies the index of a registry for the packages that the checkout uses, which cargo updates; links the rest.
 fn copy_index(own: &Path, yours: &Path, locked: &HashSet<String>) -> io::Result<()> {
     if yours.join(".git").exists() {
         // A repository instead of files; cargo fetches it.
@@ -131,7 +128,7 @@ fn copy_packages(own: &Path, yours: &Path, locked: &HashSet<String>) -> io::Resu
     Ok(())
 }
 
-/// Copies a file that is not there yet.
+/// Copies a file unless it exists.
 fn copy_new(own: &Path, yours: &Path) -> io::Result<()> {
     if fs::symlink_metadata(own).is_ok() || !yours.is_file() {
         return Ok(());
@@ -139,7 +136,7 @@ fn copy_new(own: &Path, yours: &Path) -> io::Result<()> {
     fs::copy(yours, own).map(drop)
 }
 
-/// A repository of its own that borrows the objects of the person's: cargo can fetch into it.
+/// Makes a repository that borrows the person's objects: cargo can fetch into it.
 fn borrow_repository(own: &Path, yours: &Path) -> io::Result<()> {
     if own.exists() {
         return Ok(());
@@ -151,7 +148,7 @@ fn borrow_repository(own: &Path, yours: &Path) -> io::Result<()> {
     copy_new(&own.join("packed-refs"), &yours.join("packed-refs"))?;
     copy_tree(&own.join("refs"), &yours.join("refs"))?;
     copy_new(&own.join("config"), &yours.join("config"))?;
-    // Last: without it, this is no repository, and cargo makes another one.
+    // Last: without HEAD this is no repository, and cargo makes another one.
     copy_new(&own.join("HEAD"), &yours.join("HEAD"))
 }
 
@@ -250,7 +247,7 @@ mod tests {
         );
         let borrowed = fs::read_to_string(own.join("git/db/c-1/objects/info/alternates")).unwrap();
         assert_eq!(borrowed.trim(), yours.join("git/db/c-1/objects").to_str().unwrap());
-        // What the person removes, and what a session has changed.
+        // The person removes a file, and a session has changed another.
         fs::remove_file(yours.join("registry/cache/host/a-1.crate")).unwrap();
         write(&own.join("registry/index/host/.cache/1/a"), "newer");
         fill(&own, &yours, &checkout).unwrap();

@@ -1,6 +1,4 @@
-//! What no session may read although it is in a folder that sessions can read.
-//!
-//! A `*` at the end stands for the rest of a name.
+//! Files that no session may read although their folder is readable. A final `*` matches the rest of a name.
 
 pub(super) const IN_HOME: &[&str] = &[
     ".ssh",
@@ -38,7 +36,7 @@ pub(super) const IN_HOME: &[&str] = &[
     ".config/op",
     ".config/1Password",
     ".config/Bitwarden",
-    // Keyrings and what password managers keep.
+    // Keyrings and password managers.
     ".local/share/keyrings",
     ".local/share/kwalletd",
     ".password-store",
@@ -57,7 +55,7 @@ pub(super) const IN_HOME: &[&str] = &[
     "Library/Application Support/Google",
     "Library/Application Support/Firefox",
     "Library/Cookies",
-    // What was typed, secrets included.
+    // Typed input, secrets included.
     ".bash_history",
     ".zsh_history",
     ".python_history",
@@ -65,7 +63,7 @@ pub(super) const IN_HOME: &[&str] = &[
     ".psql_history",
     ".mysql_history",
     ".local/share/fish/fish_history",
-    // Logins of agent programs, and the ones before: a session gets a copy of its own.
+    // Logins of agent programs, current and former: a session gets its own copy.
     ".claude/.credentials.json*",
     ".claude.json*",
     ".codex/auth.json*",
@@ -94,7 +92,7 @@ pub(super) const IN_GIT: &[&str] = &["config", "config.worktree", "FETCH_HEAD", 
 /// Below each repository of a submodule.
 pub(super) const IN_MODULE: &[&str] = &["config", "FETCH_HEAD", "logs"];
 
-/// Whether a file below the home folder is kept from sessions.
+/// True if sessions may not read a file below the home folder.
 pub fn is_kept_from_sessions(below_home: &str) -> bool {
     let is_hidden = |hidden: &&str| match hidden.strip_suffix('*') {
         Some(start) => below_home.starts_with(start),

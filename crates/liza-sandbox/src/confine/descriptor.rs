@@ -1,5 +1,5 @@
-//! Sends the listener for connects from the stage to its parent: one byte, with the descriptor attached if there is one. The
-//! system adds who sent it.
+//! Sends the listener for connects from the stage to its parent: one byte, with the descriptor attached if
+//! there is one. The system adds the sender's identity.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -23,7 +23,7 @@ pub(super) fn send_listener(socket: &UnixStream, listener: Option<&OwnedFd>) -> 
     Ok(())
 }
 
-/// Lets the system add to what arrives here who sent it. Call it before the stage sends anything.
+/// Makes the system add the sender's identity to incoming messages. Call it before the stage sends anything.
 pub(super) fn learn_sender(socket: &UnixStream) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::net::sockopt::set_socket_passcred(socket, true)?;
@@ -33,9 +33,8 @@ pub(super) fn learn_sender(socket: &UnixStream) -> io::Result<()> {
 
 #[derive(Debug, Default)]
 pub(super) struct ReceivedListener {
-    /// The listener, if it has one.
     pub listener: Option<OwnedFd>,
-    /// The process of the stage, which becomes the program; not what it says, but what the system reports.
+    /// The process of the stage, which becomes the program; reported by the system, not by the stage.
     pub stage: Option<u32>,
 }
 

@@ -1,25 +1,22 @@
-//! The environment of everything that runs agents' work, built from nothing: a list of what is allowed, what the agent program
-//! needs to reach its model, and what the person passes on (`config.pass_env`).
-//!
-//! Decides, and reads no variable itself. Variables that Liza sets are added afterwards.
+//! The environment of everything that runs agents' work, built from nothing: allowed variables, those that
+//! the agent program needs to reach its model, and those that the person passes on (`config.pass_env`). Reads
+//! no variable itself; variables that Liza sets are added afterwards.
 
 use std::ffi::{OsStr, OsString};
 
 use super::allowed_variables::{ALLOWED, PROXIES};
 
-/// A name and a value.
 pub type Variable = (OsString, OsString);
 
-/// Variables that lead to the password of the team's database; no program that Liza starts gets them, confined or not.
+/// Variables that lead to the password of the team's database: for no program that Liza starts.
 const DATABASE_VARIABLES: &[&str] = &[liza_ids::STORE_URL_ENV, "PGPASSFILE", "PGPASSWORD", "PGSERVICEFILE"];
 
-/// Where git finds its settings and makes temporary files. For other programs, Liza sets both.
+/// The folders of git's settings and temporary files. For other programs, Liza sets both.
 const GIT_PLACES: &[&str] = &["XDG_CONFIG_HOME", "TMPDIR"];
 
-/// What an environment is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnvironmentUse<'a> {
-    /// An agent program, which also needs these variables for its login. It hands them to the commands that it starts.
+    /// An agent program, which also needs these variables for its login and hands them to its commands.
     AgentProgram(&'a [String]),
     /// Code that no person has read: `liza check`, `config.setup` and integration tests.
     CodeUnderTest,
@@ -45,7 +42,7 @@ fn is_passed(name: &OsStr, value: &OsStr, used_for: EnvironmentUse<'_>, pass_env
         return false;
     }
     let is_needed = match used_for {
-        // Without its proxy it does not reach its model, with a password or without.
+        // Without its proxy it doesn't reach its model, with a password or without.
         EnvironmentUse::AgentProgram(login) => is_named(login) || is_listed(PROXIES),
         EnvironmentUse::Git => is_listed(GIT_PLACES),
         EnvironmentUse::CodeUnderTest => false,
@@ -55,14 +52,14 @@ fn is_passed(name: &OsStr, value: &OsStr, used_for: EnvironmentUse<'_>, pass_env
     is_needed || is_named(pass_env) || is_harmless()
 }
 
-/// Whether a variable leads to the password of the database.
+/// True if a variable leads to the password of the database.
 pub fn is_of_database(name: &OsStr) -> bool {
     DATABASE_VARIABLES.iter().any(|variable| name == *variable)
 }
 
-/// Whether a name is meant; one `*` in the pattern stands for any text.
+/// Compares a name with a pattern, in which one `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
-    // Most differ here, and each git on agents' files waits for all of them.
+    // Fast path: most differ here, and each git on agents' files waits for all comparisons.
     if !pattern.starts_with('*') && pattern.as_bytes().first() != name.as_bytes().first() {
         return false;
     }
@@ -74,7 +71,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether an address in the value says who logs in: `https://ada:secret@host`.
+/// True if an address in the value has credentials: `https://ada:secret@host`.
 fn has_password(value: &str) -> bool {
     let host =
         |rest: &str| rest.split(['/', '?', '#', ',', '|', ' ']).next().is_some_and(|host| host.contains('@'));

@@ -1,8 +1,10 @@
-//! Between git and a filter that runs among agents' files: lets it turn its input into its output, and nothing else.
+//! Runs between git and a filter on agents' files: the filter can turn its input into its output, and nothing
+//! else.
 //!
-//! A filter that is led to run a file of an agent has all that git has in its room, and git can write to the checkout and its index. So the
-//! filter is restricted once more, and what it leaves behind is adopted and ended. Its command is in a
-//! variable: git puts names of files into a setting, which must not meet quotes of ours.
+//! A filter that is tricked into running an agent's file has all that git has in its room, and git can write
+//! to the checkout and its index. So the filter is restricted once more, and its leftover processes are
+//! adopted and ended. Its command is in a variable: git puts names of files into a setting, which must not
+//! meet our quotes.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -23,26 +25,24 @@ use super::stage::NOT_STARTED;
 use super::start::STAGE;
 use super::system_folders::{PLAIN_DEVICES, SHARED_MEMORY};
 
-/// The option of `liza confine` that makes it the keeper of a filter; its number and the file follow.
+/// The option that makes `liza confine` the keeper of a filter; its number and the file follow.
 const FILTER: &str = "--filter";
 
-/// How the variables begin with the folders that a filter can write to, the first for temporary files, and those with commands.
+/// The prefix of variables with folders that filters can write (the first for temporary files) or commands.
 const FOLDER: &str = "LIZA_FILTER_FOLDER_";
 const COMMAND: &str = "LIZA_FILTER_COMMAND_";
 
-/// How often the keeper looks whether git still runs.
+/// The interval at which the keeper checks that git still runs.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
-/// The filters of one git command, each replaced by its keeper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptFilters {
-    /// The settings, with the commands that start keepers.
     pub settings: Vec<(OsString, OsString)>,
     commands: Vec<OsString>,
 }
 
 impl KeptFilters {
-    /// Replaces a filter; `is_per_file` if git starts it for each file and may tell it the file's name.
+    /// Replaces a filter; `is_per_file` if git starts it for each file and may pass the file's name.
     pub fn add(&mut self, liza: &Path, key: &OsStr, command: &OsStr, is_per_file: bool) {
         let file = if is_per_file { " %f" } else { "" };
         let number = self.commands.len();
@@ -56,7 +56,7 @@ impl KeptFilters {
         self.commands.is_empty()
     }
 
-    /// What git says about a filter, with the command of the filter in the place of its keeper.
+    /// Replaces the keepers in git's messages by the commands of their filters.
     pub fn in_own_words(&self, said: Vec<u8>) -> Vec<u8> {
         let keepers = self.settings.iter().map(|(_, keeper)| keeper.as_bytes());
         // The last one first: the number of another one may begin with its own.
@@ -64,7 +64,7 @@ impl KeptFilters {
         pairs.fold(said, |said, (keeper, command)| replaced(&said, keeper, command.as_bytes()))
     }
 
-    /// The variables that the keepers need; filters can write to these folders only, the first is for temporary files.
+    /// The variables that the keepers need; filters write to these folders only, first the temporary one.
     pub fn variables(&self, folders: impl IntoIterator<Item = PathBuf>) -> Vec<(OsString, OsString)> {
         let named = |start: &str, number: usize| OsString::from(format!("{start}{number}"));
         let commands = self.commands.iter().enumerate();
@@ -74,7 +74,7 @@ impl KeptFilters {
     }
 }
 
-/// The number of the filter and the file, if these arguments start the keeper of one.
+/// The number of the filter and the file, if these arguments start a keeper.
 pub fn kept_filter(arguments: &[OsString]) -> Option<(&OsStr, Option<&OsStr>)> {
     match arguments {
         [_, verb, option, number, file @ ..] if verb == STAGE && option == FILTER && file.len() < 2 => {
@@ -106,14 +106,14 @@ fn start(number: &OsStr, file: Option<&OsStr>) -> io::Result<ProcessFamily> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(words).env("TMPDIR", temporary);
     let grants = Grants {
-        // What git itself can read.
+        // Everything that git can read: its room already restricts this process.
         read: vec!["/".into()],
         write: folders.into_iter().chain([SHARED_MEMORY.into()]).collect(),
         devices: PLAIN_DEVICES.iter().map(PathBuf::from).collect(),
         network: Some(TcpGrants::default()),
         ..Grants::default()
     };
-    // A git that takes too long is killed with its group; the keeper must outlive that, to end the filter.
+    // A slow git is killed with its group; the keeper must outlive that, to end the filter.
     let _ = setsid();
     let git = getppid();
     let family = ProcessFamily::spawn_by(&mut command, |filter| restricted(&grants, || filter.spawn()))?;
@@ -133,7 +133,7 @@ fn end_with(git: Option<Pid>, family: ProcessFamily) {
     });
 }
 
-/// A filter's command with the name of a file, as git itself puts it there.
+/// Inserts the name of a file into a filter's command, as git does.
 fn with_file(command: &OsStr, file: &OsStr) -> OsString {
     let mut rest = command.as_bytes().iter().copied().peekable();
     let mut found = Vec::new();
@@ -153,7 +153,7 @@ fn with_file(command: &OsStr, file: &OsStr) -> OsString {
     OsString::from_vec(found)
 }
 
-/// One word of a shell.
+/// Quotes a word for a shell.
 fn quoted(word: &OsStr) -> OsString {
     let mut text = vec![b'\''];
     for byte in word.as_bytes() {
@@ -166,7 +166,6 @@ fn quoted(word: &OsStr) -> OsString {
     OsString::from_vec(text)
 }
 
-/// The text with each place of a part replaced.
 fn replaced(text: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
     let mut rest = text;
     let mut found = Vec::new();
@@ -179,7 +178,7 @@ fn replaced(text: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
     found
 }
 
-/// A path in which git finds no place for the name of a file.
+/// Escapes a path, so that git finds no place for a file's name in it.
 fn escaped(path: &OsStr) -> OsString {
     let bytes =
         path.as_bytes().iter().flat_map(|byte| std::iter::repeat_n(*byte, 1 + usize::from(*byte == b'%')));

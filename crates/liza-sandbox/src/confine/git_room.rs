@@ -1,6 +1,5 @@
-//! What git may use where it meets the files of agents: it reads as sessions do and writes to folders that are made for it.
-//!
-//! A filter, or a fault of git itself, could run what an agent wrote. Here it would find what the agent had in its session.
+//! The grants of git on agents' files: it reads as sessions do and writes to folders that are made for it. A
+//! filter, or a bug of git itself, could run an agent's code, which then finds no more than in its session.
 
 use std::path::{Path, PathBuf};
 
@@ -11,21 +10,17 @@ use super::plan::{RoomSettings, Surroundings, expand, readable};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{ETC, PLAIN_DEVICES, SHARED_MEMORY};
 
-/// The folder of git's own settings, in which a helper may keep passwords.
+/// Git's own settings, in which a helper may keep passwords.
 const SETTINGS: &str = "git";
 const PASSWORDS: &[&str] = &["credentials"];
 
-/// What the settings of sessions say about git on agents' files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoomRules {
     pub off: bool,
-    /// What it can read in addition.
     pub readable: Vec<PathBuf>,
-    /// What it, and its filters, can write in addition.
+    /// Also for its filters.
     pub writable: Vec<PathBuf>,
-    /// The variables that it gets in addition.
     pub pass_env: Vec<String>,
-    /// The newest version of Landlock to use.
     pub max_abi: Option<u32>,
 }
 
@@ -42,26 +37,19 @@ impl RoomRules {
     }
 }
 
-/// What the grants of a git command are made from.
 #[derive(Debug, Clone, Copy)]
 pub struct GitSurroundings<'a> {
     pub root: &'a Path,
-    /// The git folder with its objects.
     pub git: &'a Path,
     pub program: &'a Path,
-    /// The folders in which programs are looked up.
     pub search_path: &'a [PathBuf],
-    /// The home folder of the person.
     pub home: Option<&'a Path>,
-    /// The folder of the person's settings.
     pub settings: Option<&'a Path>,
-    /// Files that it needs wherever they are.
+    /// Needed wherever they are.
     pub needed: &'a [PathBuf],
-    /// What it may write to.
     pub writable: &'a [PathBuf],
 }
 
-/// The grants of a git command.
 pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
     let liza = around.root.join(".liza");
     let mut left_out = LeftOut::default();

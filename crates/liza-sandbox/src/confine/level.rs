@@ -1,4 +1,4 @@
-//! How well a session is confined, in the words that people read.
+//! The level of a session's confinement, in words for people.
 
 use std::fmt;
 use std::fs;
@@ -10,24 +10,21 @@ use serde::{Deserialize, Serialize};
 /// Follows the level of a session that reaches only its model.
 pub const MODEL_ONLY: &str = ", network model-only";
 
-/// The level that was reached, from probes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
-    /// Everything that must be refused is refused.
     Enforced,
-    /// Some of it is not; what is not, in words.
+    /// The gaps, in words.
     Partly(Vec<String>),
-    /// Nothing is confined, as the settings want it.
+    /// As the settings want it.
     Off,
 }
 
 impl Level {
-    /// The level of a session with these gaps.
     pub(crate) fn with_gaps(gaps: Vec<String>) -> Self {
         if gaps.is_empty() { Self::Enforced } else { Self::Partly(gaps) }
     }
 
-    /// The level and what the session can reach in the network, in words.
+    /// The level and the reachable network, in words.
     pub fn describe(&self, network: Network) -> String {
         match network {
             Network::Open => self.to_string(),
@@ -35,7 +32,6 @@ impl Level {
         }
     }
 
-    /// Whether it is high enough.
     pub fn reaches(&self, minimum: SandboxMin) -> bool {
         match self {
             Self::Enforced => true,
@@ -55,13 +51,12 @@ impl fmt::Display for Level {
     }
 }
 
-/// Keeps the level of an agent's session, for those who ask later.
+/// Keeps the level of an agent's session for later queries.
 pub fn record_level(folder: &Path, agent: AgentId, level: &Level, network: Network) {
     // Without it, only a line of the status is missing.
     let _ = fs::write(level_file(folder, agent), format!("{}\n", level.describe(network)));
 }
 
-/// The level of an agent's last session, in words.
 pub fn recorded_level(folder: &Path, agent: AgentId) -> Option<String> {
     let text = fs::read_to_string(level_file(folder, agent)).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())

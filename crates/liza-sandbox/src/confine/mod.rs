@@ -1,7 +1,6 @@
-//! The confinement of sessions: what a role may read and write, the stage that restricts itself and starts the client, and
-//! the level that was reached.
-//!
-//! A plan is data and is made outside; the operating system's side is `sys::confinement`. Decides nothing about tasks.
+//! The confinement of sessions: a role's rights on files, the stage that restricts itself and starts the
+//! client, and the level that was reached. A plan is data from outside; the system's side is
+//! `sys::confinement`.
 
 mod allowed_variables;
 pub mod caches;

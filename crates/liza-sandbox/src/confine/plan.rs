@@ -1,4 +1,4 @@
-//! Which files a session may read and write, as data: made outside, from the role, the project and the settings.
+//! The files that a session may read and write, as data made from the role, the project and the settings.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,89 +13,75 @@ use super::credentials::{IN_ETC, IN_GIT, IN_HOME, IN_MODULE};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{DEVICES, ETC, READABLE, SERVICES, SHARED_MEMORY};
 
-/// What the person's settings say about a session's room.
+/// The person's settings for a session's room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoomSettings {
     pub off: bool,
-    /// What of the home folder can be read.
     pub read: SandboxRead,
-    /// What can be read in addition; `~` is the home folder.
+    /// `~` is the home folder.
     pub readable: Vec<String>,
-    /// What can be written in addition.
     pub writable: Vec<String>,
-    /// Sockets that can be used in addition.
     pub sockets: Vec<String>,
-    /// Variables of the person's environment that are passed on.
     pub pass_env: Vec<String>,
     /// The newest version of Landlock to use.
     pub max_abi: Option<u32>,
 }
 
-/// What a plan is made from.
+/// The facts that a plan is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
     pub root: &'a Path,
     pub folder: &'a Path,
     pub git: &'a Path,
-    /// The session's own checkout; `None` if it has none.
+    /// The session's own checkout.
     pub checkout: Option<&'a Path>,
-    /// Its folder for temporary files.
     pub scratch: &'a Path,
-    /// Further folders that are its own.
+    /// Further folders of the session.
     pub own: &'a [PathBuf],
-    /// The person's home folder of cargo.
     pub cargo_home: Option<&'a Path>,
-    /// Files that it needs wherever they are.
+    /// Needed wherever they are.
     pub needed: &'a [PathBuf],
     pub program: Option<&'a Path>,
-    /// The folders in which programs are looked up.
     pub search_path: &'a [PathBuf],
-    /// The home folder of the person.
     pub home: Option<&'a Path>,
     /// Files with the password of the team's database.
     pub passwords: &'a [PathBuf],
-    /// The number of the user, for the names of sockets.
+    /// The user's number, for the names of sockets.
     pub user: u32,
     pub settings: &'a RoomSettings,
-    /// The socket on which it sends its commands.
+    /// The socket for the session's commands.
     pub channel: Option<&'a Path>,
-    /// What it may use of the network; none if all of it is open.
+    /// `None` if all of it is open.
     pub network: Option<&'a TcpGrants>,
 }
 
-/// What a session may use, and what must turn out to be refused.
+/// A session's grants, and the probes that must be refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub grants: Grants,
-    /// What it must not be able to write.
     pub not_written: Vec<PathBuf>,
-    /// What it must not be able to read.
     pub not_read: Vec<PathBuf>,
-    /// The socket on which it sends its commands.
     pub channel: Option<PathBuf>,
-    /// What of its own folders and files is not for code under test.
+    /// The session's own files that are not for code under test.
     pub private: Vec<PathBuf>,
-    /// Where code under test has its caches; none if it has those of the session.
+    /// The caches of code under test; `None` if it has those of the session.
     pub check_caches: Option<PathBuf>,
     pub checkout: Option<PathBuf>,
-    /// The person's home folder of cargo, whose downloads its own one is filled with.
+    /// The person's cargo home, whose downloads fill the session's own.
     pub cargo_home: Option<PathBuf>,
-    /// Variables of the person's environment that it gets in addition (`config.pass_env`).
     pub pass_env: Vec<String>,
-    /// Services that it must not be able to reach: a name and a socket.
+    /// Services that must be unreachable: a name and a socket.
     pub not_reached: Vec<(String, PathBuf)>,
-    /// A server that it must not be able to reach.
+    /// A server that must be unreachable.
     pub not_connected: Option<SocketAddr>,
 }
 
 impl Plan {
-    /// What the session can reach in the network.
     pub fn network(&self) -> Network {
         if self.grants.network.is_some() { Network::ModelOnly } else { Network::Open }
     }
 }
 
-/// Makes the plan of a session.
 pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let left_out = left_out(around, look);
     let write = writable(around, look);
@@ -157,7 +143,7 @@ fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
     if let Some(home) = around.home {
         left_out.add(look, home, IN_HOME);
         if around.settings.read == SandboxRead::Home && home.join(".git").as_path() != around.git {
-            // A home folder that is a repository, as some people keep their settings.
+            // Some people keep their settings in a home folder that is a repository.
             left_out.add(look, &home.join(".git"), IN_GIT);
         }
         if around.settings.read == SandboxRead::Home && home.parent().is_some() {
@@ -167,7 +153,7 @@ fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
     left_out
 }
 
-/// How deep below the home folder other projects are looked for, and in how many folders: a session waits for its plan.
+/// Limits of the search for other projects below the home folder: a session waits for its plan.
 const PROJECT_DEPTH: usize = 4;
 const PROJECT_FOLDERS: usize = 4000;
 
@@ -210,7 +196,7 @@ fn writable(around: &Surroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
     let mut write: Vec<PathBuf> = around.checkout.iter().map(|path| path.to_path_buf()).collect();
     write.push(around.scratch.to_owned());
     write.extend(around.own.iter().cloned());
-    // No link is followed to what is written; these are yours, and no session can change where they lead.
+    // Links are not followed to writable paths; these are yours, and no session can change where they lead.
     let yours = around.settings.writable.iter().map(|path| expand(path, around.home));
     let yours = yours.chain([SHARED_MEMORY.into()]);
     write.extend(yours.map(|path| look.real(&path).unwrap_or(path)));
@@ -225,13 +211,13 @@ pub fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &LeftOut) 
     folders.extend(borrowed_objects(&around.git.join("objects"), look));
     folders.extend(around.search_path.iter().filter_map(|folder| searched(folder, around)));
     if around.settings.read == SandboxRead::Home {
-        // Everything is not a home folder.
+        // The root folder is not a home folder.
         folders.extend(around.home.filter(|home| home.parent().is_some()).map(Path::to_owned));
     }
     folders.iter().flat_map(|folder| all_but(look, folder, left_out)).collect()
 }
 
-/// A folder of the search path, with the rest of what is installed beside it.
+/// A folder of the search path, with the installation beside it.
 fn searched(folder: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
     let strict = around.settings.read == SandboxRead::Strict;
     let hidden = strict && around.home.is_some_and(|home| folder.starts_with(home));
@@ -242,7 +228,7 @@ fn searched(folder: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
         .or_else(|| Some(folder.to_owned()).filter(|folder| !contains_yours(folder, around)))
 }
 
-/// The folder with everything that belongs to a program, as far as its path shows it.
+/// The installation folder of a program, as far as its path shows it.
 fn installed_in(program: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
     let is_modules = |folder: &&Path| folder.file_name().is_some_and(|name| name == "node_modules");
     let parent = program.parent()?;
@@ -251,13 +237,13 @@ fn installed_in(program: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
     (!contains_yours(folder, around)).then(|| folder.to_owned())
 }
 
-/// Whether a folder contains the project or the home folder, and so belongs to no program.
+/// True if a folder contains the project or the home folder, and so belongs to no program.
 fn contains_yours(folder: &Path, around: &Surroundings<'_>) -> bool {
     let contains = |inner: &Path| inner.starts_with(folder);
     contains(around.root) || around.home.is_some_and(contains) || folder.parent().is_none()
 }
 
-/// How many repositories are followed that a project borrows objects from.
+/// The number of repositories that are followed when a project borrows objects.
 const BORROWED_MAX: usize = 16;
 
 /// The object folders of other repositories that a repository borrows from.

@@ -1,8 +1,9 @@
-//! Between Liza and a confined program: starts the stage, adopts every orphan, and ends with the last of them.
+//! Runs between Liza and a confined program: starts the stage, adopts every orphan, and ends with the last of
+//! them.
 //!
-//! An orphan that has cleared its environment and left its group is found by nobody else, and would go on when the checkout
-//! is restored or removed. Its order arrives on its standard input, whose other end only Liza holds: when that closes, by
-//! itself or because Liza has ended, the program is killed.
+//! Without it, an orphan that has cleared its environment and left its group would not be found, and would go
+//! on when the checkout is restored or removed. The order arrives on standard input, whose other end only
+//! Liza holds: when that closes, even because Liza has ended, the program is killed.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -19,15 +20,15 @@ use crate::sys::family::{ProcessFamily, ProgramExit};
 use super::stage::{NOT_STARTED, StageOrder, take_socket};
 use super::start::{NO_SPEAKER, STAGE, stage_command};
 
-/// The option of `liza confine` that makes it a keeper.
+/// The option that makes `liza confine` a keeper.
 pub const KEEP: &str = "--keep";
 
 /// Liza's end of the connection to a keeper; dropping it ends the program.
 #[derive(Debug)]
 pub(super) struct KeeperSocket(UnixStream);
 
-/// The command that starts a keeper, and the socket for its order. Folder, environment and output of the command become
-/// the program's. Drop the command after it was spawned: it holds the other end.
+/// The command that starts a keeper, and the socket for its order. Folder, environment and output of the
+/// command become the program's. Drop the command after spawning: it holds the other end.
 pub(super) fn keeper_command(liza: &Path) -> io::Result<(Command, KeeperSocket)> {
     let (ours, theirs) = UnixStream::pair()?;
     let mut command = Command::new(liza);
@@ -92,7 +93,7 @@ fn end_with_caller(mut caller: UnixStream, family: ProcessFamily) {
     });
 }
 
-/// The exit code of the program; or ends as it did, by a signal.
+/// Returns the program's exit code, or ends by the same signal.
 pub(super) fn exit_as(exit: ProgramExit) -> u8 {
     match exit {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),

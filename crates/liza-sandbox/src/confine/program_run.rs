@@ -1,6 +1,5 @@
-//! Runs one program to its end, confined or not, within a time limit: an integration test, or the set-up of a checkout.
-//!
-//! What it prints is masked and stored in a file. Leaves no process behind.
+//! Runs one program to its end, confined or not, within a time limit: an integration test, or the set-up of a
+//! checkout. Its output is masked and stored in a file. Leaves no process behind.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -21,34 +20,27 @@ use super::plan::Plan;
 use super::program_keeper::{KeeperSocket, keeper_command};
 use super::stage::{StageInput, StageOrder};
 
-/// How long the end of the output may take once the program has ended.
+/// The longest time for the end of the output once the program has ended.
 const OUTPUT_LIMIT: Duration = Duration::from_secs(5);
 
-/// A program to run, and how.
 #[derive(Debug)]
 pub struct ProgramRun<'a> {
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub directory: &'a Path,
-    /// The environment that it gets a part of, or all of if it is not confined.
+    /// Passed in part, or as a whole if the program is not confined.
     pub environment: &'a [(OsString, OsString)],
-    /// The file for its output.
     pub output: &'a Path,
-    /// How long it may run.
     pub limit: Duration,
     pub stage: Option<RunStage<'a>>,
 }
 
-/// How a program is confined.
 #[derive(Debug)]
 pub struct RunStage<'a> {
     /// The liza program, which is also the stage that confines itself.
     pub liza: &'a Path,
-    /// The folder with its caches.
     pub caches: &'a Path,
-    /// The folder for its temporary files.
     pub scratch: &'a Path,
-    /// The lowest level at which it runs.
     pub minimum: Option<SandboxMin>,
     pub plan: Plan,
 }
@@ -57,13 +49,11 @@ pub struct RunStage<'a> {
 pub enum RunEnd {
     /// By itself, or by a signal.
     Exited(ExitStatus),
-    /// It took too long and was killed with everything that it had started.
+    /// It was killed with everything that it had started.
     TimedOut,
-    /// It could not be started.
     NotStarted(io::Error),
 }
 
-/// A command, and the order for the stage that it starts.
 type StagedCommand = (Command, Option<(KeeperSocket, StageOrder)>);
 
 impl ProgramRun<'_> {
@@ -93,7 +83,7 @@ impl ProgramRun<'_> {
         Ok(ended.map_or(RunEnd::TimedOut, RunEnd::Exited))
     }
 
-    /// What it gets of the environment.
+    /// The part of the environment that it gets.
     fn inherited(&self) -> Vec<Variable> {
         let all = self.environment.iter().cloned();
         match &self.stage {
@@ -102,7 +92,6 @@ impl ProgramRun<'_> {
         }
     }
 
-    /// The command, or the one that starts the stage with its order.
     fn command(&self) -> io::Result<StagedCommand> {
         let Some(stage) = &self.stage else {
             let mut command = Command::new(&self.program);
@@ -121,7 +110,6 @@ impl ProgramRun<'_> {
         Ok((command, Some((socket, order))))
     }
 
-    /// A masker that knows the secrets in its environment.
     fn masker(&self) -> Masker {
         let text = |(name, value): &(OsString, OsString)| {
             Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
@@ -131,7 +119,6 @@ impl ProgramRun<'_> {
 }
 
 impl RunStage<'_> {
-    /// The variables that keep programs inside.
     fn environment(&self) -> Vec<(String, String)> {
         let scratch = |name: &str| (name.to_owned(), self.scratch.to_string_lossy().into_owned());
         let own = ["TMPDIR", "XDG_CONFIG_HOME"].map(scratch);
@@ -150,12 +137,11 @@ impl OutputLog {
         path.parent().map_or(Ok(()), private::create_folder)?;
         let mut file = private::file_options().write(true).create(true).truncate(true).open(path)?;
         let (mut reader, writer) = io::pipe()?;
-        // A full disk must not stop the program: everything is read, and what can be is stored.
+        // A full disk must not stop the program: everything is read, and stored as far as possible.
         let copy = thread::spawn(move || drop(copy_masked(&mut reader, &mut file, masker)));
         Ok(Self { copy: Some(copy), writer: Some(writer) })
     }
 
-    /// The ends of the pipe for output and errors.
     fn writers(&mut self) -> io::Result<(io::PipeWriter, io::PipeWriter)> {
         let writer = self.writer.take().ok_or(io::ErrorKind::BrokenPipe)?;
         Ok((writer.try_clone()?, writer))
@@ -171,7 +157,7 @@ impl OutputLog {
     }
 }
 
-/// Copies everything, masked. After an error of the file the rest is read and dropped, so that no writer waits.
+/// Copies everything, masked. After a write error the rest is read and dropped, so that no writer waits.
 fn copy_masked(from: &mut impl Read, to: &mut impl Write, masker: Masker) -> io::Result<()> {
     let mut stream = MaskStream::new(masker);
     let mut chunk = vec![0; 64 << 10];

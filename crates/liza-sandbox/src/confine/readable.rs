@@ -4,14 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How a plan looks at the disk, so that it can be made without one.
+/// A plan's view of the disk, replaceable in tests.
 pub trait Look {
-    /// The files and folders in a folder; no links.
+    /// Without links.
     fn entries(&self, folder: &Path) -> Vec<PathBuf>;
     fn folders(&self, folder: &Path) -> Vec<PathBuf>;
-    /// Where a path really leads to, if it exists.
+    /// The resolved path, if it exists.
     fn real(&self, path: &Path) -> Option<PathBuf>;
-    /// The text of a small file.
     fn text(&self, path: &Path) -> Option<String>;
 }
 
@@ -21,7 +20,7 @@ pub struct DiskLook;
 impl Look for DiskLook {
     fn entries(&self, folder: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        // A link could lead to what is left out; what it leads to is granted by its own name, or not at all.
+        // A link could lead to an excluded path; its target is granted by its own name, or not at all.
         let no_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
         entries.filter(no_link).map(|entry| entry.path()).collect()
     }
@@ -41,19 +40,19 @@ impl Look for DiskLook {
     }
 }
 
-/// What must not be granted. A session waits for its plan, so each question takes a few look-ups, however long the lists are.
+/// Paths that must not be granted. Each lookup is cheap, since a session waits for its plan.
 #[derive(Debug, Clone, Default)]
 pub struct LeftOut {
     paths: Vec<PathBuf>,
     known: HashSet<PathBuf>,
-    /// How names in a folder begin.
+    /// Prefixes of names in a folder.
     prefixes: HashMap<PathBuf, Vec<String>>,
-    /// The folders that contain something of this.
+    /// The folders above these paths.
     above: HashSet<PathBuf>,
 }
 
 impl LeftOut {
-    /// Leaves out these names below a folder, and what they lead to.
+    /// Leaves out these names below a folder, and their targets.
     pub fn add(&mut self, look: &dyn Look, folder: &Path, names: &[&str]) {
         for name in names {
             let path = folder.join(name);
@@ -64,7 +63,6 @@ impl LeftOut {
         }
     }
 
-    /// Leaves out a path, and what it leads to.
     pub(crate) fn add_path(&mut self, look: &dyn Look, path: &Path) {
         for path in look.real(path).filter(|real| real != path).into_iter().chain([path.to_owned()]) {
             self.above.extend(path.ancestors().map(Path::to_owned));
@@ -80,7 +78,6 @@ impl LeftOut {
         self.prefixes.entry(parent.to_owned()).or_default().push(begins.unwrap_or_default());
     }
 
-    /// The paths that are left out by their whole name.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
@@ -102,8 +99,8 @@ impl LeftOut {
     }
 }
 
-/// The paths to grant so that everything below `folder` is granted except what is left out. What is created later in a
-/// folder with exceptions is not granted.
+/// The paths to grant for everything below `folder` except the excluded parts. Files created later in a
+/// folder with exceptions are not granted.
 pub(super) fn all_but(look: &dyn Look, folder: &Path, left_out: &LeftOut) -> Vec<PathBuf> {
     if left_out.contains(folder) {
         return Vec::new();

@@ -1,7 +1,6 @@
-//! The stage between a helper and a client: reads its instructions, restricts itself, tries what must be refused, becomes
-//! the client.
-//!
-//! They arrive on a socket that only its parent holds, never in a file or a variable that an agent could change.
+//! The stage between a helper and a client: reads its order, restricts itself, tries what must be refused,
+//! becomes the client. The order arrives on a socket that only its parent holds, never in a file or variable
+//! that an agent could change.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -28,11 +27,9 @@ pub const NOT_STARTED: u8 = 127;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageOrder {
-    /// What to restrict itself to.
     pub plan: Plan,
-    /// The lowest level at which the program is started; none if any is good enough.
     pub minimum: Option<SandboxMin>,
-    /// The program; none only reports the level.
+    /// `None` only reports the level.
     pub program: Option<PathBuf>,
     pub arguments: Vec<String>,
     pub input: StageInput,
@@ -46,12 +43,10 @@ pub enum StageInput {
     Terminal,
 }
 
-/// What the stage reports, in this order; after `Started` its end of the socket closes, unless the program cannot be run.
+/// The reports of the stage, in order; after `Started` its socket closes, unless the program cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StageReport {
-    /// It is about to become the program.
     Started(Level),
-    /// It did not start the program because the level is too low.
     TooLow(Level),
     Failed(String),
 }
@@ -89,7 +84,7 @@ fn run(socket: &mut UnixStream) -> io::Result<(StageReport, u8)> {
     Ok((StageReport::Failed(format!("cannot start {}: {error}", program.display())), NOT_STARTED))
 }
 
-/// Fills the home folder of cargo that the program gets; what cannot be filled, cargo downloads.
+/// Fills the program's cargo home; cargo downloads the rest.
 fn fill_cargo_home(plan: &Plan) {
     let own = std::env::var_os(CARGO_HOME).map(PathBuf::from);
     if let (Some(own), Some(yours), Some(checkout)) = (own, &plan.cargo_home, &plan.checkout) {
@@ -118,7 +113,7 @@ fn restrict(plan: &Plan, socket: &UnixStream) -> io::Result<Level> {
     Ok(Level::with_gaps(gaps(plan, restrictions, &witnesses)))
 }
 
-/// What the system could not restrict, and what is still possible when it is tried.
+/// The restrictions that failed, and the probes that succeeded.
 fn gaps(plan: &Plan, restrictions: Restrictions, witnesses: &Witnesses) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();
     gaps.extend(restrictions.files.map(|why| format!("files are not protected ({why})")));
@@ -136,21 +131,19 @@ fn gaps(plan: &Plan, restrictions: Restrictions, witnesses: &Witnesses) -> Vec<S
     gaps
 }
 
-/// The files that can be written or read.
 fn open_files(plan: &Plan) -> Vec<String> {
     let writable = found("writable", plan.not_written.iter().filter(|path| can_write(path)));
     let readable = found("readable", plan.not_read.iter().filter(|path| can_read(path)));
     writable.into_iter().chain(readable).collect()
 }
 
-/// The services that can be reached.
 fn reachable(plan: &Plan) -> Option<String> {
     let open = plan.not_reached.iter().filter(|(_, socket)| UnixStream::connect(socket).is_ok());
     let names: Vec<&str> = open.map(|(name, _)| name.as_str()).collect();
     (!names.is_empty()).then(|| format!("local services reachable: {}", names.join(", ")))
 }
 
-/// What of the network is open although it should not be.
+/// Open parts of the network that should be closed.
 fn open_network(plan: &Plan) -> Vec<String> {
     let mut open = Vec::new();
     if plan.not_connected.is_some_and(|server| TcpStream::connect(server).is_ok()) {

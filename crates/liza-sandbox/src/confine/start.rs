@@ -23,32 +23,27 @@ use super::system_folders::{HOST_SERVICES, SHARED_MEMORY, USER_SERVICES};
 /// For programs without a channel.
 pub const NO_SPEAKER: SpeakerRule = |_, _| Err(Silenced::UnderTest);
 
-/// The command of the stage.
 pub const STAGE: &str = "confine";
 
-/// How long the stage may take; it opens some hundred folders.
+/// The longest time for the stage; it opens some hundred folders.
 const STAGE_LIMIT: Duration = Duration::from_secs(30);
 
-/// What became of a stage.
 #[derive(Debug)]
 pub struct StageStarted {
-    /// How well the program is confined.
     pub level: Level,
-    /// The process that became the program, where the system reports it. With another runner in front it is below that one.
+    /// The process that became the program, if the system reports it. A runner in front is its ancestor.
     pub client: Option<u32>,
 }
 
-/// The parent's end of the socket.
 #[derive(Debug)]
 pub struct StageSocket(UnixStream);
 
-/// The command that starts the stage, and the socket for its order. Folder, environment and output of the command become
-/// the program's. Drop the command after it was spawned: it holds the other end.
+/// The command that starts the stage, and the socket for its order. Folder, environment and output of the
+/// command become the program's. Drop the command after spawning: it holds the other end.
 pub fn stage_command(liza: impl AsRef<OsStr>) -> io::Result<(Command, StageSocket)> {
     wrapped_stage_command(&[], liza)
 }
 
-/// The same, with another runner in front.
 pub fn wrapped_stage_command(
     wrapper: &[String],
     liza: impl AsRef<OsStr>,
@@ -70,7 +65,7 @@ pub fn wrapped_stage_command(
 }
 
 impl StageSocket {
-    /// Sends the order to the stage that was spawned, and waits until it has become the program.
+    /// Sends the order to the spawned stage, and waits until it has become the program.
     pub fn start(mut self, order: &StageOrder, speakers: SpeakerRule) -> io::Result<StageStarted> {
         let probes = Probes::prepare(&order.plan);
         let order = StageOrder { plan: probes.added_to(order.plan.clone()), ..order.clone() };
@@ -95,15 +90,14 @@ impl StageSocket {
     }
 }
 
-/// The sockets that the stage tries to reach. Each attempt is decided by this process and delays the start, so one that does
-/// not exist, which no one can reach, is left out.
+/// The existing sockets, for the stage to probe: this process decides each attempt, which delays the start.
 fn to_try(mut sockets: Vec<(String, PathBuf)>, witness: Option<(String, PathBuf)>) -> Vec<(String, PathBuf)> {
     sockets.retain(|(_, path)| fs::symlink_metadata(path).is_ok());
     sockets.extend(witness);
     sockets
 }
 
-/// What a session must not reach, to prove that it cannot: a socket, and a server if it has no network.
+/// Targets that a session must not reach, to prove it: a socket, and a server if it has no network.
 struct Probes {
     socket: Option<OutsideSocket>,
     server: Option<TcpListener>,
@@ -126,7 +120,6 @@ impl Probes {
     }
 }
 
-/// A socket that a session must not reach, to prove that it cannot.
 struct OutsideSocket {
     path: PathBuf,
     _listener: UnixListener,
@@ -141,12 +134,12 @@ impl OutsideSocket {
     }
 }
 
-/// A session connects to what it made itself, to its channel, and to what the settings name.
+/// Allows connects to the session's own sockets, its channel, and those that the settings name.
 fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let grants = &plan.grants;
     let hosts = HOST_SERVICES.iter().filter(|_| grants.network.is_none());
     let harmless = USER_SERVICES.iter().chain(hosts).map(PathBuf::from);
-    // What other programs of the person have in the shared folder is not the session's own.
+    // The sockets of the person's programs in the shared folder are not the session's own.
     let own = grants.write.iter().filter(|path| path.as_path() != Path::new(SHARED_MEMORY));
     let allowed = own.chain(&grants.sockets).cloned().chain(harmless);
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
@@ -155,12 +148,10 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     ConnectPolicy { allowed, channel, network: grants.network.clone(), speakers, client: None }
 }
 
-/// Why a session does not start.
 pub fn too_low(level: &Level) -> String {
     format!("the confinement would be {level}, and config.sandbox is require")
 }
 
-/// The level that a plan reaches here.
 pub fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
     let (mut command, socket) = stage_command(liza)?;
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

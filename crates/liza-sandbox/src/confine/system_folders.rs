@@ -16,7 +16,7 @@ pub(super) const READABLE: &[&str] = &[
     "/snap",
     "/run/current-system",
     "/run/opengl-driver",
-    // Where /etc/resolv.conf leads to.
+    // The targets of /etc/resolv.conf.
     "/run/systemd/resolve",
     "/run/resolvconf",
     "/run/NetworkManager",
@@ -29,15 +29,14 @@ pub(super) const READABLE: &[&str] = &[
 
 pub(super) const ETC: &str = "/etc";
 
-/// The devices that programs use; no disks, no memory, no cameras. Not `/dev/pts`, which has the terminals of the person: those
-/// that a session makes are opened for it.
+/// Devices for programs; no disks, no memory, no cameras. Not `/dev/pts` with the person's terminals: a
+/// session's own are opened for it.
 pub(super) const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"];
 
-/// A folder for memory that processes share.
 pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Sockets of services that would do something for a session outside of its confinement. `{uid}` is the user's number.
+/// Sockets of services that would act for a session outside its confinement. `{uid}` is the user's number.
 pub(super) const SERVICES: &[(&str, &str)] = &[
     ("tmux", "/tmp/tmux-{uid}/default"),
     ("systemd --user", "/run/user/{uid}/systemd/private"),
@@ -58,6 +57,5 @@ pub(super) const USER_SERVICES: &[&str] = &["/var/lib/sss/pipes/nss", "/run/syst
 /// Sockets that answer questions about hosts. With a name, data can leave the machine.
 pub(super) const HOST_SERVICES: &[&str] = &["/run/nscd/socket", "/run/systemd/resolve/io.systemd.Resolve"];
 
-/// The devices that a program without a terminal uses.
 pub(super) const PLAIN_DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];

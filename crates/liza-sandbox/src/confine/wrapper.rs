@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::plan::Plan;
 
-/// The words of the runner's command line. A word with `{writable}` or `{readable}` is split at its spaces and repeated for
-/// each path; `{directory}` is the working folder.
+/// The words of the runner's command line. A word with `{writable}` or `{readable}` is split at its spaces
+/// and repeated for each path; `{directory}` is the working folder.
 pub fn wrapper_words(template: &[String], plan: &Plan, directory: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in template {

@@ -1,6 +1,4 @@
-//! Desktop notifications, where this machine has a desktop.
-//!
-//! Texts are arguments of a program, never part of a script or a shell line.
+//! Desktop notifications. Texts are arguments of a program, never part of a script or a shell line.
 
 use std::env;
 use std::io;
@@ -11,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::family::ScopedFamily;
 use super::find_program;
 
-/// Whether there is a desktop, and a program that shows notifications on it.
+/// True if there is a desktop and a program that shows notifications.
 pub fn is_available() -> bool {
     notifier().is_some()
 }
@@ -42,7 +40,6 @@ pub fn notify(title: &str, body: &str, urgent: bool, limit: Duration) -> io::Res
     }
 }
 
-/// The program that shows notifications, where a person could see them.
 fn notifier() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if cfg!(target_os = "macos") {

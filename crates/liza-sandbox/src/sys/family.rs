@@ -1,5 +1,4 @@
 //! Programs that this process starts, each with all its descendants: signalled, waited for and killed as one.
-//!
 //! Signals only what was started here: a process group that we lead, or processes that carry our mark.
 
 use std::collections::BTreeSet;
@@ -24,15 +23,15 @@ const MARK: &str = "LIZA_PROCESS_TREE";
 /// The environment variable that marks a git with the ID of the process it runs for.
 pub const GIT_OWNER: &str = "LIZA_GIT_OWNER";
 
-/// How many times members are looked up and killed before the rest is abandoned, and the pause in between.
+/// The number of sweeps before the remaining members are abandoned, and the pause in between.
 const SWEEPS: u32 = 200;
 const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
-/// How many times members are looked up and stopped before they are killed, and how often in a row none may be new.
+/// The number of lookups while members are stopped, and of those in a row that find no new one.
 const FREEZES: u32 = 400;
 const QUIET: u32 = 3;
 
-/// How long a program may take to end its own family.
+/// The longest time for a program to end its own family.
 const KEEPER_LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,18 +40,14 @@ pub enum ProgramExit {
     Signal(i32),
 }
 
-/// Which process [`ProcessFamily::reap`] reaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaped {
-    /// The program that was started.
     Leader(ProgramExit),
     /// One of its descendants, orphaned and adopted by this process.
     Descendant,
-    /// None: no process is left.
     NoneLeft,
 }
 
-/// A program that was started here, with all its descendants.
 #[derive(Debug, Clone)]
 pub struct ProcessFamily {
     leader: Pid,
@@ -60,14 +55,13 @@ pub struct ProcessFamily {
     mark: String,
     /// All descendants of this process are members.
     root: u32,
-    /// Whether the leader has its own process group, which can be signalled as a whole.
+    /// The leader has its own process group, which can be signalled as a whole.
     own_group: bool,
 }
 
 impl ProcessFamily {
-    /// Starts a program whose orphans this process adopts, so that [`ProcessFamily::reap`] sees all of them end.
-    /// `detached` gives the program its own process group and this process a session without a terminal.
-    ///
+    /// Starts a program whose orphans this process adopts, so that [`ProcessFamily::reap`] sees all of them
+    /// end. `detached` gives the program its own process group and this process a session without a terminal.
     /// For a process that starts nothing else, since it reaps every child.
     pub fn spawn(command: &mut Command, detached: bool) -> io::Result<Self> {
         if detached {
@@ -78,7 +72,6 @@ impl ProcessFamily {
         Self::start_by(command, detached, Command::spawn)
     }
 
-    /// The same for a program that `start` starts, not detached.
     pub(crate) fn spawn_by(
         command: &mut Command,
         start: impl FnOnce(&mut Command) -> io::Result<Child>,
@@ -102,7 +95,6 @@ impl ProcessFamily {
         Ok(Self { leader, mark, root, own_group })
     }
 
-    /// The process ID of the program.
     pub fn id(&self) -> u32 {
         self.leader.as_raw_nonzero().get().unsigned_abs()
     }
@@ -117,14 +109,13 @@ impl ProcessFamily {
         self.signal(Signal::KILL);
     }
 
-    /// Signals the leader and every member; says whether any member was found.
+    /// Signals the leader and every member; true if any member was found.
     fn signal(&self, signal: Signal) -> bool {
         // Before the leader dies: afterwards its children are no longer found by descent.
         let all = || members(&self.mark, self.root);
         let members =
             if signal == Signal::KILL { freeze(|| system::all_descendants([self.root]), all) } else { all() };
-        // Errors mean that the process has already ended. A group keeps its ID while it has members, so no stranger
-        // is hit after the leader has ended.
+        // Errors mean that it has already ended. A group keeps its ID while it has members: no stranger is hit.
         if self.own_group {
             let _ = kill_process_group(self.leader, signal);
         } else {
@@ -161,7 +152,7 @@ impl ProcessFamily {
 }
 
 impl ProcessFamily {
-    /// Waits for the program, then ends what is left of it. Call it from one thread only.
+    /// Waits for the program, then ends the rest of its family. Call it from one thread only.
     pub fn wait_for_all(&self) -> ProgramExit {
         let exit = loop {
             match self.reap() {
@@ -178,7 +169,7 @@ impl ProcessFamily {
         exit
     }
 
-    /// Reaps all that have ended, of which there can be thousands; true if none is left.
+    /// Reaps all ended processes, perhaps thousands; true if none is left.
     fn reap_ended(&self) -> bool {
         loop {
             match self.reap_with(WaitOptions::NOHANG) {
@@ -208,12 +199,12 @@ impl ScopedFamily {
         Ok(Self { child, family: ProcessFamily { leader, mark, root, own_group: true } })
     }
 
-    /// Waits until the child ends or the deadline passes (`None`), then kills what is left of the family.
+    /// Waits until the child ends or the deadline passes (`None`), then kills the rest of the family.
     pub fn finish(self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
         self.finish_or(deadline, || ())
     }
 
-    /// The same for a child that ends its own family when it is asked to; it gets some time for that.
+    /// The same for a child that ends its own family when it is asked to, within [`KEEPER_LIMIT`].
     pub(crate) fn finish_or(
         mut self,
         deadline: Instant,
@@ -252,12 +243,12 @@ impl Drop for ScopedFamily {
 pub fn kill_own_families() {
     let own = std::process::id();
     let ours = || marked(MARK, |owner, _| owner == own);
-    // First what is below them: a keeper adopts orphans, which nobody finds without it.
+    // First their descendants: a keeper adopts orphans, which cannot be found without it.
     kill_until_none(|| system::descendants(ours()));
     kill_until_none(ours);
 }
 
-/// Kills what is left of the session of a helper process that is gone.
+/// Kills the rest of the session of a helper process that is gone.
 pub fn kill_session_of(helper: u32) {
     let mark = session_mark(helper);
     kill_until_none(|| members(&mark, helper));
@@ -280,21 +271,18 @@ pub fn wait_for_orphaned_git(folder: &Path, limit: Duration) -> bool {
     true
 }
 
-/// Whether a process carries the mark of a family that this process started.
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 pub(crate) fn is_marked_by_us(id: u32) -> bool {
     let mark = system::variable_of(id, MARK);
     mark.as_deref().and_then(owner_of) == Some(std::process::id())
 }
 
-/// The process that set a mark.
 fn owner_of(mark: &str) -> Option<u32> {
     mark.split('-').next()?.parse().ok()
 }
 
-/// Keeps this process alive at a hangup. The system sends one to all of a process group that has lost its parent and has
-/// stopped members, and [`freeze`] stops members: the process that ends a family would end before it has killed them. A
-/// handler, since programs inherit what is ignored.
+/// Keeps this process alive at a hangup, which the system sends to a process group that has lost its parent
+/// and has stopped members: [`freeze`] stops members. A handler, since programs inherit ignored signals.
 fn survive_hangup() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default());
 }
@@ -303,9 +291,9 @@ fn session_mark(helper: u32) -> String {
     format!("{helper}-session")
 }
 
-/// Stops processes until no new ones are found, so that none starts another one or notices the end of another one while they are
-/// killed; returns all. A chain of processes that each start the next one and end would otherwise be a step ahead of every look.
-/// `nearby` is quick to look up, and finds a part of `all`.
+/// Stops processes until no new ones are found, so that none starts another one while they are killed;
+/// returns all. Otherwise a chain of processes that each start the next one stays a step ahead. `nearby` is
+/// fast and finds a part of `all`.
 fn freeze(nearby: impl Fn() -> Vec<u32>, all: impl Fn() -> Vec<u32>) -> Vec<u32> {
     let own = std::process::id();
     let mut seen = BTreeSet::new();
@@ -327,7 +315,7 @@ fn freeze(nearby: impl Fn() -> Vec<u32>, all: impl Fn() -> Vec<u32>) -> Vec<u32>
         }
         quiet = 0;
     }
-    // The list of a process's children can lack one while others end, so what is stopped counts too.
+    // The list of a process's children can lack one while others end, so stopped processes count too.
     let stopped: Vec<u32> = seen.into_iter().filter(|id| system::is_stopped(*id)).collect();
     let found: BTreeSet<u32> = all().into_iter().chain(stopped).collect();
     found.into_iter().collect()
@@ -357,10 +345,8 @@ fn sweep(mut step: impl FnMut() -> bool) {
     }
 }
 
-/// The processes that carry `mark`, and everything that descends from them or from `root`.
-///
-/// The mark finds orphans, the descent finds processes that cleared their environment. Neither needs a process group,
-/// so `setsid` hides nothing.
+/// The processes that carry `mark`, and everything that descends from them or from `root`. The mark finds
+/// orphans, the descent finds processes that cleared their environment; `setsid` hides nothing.
 fn members(mark: &str, root: u32) -> Vec<u32> {
     let carriers = marked(MARK, |_, value| value == mark);
     let mut found: BTreeSet<u32> = carriers.iter().copied().collect();
@@ -369,14 +355,13 @@ fn members(mark: &str, root: u32) -> Vec<u32> {
     found.into_iter().collect()
 }
 
-/// Processes at work below `folder` that carry a mark of that name whose owner is gone.
+/// Processes below `folder` with a mark of that name whose owner is gone.
 fn orphans(name: &str, folder: &Path) -> Vec<u32> {
     let mut found = marked(name, |owner, _| !is_alive(owner));
     found.retain(|id| system::working_folder(*id).is_some_and(|at| at.starts_with(folder)));
     found
 }
 
-/// Processes with a mark of that name whose owner and value are wanted.
 fn marked(name: &str, wanted: impl Fn(u32, &str) -> bool) -> Vec<u32> {
     let is_wanted = |value: &str| owner_of(value).is_some_and(|owner| wanted(owner, value));
     let all = system::processes_with(name);
@@ -389,7 +374,7 @@ mod tests {
 
     use super::*;
 
-    /// Two chains, of at most a few thousand processes one after the other, of which each starts the next one and ends.
+    /// Two chains of up to 3,000 processes of which each starts the next one and ends.
     ///
     /// Covers: IS-13
     #[test]
@@ -407,7 +392,7 @@ mod tests {
             thread::sleep(Duration::from_millis(1));
         }
         family.kill();
-        // What was killed takes a moment to end; a chain that goes on is found again and again.
+        // Killed processes take a moment to end; a chain that goes on is found again and again.
         let is_over = || system::descendants([family.root]).is_empty();
         let deadline = Instant::now() + Duration::from_secs(1);
         while !(is_over() && is_over() && is_over()) && Instant::now() < deadline {

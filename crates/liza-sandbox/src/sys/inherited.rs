@@ -1,5 +1,4 @@
-//! Descriptors that the caller's shell had open when it started this program: they are for none of the programs that this
-//! one starts.
+//! Descriptors inherited from the caller's shell: not for the programs that this one starts.
 #![allow(
     unsafe_code,
     reason = "a descriptor that no value in this process owns can only be named by its number"
@@ -10,10 +9,10 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
-/// Where the system lists the descriptors of a process.
+/// The system's list of this process's descriptors.
 const FOLDER: &str = "/dev/fd";
 
-/// Keeps every descriptor but the standard streams from programs that are started later. Call it first in `main`.
+/// Keeps every descriptor but the standard streams from child processes. Call it first in `main`.
 pub fn keep_descriptors() {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());

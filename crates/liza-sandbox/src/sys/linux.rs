@@ -1,6 +1,4 @@
-//! Facts about processes from `/proc`.
-//!
-//! Reads only; a process that vanishes while it is read counts as gone.
+//! Facts about processes from `/proc`. Reads only; a process that vanishes meanwhile counts as gone.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -43,14 +41,12 @@ pub(super) fn all_descendants(roots: impl IntoIterator<Item = u32>) -> Vec<u32> 
     found.into_iter().collect()
 }
 
-/// The folder in which a process works.
 pub(super) fn working_folder(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
-/// Whether a process has `file` open, or a git runs below one of `folders`.
-///
-/// An open file is not enough: git closes its lock file while hooks and editors run, and leaves it in place.
+/// True if a process has `file` open, or a git runs below one of `folders`: git closes its lock file while
+/// hooks and editors run, and leaves it in place.
 pub(super) fn is_in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
     let own = std::process::id();
     let used = all().into_iter().filter(|pid| *pid != own).any(|pid| {
@@ -63,12 +59,12 @@ pub(super) fn is_in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
     Some(used)
 }
 
-/// Makes orphans of our descendants our own children, so that waiting for children means waiting for all of them.
+/// Adopts orphans of our descendants, so that waiting for children means waiting for all of them.
 pub(super) fn adopt_orphans() -> bool {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
 }
 
-/// Gives the owner all rights on a file or folder that nobody may read; never on what a link leads to.
+/// Gives the owner all rights on an unreadable file or folder; never on a link's target.
 pub(super) fn own_entry(parent: std::os::fd::BorrowedFd<'_>, name: &std::ffi::OsStr) -> std::io::Result<()> {
     use rustix::fs::{Mode, OFlags, openat};
     use std::os::fd::AsRawFd as _;
@@ -85,7 +81,6 @@ pub(super) fn hide_memory() {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
-/// The kernel's ID of this boot.
 pub(super) fn boot_id() -> Option<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned()).filter(|id| !id.is_empty() && !id.contains(' '))
@@ -98,7 +93,6 @@ pub(super) fn ignored_signals() -> Option<u64> {
     u64::from_str_radix(mask.trim(), 16).ok()
 }
 
-/// The terminal on standard input.
 pub(super) fn terminal() -> Option<PathBuf> {
     std::io::stdin().is_terminal().then(|| fs::read_link("/proc/self/fd/0").ok()).flatten()
 }
@@ -121,7 +115,7 @@ pub(super) fn command_lines_above() -> Vec<Vec<OsString>> {
     ancestors(std::process::id()).skip(1).map(command_line).collect()
 }
 
-/// The processes from one up to its ancestor `root`, without that one; `None` if it is none.
+/// The processes from one up to its ancestor `root`, without it; `None` if `root` is no ancestor.
 pub(super) fn line_below(pid: u32, root: u32) -> Option<Vec<LineProcess>> {
     let mut line = Vec::new();
     for pid in ancestors(pid) {
@@ -133,8 +127,7 @@ pub(super) fn line_below(pid: u32, root: u32) -> Option<Vec<LineProcess>> {
     None
 }
 
-/// The name of the file that a process runs. Some processes hide it, such as agent programs that protect their memory; those
-/// have a name.
+/// The name of a process's file, or of the process if that is hidden, as by agent programs.
 fn program_name(pid: u32) -> OsString {
     let file = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = file.as_deref().and_then(Path::file_name).map(OsStr::to_owned);
@@ -144,7 +137,6 @@ fn program_name(pid: u32) -> OsString {
     })
 }
 
-/// A process and the processes above it.
 fn ancestors(pid: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(pid), |pid| parent(*pid).filter(|parent| *parent > 0))
 }
@@ -154,18 +146,17 @@ fn command_line(pid: u32) -> Vec<OsString> {
     line.split(|byte| *byte == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect()
 }
 
-/// The process and the user at the other end of a socket.
 pub(super) fn peer(connection: &UnixStream) -> io::Result<(Option<u32>, u32)> {
     let peer = rustix::net::sockopt::socket_peercred(connection)?;
     Ok((u32::try_from(peer.pid.as_raw_nonzero().get()).ok(), peer.uid.as_raw()))
 }
 
-/// When a process started, in ticks since the boot.
+/// In ticks since the boot.
 pub(super) fn start_time(pid: u32) -> Option<u64> {
     stat_field(pid, 19)
 }
 
-/// When a process started, in seconds since 1970.
+/// In seconds since 1970.
 pub(super) fn started_at(pid: u32) -> Option<u64> {
     let facts = fs::read_to_string("/proc/stat").ok()?;
     let boot: u64 = facts.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())?;
@@ -175,7 +166,6 @@ pub(super) fn started_at(pid: u32) -> Option<u64> {
 /// The unit of times in `/proc`, the same on every processor that Linux still supports.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// The parent of a process.
 fn parent(pid: u32) -> Option<u32> {
     stat_field(pid, 1)
 }
@@ -188,14 +178,13 @@ fn stat_field<T: FromStr>(pid: u32, field: usize) -> Option<T> {
     rest.split(' ').nth(field)?.parse().ok()
 }
 
-/// Whether a process has ended, and was not waited for: it cannot be killed again, and waiting for it could take forever.
-/// Unknown where another user's processes are hidden.
+/// True if a process has ended and was not waited for: it cannot be killed again, and waiting could take
+/// forever. False where another user's processes are hidden.
 pub(super) fn is_zombie(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
-/// Whether a process is stopped.
 pub(super) fn is_stopped(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
@@ -206,12 +195,10 @@ fn has_open(pid: u32, file: &Path) -> bool {
     fds.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|target| target == file)
 }
 
-/// The processes with their command lines.
 pub(super) fn command_lines() -> Vec<(u32, Vec<OsString>)> {
     all().into_iter().map(|pid| (pid, command_line(pid))).collect()
 }
 
-/// Whether the system reports who is at the other end of a TCP connection.
 pub(super) const REPORTS_TCP_PEERS: bool = true;
 
 /// The user and the number of the TCP socket at the other end of a connection to this machine.
@@ -232,7 +219,7 @@ fn tcp_address(text: &str) -> Option<SocketAddrV4> {
     Some(SocketAddrV4::new(address, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// Whether a process has that socket open; `None` if it does not let us look.
+/// True if a process has that socket open; `None` if it doesn't let us look.
 pub(super) fn has_socket(pid: u32, inode: u64) -> Option<bool> {
     let socket = PathBuf::from(format!("socket:[{inode}]"));
     match fs::read_dir(format!("/proc/{pid}/fd")) {

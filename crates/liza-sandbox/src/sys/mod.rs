@@ -1,7 +1,6 @@
-//! What differs between operating systems, behind one interface.
-//!
-//! No code outside this folder asks which system it runs on or reads `/proc`. Each function that needs Linux has a
-//! portable fallback that does less, never something different.
+//! The differences between operating systems, behind one interface. No code outside this folder asks which
+//! system it runs on or reads `/proc`. Each function that needs Linux has a portable fallback that does less,
+//! never something different.
 
 pub mod confinement;
 pub mod desktop;

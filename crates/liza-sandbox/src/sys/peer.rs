@@ -1,4 +1,4 @@
-//! Who is at the other end of a Unix socket.
+//! The process at the other end of a Unix socket.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,52 +6,48 @@ use std::os::unix::net::UnixStream;
 
 use super::system;
 
-/// A process of a line of parents and children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineProcess {
     pub pid: u32,
     pub command: Vec<OsString>,
-    /// The name of the file that it runs; its own name if the system does not report the file.
+    /// The name of its file; its own name if the system doesn't report the file.
     pub program: OsString,
 }
 
-/// Why a process does not speak for the session that it belongs to.
+/// The reason why a process doesn't speak for its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Silenced {
-    /// It is code under test.
     UnderTest,
     /// The agent program did not start it, or git is between them.
     Indirect,
 }
 
-/// Decides whether the first process of a line speaks for its session; gets the process of the agent program, if it is known.
+/// Decides whether the first process of a line speaks for its session; also gets the agent program's process.
 pub type SpeakerRule = fn(&[LineProcess], Option<u32>) -> Result<(), Silenced>;
 
 /// The process at the other end, as it was when it connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its ID, where the system reports it.
+    /// `None` if the system doesn't report it.
     pid: Option<u32>,
-    /// When it started: IDs are used again.
+    /// IDs are reused.
     started: Option<u64>,
-    /// Whether it has our own user.
     pub is_own_user: bool,
 }
 
 impl Peer {
-    /// The peer of a connection.
     pub fn of(connection: &UnixStream) -> io::Result<Self> {
         let (pid, user) = system::peer(connection)?;
         let is_own_user = user == rustix::process::geteuid().as_raw();
         Ok(Self { pid, started: pid.and_then(system::start_time), is_own_user })
     }
 
-    /// The processes from this one, itself included, up to its ancestor `root`, which is not; `None` if it does not
-    /// descend from that process, or has ended. On a system that does not report processes the list is empty.
+    /// The processes from this one up to its ancestor `root`, without it; `None` if it has ended or `root` is
+    /// no ancestor. Empty on a system that doesn't report processes.
     pub fn line_below(&self, root: u32) -> Option<Vec<LineProcess>> {
         let Some(pid) = self.pid else { return Some(Vec::new()) };
         let line = system::line_below(pid, root)?;
-        // Read last: if the ID had been used again meanwhile, the time would differ.
+        // Read last: if the ID had been reused meanwhile, the time would differ.
         (self.started.is_some() && system::start_time(pid) == self.started).then_some(line)
     }
 }

@@ -1,6 +1,5 @@
-//! Facts about processes, and waiting for a child with a time limit.
-//!
-//! Kills only the process group of a child that the caller started.
+//! Facts about processes, and waiting for a child with a time limit. Kills only the process group of a child
+//! that the caller started.
 
 use std::io;
 use std::path::Path;
@@ -59,21 +58,21 @@ pub fn terminal_name() -> String {
     system::terminal().map_or("unknown".to_owned(), |path| path.display().to_string())
 }
 
-/// The command lines of the processes above this one, the nearest first; none where that is not known.
+/// The nearest first; none where the system doesn't report them.
 pub fn command_lines_above() -> Vec<Vec<std::ffi::OsString>> {
     system::command_lines_above()
 }
 
-/// The processes with their command lines; none where that is not known.
+/// None where the system doesn't report them.
 pub fn command_lines() -> Vec<(u32, Vec<std::ffi::OsString>)> {
     system::command_lines()
 }
 
-/// What a limited process may use in any case.
+/// The least limit: half of a small machine would be too little.
 #[cfg(target_os = "linux")]
 const LEAST_MEMORY: u64 = 512 << 20;
 
-/// Limits how much memory a process can use from now on: at most so much, and at most half of what the machine has.
+/// Limits a process's memory from now on: at most `bytes`, and at most half of the machine's.
 pub fn limit_memory(child: &Child, bytes: u64) {
     #[cfg(target_os = "linux")]
     {
@@ -94,12 +93,12 @@ fn share_of_memory(total: u64, wanted: u64) -> u64 {
     wanted.min((total / 2).max(LEAST_MEMORY))
 }
 
-/// Whether a process with this ID runs, whichever user owns it. One that has ended and was not waited for does not.
+/// True if a process with this ID runs, whoever owns it. A zombie doesn't.
 pub fn is_alive(id: u32) -> bool {
     pid(id).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH)) && !system::is_zombie(id)
 }
 
-/// Whether a process has `file` open, or a git runs below one of `folders`; `None` where the system cannot say.
+/// True if a process has `file` open, or a git runs below one of `folders`; `None` where the system cannot say.
 pub fn is_in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
     system::is_in_use(file, folders)
 }
@@ -109,12 +108,12 @@ pub fn hide_memory() {
     system::hide_memory();
 }
 
-/// Whether this process may read from its terminal: one in the background would be stopped.
+/// True if this process may read from its terminal: one in the background would be stopped.
 pub fn is_in_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Whether this process ignores SIGHUP, as under `nohup`; false where the system cannot say.
+/// True under `nohup`, for example; false where the system cannot say.
 pub fn ignores_hangup() -> bool {
     system::ignored_signals().is_some_and(|mask| mask & 1 == 1)
 }

@@ -1,17 +1,12 @@
-//! Finds programs on the search path.
-//!
-//! Starts nothing.
-
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The executable called `name`, looked up in this process's `PATH`; a name with a slash is taken as a path.
+/// The executable called `name` in `PATH`; a name with a slash is a path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     find_program_in(name, &std::env::var_os("PATH").unwrap_or_default())
 }
 
-/// As [`find_program`], with the given search path.
 pub fn find_program_in(name: &str, search_path: &OsStr) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| is_executable(path));

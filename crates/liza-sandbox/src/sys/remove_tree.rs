@@ -1,5 +1,4 @@
-//! Removes folders that an agent could write, whatever it did to keep them: took away rights, nested folders without end,
-//! put links there.
+//! Removes folders that an agent could write, despite removed rights, endless nesting and links.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,13 +11,13 @@ use liza_host::private;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fchmod, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-/// How many folders are open at once; what is deeper is moved up first.
+/// The number of folders open at once; deeper ones are moved up first.
 const DEPTH: usize = 64;
 
-/// How often a folder is looked through. Someone may still be adding to it; then the rest stays.
+/// The number of passes through a folder. Someone may still be adding to it; then the rest stays.
 const PASSES: u32 = 1000;
 
-/// Removes a file, a link, or a folder with everything below it, without following a link; that it is missing is no error.
+/// Removes a file, a link, or a whole folder, without following links. A missing path is no error.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     match unlinkat(CWD, path, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
@@ -35,7 +34,7 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     Ok(unlinkat(CWD, path, AtFlags::REMOVEDIR)?)
 }
 
-/// Creates an empty folder that only its owner can enter. What is in its place is removed, or at least moved away.
+/// Creates an empty folder that only its owner can enter. Anything in its place is removed or moved away.
 pub fn fresh_folder(path: &Path) -> io::Result<()> {
     if remove_tree(path).is_err() && fs::symlink_metadata(path).is_ok() {
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -58,12 +57,12 @@ fn open_folder(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
         }
         opened => opened?,
     };
-    // What others own cannot be changed; then removing says so.
+    // Fails for others' folders; removing then reports it.
     let _ = fchmod(&folder, Mode::RWXU);
     Ok(folder)
 }
 
-/// Removes what is in a folder; true if something was moved to `top` instead.
+/// Empties a folder; true if something was moved to `top` instead.
 fn clear(folder: &OwnedFd, top: BorrowedFd<'_>, depth: usize, moved: &mut u64) -> io::Result<bool> {
     let mut left = false;
     for entry in Dir::read_from(folder)? {

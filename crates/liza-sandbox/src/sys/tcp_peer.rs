@@ -1,21 +1,19 @@
-//! Which process is at the other end of a TCP connection within this machine.
+//! The process at the other end of a TCP connection within this machine.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use super::system;
 
-/// Whether the peer has our own user and is none of these processes nor below one of them.
-///
-/// True on a system that does not report it. A process that hides what it has open counts as the peer, unless a process
-/// that is none of them has the connection.
+/// True if the peer has our user and is none of these processes nor below one, or if the system doesn't
+/// report it. A process that hides its open files counts as the peer, unless another one has the connection.
 pub fn is_outside(peer: SocketAddr, own: SocketAddr, roots: &[u32]) -> bool {
     if !system::REPORTS_TCP_PEERS {
         return true;
     }
     let (SocketAddr::V4(peer), SocketAddr::V4(own)) = (peer, own) else { return false };
     let Some((user, socket)) = system::tcp_peer(peer, own) else { return false };
-    // A socket that its owner has closed already belongs to no process that could be found.
+    // A socket that its owner has closed belongs to no process that could be found.
     socket != 0 && user == rustix::process::geteuid().as_raw() && !is_below(socket, roots)
 }
 

@@ -1,7 +1,6 @@
-//! A folder that an agent can write: its files are opened one step at a time, and no link is followed.
-//!
-//! An agent can exchange any file, folder or link at any time; a reader gets only what is below the folder, or an error,
-//! and never waits for a pipe.
+//! A folder that an agent can write: its files are opened one step at a time, and no link is followed. An
+//! agent can exchange any entry at any time; a reader gets only files below the folder, or an error, and
+//! never waits for a pipe.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,7 +17,6 @@ use rustix::io::Errno;
 
 use super::system;
 
-/// How deep folders are looked into.
 const DEEPEST: usize = 200;
 
 #[derive(Debug)]
@@ -26,13 +24,11 @@ pub struct UntrustedFolder(OwnedFd, Whose);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
-    /// An agent can take away our rights on what it made; we are the owner and take them back.
+    /// An agent can remove our rights on its files; we are the owner and restore them.
     Agents,
-    /// Rights are left as they are.
     Yours,
 }
 
-/// What a name in a folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     Folder,
@@ -47,12 +43,11 @@ impl UntrustedFolder {
         Ok(Self(Whose::Agents.open(CWD, path.as_os_str(), folder_flags())?, Whose::Agents))
     }
 
-    /// The same for a folder of the person, in which an agent may have put something by a merge.
+    /// The same for a folder of the person, in which a merge may have put an agent's files.
     pub fn open_yours(path: &Path) -> io::Result<Self> {
         Ok(Self(Whose::Yours.open(CWD, path.as_os_str(), folder_flags())?, Whose::Yours))
     }
 
-    /// A folder below this one.
     pub fn folder(&self, path: &Path) -> io::Result<Self> {
         let mut folder = Self(self.0.try_clone()?, self.1);
         for part in path.components() {
@@ -62,7 +57,7 @@ impl UntrustedFolder {
         Ok(folder)
     }
 
-    /// A folder below this one, created where it is missing; a file or link in its place is deleted.
+    /// Creates missing folders; deletes a file or link in their place.
     pub fn make_folder(&self, path: &Path) -> io::Result<Self> {
         let mut folder = Self(self.0.try_clone()?, self.1);
         for part in path.components() {
@@ -79,14 +74,13 @@ impl UntrustedFolder {
         Ok(folder)
     }
 
-    /// Creates a file that does not exist yet, with the folders above it.
+    /// Creates a new file, with the folders above it.
     pub fn new_file(&self, path: &Path) -> io::Result<File> {
         let (folder, name) = self.new_parent(path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(openat(&folder.0, name, flags, Mode::RUSR | Mode::WUSR)?))
     }
 
-    /// The same for a link.
     pub fn new_link(&self, path: &Path, target: &OsStr) -> io::Result<()> {
         let (folder, name) = self.new_parent(path)?;
         Ok(symlinkat(target, &folder.0, name)?)
@@ -105,7 +99,6 @@ impl UntrustedFolder {
         Ok((folder, name))
     }
 
-    /// A regular file below this folder, for reading.
     pub fn file(&self, path: &Path) -> io::Result<File> {
         let (folder, name) = self.parent_of(path)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -117,21 +110,20 @@ impl UntrustedFolder {
         }
     }
 
-    /// What a link below this folder leads to.
     pub fn link(&self, path: &Path) -> io::Result<OsString> {
         let (folder, name) = self.parent_of(path)?;
         let target = readlinkat(&folder.0, name, Vec::new())?;
         Ok(OsStr::from_bytes(target.as_bytes()).to_owned())
     }
 
-    /// The content of a file of at most `limit` bytes.
+    /// Fails if the file has more than `limit` bytes.
     pub fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file(path)?.take(limit + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
     }
 
-    /// Puts a file in the place of whatever has that name now.
+    /// Replaces whatever has that name now.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent_of(path)?;
         let mut temporary = OsString::from(".liza-");
@@ -143,7 +135,7 @@ impl UntrustedFolder {
         Ok(renameat(&folder.0, &temporary, &folder.0, name)?)
     }
 
-    /// Removes a file, or a link, below this folder; that it is missing is no error.
+    /// A missing file is no error.
     pub fn remove(&self, path: &Path) -> io::Result<()> {
         let (folder, name) = self.parent_of(path)?;
         match unlinkat(&folder.0, name, AtFlags::empty()) {
@@ -152,7 +144,6 @@ impl UntrustedFolder {
         }
     }
 
-    /// The names in this folder.
     pub fn entries(&self) -> io::Result<Vec<(OsString, EntryKind)>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -181,7 +172,6 @@ impl UntrustedFolder {
 }
 
 impl Whose {
-    /// Opens a file or folder.
     fn open(self, parent: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
         let opened = match openat(parent, name, flags, Mode::empty()) {
             Err(Errno::ACCESS) if self == Whose::Agents => {
@@ -199,21 +189,21 @@ impl Whose {
     }
 }
 
-/// The mode with which the owner of a file or folder can use it; none for anything else.
+/// The mode with which the owner of a file or folder can use it; `None` for anything else.
 pub(crate) fn owned_mode(mode: u32) -> Option<u32> {
     let kind = FileType::from_raw_mode(mode as _);
     let rights = if kind.is_dir() { 0o700 } else { 0o600 };
     (kind.is_dir() || kind.is_file()).then_some(mode & 0o7777 | rights)
 }
 
-/// Takes back the rights on all folders below one that agents can write, so that git can look into them.
+/// Restores the rights on all folders below one that agents can write, so that git can read them.
 pub fn take_rights(folder: &UntrustedFolder) {
     take_rights_to(folder, DEEPEST);
 }
 
 fn take_rights_to(folder: &UntrustedFolder, depth: usize) {
     for (name, kind) in folder.entries().unwrap_or_default() {
-        // What cannot be opened is left to git, which says so.
+        // Unreadable folders are left to git, which reports them.
         if kind == EntryKind::Folder
             && depth > 0
             && let Ok(inner) = folder.folder(Path::new(&name))

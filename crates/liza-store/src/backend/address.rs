@@ -1,6 +1,5 @@
-//! The address of a database, without a password.
-//!
-//! Nothing here shows a password: an address that has one is refused, and messages name no part of a wrong address.
+//! The address of a database. Nothing here shows a password: an address that has one is refused, and messages
+//! quote no part of a wrong address.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,11 +11,10 @@ pub use liza_ids::STORE_URL_ENV;
 /// The variable that names a file of passwords, in PostgreSQL's own format.
 pub const PASSWORD_FILE_ENV: &str = "PGPASSFILE";
 
-/// The address of a database, without a password.
+/// Never has a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address(String);
 
-/// Why a text is not the address of a database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     #[error(
@@ -27,10 +25,8 @@ pub enum AddressError {
         "the address has a password, which others could read; leave it out, and set {STORE_URL_ENV} or {PASSWORD_FILE_ENV}"
     )]
     HasPassword,
-    /// The variable has the address of another database.
     #[error("{STORE_URL_ENV} is for another host, user or database than the address of this project")]
     OtherDatabase,
-    /// The variable cannot be read.
     #[error("{STORE_URL_ENV} is not the address of a PostgreSQL database")]
     InvalidVariable,
 }
@@ -38,7 +34,7 @@ pub enum AddressError {
 impl FromStr for Address {
     type Err = AddressError;
 
-    /// The client checks it, since it knows the options. Without one, no address can be used anyway.
+    /// The installed client checks it, since it knows the options. Without a client, no address can be used.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let text = text.trim();
         client().map_or(Ok(()), |client| client.check_address(text))?;

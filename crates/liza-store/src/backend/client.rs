@@ -1,4 +1,4 @@
-//! The client for databases: the program installs it, since it is a crate of its own.
+//! The client for databases: the program installs it, since it is a separate crate.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -8,20 +8,18 @@ use liza_core::model::State;
 use super::{Address, AddressError, Backend, DatabaseSettings};
 use crate::error::StoreError;
 
-/// A blackboard that is not there yet.
 #[derive(Debug, Clone, Copy)]
 pub struct NewBoard<'b> {
     pub text: &'b str,
-    /// The state that the text is.
+    /// The state that the text decodes to.
     pub state: &'b State,
-    /// The text of its first entry of the log.
+    /// The text of its first log entry.
     pub log: &'b str,
 }
 
 pub trait DatabaseClient: Send + Sync {
-    /// Checks the address of a database.
     fn check_address(&self, address: &str) -> Result<(), AddressError>;
-    /// The blackboard with these settings. Does not connect yet.
+    /// Does not connect yet.
     fn open(&self, root: &Path, settings: DatabaseSettings) -> Arc<dyn Backend>;
     fn create(
         &self,
@@ -33,10 +31,9 @@ pub trait DatabaseClient: Send + Sync {
     fn find(&self, address: &Address, name: Option<&str>) -> Result<DatabaseSettings, StoreError>;
 }
 
-/// The client that the program has installed.
 static CLIENT: OnceLock<&'static dyn DatabaseClient> = OnceLock::new();
 
-/// Installs the client for databases; the first one stays.
+/// The first one stays.
 pub fn install_client(client: &'static dyn DatabaseClient) {
     CLIENT.get_or_init(|| client);
 }

@@ -6,23 +6,20 @@ use liza_core::protocol::{Operation, Pending, PendingRequest, Request};
 use crate::call::Call;
 use crate::yaml::to_value;
 
-/// A command on its way, whatever its type.
 pub trait Job: Pending {
-    /// Sets what is known only under the lock.
+    /// Sets the facts that are known only under the lock.
     fn set_facts(&mut self, now: Timestamp, stop_files: StopFiles);
-    /// The stop files that it is decided with.
     fn stop_files(&self) -> StopFiles;
     /// A text that distinguishes the command from another one under the same request ID.
     fn fingerprint(&self) -> String;
-    /// The answer as text, for one who asks again.
+    /// The answer as text, for a repeated request.
     fn answer(&self) -> String;
-    /// The agent that sends it.
     fn sender(&self) -> Option<AgentId>;
-    /// Whether it only renews leases.
+    /// True if it only renews leases.
     fn is_heartbeat(&self) -> bool;
 }
 
-/// A command on its way; time and stop files are set under the lock.
+/// Time and stop files are set under the lock.
 pub(crate) fn pending<C: Operation>(call: Call<C>) -> PendingRequest<C> {
     let Call { actor, if_revision, command } = call;
     let (now, stop_files) = (Timestamp::from_unix(0), StopFiles::default());

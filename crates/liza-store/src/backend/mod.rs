@@ -1,6 +1,5 @@
-//! The trait of a place for the blackboard: a file, or a database.
-//!
-//! Commands are decided and edits are repeated in `store/`, the same for both. A back end locks, loads, writes and reads.
+//! The trait of a place for the blackboard: a file, or a database. A back end locks, loads, writes and reads;
+//! commands and edits are decided in `store/`, the same for both.
 
 mod address;
 mod client;
@@ -56,20 +55,18 @@ pub enum WaitLimit {
     Database(Duration),
 }
 
-/// A place for the blackboard of one project.
 pub trait Backend: fmt::Debug + Send + Sync {
     fn root(&self) -> &Path;
     /// The `.liza` folder of the project.
     fn folder(&self) -> &Path;
-    /// The file of the blackboard: itself, or the file that says where it is.
+    /// The blackboard itself, or the file that names its database.
     fn state_file(&self) -> PathBuf;
     /// The name of the blackboard in messages.
     fn path(&self) -> PathBuf;
     /// The facts that the rules need from the disk of this machine.
     fn disk(&self) -> ProjectDisk;
-    /// The same place with another limit for waiting; one that it does not know changes nothing.
+    /// The same place with another limit for waiting; an unknown limit changes nothing.
     fn with_limit(&self, limit: WaitLimit) -> Arc<dyn Backend>;
-    /// The further abilities of a database.
     fn database(&self) -> Option<&dyn SharedBoard> {
         None
     }
@@ -80,28 +77,25 @@ pub trait Backend: fmt::Debug + Send + Sync {
     }
     /// Takes the lock, for a command that has been waiting since then, and loads these parts.
     fn lock(&self, scope: &LoadScope, since: Instant) -> Result<Box<dyn Transaction>, Setback>;
-    /// The error for a command that always found others in its way.
+    /// The error of a command that always conflicted with others.
     fn overtaken(&self) -> StoreError {
         StoreError::Overtaken { path: self.path() }
     }
 
-    /// The whole blackboard, read without a lock.
+    /// Read without a lock.
     fn snapshot(&self) -> Result<State, StoreError>;
-    /// The whole blackboard, if a command could write it, and its keys that are probably misspelled.
+    /// Fails if a command could not write it. Also returns the keys that are probably misspelled.
     fn writable_snapshot(&self) -> Result<(State, Vec<MisspelledKey>), StoreError>;
-    /// The keys that are probably misspelled.
     fn misspelled_keys(&self) -> Result<Vec<MisspelledKey>, StoreError> {
         Ok(self.writable_snapshot()?.1)
     }
     /// The text of the blackboard, as the file has it.
     fn text(&self) -> Result<String, StoreError>;
-    /// The values of the whole text.
     fn values(&self) -> Result<Value, StoreError>;
     /// These sections, and these tasks in full, read without a lock.
     fn read_parts(&self, sections: &[Section], tasks: &[TaskId]) -> Result<Board, StoreError>;
     /// The board on which a command can be decided without a lock. A database also sets its time and its stop files.
     fn board_for(&self, job: &mut dyn Job) -> Result<Board, StoreError>;
-    /// A reader that keeps the last state.
     fn state_reader(&self) -> Box<dyn ReadState>;
 
     /// A reader at the beginning of the log, or at its last bytes.
@@ -113,27 +107,25 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn whole_log(&self) -> Result<String, StoreError>;
     /// The archived texts by name.
     fn archive(&self) -> Result<BTreeMap<String, String>, StoreError>;
-    /// One archived text; none if there is none of that name.
     fn archived(&self, name: &str) -> Result<Option<String>, StoreError>;
-    /// Adds entries of the log and archived texts of an earlier blackboard; those that are there stay.
+    /// Adds earlier log entries and archived texts; existing ones stay.
     fn add_earlier(&self, log: &str, archive: &BTreeMap<String, String>) -> Result<(), StoreError>;
 
-    /// Repairs what a crash or a stale save has left, and reports it.
+    /// Repairs the damage of a crash or a stale save, and reports it.
     fn recover(&self) -> Result<Vec<Notice>, StoreError> {
         Ok(Vec::new())
     }
-    /// Begins to edit the text.
     fn begin_edit(&self) -> Result<Box<dyn TextEdit + '_>, StoreError>;
 }
 
-/// The reason why an attempt to write did not succeed.
+/// The reason why a write did not succeed.
 #[derive(Debug)]
 pub enum Setback {
-    /// It needs other parts, or others were in the way: at once again.
+    /// It needs other parts or conflicted with others: retry at once.
     Again,
     /// It may have been written.
     Unknown(DatabaseError),
-    /// It failed for good, or until the database is well again.
+    /// It failed for good, or until the database works again.
     Failed(StoreError),
 }
 
@@ -151,37 +143,34 @@ impl From<DatabaseError> for Setback {
 
 /// The version that the next command decides on.
 pub struct CurrentVersion {
-    /// Its text, with its byte order mark.
+    /// With its byte order mark.
     pub bytes: Arc<Vec<u8>>,
-    /// Whether a line scan finds all its blocks.
+    /// A line scan finds all its blocks.
     pub scannable: bool,
 }
 
-/// A command that was decided, and its change.
 pub struct Decided<'d> {
     /// The state before, or the part of it that the command needed.
     pub state: State,
     pub change: Change,
     pub job: &'d dyn Job,
-    /// The ID of the request.
     pub request: &'d RequestId,
     /// The version that it was decided on.
     pub(crate) view: &'d StateView<'d>,
-    /// The byte order mark of that version.
     pub(crate) mark: &'d [u8],
-    /// Whether the whole version was parsed.
+    /// The whole version was parsed.
     pub(crate) is_whole: bool,
 }
 
-/// The lock, what was loaded under it, and the changes of the commands that wait to be written together.
+/// The lock, the parts loaded under it, and the changes of the commands that wait to be written together.
 pub trait Transaction: Send {
     /// The newest version: that of the last command.
     fn version(&self) -> CurrentVersion;
     /// The time and the stop files under the lock.
     fn facts(&self, host: &dyn Host) -> (Timestamp, StopFiles);
-    /// Completes a board with what its text does not have: the revision, and leases that were renewed elsewhere.
+    /// Adds facts that the text lacks: the revision, and leases that were renewed elsewhere.
     fn complete(&self, board: &mut Board);
-    /// Keeps a board to foresee which parts the next attempt needs.
+    /// Keeps a board, to predict the parts that the next attempt needs.
     fn remember(&self, _board: Board) {}
     /// The repairs that were made when the lock was taken.
     fn notices(&self) -> Vec<Notice> {
@@ -196,35 +185,30 @@ pub trait Transaction: Send {
     ) -> Result<(), StoreError> {
         Ok(())
     }
-    /// Adds a change, and returns what its sender should know; none if that needs the whole version.
+    /// Adds a change and returns the notices for its sender; `None` if it needs the whole version.
     fn add(&mut self, decided: Decided<'_>) -> Result<Option<Vec<Notice>>, StoreError>;
-    /// Whether no further change fits.
+    /// True if no further change fits.
     fn is_full(&self) -> bool {
         false
     }
     /// Writes all changes durably, and releases the lock.
     fn commit(self: Box<Self>) -> Result<Option<Notice>, Setback>;
-    /// Releases the lock without a write.
     fn abandon(self: Box<Self>) {}
 }
 
-/// Reads the blackboard again and again.
 pub trait ReadState: fmt::Debug + Send {
-    /// The whole blackboard, and the same `Arc` as before if nothing has changed.
+    /// Returns the same `Arc` as before if nothing has changed.
     fn read(&mut self) -> Result<Arc<State>, StoreError>;
 }
 
-/// Reads the entries of the log that are added.
 pub trait ReadLog: fmt::Debug + Send {
     /// The entries since the last call.
     fn read_new(&mut self) -> Result<Vec<LogRecord>, StoreError>;
 }
 
-/// An entry for the log, and the time of the edit that it is about.
 #[derive(Debug, Clone, Copy)]
 pub struct LoggedEdit<'l> {
     pub entry: &'l LogEntry,
-    /// The time on this machine.
     pub now: Timestamp,
 }
 
@@ -234,17 +218,15 @@ pub trait TextEdit: Send {
     fn revision(&self) -> Revision;
     /// Reads the text again, after others have changed it.
     fn reload(&mut self) -> Result<(), StoreError>;
-    /// A change of others is merged into the new text, since no lock is held; otherwise the new text is refused.
+    /// True if others' changes are merged into the new text, without a lock; otherwise it is refused.
     fn is_merged(&self) -> bool {
         false
     }
-    /// The repairs that were made when the lock was taken.
     fn notices(&self) -> &[Notice] {
         &[]
     }
-    /// The name of the blackboard in messages.
     fn name(&self) -> PathBuf;
-    /// A new text with the byte order mark of the current one.
+    /// Adds the byte order mark of the current text.
     fn with_mark(&self, text: String) -> String {
         text
     }
@@ -271,7 +253,6 @@ pub trait TextEdit: Send {
     fn modified_file(&self) -> PathBuf;
     /// Prepares for a command that changes that file.
     fn begin_modify(&mut self, rules: &EditRules, now: Timestamp) -> Result<(), StoreError>;
-    /// The text that the command wrote.
     fn modified_text(&self) -> Result<String, StoreError>;
     /// Writes the text that a command wrote if that needs only a part of it; none if it needs the whole.
     fn finish_in_part(
@@ -288,7 +269,6 @@ pub trait TextEdit: Send {
     }
 }
 
-/// The text of an entry of the log.
 pub fn log_entry_text(path: &Path, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
     entry_text(entry, revision).map_err(|error| not_encoded(path, error))
 }

@@ -1,4 +1,4 @@
-//! The parts of the blackboard that a command needs, for a back end that does not read all of it.
+//! The parts of the blackboard that a command needs, for a back end that doesn't read all of it.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,11 @@ pub enum TaskExtent {
     Whole,
 }
 
-/// The parts of the blackboard to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadScope {
-    /// The sections besides those that every command needs; all of them if the extent is whole.
+    /// Sections besides those that every command needs; all of them if the extent is whole.
     pub sections: BTreeSet<String>,
     pub extent: TaskExtent,
-    /// The tasks to read in full.
     pub tasks: BTreeSet<TaskId>,
 }
 
@@ -51,7 +49,6 @@ impl LoadScope {
         self.extent == TaskExtent::Whole
     }
 
-    /// This and another one together.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.sections.extend(other.sections);
@@ -60,7 +57,6 @@ impl LoadScope {
         self
     }
 
-    /// This has all of another one.
     pub fn covers(&self, other: &Self) -> bool {
         self.is_whole()
             || (self.extent >= other.extent

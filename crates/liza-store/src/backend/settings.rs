@@ -1,4 +1,4 @@
-//! `.liza/store.yaml`: which database has the blackboard of this project. Never a password.
+//! `.liza/store.yaml` names the database with the blackboard of this project. Never has a password.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,20 +13,15 @@ use crate::yaml::{self, YamlError, to_value};
 
 use super::Address;
 
-/// The name of the file in `.liza/`.
 const NAME: &str = "store.yaml";
 
-/// Which database has the blackboard.
 #[derive(Debug, Clone)]
 pub struct DatabaseSettings {
-    /// The address of the database.
     pub address: Address,
-    /// The name of the blackboard in it.
     pub name: String,
 }
 
 impl DatabaseSettings {
-    /// The name of the blackboard in messages.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("{} (project {})", self.address, self.name))
     }
@@ -35,18 +30,15 @@ impl DatabaseSettings {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SettingsFile {
-    /// The address of the database.
     address: String,
-    /// The name of the blackboard in it.
     project: String,
 }
 
-/// The path of the file.
 pub fn settings_file(root: &Path) -> PathBuf {
     root.join(".liza").join(NAME)
 }
 
-/// The settings of a project; none if its blackboard is a file.
+/// `None` if the blackboard is a file.
 pub(crate) fn settings_of(root: &Path) -> Result<Option<DatabaseSettings>, StoreError> {
     let path = settings_file(root);
     let bytes = match read_file(&path) {

@@ -1,4 +1,4 @@
-//! The abilities that only a blackboard in a database has.
+//! Abilities that only a blackboard in a database has.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,34 +11,31 @@ use crate::database::{DatabaseError, DatabaseReport, RaisedAlarms, RequestId};
 use crate::error::StoreError;
 use crate::file::Watch;
 
-/// The abilities of a blackboard that several machines share.
 pub trait SharedBoard {
-    /// The address of the database and the name of the blackboard in it.
     fn settings(&self) -> &DatabaseSettings;
     /// The facts for `doctor`.
     fn report(&self) -> Result<DatabaseReport, StoreError>;
 
-    /// Renews the leases that a heartbeat asks for, without the lock; none if it needs the lock.
+    /// Renews the leases that a heartbeat asks for, without the lock; `None` if it needs the lock.
     fn renew(&self, job: &mut dyn Job) -> Result<Option<Written>, StoreError>;
     /// Refuses a request ID that was used before, or that is too old.
     fn check_request(&self, id: &RequestId, fingerprint: &str) -> Result<(), StoreError>;
-    /// Whether a request was carried out: asks until the database answers, at the latest at the deadline.
+    /// Asks until the deadline whether a request was carried out.
     fn was_committed(
         &self,
         request: &RequestId,
         deadline: Instant,
         lost: &DatabaseError,
     ) -> Result<bool, StoreError>;
-    /// How long a command keeps trying while the database cannot be used.
+    /// The longest time that a command keeps trying while the database cannot be used.
     fn retry_limit(&self) -> Duration;
 
     /// Reports changes to a watch until it is dropped.
     fn poll_for(&self, watch: &Watch);
-    /// Since when each stop file of the project has been there.
+    /// The start time of each stop file.
     fn stop_files(&self) -> Result<StopFileTimes, StoreError>;
-    /// Adds and removes stop files.
     fn change_stop_files(&self, add: &[StopFile], remove: &[StopFile]) -> Result<(), StoreError>;
-    /// Records the alarms that are true on a blackboard of that revision at that time, and returns which are new.
+    /// Records the alarms that are true on that revision at that time; returns the new ones.
     fn raise_alarms(
         &self,
         keys: &BTreeSet<String>,

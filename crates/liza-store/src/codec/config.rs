@@ -1,5 +1,5 @@
-//! Reads the section `config`, with what the shared file adds to it. A number that is out of its range makes the section
-//! broken, with the number's position.
+//! Reads the section `config` and the settings that the shared file adds. A number out of its range makes the
+//! section broken, with the position of the number.
 
 use liza_core::model::{Config, Fields, OutOfRange, Value, all_settings, out_of_range, settings_in_force};
 
@@ -21,7 +21,7 @@ pub(crate) fn decode_config(node: &Node<'_>) -> Result<Config, YamlError> {
     yaml::read(&yaml::document(&all)).map_err(|error| YamlError::at(error.to_string(), node.position))
 }
 
-/// Every setting of a section as it is written; one that is no map stays as it is.
+/// Adds the defaults to the settings of a section; one that is no map stays as it is.
 pub(crate) fn every_setting(section: Option<Value>) -> Result<Value, YamlError> {
     let section = section.unwrap_or(Value::Null);
     match section.as_map() {
@@ -44,7 +44,6 @@ pub(super) fn settings_to_write(config: &Config) -> Result<Value, YamlError> {
     Ok(Value::Map(settings))
 }
 
-/// Every setting as a value.
 pub fn settings_as_fields(config: &Config) -> Result<Fields, YamlError> {
     Ok(to_value(config)?.as_map().cloned().unwrap_or_default())
 }

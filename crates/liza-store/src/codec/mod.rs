@@ -1,6 +1,5 @@
-//! Between the YAML file and the records of the core: reads what a command needs, and writes what it changed.
-//!
-//! Makes no decision about tasks. Content that is invalid becomes a fault with its position, and the rest still loads.
+//! Between the YAML file and the records of the core: reads the parts that a command needs, and writes its
+//! changes. Invalid content becomes a fault with its position, and the rest still loads.
 
 mod config;
 mod ops;

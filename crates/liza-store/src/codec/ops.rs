@@ -1,6 +1,4 @@
-//! Turns a change into operations on the file, with the old and the new values.
-//!
-//! Only builds the operations; `splice.rs` applies them.
+//! Turns a change into operations on the file, with the old and the new values; `splice.rs` applies them.
 
 use indexmap::IndexMap;
 use liza_core::model::{
@@ -29,7 +27,6 @@ pub(crate) enum Op {
         id: TaskId,
         at: usize,
     },
-    /// A section changes, or is created.
     Change {
         section: &'static str,
         old: Value,
@@ -47,7 +44,6 @@ pub(crate) enum Op {
     },
 }
 
-/// The operations of a change.
 pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, YamlError> {
     let mut ops = Vec::new();
     for (id, record) in &change.tasks {

@@ -1,6 +1,5 @@
-//! Updates a state to a new version of the file by reading only the blocks whose bytes have changed.
-//!
-//! Only for versions that we wrote, without faults before or after. For all others the caller reads the whole file.
+//! Updates a state to a new version of the file by reading only the changed blocks. Only for versions that we
+//! wrote, without faults before or after; for all others the caller reads the whole file.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,7 +20,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The layout of a version that was read as `state`. None if it has faults, or if a line scan is not enough.
+    /// `None` if the version has faults, or if a line scan is not enough.
     pub(crate) fn of(view: &StateView<'_>, state: &State) -> Option<Self> {
         let layout = Self::scan(view)?;
         (fault_count(state) == 0 && layout.tasks.len() == state.board.tasks.len()).then_some(layout)
@@ -34,7 +33,7 @@ impl Layout {
     }
 }
 
-/// The state of a new version, based on that of an earlier one. None if the whole file must be read.
+/// Updates an earlier state to a new version. `None` if the whole file must be read.
 pub(crate) fn refresh(
     view: &mut StateView<'_>,
     (old_text, old, state): (&str, &Layout, &State),

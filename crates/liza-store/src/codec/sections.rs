@@ -1,6 +1,5 @@
-//! Reads the sections of a version besides the tasks: agents, config, goal, sprint, and the lists that only grow.
-//!
-//! A section that is missing is empty or has its defaults; one that is invalid says why.
+//! Reads the sections besides the tasks: agents, config, goal, sprint, and the append-only lists. A missing
+//! section is empty or has its defaults; an invalid one has the reason.
 
 use indexmap::IndexMap;
 use liza_core::model::{
@@ -29,7 +28,7 @@ impl StateView<'_> {
         }
     }
 
-    /// The valid entries of the agents, so that an invalid one affects only its own agent.
+    /// The valid entries of the agents: an invalid one affects only its own agent.
     fn agents(&self) -> Loaded<IndexMap<AgentId, AgentRecord>> {
         let valid = |node: &Node<'_>| match &node.kind {
             NodeKind::Map(entries, _) => {
@@ -40,7 +39,6 @@ impl StateView<'_> {
         self.decoded(Section::Agents.key(), valid, || Ok(IndexMap::new()))
     }
 
-    /// The faults of the invalid entries of the agents.
     pub(super) fn agent_faults(&self) -> Vec<Fault> {
         let errors = |node: &Node<'_>| {
             let named = |(key, value): &(Node<'_>, Node<'_>)| {

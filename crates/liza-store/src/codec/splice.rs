@@ -1,6 +1,5 @@
-//! Applies operations to the text of the file, and checks that the result reads as intended.
-//!
-//! Edits single blocks if possible; the caller falls back to a rewrite of the whole file.
+//! Applies operations to the text of the file, and checks that the result reads as intended. Edits single
+//! blocks if possible; the caller falls back to a rewrite of the whole file.
 
 use std::ops::Range;
 
@@ -18,7 +17,7 @@ pub(crate) struct Spliced {
     pub(crate) text: String,
     /// The edits from the old text to the new one; none after a rewrite.
     pub(crate) edits: Edits,
-    /// Whether the whole file was rewritten, without the comments below its top.
+    /// The whole file was rewritten, without the comments below its top.
     pub(crate) rewritten: bool,
 }
 
@@ -30,7 +29,6 @@ impl Spliced {
     }
 }
 
-/// Applies the operations by editing blocks.
 pub(crate) fn splice(view: &StateView<'_>, ops: &[Op]) -> Result<Spliced, Ambiguous> {
     if view.blocks.is_empty() {
         return Err(Ambiguous);
@@ -150,12 +148,11 @@ fn change_section(
     Ok(())
 }
 
-/// Whether a node is a handoff section in the old form, which is replaced as a whole.
+/// True for the old form of the handoff section, which is replaced as a whole.
 fn is_single_handoff(section: &str, node: &Node<'_>) -> bool {
     section == "handoff" && single_handoff(node).is_some()
 }
 
-/// The value of a section after a change.
 fn changed_section(node: &Node<'_>, section: &str, (old, new): (&Value, &Value)) -> Value {
     if is_single_handoff(section, node) {
         return new.clone();
@@ -284,8 +281,8 @@ fn extend(fields: &mut Fields, key: &str, values: &[Value]) {
     }
 }
 
-/// The position in the new text of a position in the old one, after text inserted at the same position. Inside of what
-/// was replaced it is the end of the replacement: the removal of a block's last lines takes its line break too.
+/// Maps a position in the old text to the new one, after text inserted there. Inside a replacement it maps to
+/// its end: the removal of a block's last lines takes its line break too.
 fn moved(at: usize, edits: &[Edit]) -> usize {
     let before = edits.iter().filter(|edit| edit.range.end <= at || edit.range.start < at);
     let (added, removed) = before.fold((0, 0), |(added, removed), edit| {
@@ -294,12 +291,12 @@ fn moved(at: usize, edits: &[Edit]) -> usize {
     at + added - removed
 }
 
-/// Whether the changed blocks of a spliced file read back as intended.
+/// True if the changed blocks of a spliced file read back as intended.
 pub(crate) fn reads_back(view: &StateView<'_>, spliced: &Spliced, ops: &[Op]) -> bool {
     ops.iter().all(|op| op_reads_back(view, spliced, op) == Some(true))
 }
 
-/// None if a block is missing or cannot be parsed.
+/// `None` if a block is missing or cannot be parsed.
 fn op_reads_back(view: &StateView<'_>, spliced: &Spliced, op: &Op) -> Option<bool> {
     match op {
         Op::ChangeTask { at, old, new, .. } => {
@@ -327,7 +324,7 @@ fn op_reads_back(view: &StateView<'_>, spliced: &Spliced, op: &Op) -> Option<boo
     }
 }
 
-/// Whether a list has the entries that were added at its end.
+/// True if a list ends with the added entries.
 fn list_has(
     view: &StateView<'_>,
     spliced: &Spliced,

@@ -1,6 +1,5 @@
-//! Reads the summaries of tasks from their lines, without the parser: ten thousand tasks in a few milliseconds.
-//!
-//! Reads one-line values in their common forms. Must leave everything else to the parser.
+//! Reads the summaries of tasks from their lines, without the parser: ten thousand tasks in a few
+//! milliseconds. Reads one-line values in their common forms, and leaves everything else to the parser.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -10,7 +9,6 @@ use liza_core::model::{DEFAULT_PRIORITY, Revision, TaskId, TaskRecord, TaskSumma
 use crate::document::{Ambiguous, Item, Line, Lines, list_entries, split_key, unquoted};
 use crate::yaml::canonical_time;
 
-/// A value needs the parser.
 pub(super) struct NeedsParser;
 
 /// Scans the lines of a block list of tasks: all of them, or the wanted ones.
@@ -38,14 +36,13 @@ pub(super) struct ScannedTask {
     column: Option<usize>,
     id: Option<TaskId>,
     summary: TaskSummary,
-    /// Whether the last key is part of the summary, so that more lines of its value need the parser.
+    /// The last key is part of the summary, so more lines of its value need the parser.
     in_summary_key: bool,
     needs_parser: bool,
 }
 
 struct TaskScanner<'t> {
     text: &'t str,
-    /// The summary of a task without fields.
     empty: TaskSummary,
     /// The column of the dashes.
     column: Option<usize>,
@@ -120,7 +117,7 @@ impl TaskScanner<'_> {
     }
 }
 
-/// The ID on the line of a task's dash; none if it is not there.
+/// The ID on the line of a task's dash.
 pub(super) fn id_on_first_line<'t>(text: &'t str, entry: &Range<usize>) -> Option<&'t str> {
     let line = Lines::new(text, entry.clone()).next().filter(|line| line.is_dash(text))?;
     let value = text[line.content() + 1..line.end].trim_start().strip_prefix("id:")?;
@@ -148,7 +145,7 @@ impl ScannedTask {
         }
     }
 
-    /// Stores the value of a key, and returns whether it is part of the summary.
+    /// Stores the value of a key; true if it is part of the summary.
     fn field(&mut self, key: &str, value: &str) -> Result<bool, NeedsParser> {
         let summary = &mut self.summary;
         match key {
@@ -192,7 +189,6 @@ impl ScannedTask {
     }
 }
 
-/// The value without its comment.
 fn without_comment(value: &str) -> &str {
     let value = value.trim();
     if value.starts_with('#') {
@@ -208,7 +204,7 @@ fn is_quoted(value: &str) -> bool {
     value.trim_start().starts_with(['"', '\''])
 }
 
-/// A plain or simply quoted word; none if there is no value.
+/// A plain or simply quoted word; `None` without a value.
 fn scalar(value: &str) -> Result<Option<&str>, NeedsParser> {
     word(without_comment(value))
 }

@@ -1,6 +1,5 @@
-//! Where each task is in the lines of a version, and which tasks name which, without reading all of them.
-//!
-//! Knows no rule. A task that does not begin with its ID, or an ID that is used twice, needs the parser.
+//! The lines of each task and the tasks that name each other, without reading all of them. A task that
+//! doesn't begin with its ID, or an ID that is used twice, needs the parser.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -11,7 +10,6 @@ use super::summaries::id_on_first_line;
 use super::view::StateView;
 use crate::document::list_entries;
 
-/// The tasks of a version by their IDs.
 pub(crate) struct TaskIndex<'t> {
     text: &'t str,
     entries: Vec<Range<usize>>,
@@ -20,7 +18,7 @@ pub(crate) struct TaskIndex<'t> {
 }
 
 impl<'t> TaskIndex<'t> {
-    /// The index of a version; none if it needs the parser.
+    /// `None` if the version needs the parser.
     pub(crate) fn of(view: &StateView<'t>) -> Option<Self> {
         let text = view.text;
         let entries = list_entries(text, view.task_lines()?);
@@ -34,22 +32,19 @@ impl<'t> TaskIndex<'t> {
         self.by_name.contains_key(id.as_str())
     }
 
-    /// The number of the entry of a task.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The ID in an entry, as it is written.
+    /// As written.
     pub(crate) fn name(&self, n: usize) -> Option<&'t str> {
         self.names.get(n).copied()
     }
 
-    /// The ID in an entry; none if it is invalid.
     pub(crate) fn id(&self, n: usize) -> Option<TaskId> {
         self.name(n)?.parse().ok()
     }
 
-    /// The lines of all tasks, in their order.
     pub(crate) fn entries(&self) -> &[Range<usize>] {
         &self.entries
     }
@@ -73,7 +68,7 @@ impl<'t> TaskIndex<'t> {
         self.with_word(Status::Claimed.name())
     }
 
-    /// The entries of these tasks and of all that they depend on, however far; none if one cannot be read.
+    /// The entries of these tasks and of all their dependencies, transitively; `None` if one cannot be read.
     pub(crate) fn reached(&self, view: &StateView<'t>, from: Vec<TaskId>) -> Option<BTreeSet<usize>> {
         let mut reached = BTreeSet::new();
         let mut open = from;

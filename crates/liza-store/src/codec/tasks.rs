@@ -1,6 +1,5 @@
-//! Reads the tasks of a version: summaries of all or some of them, and the bodies that a command needs.
-//!
-//! An invalid field is one fault, and the rest of its task still loads.
+//! Reads tasks: summaries of all or some of them, and the bodies that a command needs. An invalid field is
+//! one fault, and the rest of its task still loads.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -42,7 +41,7 @@ impl<'t> StateView<'t> {
         self.add_scanned(board, scanned.into_iter().flatten())
     }
 
-    /// The summary of the task in these lines; none if it is invalid.
+    /// `None` if the task is invalid.
     pub(super) fn summary_at(&self, entry: &Range<usize>) -> Option<TaskSummary> {
         let scanned = summaries::scan(self.text, entry.clone(), None).ok()?.pop()?;
         match scanned.summary() {
@@ -53,7 +52,7 @@ impl<'t> StateView<'t> {
         }
     }
 
-    /// The lines of the tasks; none if they are not a block list.
+    /// `None` if the tasks are not a block list.
     pub(crate) fn task_lines(&self) -> Option<Range<usize>> {
         let block = self.block("tasks")?;
         let rest = &self.text[block.after..block.end];
@@ -150,7 +149,6 @@ impl<'t> StateView<'t> {
         self.part(item.start, item.end).map_err(|error| self.broken(error))
     }
 
-    /// Loads these tasks in full.
     pub(crate) fn load_bodies(&self, board: &mut Board, tasks: &[TaskId]) -> Result<(), StoreError> {
         for id in tasks {
             let Some((at, _, slot)) = board.tasks.get_full_mut(id).filter(|(_, _, slot)| slot.body.is_none())

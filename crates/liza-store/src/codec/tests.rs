@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// A merge takes the last session of a task out of the sprint: without this, each one would parse the whole file.
+/// A merge takes the last session of a task out of the sprint: otherwise each would parse the whole file.
 ///
 /// Covers: BB-12
 #[test]

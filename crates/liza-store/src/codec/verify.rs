@@ -26,8 +26,8 @@ pub(crate) fn verified_text(
     Ok((Spliced { text, edits: Vec::new(), rewritten: true }, scannable))
 }
 
-/// Checks that a text reads as the intended state and keeps the sections that the operations do not touch. Returns
-/// whether a line scan finds all its blocks.
+/// Checks that a text reads as the intended state and keeps the sections that the operations don't touch.
+/// True if a line scan finds all its blocks.
 fn check_text(
     path: &Path,
     text: &str,
@@ -59,7 +59,6 @@ pub(crate) fn new_document(path: &Path, state: &State) -> Result<String, StoreEr
     Ok(text)
 }
 
-/// Checks that a state was read as it was intended.
 fn check_same(path: &Path, intended: &State, read: &State) -> Result<(), StoreError> {
     let fields = |state: &State| codec::document_fields(state).map_err(|error| not_encoded(path, error));
     let (intended, read) = (fields(intended)?, fields(read)?);
@@ -72,12 +71,10 @@ fn check_same(path: &Path, intended: &State, read: &State) -> Result<(), StoreEr
     }
 }
 
-/// The new text would not read back as intended.
 pub fn mismatch(path: &Path, what: &str) -> StoreError {
     StoreError::ReadBackMismatch { path: path.to_owned(), what: what.to_owned() }
 }
 
-/// The new state has no YAML form.
 pub(crate) fn not_encoded(path: &Path, source: YamlError) -> StoreError {
     StoreError::Encode { path: path.to_owned(), source }
 }
@@ -89,8 +86,7 @@ mod tests {
     const TEXT: &str =
         "version: 1\nrevision: 1\ngoal: {id: goal-1}\ntasks: []\nagents: {}\nconfig: {}\nown: {a: [1, 2]}\n";
 
-    /// A text that reads as the intended state is not written if it changes what no operation touches: the state does not
-    /// have the sections that the program does not know.
+    /// The state lacks the sections that the program doesn't know, so they are compared in the text.
     ///
     /// Covers: BB-06
     #[test]

@@ -1,7 +1,5 @@
-//! A view of one version of the file: its text, its blocks, and the parts of it that were parsed.
-//!
-//! Two ways to look at it: all of it with the parser, or what a command needs with a line scan. Both must give the same
-//! board; a property test compares them. `tasks.rs` reads the tasks, `sections.rs` everything else.
+//! A view of one version of the file: its text, its blocks, and its parsed parts. All of it is parsed, or a
+//! line scan finds the parts that a command needs. A property test checks that both give the same board.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -18,26 +16,24 @@ use crate::document::{Block, Item, line_start, scan_matches, sections};
 use crate::error::StoreError;
 use crate::yaml::{Node, NodeKind, Position, YamlError, decode, parse, parse_fast};
 
-/// A view of one version of the file.
 pub(crate) struct StateView<'t> {
     pub(crate) path: &'t Path,
-    /// The text without a byte order mark.
+    /// Without a byte order mark.
     pub(crate) text: &'t str,
-    /// Its sections; empty if a line scan cannot find them.
+    /// Empty if a line scan cannot find them.
     pub(crate) blocks: Vec<Block>,
     /// The tree of the whole file, if it was parsed.
     pub(crate) tree: Option<Node<'t>>,
-    /// Whether a line scan finds all blocks that the parser finds.
+    /// A line scan finds all blocks that the parser finds.
     pub(crate) scannable: bool,
     /// The positions of the tasks, in the order of the board; empty if a line scan cannot find them.
     pub(crate) items: Vec<Item>,
-    /// What is not part of the board because it is invalid.
+    /// Invalid content that is not part of the board.
     pub(super) faults: Vec<Fault>,
     /// Parsed parts: a write needs the same few several times.
     parts: RefCell<Parts<'t>>,
 }
 
-/// Parsed parts of a text, by start and end.
 type Parts<'t> = Vec<((usize, usize), Rc<Node<'t>>)>;
 
 /// The text of a file without its byte order mark, and the length of that mark.
@@ -53,14 +49,13 @@ pub(crate) fn text_without_bom<'t>(path: &Path, bytes: &'t [u8]) -> Result<(&'t 
     Ok((text, bom))
 }
 
-/// The state in the bytes of a file; with a line scan if they are a version that we wrote.
+/// Decodes the bytes of a file; with a line scan if they are a version that we wrote.
 pub(crate) fn parse_state(path: &Path, bytes: &[u8], own_version: bool) -> Result<State, StoreError> {
     let (text, _) = text_without_bom(path, bytes)?;
     let mut view = if own_version { StateView::lazy(path, text)? } else { StateView::full(path, text)? };
     view.state()
 }
 
-/// The number of faults in a state.
 pub(crate) fn fault_count(state: &State) -> usize {
     fn section<T>(section: &Loaded<T>) -> usize {
         usize::from(section.ready().is_none())
@@ -115,7 +110,6 @@ impl<'t> StateView<'t> {
         Ok(Self::new(path, text, blocks, Some(tree), scannable))
     }
 
-    /// Turns a lazy view into a full one, and keeps the faults found so far.
     pub(super) fn parse_all(&mut self) -> Result<(), StoreError> {
         let full = Self::full(self.path, self.text)?;
         *self = Self { faults: std::mem::take(&mut self.faults), ..full };
@@ -137,7 +131,7 @@ impl<'t> StateView<'t> {
         self.blocks.iter().find(|block| block.name(self.text) == name)
     }
 
-    /// Converts the value of a section; none if the file does not have it.
+    /// Converts the value of a section; `None` if the file lacks it.
     pub(crate) fn with_section<T>(
         &self,
         name: &str,
@@ -208,7 +202,7 @@ impl<'t> StateView<'t> {
         }
     }
 
-    /// What is invalid in what was loaded so far.
+    /// The faults in the parts loaded so far.
     pub(crate) fn take_faults(&mut self) -> Vec<Fault> {
         let mut faults = std::mem::take(&mut self.faults);
         faults.extend(self.agent_faults());
@@ -258,7 +252,7 @@ pub(super) fn fault_of(field: &str, error: YamlError) -> Fault {
     Fault { field, message: format!("{}{position}", error.message) }
 }
 
-/// The parts that a pending command needs of a version that we wrote; none if it has to be parsed in full.
+/// The parts that a pending command needs of a version that we wrote; `None` if it has to be parsed in full.
 pub(crate) fn load(view: &mut StateView<'_>, pending: &dyn Pending) -> Result<Option<Board>, StoreError> {
     let mut board = view.board()?;
     view.load_sections(&mut board, &pending.sections());

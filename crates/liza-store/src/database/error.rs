@@ -1,20 +1,18 @@
-//! Why a database could not be used: the reason, what PostgreSQL said, and what a person can do.
+//! Errors of a database: the reason, PostgreSQL's message, and a hint for a person.
 
 use std::fmt::Display;
 
-/// A database could not be used. Unless the outcome is unknown, nothing was written.
+/// Unless the outcome is unknown, nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the database {address} {reason}{}", detail_of(.detail))]
 pub struct DatabaseError {
-    /// Its address, which has no password.
     pub address: String,
     pub reason: DatabaseReason,
-    /// What the database or the system said.
+    /// The message of the database or the system.
     pub detail: String,
 }
 
 impl DatabaseError {
-    /// The error of that database.
     pub fn new(address: &dyn Display, reason: DatabaseReason, detail: impl Into<String>) -> Self {
         Self { address: address.to_string(), reason, detail: detail.into() }
     }
@@ -24,7 +22,6 @@ fn detail_of(detail: &str) -> String {
     if detail.is_empty() { String::new() } else { format!(" ({detail})") }
 }
 
-/// Why a database could not be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum DatabaseReason {
     /// No connection can be made, or it broke before anything was committed.
@@ -38,25 +35,22 @@ pub enum DatabaseReason {
     /// Its disk or its memory is full.
     #[strum(to_string = "has no space left")]
     Full,
-    /// Another one holds the lock, or a statement took too long.
+    /// Another process holds the lock, or a statement took too long.
     #[strum(to_string = "is too slow, or another process holds the lock")]
     Slow,
     /// The user or the password is wrong, or the user lacks a right.
     #[strum(to_string = "refuses this user")]
     NotAllowed,
-    /// It, or something in its place, has a certificate that this machine does not trust.
+    /// The server, or an impostor, has a certificate that this machine doesn't trust.
     #[strum(to_string = "has a certificate that this machine does not trust")]
     UntrustedCertificate,
     /// It offers no TLS, and nothing is sent to another machine without.
     #[strum(to_string = "offers no TLS")]
     NoTls,
-    /// There is no blackboard of that name.
     #[strum(to_string = "has no such blackboard")]
     NoProject,
-    /// There is a blackboard of that name already.
     #[strum(to_string = "already has a blackboard of that name")]
     ProjectExists,
-    /// A newer program has changed the tables.
     #[strum(to_string = "was set up by a newer liza")]
     NewerSchema,
     /// It cannot store every letter.
@@ -65,22 +59,19 @@ pub enum DatabaseReason {
     /// The ID of a request was used for another command.
     #[strum(to_string = "has this request ID from another command")]
     RequestReused,
-    /// The request was carried out before.
     #[strum(to_string = "has already carried out this request")]
     RequestRepeated,
     /// The ID of a request is too old to know whether it was carried out.
     #[strum(to_string = "no longer has a record of requests this old")]
     RequestTooOld,
-    /// The address or a variable is wrong.
     #[strum(to_string = "cannot be used")]
     WrongAddress,
-    /// Anything else that PostgreSQL reports.
     #[strum(to_string = "reports an error")]
     Other,
 }
 
 impl DatabaseReason {
-    /// Whether it may go away by itself.
+    /// True if it may go away by itself.
     pub fn is_passing(self) -> bool {
         match self {
             Self::Unreachable | Self::UnknownOutcome | Self::ReadOnly | Self::Full | Self::Slow => true,
@@ -99,7 +90,6 @@ impl DatabaseReason {
         }
     }
 
-    /// What a person can do.
     pub fn hint(self) -> &'static str {
         match self {
             Self::Unreachable => "check that it runs and that this machine can reach it: liza doctor",

@@ -12,7 +12,7 @@ pub use report::{DatabaseReport, stores_all_text};
 pub(crate) use request::random_generation;
 pub use request::{KEPT, RequestId};
 
-/// What a machine has to do about the alarms that it sees.
+/// The result of recording the alarms that a machine sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RaisedAlarms {
     /// Raise these; another machine has raised the others.
@@ -21,17 +21,14 @@ pub enum RaisedAlarms {
     Outdated,
 }
 
-/// How many seconds the database's clock is ahead of this machine's, as this process last saw it: one process works on one
-/// project.
+/// The seconds by which the database's clock was last ahead of ours: one process works on one project.
 static AHEAD: AtomicI64 = AtomicI64::new(0);
 
-/// How many seconds the time of the project is ahead of this machine's clock: with a database, time is the database's. Known
-/// after the first read; 0 for a file.
+/// The seconds by which the project's time is ahead of this machine's; known after a read, 0 for a file.
 pub fn clock_difference() -> i64 {
     AHEAD.load(Ordering::Relaxed)
 }
 
-/// Notes how many seconds the database's clock is ahead.
 pub fn note_clock_difference(seconds: i64) {
     AHEAD.store(seconds, Ordering::Relaxed);
 }

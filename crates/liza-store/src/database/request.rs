@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use liza_core::model::{Generation, Seconds, Timestamp};
 use liza_host::random_text::random_hex;
 
-/// How long requests are kept.
+/// The time for which requests are kept.
 pub const KEPT: Seconds = Seconds(7 * 86_400);
 
-/// The ID of a request: the same one for every attempt to carry it out.
+/// The same for every attempt to carry out a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestId {
     made: i64,
@@ -22,7 +22,7 @@ impl RequestId {
         Self { made: i64::try_from(made).unwrap_or(0), random: random() }
     }
 
-    /// Whether it is too old to know whether it was carried out.
+    /// True if it is unknown whether the request was carried out.
     pub fn is_too_old(&self, now: Timestamp) -> bool {
         Timestamp::from_unix(self.made) + KEPT < now
     }
@@ -49,7 +49,6 @@ impl std::str::FromStr for RequestId {
     }
 }
 
-/// 128 random bits of the system.
 fn random() -> u128 {
     match random_hex(16).ok().and_then(|text| u128::from_str_radix(&text, 16).ok()) {
         Some(random) => random,
@@ -58,8 +57,7 @@ fn random() -> u128 {
     }
 }
 
-/// A fencing token: 53 random bits, since many programs that read JSON have no larger whole numbers. Never 0, which means
-/// none.
+/// A fencing token: 53 random bits, since many JSON readers have no larger numbers. Never 0, which means none.
 pub(crate) fn random_generation() -> Generation {
     let bits = u64::try_from(random() >> 75).unwrap_or(u64::MAX >> 11);
     Generation(bits.max(1))

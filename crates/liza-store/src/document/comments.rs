@@ -1,6 +1,4 @@
-//! Puts back the comments of a text that an edit removes: no write drops one.
-//!
-//! Only places comments. What an edit changes is decided in `plan.rs`.
+//! Puts back the comments of a text that an edit removes: no write drops one. `plan.rs` decides the edits.
 
 use std::ops::Range;
 
@@ -8,7 +6,7 @@ use super::edit::Edit;
 use super::scan::{Ambiguous, line_start};
 use crate::yaml;
 
-/// Adds to an edit the comments of what it removes. `part` is the block that contains a range and can be parsed alone.
+/// Adds the comments of the removed text to an edit. `part` is the parsable block around a range.
 pub(super) fn keep(
     text: &str,
     edit: &mut Edit,
@@ -24,7 +22,7 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// Whether a `#` after white space is in the range. It may be part of a text.
+/// True if a `#` after white space is in the range. It may be part of a text.
 fn may_have_comment(text: &str, range: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
     let begins = |at: usize| at == 0 || bytes[at - 1].is_ascii_whitespace();

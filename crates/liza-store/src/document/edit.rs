@@ -13,7 +13,7 @@ pub(crate) struct Edit {
 /// All replacements of one write, in any order, without overlap.
 pub(crate) type Edits = Vec<Edit>;
 
-/// Applies the edits. Fails if they overlap.
+/// Fails if the edits overlap.
 pub(crate) fn apply(text: &str, edits: &mut Edits) -> Result<String, Ambiguous> {
     edits.sort_by_key(|edit| edit.range.start);
     let added: usize = edits.iter().map(|edit| edit.text.len()).sum();

@@ -1,7 +1,6 @@
-//! state.yaml as a document of blocks: what a write does not change keeps its bytes.
-//!
-//! Finds blocks by indentation and plans edits of keys and list entries. Reads no files and knows no tasks: the caller
-//! parses what it changes, and checks the result.
+//! state.yaml as a document of blocks: a write keeps the bytes of everything else. Finds blocks by
+//! indentation and plans edits of keys and list entries. Knows no tasks: the caller parses the changed parts,
+//! and checks the result.
 
 mod comments;
 mod edit;

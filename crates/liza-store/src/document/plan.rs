@@ -1,6 +1,5 @@
-//! Plans the smallest edits that turn one value into another, block by block.
-//!
-//! Takes the old and the new value of a record. Must not touch keys that neither of them has.
+//! Plans the smallest edits that turn one value into another, block by block. Must not touch keys that
+//! neither the old nor the new value has.
 
 use std::ops::Range;
 
@@ -12,7 +11,6 @@ use super::scan::{Ambiguous, Block, Item, Shape, document_end, is_empty_value, l
 use super::value::merge;
 use crate::yaml::{self, Node};
 
-/// Collects the edits of one text.
 pub(crate) struct EditPlan<'t> {
     text: &'t str,
     crlf: bool,
@@ -30,9 +28,8 @@ impl<'t> EditPlan<'t> {
         self.edits.clear();
     }
 
-    /// The edits, with every comment of what they remove, and with the line breaks that the file uses.
-    ///
-    /// `part` is the block that contains a range and can be parsed alone.
+    /// Returns the edits, with the comments of the removed text and the file's line breaks. `part` is the
+    /// block that contains a range and can be parsed alone.
     pub(crate) fn finish(mut self, part: impl Fn(&Range<usize>) -> Range<usize>) -> Result<Edits, Ambiguous> {
         for edit in &mut self.edits {
             comments::keep(self.text, edit, &part)?;
@@ -250,13 +247,12 @@ impl<'t> EditPlan<'t> {
         }
     }
 
-    /// Whether a blank line separates the last entries of a list.
+    /// True if a blank line separates the last entries of a list.
     fn are_spaced(&self, items: &[Item]) -> Option<bool> {
         let [.., one, two] = items else { return None };
         Some(self.text[one.end..two.start].matches('\n').count() > 1)
     }
 
-    /// Removes the lines of a block.
     pub(crate) fn remove(&mut self, start: usize, end: usize) -> Result<(), Ambiguous> {
         let from = line_start(self.text, start);
         if !self.text[from..start].bytes().all(|b| b == b' ') {
@@ -278,7 +274,6 @@ impl<'t> EditPlan<'t> {
         if blank_above { below + blank } else { below }
     }
 
-    /// Replaces the whole value of a key.
     pub(crate) fn rewrite(&mut self, block: &Block, value: &Value) {
         self.write_value(block, block.after, value);
     }

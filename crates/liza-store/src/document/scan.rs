@@ -1,6 +1,5 @@
-//! Finds sections, list entries and keys by lines and indentation.
-//!
-//! Parses no values. If indentation is not enough, returns [`Ambiguous`], and the caller uses the parser.
+//! Finds sections, list entries and keys by lines and indentation. Parses no values. If indentation is not
+//! enough, returns [`Ambiguous`], and the caller uses the parser.
 
 use std::ops::Range;
 
@@ -15,7 +14,7 @@ pub(crate) struct Ambiguous;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line {
     pub(crate) start: usize,
-    /// Its end, before the line break.
+    /// Before the line break.
     pub(crate) end: usize,
     /// The number of leading spaces.
     pub(crate) indent: usize,
@@ -31,12 +30,12 @@ impl Line {
         }
     }
 
-    /// The start of its content, after the spaces.
+    /// After the spaces.
     pub(crate) fn content(&self) -> usize {
         self.start + self.indent
     }
 
-    /// Whether it begins with a dash and starts a list entry.
+    /// True if it starts a list entry.
     pub(crate) fn is_dash(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
         let at = self.content();
@@ -45,7 +44,6 @@ impl Line {
     }
 }
 
-/// The lines in a range of a text.
 pub(crate) struct Lines<'t> {
     text: &'t str,
     at: usize,
@@ -75,14 +73,11 @@ impl Iterator for Lines<'_> {
     }
 }
 
-/// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// The start of the key.
     pub(crate) start: usize,
-    /// The end of its last line, before the line break.
+    /// The end of the last line, before the line break.
     pub(crate) end: usize,
-    /// The column of the key.
     pub(crate) indent: usize,
     /// The key as written, quotes included.
     pub(crate) key: Range<usize>,
@@ -97,7 +92,6 @@ impl Block {
     }
 }
 
-/// A text without the quotes around it, if there are any.
 pub(crate) fn unquoted(text: &str) -> &str {
     let inner = |quote: char| text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
@@ -105,15 +99,12 @@ pub(crate) fn unquoted(text: &str) -> &str {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// The position of the dash.
     pub(crate) start: usize,
-    /// The end of its last line, before the line break.
+    /// The end of the last line, before the line break.
     pub(crate) end: usize,
-    /// The column of the dash.
     pub(crate) indent: usize,
 }
 
-/// The form of the value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shape {
     Empty,
@@ -123,7 +114,6 @@ pub(crate) enum Shape {
     Map(Vec<Block>),
 }
 
-/// The start of the line at a position.
 pub(crate) fn line_start(text: &str, at: usize) -> usize {
     memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |n| n + 1)
 }
@@ -159,7 +149,7 @@ pub(crate) fn split_key(text: &str, start: usize, end: usize) -> Option<(Range<u
     }
 }
 
-/// The sections of a file: its keys at column 0.
+/// Keys at column 0.
 pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Ambiguous> {
     let bytes = text.as_bytes();
     let mut found: Vec<Block> = Vec::with_capacity(16);
@@ -189,17 +179,16 @@ pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Ambiguous> {
     Ok(found)
 }
 
-/// How many bytes are checked together.
+/// The number of bytes that are checked together.
 const STRIDE: usize = 256;
 
-/// Whether a line with this first byte may begin a section. Most lines are indented or blank.
+/// True if a line with this first byte may begin a section. Most lines are indented or blank.
 fn may_begin_section(first: u8) -> bool {
     !matches!(first, b' ' | b'\n' | b'\r' | b'#')
 }
 
-/// Whether these bytes need a closer look for a line that may begin a section. This loop reads every byte of the file, so
-/// it has no branches and can compare many bytes at once, and it leaves out what is rare: comments at column 0, and blank
-/// lines with a carriage return.
+/// True if these bytes may have a line that begins a section. This loop reads every byte of the file, so it has
+/// no branches; rare lines (comments at column 0, blank ones with a carriage return) give true as well.
 fn has_section_line(part: &[u8]) -> bool {
     let next = part.get(1..).unwrap_or_default();
     part.iter()
@@ -213,7 +202,7 @@ fn section_line(text: &str, start: usize, found: &mut Vec<Block>) -> Result<(), 
         return if found.is_empty() { Err(Ambiguous) } else { Ok(()) };
     }
     let content = &text[line.start..line.end];
-    // What is before the first section or ends the document is kept.
+    // Lines before the first section or at the end of the document are kept.
     if line.first(text).is_none()
         || (found.is_empty() && (content.starts_with('%') || is_marker(content, "---")))
         || (start == document_end(text) && is_marker(content, "..."))
@@ -224,7 +213,7 @@ fn section_line(text: &str, start: usize, found: &mut Vec<Block>) -> Result<(), 
     Ok(())
 }
 
-/// Whether a line is a document marker, perhaps with a comment.
+/// True for a document marker, perhaps with a comment.
 fn is_marker(line: &str, marker: &str) -> bool {
     line.strip_prefix(marker).is_some_and(|rest| {
         rest.trim().is_empty() || (rest.starts_with([' ', '\t']) && rest.trim().starts_with('#'))
@@ -245,7 +234,7 @@ pub(crate) fn document_end(text: &str) -> usize {
     text.len()
 }
 
-/// Whether the text after a colon holds no value but an empty one: `[]`, `{}`, `null`, `~` or nothing.
+/// True if the text after a colon is empty: `[]`, `{}`, `null`, `~` or nothing.
 pub(crate) fn is_empty_value(rest: &str) -> bool {
     let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
     let first = first.trim();
@@ -283,7 +272,6 @@ fn key_block(text: &str, start: usize, end: usize, indent: usize) -> Result<Bloc
     Ok(Block { start, end, indent, key, after })
 }
 
-/// The form of the value of a key.
 pub(crate) fn shape(text: &str, block: &Block) -> Result<Shape, Ambiguous> {
     let mut lines = Lines::new(text, block.after..block.end);
     let Some(rest) = lines.next() else { return Ok(Shape::Empty) };
@@ -311,8 +299,8 @@ fn below(text: &str, range: Range<usize>, parent: usize, dash_may_align: bool) -
     }
 }
 
-/// The lines of each entry of a block list, found by searching for dashes in the column of the first one. Only comments
-/// can be in that column besides dashes.
+/// The lines of each entry of a block list, found by the dashes in the first one's column. Only comments
+/// share it.
 pub(crate) fn list_entries(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let Some(first) = Lines::new(text, range.clone()).find(|line| is_content(text, line)) else {
         return Vec::new();
@@ -379,7 +367,6 @@ fn map_blocks(
 }
 
 impl Item {
-    /// The form of the entry: a block mapping, or something else.
     pub(crate) fn shape(&self, text: &str) -> Result<Shape, Ambiguous> {
         let Some(head) = Lines::new(text, self.start + 1..self.end).next() else { return Ok(Shape::Empty) };
         match head.first(text) {
@@ -397,7 +384,7 @@ impl Item {
     }
 }
 
-/// Whether a scan finds the same blocks as the parser, down to the keys of list entries.
+/// True if a scan finds the same blocks as the parser, down to the keys of list entries.
 pub(crate) fn scan_matches(text: &str, block: &Block, value: &Node<'_>) -> bool {
     block_matches(text, block, value, 4)
 }

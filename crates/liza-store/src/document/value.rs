@@ -1,4 +1,4 @@
-//! Plain values of nodes: what a node holds without a schema, and what a change makes of it.
+//! Plain values of nodes: their content without a schema, and after a change.
 
 use liza_core::model::{Fields, Value};
 
@@ -6,7 +6,7 @@ use crate::yaml::{self, Node, NodeKind, Style};
 
 /// The new value of a node when `old` becomes `new`: keys that neither of them has keep their value.
 pub(crate) fn merge(node: &Node<'_>, (old, new): (&Value, &Value)) -> Value {
-    // What does not change keeps its form.
+    // An unchanged value keeps its form.
     if old == new {
         return plain_value(node);
     }
@@ -56,12 +56,11 @@ pub(crate) fn plain_value(node: &Node<'_>) -> Value {
     }
 }
 
-/// Whether a node has this value.
 pub(crate) fn node_equals(node: &Node<'_>, value: &Value) -> bool {
     same_value(&plain_value(node), value)
 }
 
-/// Whether two values are the same in YAML, where a time and its text are the same.
+/// True if two values are the same in YAML, where a time and its text are the same.
 pub(crate) fn same_value(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Time(time), Value::Text(text)) | (Value::Text(text), Value::Time(time)) => {

@@ -8,7 +8,6 @@ use liza_core::model::{Fields, Section, Value};
 
 use crate::yaml::YamlError;
 
-/// One step into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PathStep {
     Key(String),
@@ -17,25 +16,17 @@ enum PathStep {
     Select(String, String),
 }
 
-/// A path into the blackboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValuePath(Vec<PathStep>);
 
-/// Why a path or a value is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     #[error("{path} matches nothing on the blackboard")]
     NoMatch { path: String },
-    /// The value is not YAML.
     #[error("{value:?} is not YAML: {source}")]
     NotYaml { value: String, source: YamlError },
-    /// The path has a syntax error.
     #[error("invalid path {path:?} at {rest:?}; use keys, [n], [] and select(.key == \"value\")")]
-    Syntax {
-        path: String,
-        /// The part that cannot be parsed.
-        rest: String,
-    },
+    Syntax { path: String, rest: String },
 }
 
 impl fmt::Display for ValuePath {
@@ -75,7 +66,7 @@ impl FromStr for ValuePath {
     }
 }
 
-/// The first step of a text, and the rest of the text. `.` alone is not a step.
+/// The first step of a text, and the rest. `.` alone is not a step.
 fn step(text: &str) -> Option<(Option<PathStep>, &str)> {
     if let Some(inside) = text.strip_prefix("select(") {
         let (condition, after) = inside.split_once(')')?;
@@ -109,19 +100,16 @@ fn step(text: &str) -> Option<(Option<PathStep>, &str)> {
     }
 }
 
-/// The part of the file that contains everything that a path names.
+/// The part of the file that a path leads into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathTarget<'p> {
-    /// A section other than the tasks.
     Section(&'p str),
-    /// The task with an ID.
     Task(&'p str),
-    /// The task at a position.
     TaskAt(usize),
 }
 
 impl ValuePath {
-    /// The section or the task that the path leads into; none if it is the whole file or several tasks.
+    /// `None` if the path names the whole file or several tasks.
     pub(crate) fn target(&self) -> Option<PathTarget<'_>> {
         match &self.0[..] {
             [PathStep::Key(tasks), PathStep::All, PathStep::Select(id, task), PathStep::Key(key), ..]
@@ -139,12 +127,12 @@ impl ValuePath {
         }
     }
 
-    /// Whether everything that matches is in this section.
+    /// True if everything that matches is in this section.
     pub(crate) fn leads_into(&self, section: &str) -> bool {
         matches!(self.0.first(), Some(PathStep::Key(key)) if key == section)
     }
 
-    /// The same path in a file that has only the task that it names.
+    /// The same path in a file with only the task that it names.
     pub(crate) fn in_only_task(&self) -> Option<Self> {
         let ([tasks, PathStep::All, PathStep::Select(..), rest @ ..]
         | [tasks, PathStep::Index(_), rest @ ..]) = &self.0[..]
@@ -163,7 +151,7 @@ impl ValuePath {
         found
     }
 
-    /// Sets all values that match, and returns how many. The last keys may be new.
+    /// Sets all values that match, and returns their number. The last keys may be new.
     pub(crate) fn set(&self, root: &mut Value, value: &Value) -> usize {
         // A new section must be meant: a typo in its name is more likely than a new one with keys.
         if let (Value::Map(fields), [PathStep::Key(section), _, ..]) = (&*root, &self.0[..])

@@ -1,6 +1,4 @@
-//! Whether an edit of the text is allowed and valid, and the text that is written then: the same for a file and a database.
-//!
-//! Writes nothing.
+//! Checks whether an edit is allowed and valid, and makes the text to write, for a file and a database alike.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,10 +15,10 @@ use crate::disk::ProjectDisk;
 use crate::document::plain_value;
 use crate::error::StoreError;
 
-/// Who edits, and what is accepted.
+/// The editor's permission, and the accepted texts.
 #[derive(Debug, Default)]
 pub struct EditRules {
-    /// Allows only what this caller may change.
+    /// The limits of this caller.
     pub(crate) permission: Option<ManualEdit>,
     /// Also accepts a text with violations.
     pub(crate) accepts_violations: bool,
@@ -33,33 +31,29 @@ pub(crate) struct CurrentText<'a> {
     pub(crate) revision: Revision,
 }
 
-/// A text that may be written.
 pub(crate) struct CheckedText {
     pub(crate) revision: Revision,
     pub(crate) state: State,
-    /// The text with the revision.
+    /// With the revision.
     pub(crate) spliced: Spliced,
-    /// Whether a line scan finds all its blocks.
+    /// A line scan finds all its blocks.
     pub(crate) scannable: bool,
-    /// The keys that the edit added and that are probably misspelled.
+    /// Keys that the edit added and that are probably misspelled.
     pub(crate) misspelled: Vec<MisspelledKey>,
 }
 
-/// A whole text that may be written.
 #[derive(Debug)]
 pub struct AcceptedText {
     pub revision: Revision,
-    /// The state before, if it could be read.
     pub before: Option<State>,
-    /// The state that it reads as.
     pub state: State,
-    /// The text with the revision.
+    /// With the revision.
     pub text: String,
-    /// The keys that the edit added and that are probably misspelled.
+    /// Keys that the edit added and that are probably misspelled.
     pub misspelled: Vec<MisspelledKey>,
 }
 
-/// A state in which only some tasks are loaded, and what says which tasks exist.
+/// A state in which only some tasks are loaded, and a test for the existence of tasks.
 pub(crate) type StatePart<'a> = (&'a State, &'a dyn Fn(&TaskId) -> bool);
 
 impl EditRules {
@@ -80,7 +74,7 @@ impl EditRules {
         Ok(AcceptedText { revision, before, state, text: spliced.text, misspelled })
     }
 
-    /// Checks a new text, and gives it the next revision. `amend` may add to what is written.
+    /// Checks a new text, and gives it the next revision. `amend` may add to the change.
     pub(crate) fn check(
         &self,
         current: &CurrentText<'_>,
@@ -111,7 +105,7 @@ impl EditRules {
         Ok(CheckedText { revision, state, spliced, scannable, misspelled: new_misspelled(old, &new) })
     }
 
-    /// Checks by the rules that the caller may make this change.
+    /// Checks that the caller may make this change.
     pub(crate) fn check_values(&self, board: &Board, old: &Value, new: &Value) -> Result<(), StoreError> {
         match &self.permission {
             // The same value in another form is no change.
@@ -128,7 +122,7 @@ pub(crate) fn read_whole(path: &Path, text: &str) -> Option<(State, Value)> {
     Some((view.state().ok()?, value))
 }
 
-/// Whether an edit adds no violation, of two states in which only what it concerns is loaded.
+/// True if an edit adds no violation, judged by two states in which only the affected parts are loaded.
 pub(crate) fn adds_none_in_part(
     disk: &ProjectDisk,
     before: StatePart<'_>,
@@ -155,7 +149,6 @@ fn new_violations(
     added(invariants::validate_edit(before, disk, now), violations)
 }
 
-/// The keys that are probably misspelled and were not there before.
 pub(crate) fn new_misspelled(old: &Value, new: &Value) -> Vec<MisspelledKey> {
     let known = misspelled_keys(old);
     misspelled_keys(new).into_iter().filter(|key| !known.contains(key)).collect()
@@ -174,7 +167,6 @@ pub(crate) fn revision_stamps(before: Option<&State>, after: &State, revision: R
     Change { revision, tasks, ..Change::default() }
 }
 
-/// Those violations that there were not before.
 fn added(before: Vec<Violation>, mut after: Vec<Violation>) -> Vec<Violation> {
     let mut known: BTreeMap<Violation, usize> = BTreeMap::new();
     for violation in before {

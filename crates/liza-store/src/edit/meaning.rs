@@ -2,7 +2,7 @@
 
 use liza_core::model::{Timestamp, Value};
 
-/// A value without what has no meaning: the form of a time, and keys without a value.
+/// Removes the form of a time, and keys without a value.
 pub(crate) fn meaning(value: &Value) -> Value {
     match value {
         Value::Text(text) => match text.parse::<Timestamp>() {

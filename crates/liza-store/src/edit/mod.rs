@@ -1,6 +1,4 @@
-//! Edits of the text: what a value becomes, who may change it, and how two edits are merged.
-//!
-//! Only texts and values: nothing here reads or writes a file.
+//! Edits of the text: the new values, the permissions, and the merge of two edits. Reads and writes no file.
 
 mod checked_edit;
 mod meaning;

@@ -1,7 +1,5 @@
-//! Merges an edited copy of the file into the current version, block by block.
-//!
-//! A block is a key of a task, of an agent or of a section, or a whole section without such parts. If both sides
-//! changed a block, this reports a conflict and never guesses.
+//! Merges an edited copy of the file into the current version, block by block: keys of tasks, agents and
+//! sections, or whole sections. If both sides changed a block, this reports a conflict and never guesses.
 
 use std::ops::Range;
 
@@ -25,16 +23,15 @@ const DEFINITION: [&str; 9] = [
 /// The paths of the blocks that both sides changed differently.
 pub type Conflicts = Vec<String>;
 
-/// A part of the text, and the path of keys that leads to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Segment<'t> {
     path: Vec<String>,
-    /// Whether it is a list entry without an ID.
+    /// A list entry without an ID.
     unnamed: bool,
     text: &'t str,
 }
 
-/// The text of `ours` with the changes from `base` to `yours`.
+/// Applies the changes from `base` to `yours` to the text of `ours`.
 pub fn three_way_merge(base: &str, yours: &str, ours: &str) -> Result<String, Conflicts> {
     if base == ours || yours == ours {
         return Ok(yours.to_owned());
@@ -61,13 +58,13 @@ pub fn three_way_merge(base: &str, yours: &str, ours: &str) -> Result<String, Co
     }
 }
 
-/// A base for the merge of a save whose own base is lost. A block that only this person can have changed since is taken
-/// from `ours`, so that the person's change applies; every other block is taken from `yours`, so that ours remains.
+/// A base for merging a save whose own base is lost. A block that only this person can have changed is taken
+/// from `ours`, so that the change applies; every other block from `yours`, so that ours remains.
 pub fn infer_base(yours: &str, ours: &str) -> Option<String> {
     let (theirs, ours) = (segments(yours).ok()?, segments(ours).ok()?);
     let based_on = revision_in(&theirs, &["revision"]);
     let unchanged_since = |path: &[String]| match path {
-        // A file without a revision says nothing about when; only what defines a task is taken from it.
+        // A file without a revision has an unknown age; only the definition of a task is taken from it.
         [section, _, key] if section == "tasks" && based_on.is_none() => {
             DEFINITION.contains(&key.as_str()) || !TaskRecord::KEYS.contains(&key.as_str())
         }
@@ -78,7 +75,7 @@ pub fn infer_base(yours: &str, ours: &str) -> Option<String> {
         [section, ..] => section == "config",
         [] => false,
     };
-    // Without a revision, what ours does not have was added.
+    // Without a revision, blocks that ours lacks were added.
     let is_added = |segment: &Segment<'_>| {
         let is_new_task = |id: &String| {
             !ours.iter().any(|other| other.path.len() > 1 && other.path[0] == "tasks" && other.path[1] == *id)
@@ -120,12 +117,11 @@ pub fn task_range(text: &str, task: &str) -> Option<Range<usize>> {
     Some(line_start(text, item.start)..item.end)
 }
 
-/// A scalar without its comment and its quotes.
 fn bare(scalar: &str) -> &str {
     unquoted(scalar.split(" #").next().unwrap_or_default().trim())
 }
 
-/// Whether it is a revision, which only the program writes.
+/// True for a revision, which only the program writes.
 fn is_revision(segment: &Segment<'_>) -> bool {
     segment.path.last().is_some_and(|key| key == "revision")
 }

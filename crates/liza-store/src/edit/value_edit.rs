@@ -1,6 +1,4 @@
-//! Sets a value at a path of a text: how the value is meant, and the text with it.
-//!
-//! Only the text: whether the result is valid and allowed is decided in `checked_edit.rs`.
+//! Sets a value at a path of a text. `checked_edit.rs` decides whether the result is valid and allowed.
 
 use liza_core::model::{Timestamp, Value};
 
@@ -9,7 +7,7 @@ use crate::document::{EditPlan, apply, plain_value};
 use crate::document::{PathError, ValuePath};
 use crate::error::StoreError;
 
-/// How `lock write` reads its value.
+/// The reading of a value by `lock write`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueSyntax {
     /// A known field takes the type of its schema, an unknown one takes text.
@@ -17,7 +15,7 @@ pub enum ValueSyntax {
     Yaml,
 }
 
-/// The text with the value set, in the interpretation that the schema accepts best.
+/// Sets the value in the interpretation that the schema accepts best.
 pub(crate) fn with_value(
     view: &StateView<'_>,
     path: &ValuePath,
@@ -41,8 +39,8 @@ pub(crate) fn with_value(
     best.map(|(_, text)| text).ok_or_else(|| no_match(path))
 }
 
-/// A value in the form of its field: one that takes a time but no other text gets the time in our own form. `faults` counts
-/// the faults of the file with a value.
+/// Gives a value the form of its field: one that takes only a time gets the time in our own form. `faults`
+/// counts the faults of the file with a value.
 pub(crate) fn as_field_type(
     candidate: Value,
     syntax: ValueSyntax,
@@ -72,7 +70,7 @@ pub(crate) fn interpretations(value: &str, syntax: ValueSyntax) -> Result<Vec<Va
     }
 }
 
-/// The text with the value set, and whether the whole file had to be rewritten.
+/// Sets the value; true if the whole file had to be rewritten.
 fn with_path_set(
     view: &StateView<'_>,
     path: &ValuePath,

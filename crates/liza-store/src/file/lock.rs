@@ -1,7 +1,6 @@
-//! The lock on `state.yaml.lock`: the same `flock` as flock(1), so scripts and Liza exclude each other.
-//!
-//! Never deletes or replaces the lock file: two processes would then hold locks on two files of the same name. If someone
-//! else does, the lock on the folder, which is taken too, still excludes them.
+//! The lock on `state.yaml.lock`: the same `flock` as flock(1), so scripts and Liza exclude each other. Never
+//! deletes or replaces the lock file: two processes would then lock two files of the same name. The folder is
+//! locked too, in case someone else does.
 
 use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -19,7 +18,6 @@ use crate::error::StoreError;
 /// The environment variable with the folder of the blackboard, for commands that run while its lock is held.
 pub const LOCK_HELD_ENV: &str = "LIZA_LOCK_HELD";
 
-/// How long to wait for the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LockTimeout(pub(crate) Duration);
 
@@ -29,17 +27,16 @@ impl Default for LockTimeout {
     }
 }
 
-/// The lock, held until dropped.
+/// Held until dropped.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,
-    /// Held as well, so that a deleted lock file does not give two holders.
+    /// Held as well, so that a deleted lock file doesn't give two holders.
     _folder: File,
 }
 
 impl FileLock {
-    /// Takes the lock for a caller that has been waiting since `start`. The timeout is computed only if the lock is not free,
-    /// which is rare.
+    /// Takes the lock for a caller that waits since `start`. The timeout is computed only if it is not free.
     pub(crate) fn acquire(
         path: &Path,
         start: Instant,
@@ -83,7 +80,7 @@ impl FileLock {
     }
 }
 
-/// The lock file and its folder, locked one after the other.
+/// Locked one after the other.
 struct LockFiles {
     file: File,
     folder: File,
@@ -115,18 +112,17 @@ impl LockFiles {
         }
     }
 
-    /// Whether the locked file is still the one with the name.
+    /// True if the locked file still has its name.
     fn is_current(&self, path: &Path) -> bool {
         let identity = |metadata: std::io::Result<Metadata>| metadata.ok().map(|m| (m.dev(), m.ino()));
         identity(self.file.metadata()) == identity(std::fs::symlink_metadata(path))
     }
 }
 
-/// Whether this process had to wait for the lock the last time.
+/// This process had to wait for the lock the last time.
 static CONTENDED: AtomicBool = AtomicBool::new(false);
 
-/// Random pauses, so that waiting processes do not synchronize. They get shorter after a long wait, so that no process
-/// starves.
+/// Random pauses, so that waiting processes don't synchronize; shorter after a long wait, so that none starves.
 struct Backoff {
     state: u64,
 }

@@ -1,7 +1,5 @@
-//! Appends to log.yaml, exactly once per logged write.
-//!
-//! An entry is in the write record before the write, and in the log after it. Only the record is synced each time; it
-//! holds the last entries until the log is synced. Entries are never changed or removed.
+//! Appends to log.yaml, exactly once per logged write. An entry is in the write record before the write, and
+//! in the log after it. Only the record is synced each time; it holds the last entries until the log is.
 
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt;
@@ -63,7 +61,7 @@ fn append_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     write().map_err(StoreError::io("append to", path))
 }
 
-/// Appends those of the last entries that are missing in the log. Nearly always there are none.
+/// Appends missing entries to the log. Nearly always there are none.
 pub(super) fn complete_all<'e>(
     path: &Path,
     mut entries: impl Iterator<Item = &'e PendingLogEntry> + Clone,
@@ -105,7 +103,7 @@ fn complete(path: &Path, entry: &PendingLogEntry) -> Result<(), StoreError> {
     if memchr::memmem::find(&tail, text.trim_ascii_start()).is_some() {
         return Ok(());
     }
-    // The length of the part that was written.
+    // The length of the written part.
     let torn = text.iter().zip(&tail).take_while(|(a, b)| a == b).count();
     if torn == tail.len() {
         return append_bytes(path, &text[torn..]);

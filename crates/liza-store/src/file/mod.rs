@@ -1,6 +1,5 @@
-//! The files of `.liza`: lock, durable replacement, log, and recovery from crashes and stale saves.
-//!
-//! Handles bytes only and parses no YAML, except for the `revision:` line and a save that has none (`recovery.rs`).
+//! The files of `.liza`: lock, durable replacement, log, and recovery from crashes and stale saves. Handles
+//! bytes only and parses no YAML, except for the `revision:` line and a save that has none (`recovery.rs`).
 
 mod lock;
 mod log_writer;
@@ -29,11 +28,10 @@ use record::{RecordSlots, Stage, WriteRecord, temporary_name};
 use replace::Replaced;
 pub use watch::Watch;
 
-/// How many log entries, and how many bytes of them, a record carries before the log is synced.
+/// The log entries, and their bytes, that a record carries before the log is synced.
 const CARRIED: usize = 16;
 const CARRIED_BYTES: usize = 8 * 1024;
 
-/// The `.liza` folder and the paths of its files.
 #[derive(Debug, Clone)]
 pub(crate) struct StateFolder {
     root: PathBuf,
@@ -56,7 +54,7 @@ impl StateFolder {
         self.root.join("state.yaml.lock")
     }
 
-    /// The version before the last write. With the edits in the record it gives the last write.
+    /// The version before the last write. The edits in the record turn it into the last write.
     pub(crate) fn previous(&self) -> PathBuf {
         self.root.join("state.yaml.prev")
     }
@@ -65,8 +63,8 @@ impl StateFolder {
         self.root.join("log.yaml")
     }
 
-    /// Whether we wrote these bytes, and a line scan finds all their blocks. Without the lock, the newest record may
-    /// belong to a write that is not complete; the record before it is still there then.
+    /// True if we wrote these bytes and a line scan finds all their blocks. Without the lock, the newest
+    /// record may belong to an incomplete write; the record before it is still present then.
     pub(crate) fn is_own_version(&self, bytes: &[u8]) -> bool {
         let path = self.lock();
         let slots = fs::File::open(&path).ok().and_then(|file| RecordSlots::read(&file, &path).ok());
@@ -74,7 +72,7 @@ impl StateFolder {
         slots.is_some_and(|slots| slots.all().any(|record| record.scannable && record.after == fingerprint))
     }
 
-    /// Reads state.yaml. If it is empty, and its last version is kept, that is an error with the remedy.
+    /// Reads state.yaml. If it is empty and its last version is kept, that is an error with the remedy.
     pub(crate) fn read(&self) -> Result<Vec<u8>, StoreError> {
         let bytes = self.read_any()?;
         if bytes.trim_ascii().is_empty() && self.previous().is_file() {
@@ -97,33 +95,32 @@ impl StateFolder {
     }
 }
 
-/// Who wrote the current state.yaml.
+/// The writer of the current state.yaml.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The store, which checked it.
     Ours {
-        /// Whether a line scan finds all its blocks.
+        /// A line scan finds all its blocks.
         scannable: bool,
     },
     /// A person edited our last version, or there is no record of one.
     Edited,
 }
 
-/// What the file is compared with to find out what was edited.
+/// The version that the file is compared with to find edits.
 pub(crate) enum EditBase {
-    /// Nothing: the file is as we wrote it, or we never wrote one.
+    /// The file is as we wrote it, or we never wrote one.
     Unedited,
     LastVersion(Vec<u8>),
     /// Our last version cannot be restored.
     Lost,
 }
 
-/// The file as read under the lock.
+/// As read under the lock.
 pub(crate) struct CurrentFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) origin: Origin,
-    /// What an edited version is compared with.
     pub(crate) base: EditBase,
     /// The revision of the last write.
     pub(crate) revision: u64,
@@ -141,21 +138,17 @@ impl CurrentFile {
     }
 }
 
-/// A version to be written.
 pub(crate) struct NewVersion<'w> {
-    /// The file that it replaces: the current one, or what a command has made of it under the lock.
+    /// The file that it replaces: the current one, or a command's version of it under the lock.
     pub(crate) before: Fingerprint,
     pub(crate) on_disk: &'w [u8],
     pub(crate) after: &'w [u8],
-    /// The edits from one to the other; empty if there are none.
+    /// The edits from one to the other, if there are any.
     pub(crate) edits: &'w [Edit],
-    /// The revision of the last write.
     pub(crate) revision_before: u64,
-    /// The revision of this write.
     pub(crate) revision: u64,
-    /// Whether a line scan finds all blocks of the new file.
+    /// A line scan finds all blocks of the new file.
     pub(crate) scannable: bool,
-    /// The entry for the log.
     pub(crate) log: Option<String>,
 }
 
@@ -313,8 +306,8 @@ impl LockedFolder {
         outcome.err().map(|error| Notice::LogDelayed { reason: error.to_string() })
     }
 
-    /// Records that a command is about to change the file in place. Keeps a copy, unless the file can be restored from the
-    /// version before it.
+    /// Records that a command is about to change the file in place. Keeps a copy, unless the version before
+    /// it can restore the file.
     pub(crate) fn begin_modify(&mut self, current: &CurrentFile) -> Result<(), StoreError> {
         self.sync_log()?;
         let last = self.slots.newest().filter(|last| last.after == current.fingerprint);
@@ -343,7 +336,6 @@ impl LockedFolder {
         })
     }
 
-    /// Restores the copy that was kept before the command.
     pub(crate) fn end_modify(&mut self) -> Result<(), StoreError> {
         let Some(record) = self.slots.newest().cloned() else { return Ok(()) };
         let bytes = fs::read(self.folder.state()).unwrap_or_default();

@@ -1,51 +1,33 @@
-//! What the store reports about a write, besides its result.
-//!
-//! Only describes; the repairs are in `recovery.rs`.
+//! Reports of the store about a write, besides its result. The repairs are in `recovery.rs`.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What the store found and repaired when it took the lock, or could not complete.
+/// Repairs under the lock, and steps that could not be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// A person saved a version based on an older revision. The store restored its own version and kept the other.
-    StaleSave {
-        /// Where the other version is kept.
-        kept: PathBuf,
-        /// The revision that it was based on, if it has one.
-        based_on: Option<u64>,
-        current: u64,
-    },
+    /// A person saved a version based on an older revision. The store restored its own and kept the other.
+    StaleSave { kept: PathBuf, based_on: Option<u64>, current: u64 },
     /// A person saved a version based on an older revision, and the store could not restore its own.
     StaleSaveNotUndone {
-        /// The revision that it was based on, if it has one.
         based_on: Option<u64>,
-        /// The revision that was overwritten.
+        /// The overwritten revision.
         lost: u64,
     },
     /// The file could not be edited in place, so the write lost its comments and form.
-    Rewritten {
-        /// Where the version before the write is kept.
-        kept: PathBuf,
-    },
+    Rewritten { kept: PathBuf },
     /// The file was deleted, emptied or cut off, and was restored.
-    Restored {
-        /// The revision that was restored.
-        revision: u64,
-    },
+    Restored { revision: u64 },
     /// A person put a blackboard without a revision in the place of ours.
     Adopted {
-        /// Where our last version is kept, if it could be restored.
+        /// The path of our last version, if it could be restored.
         kept: Option<PathBuf>,
         current: u64,
     },
-    /// A command that changed the file under the lock was killed. The store restored the version before it.
+    /// A command that changed the file under the lock was killed; the version before it was restored.
     ModifyUndone,
     /// The write is complete, but its log entry will be appended by the next one.
-    LogDelayed {
-        /// Why it could not be appended.
-        reason: String,
-    },
+    LogDelayed { reason: String },
 }
 
 impl fmt::Display for Notice {

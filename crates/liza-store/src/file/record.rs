@@ -1,7 +1,8 @@
-//! The records of the last writes in the lock file: how to recognize a version, restore it, and what is pending.
+//! The records of the last writes in the lock file: they recognize and restore a version, and list pending
+//! entries.
 //!
-//! A new record overwrites neither the newest one, so a torn record leaves its predecessor, nor the newest synced one with
-//! a log entry, so a power cut loses no entry that is missing in the log.
+//! A new record never overwrites the newest one, so a torn record leaves its predecessor, nor the newest
+//! synced one with a log entry, so a power cut loses no entry that is missing in the log.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,10 +15,10 @@ use super::log_writer::PendingLogEntry;
 use crate::document::Edit;
 use crate::error::StoreError;
 
-/// The size of a slot. Edits that do not fit are not recorded; a copy of the version is kept instead.
+/// The size of a slot. Edits that don't fit are not recorded; a copy of the version is kept instead.
 const SLOT: usize = 64 * 1024;
 const EDITS_LIMIT: usize = 32 * 1024;
-/// How much of a slot is read first; nearly every record is shorter.
+/// The part of a slot that is read first; nearly every record is shorter.
 const PAGE: usize = 2 * 1024;
 /// One slot for the newest record, one for the newest synced one with a log entry, one to write to.
 const SLOTS: usize = 3;
@@ -36,7 +37,7 @@ impl Fingerprint {
     }
 }
 
-/// How far a write has progressed.
+/// The progress of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The temporary file is complete; if it is gone, it has been renamed.
@@ -56,7 +57,6 @@ impl Stage {
     }
 }
 
-/// The record of one write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WriteRecord {
     pub(crate) sequence: u64,
@@ -64,10 +64,10 @@ pub(crate) struct WriteRecord {
     pub(crate) revision_before: u64,
     pub(crate) after: Fingerprint,
     pub(crate) before: Fingerprint,
-    /// Whether a line scan finds all blocks of the new version. Its name in the file is `simple`.
+    /// A line scan finds all blocks of the new version. Its name in the file is `simple`.
     pub(crate) scannable: bool,
     pub(crate) stage: Stage,
-    /// The log entry of this write. It is in the log, or about to be appended.
+    /// It is in the log, or about to be appended.
     pub(crate) log: Option<PendingLogEntry>,
     /// Entries of earlier writes that are in the log, but may not be synced there.
     pub(crate) carried: Vec<PendingLogEntry>,
@@ -75,7 +75,6 @@ pub(crate) struct WriteRecord {
     pub(crate) edits: Vec<Edit>,
 }
 
-/// The name of the temporary file of a write.
 pub(super) fn temporary_name(revision: u64) -> String {
     format!("state.yaml.tmp-{revision}")
 }
@@ -101,12 +100,12 @@ impl WriteRecord {
         }
     }
 
-    /// Whether state.yaml.prev must be a copy of the new version, since there are no edits that lead to it.
+    /// True if state.yaml.prev must be a copy of the new version, since no edits lead to it.
     pub(super) fn needs_copy(&self) -> bool {
         self.edits.is_empty()
     }
 
-    /// The log entries that may not be in the log, or not synced there, in order.
+    /// Entries that may not be in the log, or not synced there, in order.
     pub(super) fn entries(&self) -> impl Iterator<Item = &PendingLogEntry> + Clone {
         self.carried.iter().chain(&self.log)
     }
@@ -218,12 +217,9 @@ impl<'t> RecordParser<'t> {
     }
 }
 
-/// The records in the lock file.
 #[derive(Debug, Default)]
 pub(super) struct RecordSlots {
-    /// The newest complete record, and its slot.
     newest: Option<(usize, WriteRecord)>,
-    /// The slot of the newest record with a log entry.
     logged: Option<usize>,
     older: Vec<WriteRecord>,
 }
@@ -245,7 +241,7 @@ impl RecordSlots {
         self.newest.as_ref().map(|(_, record)| record)
     }
 
-    /// The record before the newest one, as it was when the lock was taken.
+    /// As it was when the lock was taken.
     pub(super) fn before_newest(&self) -> Option<&WriteRecord> {
         self.older.last()
     }

@@ -1,6 +1,5 @@
-//! Reads the file under the lock, and repairs what crashes, stale saves and slow editors have left.
-//!
-//! Must not lose a save of a person: what is replaced is kept under another name.
+//! Reads the file under the lock, and repairs the damage of crashes, stale saves and slow editors. Must not
+//! lose a person's save: replaced versions are kept under another name.
 
 use std::fs;
 use std::path::Path;
@@ -15,22 +14,21 @@ use super::record::{Stage, WriteRecord, temporary_name};
 use super::replace::Replaced;
 use super::{CurrentFile, EditBase, Fingerprint, LockedFolder, Notice, Origin, log_writer, replace};
 
-/// How long a save may be incomplete, and how often it is read again until then.
+/// The longest time that a save may be incomplete, and the number of reads until then.
 const SETTLE_AGE: Duration = Duration::from_millis(100);
 const SETTLE_PAUSE: Duration = Duration::from_millis(2);
 const SETTLE_ATTEMPTS: usize = 50;
 
-/// What an interrupted write, now discarded, was based on.
+/// The base of an interrupted write, now discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Discarded {
-    /// A version that we wrote.
     AfterWrite,
     /// A version that was edited directly, or by a command under the lock.
     AfterEdit,
 }
 
 impl LockedFolder {
-    /// Reads the file and repairs what a crash or a stale save has left.
+    /// Reads the file and repairs the damage of a crash or a stale save.
     pub(crate) fn current(&mut self) -> Result<CurrentFile, StoreError> {
         let bytes = self.folder.read_any()?;
         let Some(record) = self.slots.newest().cloned() else {
@@ -81,8 +79,7 @@ impl LockedFolder {
         Ok(current)
     }
 
-    /// Completes a write whose process was killed right after the exchange: the version that it replaced still has the
-    /// temporary name.
+    /// Completes a write that was killed right after the exchange: the old version has the temporary name.
     fn finish_exchange(
         &mut self,
         record: &WriteRecord,
@@ -105,7 +102,7 @@ impl LockedFolder {
         Ok(Vec::new())
     }
 
-    /// Finds what an editor that had opened the version before our last write wrote to it after that write.
+    /// Finds text that an editor wrote, after our last write, to the version before it.
     fn late_save(
         &mut self,
         record: &WriteRecord,
@@ -157,8 +154,8 @@ impl LockedFolder {
         self.sync_log()?;
         let before = self.slots.before_newest().cloned();
         if let Some(before) = before.as_ref().filter(|before| before.after != record.before) {
-            // The write would have logged the edit, so the edit must be found again; what a command did under the lock is
-            // undone.
+            // The write would have logged the edit, so the edit must be found again; a command's changes
+            // under the lock are undone.
             let stage = if before.stage == Stage::Modifying { Stage::Modifying } else { Stage::Done };
             let again = WriteRecord { stage, log: None, carried: Vec::new(), ..before.clone() };
             self.write_record(again, true)?;
@@ -258,7 +255,7 @@ impl LockedFolder {
             return Some(previous);
         }
         let text = String::from_utf8(previous).ok()?;
-        // The record of an interrupted write does not lead to the version before it; the one before that does.
+        // The record of an interrupted write doesn't lead to the version before it; the one before that does.
         let edits =
             [Some(record), self.slots.newest()].into_iter().flatten().find(|found| found.after == wanted);
         let ours = apply(&text, &mut edits?.edits.clone()).ok()?.into_bytes();
@@ -288,7 +285,7 @@ impl LockedFolder {
     }
 }
 
-/// Whether a text without a revision is a whole blackboard, not a part of one.
+/// True if a text without a revision is a whole blackboard.
 fn is_blackboard(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
     let is_complete = |text: &str| {

@@ -1,6 +1,5 @@
-//! Replaces state.yaml durably and keeps other versions of it.
-//!
-//! Runs under the lock, so temporary files need no unique names. The order of the steps of a write is in `mod.rs`.
+//! Replaces state.yaml durably and keeps other versions of it. Runs under the lock, so temporary files need
+//! no unique names. The order of the steps of a write is in `mod.rs`.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write as _};
@@ -16,7 +15,7 @@ use super::record::temporary_name;
 
 const TEMPORARY_PREFIX: &str = "state.yaml.tmp-";
 
-/// How much of a file is compared at a time.
+/// The number of bytes that are compared at a time.
 const PIECE: usize = 64 * 1024;
 
 /// Writes a temporary file. The caller syncs it.
@@ -46,7 +45,7 @@ pub(super) fn write_temporary(folder: &StateFolder, name: &str, bytes: &[u8]) ->
     }
 }
 
-/// What became of the version that a temporary file replaced.
+/// The fate of the replaced version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replaced {
     /// It now has the name of the temporary file.
@@ -55,10 +54,9 @@ pub(super) enum Replaced {
     Gone,
 }
 
-/// Puts a temporary file in the place of state.yaml. The version that was there is kept under the temporary name, so
-/// that a save in the last moment can be found.
-///
-/// Where the file system cannot exchange files, `link_first` keeps the replaced version as the previous one.
+/// Puts a temporary file in the place of state.yaml. The replaced version gets the temporary name, so that a
+/// save in the last moment can be found. Where the file system cannot exchange files, `link_first` keeps the
+/// replaced version as the previous one.
 pub(super) fn exchange(folder: &StateFolder, name: &str, link_first: bool) -> Result<Replaced, StoreError> {
     let from = folder.path().join(name);
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
@@ -75,8 +73,8 @@ pub(super) fn exchange(folder: &StateFolder, name: &str, link_first: bool) -> Re
     Ok(Replaced::Gone)
 }
 
-/// Keeps the file with the temporary name under a new name that begins with `state.yaml.KIND-`, and returns that name.
-/// It is the same file, so what a slow editor still writes to it is kept too.
+/// Renames the file with the temporary name to a new name that begins with `state.yaml.KIND-`, and returns
+/// it. It is the same file, so text that a slow editor still writes is kept too.
 pub(super) fn keep_temporary(folder: &StateFolder, name: &str, kind: &str) -> Result<PathBuf, StoreError> {
     let kept = keep_copy(folder, kind, b"")?;
     let from = folder.path().join(name);
@@ -84,7 +82,6 @@ pub(super) fn keep_temporary(folder: &StateFolder, name: &str, kind: &str) -> Re
     Ok(kept)
 }
 
-/// The bytes of the file with the temporary name, if there is one.
 pub(super) fn read_temporary(folder: &StateFolder, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
     let path = folder.path().join(name);
     match fs::read(&path) {
@@ -94,8 +91,8 @@ pub(super) fn read_temporary(folder: &StateFolder, name: &str) -> Result<Option<
     }
 }
 
-/// Whether there is a file with the temporary name that has other bytes than these. Reads it piece by piece: a second
-/// copy of a large file in memory costs more than the comparison.
+/// True if the file with the temporary name exists and differs from these bytes. Reads it piece by piece: a
+/// second copy of a large file in memory costs more than the comparison.
 pub(super) fn temporary_differs(folder: &StateFolder, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
     let path = folder.path().join(name);
     match File::open(&path).and_then(|file| has_bytes(file, bytes)) {
@@ -164,7 +161,6 @@ pub(super) fn remove_previous(folder: &StateFolder) -> Result<(), StoreError> {
     remove_if_present(&folder.previous()).map_err(StoreError::io("remove", folder.previous()))
 }
 
-/// Keeps a copy of a version.
 pub(super) fn copy_previous(folder: &StateFolder, bytes: &[u8]) -> Result<(), StoreError> {
     replace_through(&previous_link(folder), &folder.previous(), bytes)
         .map_err(StoreError::io("keep", folder.previous()))

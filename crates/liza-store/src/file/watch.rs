@@ -1,6 +1,5 @@
-//! Reports by file events when the blackboard may have changed.
-//!
-//! Watches the folder and not the file: every write replaces the file, so a watch on it would see only one change.
+//! Reports by file events when the blackboard may have changed. Watches the folder and not the file: every
+//! write replaces the file, so a watch on it would see only one change.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -15,7 +14,7 @@ use crate::error::StoreError;
 /// A change is reported at once; changes during this time after it are reported together.
 const COALESCE: Duration = Duration::from_millis(20);
 
-/// A watch on the folder of the blackboard, until dropped.
+/// Watches until dropped.
 #[derive(Debug)]
 pub struct Watch {
     events: Receiver<()>,
@@ -28,17 +27,16 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Where another source of events reports a change; fails once the watch was dropped.
+    /// The channel for another source of events; fails once the watch was dropped.
     pub fn sender(&self) -> Sender<()> {
         self.sender.clone()
     }
 
-    /// Gone when the watch is.
     pub fn alive(&self) -> Weak<()> {
         Arc::downgrade(&self.alive)
     }
 
-    /// Waits for a change, at most this long. Returns whether there was or may have been one.
+    /// Waits for a change, at most this long. True if there was or may have been one.
     pub fn wait(&self, at_most: Duration) -> bool {
         if self.events.recv_timeout(at_most).is_err() {
             return false;
@@ -56,7 +54,7 @@ impl Watch {
     }
 }
 
-/// Watches the folder of the blackboard: the state and the stop files.
+/// Watches the state and the stop files.
 pub(crate) fn watch_folder(folder: &Path) -> Result<Watch, StoreError> {
     watch_for(folder, |name| !is_internal(name) && name != LOG)
 }
@@ -91,7 +89,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Whether a file is internal: temporary files of the store, locks, and the alert files of `liza watch`.
+/// True for temporary files of the store, locks, and the alert files of `liza watch`.
 fn is_internal(name: &str) -> bool {
     (name.starts_with("state.yaml.") && !name.starts_with("state.yaml.stale-"))
         || name.starts_with("alerts.")

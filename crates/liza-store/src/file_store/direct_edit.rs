@@ -1,7 +1,5 @@
-//! Edits of state.yaml that came neither from a command nor from `edit.rs`: found when the lock is taken, logged with
-//! the next write.
-//!
-//! Only compares the file with our last version. What is an alarm is decided in the core.
+//! Edits of state.yaml that came neither from a command nor from `edit.rs`: found when the lock is taken,
+//! logged with the next write. The core decides about alarms.
 
 use std::path::Path;
 
@@ -13,7 +11,7 @@ use crate::document::plain_value;
 use crate::edit::meaning;
 use crate::file::{CurrentFile, EditBase};
 
-/// What was edited in the file since our last write; none if nothing was. `value` is the file, if it can be read.
+/// The edits of the file since our last write, if there are any. `value` is the file, if it can be read.
 pub(crate) fn find(path: &Path, current: &CurrentFile, value: Option<&Value>) -> Option<EditFound> {
     let last = match &current.base {
         EditBase::Unedited => return None,
@@ -26,7 +24,7 @@ pub(crate) fn find(path: &Path, current: &CurrentFile, value: Option<&Value>) ->
     }
 }
 
-/// Adds the alarm about an edit to the change that is written, and returns the entry for the log.
+/// Adds the alarm about an edit to the change, and returns the entry for the log.
 pub(crate) fn record(
     edit: Option<EditFound>,
     board: &Board,

@@ -1,6 +1,5 @@
-//! Edits of the file under the lock: `lock write`, `lock modify` and `edit`, for what no command does.
-//!
-//! Must not bypass the rules: an edit that adds a violation is undone.
+//! Edits of the file under the lock: `lock write`, `lock modify` and `edit`, for changes without a command.
+//! An edit that adds a violation is undone.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +21,7 @@ use crate::file::{CurrentFile, EditBase, Fingerprint, LockedFolder, NewVersion, 
 /// The mark that some editors put before a text.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// An edit of the file, with the lock held until dropped.
+/// Holds the lock until dropped.
 pub(crate) struct FileEdit<'s> {
     pub(crate) store: &'s FileStore,
     pub(crate) locked: LockedFolder,
@@ -37,7 +36,7 @@ impl<'s> FileEdit<'s> {
         Ok(Self { store, locked, current, modifying: false })
     }
 
-    /// Writes a direct edit as a version of its own: the copy for the command replaces what it is compared with.
+    /// Writes a direct edit as a separate version: the copy for the command replaces its base.
     fn record_direct_edit(&mut self, rules: &EditRules, now: Timestamp) -> Result<(), StoreError> {
         if matches!(self.current.base, EditBase::Unedited) {
             return Ok(());
@@ -82,7 +81,7 @@ impl<'s> FileEdit<'s> {
         let CheckedText { revision, spliced, scannable, misspelled, .. } = checked;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
         let mut log = self.store.log_texts(edit.iter().chain(log), revision)?;
-        // A command has changed the file in place; everything else has not.
+        // Only a command has changed the file in place.
         let (replaced, on_disk, edits) = match self.modifying {
             true => (Fingerprint::of(bytes), bytes, shifted(&spliced.edits, bom)),
             false => (self.current.fingerprint, &self.current.bytes[..], Vec::new()),
@@ -106,7 +105,6 @@ impl<'s> FileEdit<'s> {
         Ok(Edited { revision, notices, misspelled })
     }
 
-    /// The state before, if it can be read.
     fn before(&self, file: &Path) -> Option<(State, Value)> {
         read_whole(file, text_without_bom(file, &self.current.bytes).ok()?.0)
     }

@@ -1,6 +1,5 @@
-//! Repeated reads of the whole blackboard: each costs what has changed since the last.
-//!
-//! Takes no lock. Compares bytes to see whether the file has changed, never times or inodes.
+//! Repeated reads of the whole blackboard: each costs only the changes since the last. Takes no lock.
+//! Compares bytes, never times or inodes.
 
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use crate::backend::ReadState;
 use crate::codec::{self, Layout, StateView, text_without_bom};
 use crate::error::StoreError;
 
-/// Reads the blackboard again and again.
 #[derive(Debug)]
 pub(crate) struct FileReader {
     store: FileStore,
@@ -22,7 +20,7 @@ pub(crate) struct FileReader {
 struct LastRead {
     bytes: Vec<u8>,
     state: Arc<State>,
-    /// The positions of the blocks; none if the next read cannot reuse them.
+    /// The positions of the blocks; `None` if the next read cannot reuse them.
     layout: Option<Layout>,
 }
 

@@ -1,6 +1,4 @@
-//! Reads the entries of log.yaml.
-//!
-//! Skips what is not an entry: the log is append-only, so there is no way to repair it.
+//! Reads the entries of log.yaml. Skips everything else: the log is append-only, so it cannot be repaired.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -18,7 +16,7 @@ pub(crate) struct FileLogReader {
 }
 
 impl FileLogReader {
-    /// A reader at the beginning of the log, or at its last bytes.
+    /// Starts at the beginning of the log, or at its last bytes.
     pub(crate) fn new(path: PathBuf, tail: Option<u64>) -> Self {
         let length = || std::fs::metadata(&path).map_or(0, |meta| meta.len());
         // The rest of an entry at the front is skipped like anything else that is not an entry.
@@ -26,7 +24,7 @@ impl FileLogReader {
         Self { path, offset }
     }
 
-    /// What is not an entry of the log, each with its line.
+    /// The parts of the log that are not entries, each with its line.
     pub(crate) fn faults(&self) -> Result<Vec<String>, StoreError> {
         let text = self.rest().map_err(StoreError::io("read", &self.path))?;
         let starts: Vec<usize> = entry_starts(&text).collect();

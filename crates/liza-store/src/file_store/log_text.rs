@@ -1,4 +1,4 @@
-//! The log entries that the store writes: their text, and those that it adds on its own.
+//! The log entries of the store: their text, and those that it adds itself.
 
 use liza_core::model::{LogEntry, Revision, Timestamp};
 
@@ -8,7 +8,7 @@ use crate::file::{LockedFolder, Notice};
 use crate::log::entry_text;
 
 impl FileStore {
-    /// Keeps a copy of a version whose comments and form the write loses, and adds that to the log.
+    /// Keeps a copy of a version whose comments and form the write loses, and logs that.
     pub(crate) fn keep_before_rewrite(
         &self,
         locked: &LockedFolder,

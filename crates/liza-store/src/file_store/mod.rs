@@ -1,7 +1,6 @@
-//! The blackboard in a file: where it is, how it is created, read and locked.
-//!
-//! Every write goes through `transaction.rs`, which has the changes of commands, or `edit.rs`. All of them validate,
-//! and write the whole new version durably or nothing at all. `log_text.rs` has the texts for the log.
+//! The blackboard in a file: its place, its creation, its reads and its lock. Every write goes through
+//! `transaction.rs` (changes of commands) or `edit.rs`. Both validate, and write the whole new version
+//! durably or nothing at all.
 
 mod direct_edit;
 mod edit;
@@ -43,17 +42,15 @@ use crate::error::StoreError;
 use crate::file::{Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, StateFolder};
 use crate::yaml::YamlError;
 
-/// The blackboard of one project.
 #[derive(Debug, Clone)]
 pub(crate) struct FileStore {
     root: PathBuf,
     folder: StateFolder,
-    /// How long to wait for the lock; by default `config.lock_timeout` of the blackboard.
+    /// By default `config.lock_timeout` of the blackboard.
     lock_timeout: Option<LockTimeout>,
 }
 
 impl FileStore {
-    /// Opens the blackboard of the project at `root`.
     pub(crate) fn open(root: &Path) -> Result<Self, StoreError> {
         let store = Self::at(root);
         // A symbolic link without a target exists too: the read explains it.
@@ -70,7 +67,6 @@ impl FileStore {
         Self { root: root.to_owned(), folder, lock_timeout: None }
     }
 
-    /// Creates a blackboard in a project that has none.
     pub(crate) fn create(root: &Path, state: &State, log: &LogEntry) -> Result<Self, StoreError> {
         let store = Self::at(root);
         let path = store.folder.path();
@@ -106,7 +102,7 @@ impl FileStore {
         }
     }
 
-    /// A board read without a lock: by `lazily` if the store wrote the file and that is enough, otherwise the whole.
+    /// A board read without a lock: by `lazily` if the store wrote the file and that is enough, else the whole.
     fn board_of(
         &self,
         lazily: impl FnOnce(&mut StateView<'_>) -> Result<Option<Board>, StoreError>,
@@ -277,7 +273,6 @@ impl Backend for FileStore {
     }
 }
 
-/// The blackboard in any file.
 pub fn read_state(path: &Path) -> Result<State, StoreError> {
     let bytes = read_file(path).map_err(StoreError::io("read", path))?;
     let (text, _) = text_without_bom(path, &bytes)?;
@@ -286,7 +281,6 @@ pub fn read_state(path: &Path) -> Result<State, StoreError> {
     view.state()
 }
 
-/// The keys of the blackboard in a file that are probably misspelled.
 pub fn misspelled_keys(path: &Path) -> Result<Vec<MisspelledKey>, StoreError> {
     let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
     let (text, _) = text_without_bom(path, &bytes)?;

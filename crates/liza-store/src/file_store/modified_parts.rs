@@ -1,6 +1,5 @@
 //! `lock modify` in a version that we wrote: parses only the sections and tasks that the command changed.
-//!
-//! Must accept and refuse the same as the edit of the whole text in `edit.rs`, which is used for everything else.
+//! Must accept and refuse the same as the edit of the whole text in `edit.rs`.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,23 +18,22 @@ use crate::error::StoreError;
 use crate::file::{Fingerprint, NewVersion, Origin};
 use crate::yaml;
 
-/// What differs between two texts.
+/// The differences between two texts.
 #[derive(Default)]
 struct ModifiedParts {
-    /// The names of the sections besides the tasks.
+    /// The sections besides the tasks.
     sections: Vec<String>,
     old_tasks: ModifiedTasks,
     new_tasks: ModifiedTasks,
 }
 
-/// One of two texts, with its tasks.
 struct IndexedText<'t> {
     view: StateView<'t>,
     index: TaskIndex<'t>,
 }
 
 impl<'t> IndexedText<'t> {
-    /// None if the whole text must be parsed.
+    /// `None` if the whole text must be parsed.
     fn new(path: &'t Path, text: &'t str) -> Result<Option<Self>, StoreError> {
         let view = StateView::lazy(path, text)?;
         Ok(TaskIndex::of(&view).filter(|_| view.tree.is_none()).map(|index| Self { view, index }))
@@ -43,7 +41,7 @@ impl<'t> IndexedText<'t> {
 }
 
 impl FileEdit<'_> {
-    /// Accepts the text that a command wrote, if that needs only a part of it; none if it needs the whole.
+    /// Accepts the text that a command wrote; `None` if that needs the whole text.
     pub(crate) fn finish_parts(
         &mut self,
         rules: &EditRules,
@@ -85,8 +83,8 @@ impl FileEdit<'_> {
         Ok(Some(Edited { revision, notices: delayed.into_iter().collect(), misspelled }))
     }
 
-    /// Reads what differs between two texts, with the tasks that the rules look at; none if the whole must be read, or if the
-    /// difference adds a violation: what is new, and why, is seen only in the whole of both texts.
+    /// Reads the differences between two texts, with the tasks that the rules look at; `None` if the whole
+    /// must be read, or if a violation is added: its reason is seen only in the whole of both texts.
     fn checked_parts(
         &self,
         rules: &EditRules,
@@ -127,7 +125,7 @@ impl FileEdit<'_> {
     }
 }
 
-/// The parts of two texts that differ, and what is needed to check them.
+/// The differing parts of two texts, and the facts to check them.
 struct CheckedParts {
     before: State,
     after: State,
@@ -135,7 +133,7 @@ struct CheckedParts {
     to: Value,
 }
 
-/// What differs between two texts; none if that cannot be said by their lines alone.
+/// The differences between two texts; `None` if their lines alone don't show them.
 fn changed_parts(old: &IndexedText<'_>, new: &IndexedText<'_>) -> Option<ModifiedParts> {
     let (before, after) = (&old.view, &new.view);
     if before.blocks.len() != after.blocks.len() {
@@ -167,7 +165,7 @@ fn changed_tasks(old: &IndexedText<'_>, new: &IndexedText<'_>) -> Option<(Modifi
     let differing = |of: &TaskIndex<'_>, other: &TaskIndex<'_>| -> Vec<Range<usize>> {
         let is_same = |n: usize| {
             let lines = of.lines(n);
-            // Most tasks are where they were.
+            // Most tasks have kept their place.
             lines == other.lines(n)
                 || of.name(n).and_then(|id| other.position(id)).is_some_and(|at| lines == other.lines(at))
         };
@@ -197,14 +195,14 @@ fn read_tasks(view: &StateView<'_>, entries: &[Range<usize>]) -> Option<Modified
     Some(tasks)
 }
 
-/// Whether a scan of the lines finds the same blocks as the parser in a text with one section.
+/// True if a scan of the lines finds the same blocks as the parser in a text with one section.
 pub(crate) fn is_scannable(text: &str) -> bool {
     let (Ok(blocks), Ok((node, non_local))) = (sections(text), yaml::parse(text)) else { return false };
     let ([block], [(_, value)]) = (&blocks[..], node.entries()) else { return false };
     non_local.is_none() && scan_matches(text, block, value)
 }
 
-/// The state as far as it concerns the parts, and their values; none if the whole text must be parsed.
+/// The state around the parts, and their values; `None` if the whole text must be parsed.
 fn read(
     text: &mut IndexedText<'_>,
     sections: &[String],

@@ -1,6 +1,5 @@
-//! `lock write` in a version that we wrote: parses only the section or the task that the path names.
-//!
-//! Must accept and refuse the same as the edit of the whole text in `edit.rs`, which is used for everything else.
+//! `lock write` in a version that we wrote: parses only the section or the task that the path names. Must
+//! accept and refuse the same as the edit of the whole text in `edit.rs`.
 
 use std::ops::Range;
 
@@ -31,7 +30,7 @@ enum Place {
 }
 
 impl Target {
-    /// The values of the whole file, as far as they are known here.
+    /// The known values of the whole file.
     fn root(&self, value: &Value) -> Value {
         let (key, value) = match &self.place {
             Place::Section(name, _) => (name.as_str(), value.clone()),
@@ -74,7 +73,7 @@ impl Target {
         line_start(text, start)..end
     }
 
-    /// What makes the lines of the block a section.
+    /// The line that makes the lines of the block a section.
     fn header(&self) -> &'static str {
         match &self.place {
             Place::Section(..) => "",
@@ -143,7 +142,7 @@ impl Target {
 }
 
 impl FileEdit<'_> {
-    /// Sets a value if that needs only a part of the file; none if it needs the whole.
+    /// Sets a value; `None` if that needs the whole file.
     pub(crate) fn set_part(
         &mut self,
         rules: &EditRules,
@@ -173,7 +172,7 @@ impl FileEdit<'_> {
         Ok(Some(Edited { revision, notices: delayed.into_iter().collect(), misspelled }))
     }
 
-    /// The edit, if it is allowed and valid; none if that needs the whole file.
+    /// The edit, if it is allowed and valid; `None` if that needs the whole file.
     fn part_edit(
         &self,
         rules: &EditRules,
@@ -211,7 +210,7 @@ impl FileEdit<'_> {
             Place::Section(..) => existed(id),
         };
         let disk = self.store.disk();
-        // The block alone does not know its lines: if there are violations, the whole text gives the reasons.
+        // The block alone has no line numbers: if there are violations, the whole text gives the reasons.
         let adds_none = adds_none_in_part(&disk, (&before, &existed), (&after, &exists), now);
         Ok(adds_none.then_some(PartEdit { done, from, to, revision }))
     }
@@ -230,7 +229,6 @@ fn replace_section(board: &mut Board, section: Section, part: Board) {
     }
 }
 
-/// An edit that may be written.
 struct PartEdit {
     done: Done,
     from: Value,
@@ -238,7 +236,6 @@ struct PartEdit {
     revision: Revision,
 }
 
-/// The result of an edit.
 struct Done {
     text: String,
     edits: Edits,
@@ -246,7 +243,7 @@ struct Done {
     part: State,
 }
 
-/// The new text with the next revision; none if it does not read back as intended.
+/// The new text with the next revision; `None` if it doesn't read back as intended.
 fn finished(
     view: &StateView<'_>,
     target: &Target,
@@ -279,7 +276,7 @@ fn finished(
     Ok(Some(Done { text, edits, part }))
 }
 
-/// The text of a block with those edits that are in it, after a line that makes it a section; and how many edits they are.
+/// Applies the edits inside a block to its text, after a line that makes it a section; returns their number too.
 fn edited_block(text: &str, range: Range<usize>, header: &str, edits: &[Edit]) -> Option<(String, usize)> {
     let is_inside = |edit: &&Edit| edit.range.start >= range.start && edit.range.end <= range.end;
     let shift = |edit: &Edit| Edit {
@@ -318,7 +315,7 @@ fn best_value(
     Ok(best.and_then(|(_, value)| target.with(path, &value)))
 }
 
-/// Reads what a path leads into.
+/// Reads the target of a path.
 fn read_target<'t>(
     view: &mut StateView<'t>,
     index: &TaskIndex<'t>,
@@ -359,7 +356,6 @@ fn read_alone(view: &mut StateView<'_>, place: &Place) -> Result<Option<(State, 
     Ok(target.map(|target| (state, target.old)))
 }
 
-/// The state without its tasks.
 fn read_sections(view: &mut StateView<'_>) -> Result<State, StoreError> {
     let mut state = State { board: view.board()?, ..State::default() };
     view.load_sections(&mut state.board, Section::ALL);
@@ -374,7 +370,7 @@ fn read_section(view: &mut StateView<'_>, state: &mut State, name: &str) -> Opti
     Some(Target { place: Place::Section(name.to_owned(), block), old })
 }
 
-/// Reads a task whose summary is loaded; none if it needs the whole text.
+/// Reads a task whose summary is loaded; `None` if it needs the whole text.
 fn read_task(view: &StateView<'_>, state: &mut State, id: &TaskId) -> Result<Option<Target>, StoreError> {
     if view.tree.is_some() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Which manual edits read only a part of the file. That they are accepted and refused like others is tested from outside.
+//! Manual edits that read only a part of the file. Outside tests check that they are judged like others.
 
 use std::fs;
 
@@ -34,7 +34,6 @@ fn log() -> LogEntry {
     LogEntry { timestamp: now(), agent: text(), action: text(), task: None, detail: text() }
 }
 
-/// A blackboard that we wrote.
 fn store(name: &str) -> FileStore {
     let root = std::env::temp_dir().join(format!("liza-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&root);

@@ -1,6 +1,5 @@
-//! Which tasks are read to check an edit: those that it changes, and those that the rules look at because of them.
-//!
-//! Decides nothing: the relations come from `TaskRelations` of the core, the tasks from the index of a version.
+//! The tasks that are read to check an edit: the changed ones, and those that the rules look at because of
+//! them. The relations come from `TaskRelations` of the core, the tasks from the index of a version.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +8,6 @@ use liza_core::rules::invariants::TaskRelations;
 
 use crate::codec::{StateView, TaskIndex};
 
-/// The tasks of one version that differ from the other.
 #[derive(Debug, Default)]
 pub(crate) struct ModifiedTasks {
     pub(crate) ids: Vec<TaskId>,
@@ -31,10 +29,8 @@ impl ModifiedTasks {
     }
 }
 
-/// The entries of an index that the rules look at when these tasks change, or when an archived task does; none if that
-/// cannot be said.
-///
-/// The index may be that of either version: what the changed tasks themselves name is taken from their values.
+/// The entries of an index that the rules look at when these or archived tasks change; `None` if that is
+/// unknown. The index may be that of either version: relations of the changed tasks come from their values.
 pub(crate) fn related_tasks<'t>(
     (view, index): (&StateView<'t>, &TaskIndex<'t>),
     (old, new): (&ModifiedTasks, &ModifiedTasks),
@@ -67,7 +63,7 @@ pub(crate) fn related_tasks<'t>(
     Some(related)
 }
 
-/// What a task depends on; none if that is not a list of IDs.
+/// `None` if the dependencies are not a list of IDs.
 fn dependencies(task: &Value) -> Option<Vec<TaskId>> {
     match task.as_map()?.get("depends_on") {
         None | Some(Value::Null) => Some(Vec::new()),
@@ -94,8 +90,7 @@ pub(crate) fn changed_archive(section: &str, old: &Value, new: &Value) -> Vec<Ta
     changed.filter_map(|key| key.parse().ok()).collect()
 }
 
-/// Whether a change of a section can make something wrong with any task, so that all are checked: with a remote, worktrees
-/// may be on other machines.
+/// True if a change of a section can affect any task: with a remote, worktrees may be on other machines.
 pub(crate) fn concerns_all_tasks(section: &str, old: &Value, new: &Value) -> bool {
     let remote = |value: &Value| value.as_map().and_then(|fields| fields.get("remote").cloned());
     section == "config" && remote(old) != remote(new)

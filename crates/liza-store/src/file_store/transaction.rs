@@ -21,14 +21,12 @@ use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice, Origin};
 /// The most bytes of log entries of one write: they must fit into a write record.
 const LOG_MAX: usize = 8 << 10;
 
-/// Versions that wait to be written together, with the lock held.
 pub(super) struct FileTransaction {
     store: FileStore,
     locked: LockedFolder,
-    /// The file on disk, without its bytes.
+    /// Without its bytes.
     on_disk: CurrentFile,
     bytes: Arc<Vec<u8>>,
-    /// The version of the last command.
     newest: Option<Newest>,
 }
 
@@ -37,9 +35,9 @@ struct Newest {
     revision: Revision,
     spans: Vec<Span>,
     log: Option<String>,
-    /// Whether a line scan finds all its blocks.
+    /// A line scan finds all its blocks.
     scannable: bool,
-    /// Whether it must be written before the next command decides.
+    /// It must be written before the next command decides.
     is_last: bool,
 }
 
@@ -180,7 +178,7 @@ impl Transaction for FileTransaction {
     }
 }
 
-/// The spans of two steps: those that lead to a version, and the edits of that version, which do not overlap.
+/// Joins the spans that lead to a version and the edits of that version, which don't overlap.
 fn combined(mut spans: Vec<Span>, edits: &[Edit]) -> Vec<Span> {
     let mut edits: Vec<&Edit> = edits.iter().collect();
     // From the end, so that the places of the others do not move.
@@ -189,7 +187,7 @@ fn combined(mut spans: Vec<Span>, edits: &[Edit]) -> Vec<Span> {
         let (start, end) = (edit.range.start, edit.range.end);
         let first = spans.partition_point(|span| span.new.end < start);
         let after = spans.partition_point(|span| span.new.start <= end);
-        // Where a place of the newest version is in the file on disk, if no span changes it.
+        // Maps a position in the newest version to the file on disk, if no span changes it.
         let outside = |place: usize, before: usize| {
             let last = before.checked_sub(1).and_then(|at| spans.get(at));
             last.map_or(place, |last| place - last.new.end + last.old.end)

@@ -14,7 +14,7 @@ use crate::log::entry_texts;
 
 use super::FileStore;
 
-/// The text of a file; none if there is no such file.
+/// `None` if there is no such file.
 pub(super) fn text_of(path: &Path) -> Result<Option<String>, StoreError> {
     match read_file(path) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
@@ -23,7 +23,6 @@ pub(super) fn text_of(path: &Path) -> Result<Option<String>, StoreError> {
     }
 }
 
-/// The archived texts by name.
 pub(super) fn archive(store: &FileStore) -> Result<BTreeMap<String, String>, StoreError> {
     let folder = store.folder().join("archive");
     let entries = match fs::read_dir(&folder) {
@@ -44,7 +43,7 @@ pub(super) fn archive(store: &FileStore) -> Result<BTreeMap<String, String>, Sto
     Ok(archive)
 }
 
-/// Adds entries of the log and archived texts of an earlier blackboard; those that are there stay.
+/// Adds earlier log entries and archived texts; existing ones stay.
 pub(super) fn add_earlier(
     store: &FileStore,
     log: &str,

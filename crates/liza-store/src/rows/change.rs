@@ -10,30 +10,28 @@ use crate::codec::verify::{mismatch, not_encoded};
 use crate::codec::{self, Op, StateView};
 use crate::error::StoreError;
 
-/// A row that is added or removed as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WholeRow {
     /// A new entry of a section, and its place among the new rows of the change.
-    Added { section: &'static str, entry: EntryRow, place: usize },
-    /// A task that is gone.
+    Added {
+        section: &'static str,
+        entry: EntryRow,
+        place: usize,
+    },
     RemovedTask(TaskId),
 }
 
-/// The rows that a change concerns, before and after.
 #[derive(Debug)]
 pub struct RowChange {
     /// Without the tasks that were not loaded in full.
     pub before: Rows,
-    /// The same after the change.
     pub after: Rows,
-    /// The rows that are added or removed besides.
     pub whole: Vec<WholeRow>,
-    /// The names and texts of what the change archives.
     pub archived: Vec<(String, String)>,
 }
 
 impl Rows {
-    /// Makes a change, and returns what differs.
+    /// Applies a change, and returns the difference.
     pub fn change(
         &mut self,
         path: &Path,
@@ -81,7 +79,7 @@ impl Rows {
     }
 }
 
-/// Whether an operation adds or removes whole rows.
+/// True if an operation adds or removes whole rows.
 fn is_whole_row(op: &Op) -> bool {
     match op {
         Op::AddTask { .. } | Op::RemoveTask { .. } => true,

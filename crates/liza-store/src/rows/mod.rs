@@ -1,8 +1,6 @@
-//! The text of a blackboard as rows: one for each section, agent, task and list entry, and back.
-//!
-//! A row has the YAML of its block, as the file would have it, so that the same code reads and writes both, and keys that
-//! the program does not know stay. A text that has another layout than ours is written in ours first. `change` writes a
-//! change of the board into them, and `read` reads them.
+//! The text of a blackboard as rows: one for each section, agent, task and list entry, and back. A row has
+//! the YAML of its block, so that the same code reads and writes both, and unknown keys stay. A text in
+//! another layout is written in ours first.
 
 mod change;
 mod read;
@@ -17,9 +15,8 @@ use crate::yaml;
 pub use change::{RowChange, WholeRow};
 pub use read::{changed_text, values_of};
 
-/// The section with the tasks.
 pub const TASKS: &str = "tasks";
-/// The section with the agents: a mapping whose entries are rows.
+/// A mapping whose entries are rows.
 pub const AGENTS: &str = "agents";
 /// The sections whose list entries are rows. They only grow.
 pub(crate) const LISTS: [&str; 3] = ["anomalies", "human_notes", "spec_changes"];
@@ -53,28 +50,26 @@ const SUMMARY_KEYS: [&str; 18] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionRow {
     pub name: String,
-    /// Its lines, without those of entries that are rows.
+    /// Without the lines of entries that are rows.
     pub text: String,
-    /// Its entries, if they are rows.
     pub entries: Vec<EntryRow>,
 }
 
-/// An entry of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryRow {
     /// The ID of a task or an agent; that of a list entry is its number.
     pub key: String,
     pub text: String,
-    /// Whether it is the whole entry, or only the summary of a task.
+    /// The whole entry, or only the summary of a task.
     pub whole: bool,
 }
 
-/// A blackboard, or the part of it that was loaded, in the order of its text.
+/// A blackboard, or the loaded part of it, in the order of its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows(pub Vec<SectionRow>);
 
 impl Rows {
-    /// The text that these rows are. The revision is not a row.
+    /// The revision is not a row.
     pub fn text(&self, revision: u64) -> String {
         let mut out = String::new();
         for section in &self.0 {
@@ -97,11 +92,11 @@ impl Rows {
         out
     }
 
-    /// The rows of a text; none if its layout is not ours.
+    /// `None` if the text has another layout.
     pub(crate) fn split(text: &str) -> Option<Self> {
         let blocks = sections(text).ok()?;
         let first = blocks.first()?.start;
-        // What is above the first section belongs to it.
+        // Lines above the first section belong to it.
         let starts: Vec<usize> =
             blocks.iter().map(|block| if block.start == first { 0 } else { block.start }).collect();
         let ends = starts.iter().skip(1).copied().chain([text.len()]);
@@ -129,7 +124,7 @@ impl Rows {
         rows.has_unique_keys().then_some(rows)
     }
 
-    /// The rows of a whole blackboard, with its values if its layout is not ours.
+    /// Splits a whole blackboard; rewrites it first if it has another layout.
     pub fn of_text(text: &str) -> Option<Self> {
         let value = |text: &str| yaml::parse(text).ok().map(|(node, _)| plain_value(&node));
         let meant = value(text)?;
@@ -141,7 +136,6 @@ impl Rows {
         Self::split(&rewritten).filter(same)
     }
 
-    /// The rows with these tasks only.
     fn with_tasks(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
         let stays = |section: &SectionRow, entry: &EntryRow| section.name != TASKS || is_wanted(&entry.key);
         let section = |section: &SectionRow| SectionRow {
@@ -172,7 +166,6 @@ impl Rows {
         }
     }
 
-    /// The section of that name.
     pub fn section(&self, name: &str) -> Option<&SectionRow> {
         self.0.iter().find(|section| section.name == name)
     }
@@ -247,7 +240,6 @@ fn id_of(lines: &str, key: &str) -> Option<String> {
     Some(value.as_map()?.get(key)?.as_text()?.to_owned())
 }
 
-/// The value of the lines of a list entry.
 fn value_of(lines: &str) -> Option<Value> {
     let node = yaml::parse_fast(lines).or_else(|| Some(yaml::parse(lines).ok()?.0))?;
     node.items().first().map(plain_value)
@@ -268,18 +260,17 @@ fn map(text: &str, block: &Block, end: usize) -> Option<Entries> {
     Some(entries.map(|(entry, end)| (entry.name(text).to_owned(), start(entry)..end)).collect())
 }
 
-/// What is stored of a task besides its text.
+/// The columns of a task besides its text.
 pub struct TaskColumns {
-    /// Its status, for those who look at the table.
+    /// For people who look at the table.
     pub status: String,
-    /// Who holds it, as its coder or its code reviewer.
+    /// Its coder or its code reviewer.
     pub holder: String,
     /// The lines that decisions about other tasks need.
     pub summary: String,
 }
 
 impl TaskColumns {
-    /// The columns of a task.
     pub fn of(text: &str) -> Self {
         let unknown = || Self { status: String::new(), holder: String::new(), summary: text.to_owned() };
         let Some(Value::Map(fields)) = value_of(text) else { return unknown() };

@@ -1,4 +1,4 @@
-//! The board and the state that rows are.
+//! Reads the board and the state from rows.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ impl Rows {
         Ok(state)
     }
 
-    /// The keys that are probably misspelled, if a command could write these rows.
+    /// The keys that are probably misspelled; fails if a command could not write these rows.
     pub fn misspelled_keys(&self, path: &Path, revision: Revision) -> Result<Vec<MisspelledKey>, StoreError> {
         let text = self.text(revision.0);
         let view = StateView::full(path, &text)?;
@@ -27,7 +27,6 @@ impl Rows {
         Ok(view.tree.as_ref().map(|tree| misspelled_keys(&plain_value(tree))).unwrap_or_default())
     }
 
-    /// The board that a pending command needs.
     pub fn board_for(
         &self,
         path: &Path,
@@ -40,7 +39,6 @@ impl Rows {
         board.map(|board| Board { revision, ..board }).ok_or_else(|| mismatch(path, "the rows"))
     }
 
-    /// The board with these sections, and these tasks in full.
     pub fn board_with(
         &self,
         path: &Path,
@@ -58,7 +56,6 @@ impl Rows {
         Ok(board)
     }
 
-    /// The settings, if they can be read.
     pub fn config(&self, path: &Path, revision: Revision) -> Option<Config> {
         let text = self.text(revision.0);
         let view = StateView::lazy(path, &text).ok()?;
@@ -66,7 +63,7 @@ impl Rows {
     }
 }
 
-/// A text in our layout with a change; none if it cannot be changed in place. `change` makes the change of its board.
+/// Changes a text in our layout; `None` if it cannot be changed in place.
 pub fn changed_text(
     path: &Path,
     text: &str,
@@ -78,7 +75,6 @@ pub fn changed_text(
     Ok(codec::splice(&view, &ops).ok().map(|spliced| spliced.text))
 }
 
-/// The values of a text in our layout.
 pub fn values_of(path: &Path, text: &str) -> Result<Value, StoreError> {
     let view = StateView::own_tree(path, text)?;
     Ok(view.tree.as_ref().map(plain_value).unwrap_or(Value::Null))

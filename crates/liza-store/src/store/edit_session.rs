@@ -16,7 +16,7 @@ use crate::edit::{ValueSyntax, with_value};
 use crate::error::StoreError;
 use crate::file::Notice;
 
-/// An edit of the text. A file stays locked until it is dropped.
+/// A file stays locked until it is dropped.
 pub struct EditSession<'s> {
     rules: EditRules,
     edit: Box<dyn TextEdit + 's>,
@@ -27,7 +27,6 @@ impl<'s> EditSession<'s> {
         Self { rules: EditRules::default(), edit }
     }
 
-    /// Allows only what this caller may change.
     #[must_use]
     pub fn restricted_to(mut self, permission: ManualEdit) -> Self {
         self.rules.permission = Some(permission);
@@ -49,7 +48,6 @@ impl<'s> EditSession<'s> {
         self.edit.revision()
     }
 
-    /// What was repaired when the lock was taken.
     pub fn notices(&self) -> &[Notice] {
         self.edit.notices()
     }
@@ -59,13 +57,11 @@ impl<'s> EditSession<'s> {
         self.edit.modified_file()
     }
 
-    /// Prepares for a command that changes the file in place. If this process is killed, the change is undone or has not
-    /// happened.
+    /// Prepares for a command that changes the file in place. A kill of this process undoes the change.
     pub fn begin_modify(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.edit.begin_modify(&self.rules, now)
     }
 
-    /// Restores the version before the command.
     pub fn undo_modify(mut self) -> Result<(), StoreError> {
         self.edit.end_modify(false)
     }
@@ -89,8 +85,7 @@ impl<'s> EditSession<'s> {
         self.write_merged(text.to_owned(), LoggedEdit { entry: log, now })
     }
 
-    /// Writes a text that was made from the current one. Without a lock, others may write in the meantime: what they changed
-    /// is merged.
+    /// Writes a text made from the current one. Without a lock, concurrent changes of others are merged.
     fn write_merged(&mut self, mut text: String, log: LoggedEdit<'_>) -> Result<Edited, StoreError> {
         for _ in 0..RESTARTS {
             match self.edit.write(&self.rules, &text, log, false) {
@@ -104,7 +99,6 @@ impl<'s> EditSession<'s> {
         Err(self.overtaken())
     }
 
-    /// Sets the values that match a path.
     pub fn set(
         mut self,
         path: &str,
@@ -116,7 +110,7 @@ impl<'s> EditSession<'s> {
         let path: ValuePath = path.parse()?;
         for _ in 0..RESTARTS {
             match self.try_set(&path, (value, syntax), LoggedEdit { entry: log, now }) {
-                // The value is set in what others wrote meanwhile.
+                // The value is set in the newer text of others.
                 Err(StoreError::Overtaken { .. }) => self.edit.reload()?,
                 result => return result,
             }

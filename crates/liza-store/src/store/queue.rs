@@ -1,8 +1,8 @@
 //! Commands of one process that wait for each other share one write.
 //!
-//! A command that finds others waiting leaves its change in the transaction; the last one commits it. Each command still
-//! decides for itself, under the lock, and returns only after its change is durable. A database loads the parts for all
-//! waiting commands at once.
+//! A command that finds others waiting leaves its change in the transaction; the last one commits it. Each
+//! still decides for itself, under the lock, and returns only after its change is durable. A database loads
+//! the parts for all waiting commands at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,36 +15,29 @@ use crate::file::Notice;
 /// The most commands that share one write.
 const COMMANDS_MAX: usize = 64;
 
-/// How long a command waits before it checks whether the one that should have written is gone.
+/// The pause before a waiting command checks whether the writer is gone.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The commands of a process on one blackboard.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     batch: Mutex<Option<Batch>>,
     written: Condvar,
     waiting: AtomicUsize,
-    /// The parts that the waiting commands need.
     scopes: Mutex<Vec<(u64, LoadScope)>>,
     tickets: AtomicU64,
 }
 
-/// The turn of one command.
 pub(super) struct Turn<'q> {
     queue: &'q Queue,
     pub(super) batch: MutexGuard<'q, Option<Batch>>,
 }
 
-/// The end of a shared write.
 pub(super) type WriteOutcome = Result<Option<Notice>, Setback>;
 
-/// A transaction and the commands that wait for its end.
 pub(super) struct Batch {
     pub(super) transaction: Box<dyn Transaction>,
-    /// The parts that were loaded.
     pub(super) scope: LoadScope,
     pub(super) commands: usize,
-    /// The name of the blackboard in messages.
     path: PathBuf,
     outcome: Arc<OnceLock<WriteOutcome>>,
 }
@@ -56,7 +49,7 @@ impl std::fmt::Debug for Batch {
 }
 
 impl Queue {
-    /// Waits for the commands before this one, which needs that.
+    /// Waits for the commands before this one, which needs `scope`.
     pub(super) fn enter(&self, scope: &LoadScope) -> Turn<'_> {
         let ticket = self.tickets.fetch_add(1, Ordering::SeqCst);
         self.scopes().push((ticket, scope.clone()));
@@ -73,18 +66,17 @@ impl Queue {
 }
 
 impl Turn<'_> {
-    /// The parts that this command and those that wait need.
+    /// The parts that this command and the waiting ones need.
     pub(super) fn scope(&self, own: LoadScope) -> LoadScope {
         let scopes = self.queue.scopes();
         scopes.iter().take(COMMANDS_MAX).fold(own, |all, (_, scope)| all.and(scope.clone()))
     }
 
-    /// The number of commands that wait to be written.
     pub(super) fn commands(&self) -> usize {
         self.batch.as_ref().map_or(0, |batch| batch.commands)
     }
 
-    /// Whether this command has to write: none waits that would, or the batch is full.
+    /// True if this command has to write: none waits that would, or the batch is full.
     pub(super) fn must_write(&self) -> bool {
         let is_full = |batch: &Batch| batch.commands >= COMMANDS_MAX || batch.transaction.is_full();
         self.batch.as_ref().is_some_and(is_full) || self.queue.waiting.load(Ordering::SeqCst) == 0

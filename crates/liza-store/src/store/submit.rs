@@ -1,7 +1,6 @@
-//! Commands: decided under the lock on what they need of the blackboard, and written; the same for every back end.
-//!
-//! A version that we wrote is scanned by lines for what the command needs, one that a person edited is parsed in full. A
-//! command that finds others in its way, or needs more than was loaded, begins again.
+//! Commands: decided under the lock on the parts that they need, and written; the same for every back end. A
+//! version that we wrote is scanned by lines, one that a person edited is parsed in full. A command that
+//! conflicts with others, or needs more than was loaded, begins again.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,20 +18,18 @@ use crate::codec::{StateView, load, text_without_bom};
 use crate::database::RequestId;
 use crate::error::StoreError;
 
-/// The most attempts of a command that finds others in its way, or needs other parts.
+/// The most attempts of a command that conflicts with others, or needs other parts.
 pub(super) const RESTARTS: usize = 20;
 
 /// The first pause before a retry, and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// A command, the ID of its request, and what it needs from outside the blackboard.
 struct Submission<'s> {
     job: &'s mut dyn Job,
     request: &'s RequestId,
     host: &'s dyn Host,
     started: Instant,
-    /// The time until it got the lock.
     waited: Option<Duration>,
     /// The outcome of the last attempt, if its write may have succeeded.
     decided: Option<Written>,
@@ -55,8 +52,9 @@ impl Store {
         self.submit_as(&RequestId::new(), job, host)
     }
 
-    /// Decides a command under an ID that is given again if the answer was lost. In a database, a second call with the same
-    /// ID and command fails with the first answer; one with another command is refused. A file has no request IDs.
+    /// Decides a command under an ID that is repeated if the answer was lost. In a database, a second call
+    /// with the same ID and command fails with the first answer; another command is refused. A file has no
+    /// request IDs.
     pub fn submit_request<C: Operation>(
         &self,
         id: &RequestId,
@@ -136,7 +134,8 @@ impl Store {
         }
     }
 
-    /// Decides a command on the newest version. Writes it, with those that wait, or leaves that to the commands that follow.
+    /// Decides a command on the newest version. Writes it with the waiting ones, or leaves that to the next
+    /// ones.
     fn try_submit(&self, submission: &mut Submission<'_>) -> Result<Written, Setback> {
         let scope = self.backend.scope(submission.job);
         let mut turn = self.queue.enter(&scope);
@@ -151,7 +150,7 @@ impl Store {
         let outcome = match (turn.commands() > 0 && !turn.must_write(), waits) {
             (true, true) => turn.wait(),
             (true, false) => Ok(None),
-            // How the write of the others went does not concern a command that wrote nothing.
+            // A command that wrote nothing ignores the result of the others' write.
             (false, false) => turn.write().or(Ok(None)),
             (false, true) => turn.write(),
         };
@@ -200,8 +199,7 @@ impl Store {
         decided.ok_or_else(|| mismatch(&self.backend.path(), "the file").into())
     }
 
-    /// Decides a command on the newest version and adds its change: on what it needs, or on the whole. None if it needs the
-    /// whole.
+    /// Decides a command on the newest version, or a part of it, and adds its change. `None` if it needs more.
     fn decide(
         &self,
         batch: &mut Batch,

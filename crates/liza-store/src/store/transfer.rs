@@ -1,4 +1,4 @@
-//! A whole blackboard in one file: its state, its log and its archive, to move it to another store or to keep it.
+//! A whole blackboard in one file: its state, log and archive, to move it to another store or to keep it.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,12 @@ use crate::call::Edited;
 use crate::error::StoreError;
 use crate::yaml::{self, YamlError, to_value};
 
-/// The format that this program writes.
 const FORMAT: u32 = 1;
 
-/// A whole blackboard. Every part has the text that its file in `.liza/` has, comments included.
+/// Every part has the text of its file in `.liza/`, comments included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Export {
-    /// The format of the file.
     liza_export: u32,
     state: String,
     #[serde(default)]
@@ -43,7 +41,6 @@ impl Export {
         Ok(export)
     }
 
-    /// The text of the file.
     pub fn text(&self) -> Result<String, YamlError> {
         let value = to_value(self)?;
         let document = value.as_map().map(yaml::document).unwrap_or_default();
@@ -52,13 +49,11 @@ impl Export {
         ))
     }
 
-    /// How many tasks, goals and sprints are archived.
     pub fn archived(&self) -> usize {
         self.archive.len()
     }
 }
 
-/// Whether an archive can have a file of that name.
 fn is_file_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     !name.is_empty() && name.len() <= 200 && name.chars().all(is_plain)
@@ -66,14 +61,14 @@ fn is_file_name(name: &str) -> bool {
 
 impl Store {
     pub fn export(&self) -> Result<Export, StoreError> {
-        // The state first: a task that is archived meanwhile is then in both, and not in neither.
+        // The state first: a task that is archived meanwhile is then in both, not in neither.
         let state = self.text()?;
         let (log, archive) = (self.backend.whole_log()?, self.backend.archive()?);
         Ok(Export { liza_export: FORMAT, state, log, archive })
     }
 
-    /// Fills this blackboard, which must be empty. It is filled as it was exported, with whatever was wrong then; after a
-    /// failure or a kill it can be filled again.
+    /// Fills this blackboard, which must be empty, as it was exported, with any faults. After a failure or a
+    /// kill it can be filled again.
     pub fn import(&self, export: &Export, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
         let board = self.snapshot()?.board;
         if !board.tasks.is_empty() || !board.archived.is_empty() {

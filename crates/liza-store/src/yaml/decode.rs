@@ -1,6 +1,5 @@
-//! Decodes a tree into typed values; an error has the position of what does not fit.
-//!
-//! The requested type decides the meaning of a scalar. Only without a type does `scalar::resolve` decide.
+//! Decodes a tree into typed values; an error has its position. The requested type decides the meaning of a
+//! scalar; without a type, `scalar::resolve` does.
 
 use std::fmt;
 
@@ -20,7 +19,6 @@ pub fn read<T: de::DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     decode(&node)
 }
 
-/// Decodes a node as `T`.
 pub(crate) fn decode<'n, T: de::Deserialize<'n>>(node: &'n Node<'n>) -> Result<T, YamlError> {
     T::deserialize(NodeDecoder(node)).map_err(|error| error.or_at(node))
 }
@@ -59,7 +57,7 @@ impl de::Error for YamlError {
     }
 }
 
-/// What was found, without the names of types in the program.
+/// Describes a value without the names of types in the program.
 fn in_yaml_words(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Bool(value) => value.to_string(),
@@ -252,7 +250,6 @@ impl<'n> Deserializer<'n> for NodeDecoder<'n> {
     }
 }
 
-/// The value of a variant that has none.
 static NULL: Node<'static> = Node::null();
 
 /// A variant of an enum: a word, or a mapping of a word to its value.

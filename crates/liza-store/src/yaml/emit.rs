@@ -1,6 +1,5 @@
-//! Writes a value as YAML: block style for what people edit, one line for what they skim.
-//!
-//! Must quote every text that any reader could take as something else.
+//! Writes a value as YAML: block style for parts that people edit, one line for those that they skim. Must
+//! quote every text that any reader could take as something else.
 
 use std::fmt::Write as _;
 
@@ -15,14 +14,13 @@ const SHORT_LINE: usize = 100;
 /// Small mappings that are written on one line.
 const ONE_LINE_KEYS: [&str; 2] = ["reservation", "usage"];
 
-/// The value on one line.
 pub(super) fn inline(value: &Value) -> String {
     let mut out = String::new();
     flow(&mut out, value);
     out
 }
 
-/// What follows `key:` when the key is at column `indent`, without a final line break.
+/// The text after `key:` for a key at column `indent`, without a final line break.
 pub(crate) fn after_key(key: &str, value: &Value, indent: usize) -> String {
     let mut out = String::new();
     write_after_key(&mut out, key, value, indent);
@@ -122,7 +120,7 @@ fn write_item(out: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// Whether a list is written as `[a, b]`: it is empty, or has a few single words.
+/// True for lists written as `[a, b]`: empty, or a few single words.
 fn is_short(items: &[Value]) -> bool {
     let word = |value: &Value| match value {
         Value::Text(text) => !text.contains([' ', '\n']),
@@ -132,7 +130,7 @@ fn is_short(items: &[Value]) -> bool {
     items.iter().all(word) && items.iter().map(|value| inline(value).len() + 2).sum::<usize>() <= SHORT_LINE
 }
 
-/// Whether a mapping is a history event, which is written on one line so that people can skim it.
+/// True for a history event, which is written on one line so that people can skim it.
 fn is_event(fields: &Fields) -> bool {
     fields.contains_key("time") && fields.contains_key("event")
 }
@@ -187,7 +185,7 @@ fn float(out: &mut String, value: f64) {
     }
 }
 
-/// Whether a text has several lines and can be written after `|`.
+/// True if a text has several lines and can be written after `|`.
 fn is_literal(text: &str) -> bool {
     let body = text.strip_suffix('\n').unwrap_or(text);
     body.contains('\n')

@@ -1,6 +1,5 @@
-//! Converts any serializable record into a plain value, so that two records can be compared key by key.
-//!
-//! Keeps a [`Timestamp`] as a time: a text that looks like a time must stay text.
+//! Converts any serializable record into a plain value, so that two records can be compared key by key. Keeps
+//! a [`Timestamp`] as a time: a text that looks like a time must stay text.
 
 use std::fmt;
 
@@ -9,7 +8,6 @@ use serde::ser::{self, Serialize, Serializer};
 
 use super::node::YamlError;
 
-/// The value of a record.
 pub(crate) fn to_value<T: Serialize + ?Sized>(record: &T) -> Result<Value, YamlError> {
     record.serialize(ToValue)
 }

@@ -1,7 +1,6 @@
-//! Parses the common form of YAML, the one that we write, several times faster than the parser.
-//!
-//! Must give the same tree as the parser, or none at all: for comments and everything unusual it returns none, and the
-//! caller uses the parser. A property test compares the two.
+//! Parses the common form of YAML, the one that we write, several times faster than the parser. Must give the
+//! same tree as the parser, or none: for comments and everything unusual the caller uses the parser. A
+//! property test compares the two.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,12 +11,11 @@ use memchr::memchr;
 use super::node::{Node, NodeKind, Position};
 use super::scalar::{Style, is_printable};
 
-/// How deep collections may be nested.
 const DEPTH: usize = 12;
 /// Up to this number, comparing keys one by one is faster than hashing them.
 const FEW: usize = 24;
 
-/// The tree of a text in block style; none if it needs the parser.
+/// `None` if the text needs the parser.
 pub(crate) fn parse_fast(text: &str) -> Option<Node<'_>> {
     u32::try_from(text.len()).ok()?;
     let mut parser = FastParser { text, bytes: text.as_bytes(), next: 0, line: 0, ahead: None };
@@ -30,7 +28,6 @@ pub(crate) fn parse_fast(text: &str) -> Option<Node<'_>> {
     }
 }
 
-/// A line that is not blank.
 #[derive(Clone, Copy)]
 struct SourceLine {
     number: u32,
@@ -48,9 +45,7 @@ impl SourceLine {
 struct FastParser<'t> {
     text: &'t str,
     bytes: &'t [u8],
-    /// The start of the next line.
     next: usize,
-    /// The number of lines read.
     line: u32,
     ahead: Option<SourceLine>,
 }
@@ -354,7 +349,7 @@ fn key_end(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
     good.then_some(at + length)
 }
 
-/// Whether a text without quotes is surely a plain scalar.
+/// True if a text without quotes is surely a plain scalar.
 fn is_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let begins = (first.is_alphanumeric() || "_/.".contains(first)) && !text.starts_with("...");
@@ -366,12 +361,12 @@ fn is_plain(text: &str) -> bool {
             && !text.as_bytes().windows(2).any(is_separator))
 }
 
-/// Whether a character has no special meaning to any reader.
+/// True if a character has no special meaning to any reader.
 fn is_common(c: char) -> bool {
     matches!(c, ' '..='~') || (c > '\u{a0}' && is_printable(c) && !c.is_whitespace())
 }
 
-/// Whether a key appears twice. The parser then gives the error.
+/// True if a key appears twice. The parser then gives the error.
 fn has_duplicates(entries: &[(Node<'_>, Node<'_>)]) -> bool {
     let name = |entry: &(Node<'_>, Node<'_>)| entry.0.text().unwrap_or_default().to_owned();
     if entries.len() <= FEW {

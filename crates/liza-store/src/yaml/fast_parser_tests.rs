@@ -23,7 +23,7 @@ fn same(one: &Node<'_>, other: &Node<'_>) -> bool {
     kinds && begin(one) == begin(other)
 }
 
-/// Whether the fast parser gives a tree. If so, it must be the one of the parser.
+/// True if the fast parser gives a tree, which must be the one of the parser.
 fn check(text: &str) -> bool {
     let Some(node) = parse_fast(text) else { return false };
     match parse(text) {

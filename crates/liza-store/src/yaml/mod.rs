@@ -1,6 +1,5 @@
-//! YAML: parsing with positions, typed decoding, and writing.
-//!
-//! Knows no tasks and no files. YAML 1.1 and 1.2 readers must read the same from what is written here.
+//! YAML: parsing with positions, typed decoding, and writing. Knows no tasks and no files. YAML 1.1 and 1.2
+//! readers must read the same from our output.
 
 mod decode;
 mod emit;

@@ -1,6 +1,5 @@
-//! Parses a YAML text into a tree in which every node has its position.
-//!
-//! Refuses duplicate keys and alias bombs. Does not interpret scalars.
+//! Parses a YAML text into a tree in which every node has its position. Refuses duplicate keys and alias
+//! bombs. Does not interpret scalars.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,12 +10,11 @@ use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 
 use super::scalar::Style;
 
-/// How many nodes all aliases together may add: enough for normal use, too few for a bomb.
+/// The number of nodes that all aliases together may add: enough for normal use, too few for a bomb.
 const ALIAS_BUDGET: usize = 10_000;
-/// How deep collections may be nested.
 const DEPTH_LIMIT: usize = 64;
 
-/// A line and a column, both starting at 1.
+/// Both start at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub line: u32,
@@ -42,13 +40,11 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why a text is not valid YAML, or not what is expected, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct YamlError {
     pub message: String,
     pub position: Option<Position>,
-    /// The key whose value is wrong, if known.
     pub key: Option<String>,
 }
 
@@ -65,7 +61,6 @@ impl YamlError {
 /// Syntax that makes a block depend on more than its own lines, so that it cannot be edited in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NonLocalSyntax {
-    /// An anchor or an alias.
     Anchor,
     Tag,
     /// `---`, `...` or a directive.
@@ -74,7 +69,6 @@ pub(crate) enum NonLocalSyntax {
     Key,
 }
 
-/// One node of the tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Node<'a> {
     pub(crate) position: Position,
@@ -84,10 +78,8 @@ pub(crate) struct Node<'a> {
     pub(crate) kind: NodeKind<'a>,
 }
 
-/// The content of a node.
 #[derive(Debug, Clone)]
 pub(crate) enum NodeKind<'a> {
-    /// A text and its style.
     Scalar(Cow<'a, str>, Style),
     /// A sequence; true for `[…]`.
     List(Vec<Node<'a>>, bool),
@@ -143,7 +135,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The value under a key of a mapping.
     pub(crate) fn get(&self, key: &str) -> Option<&Node<'a>> {
         self.entries().iter().find(|(name, _)| name.text() == Some(key)).map(|(_, value)| value)
     }
@@ -158,12 +149,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether it is `null`, `~` or empty.
+    /// True for `null`, `~` and an empty text.
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.kind, NodeKind::Scalar(text, Style::Plain) if super::scalar::is_null(text))
     }
 
-    /// Its description in an error.
+    /// For an error.
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
             NodeKind::Scalar(..) if self.is_null() => "no value".to_owned(),

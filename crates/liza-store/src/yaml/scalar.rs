@@ -1,13 +1,10 @@
-//! The meaning of scalars, and which texts are ambiguous.
-//!
-//! YAML readers disagree about `no`, `017` or `12e45`. So only what every reader takes as a number is a number here, and
-//! everything that any reader could take as something else than text is quoted when written.
+//! The meaning of scalars, and the ambiguous texts. YAML readers disagree about `no`, `017` or `12e45`: only
+//! a number for every reader is a number here, and a text that some reader could take otherwise is quoted.
 
 use std::ops::Range;
 
 use liza_core::model::{Timestamp, Value};
 
-/// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Plain,
@@ -46,7 +43,6 @@ pub(crate) fn as_float(text: &str) -> Option<f64> {
     if all_digits(whole) && all_digits(fraction) { text.parse().ok() } else { None }
 }
 
-/// The value of a scalar without a schema.
 pub(crate) fn resolve(text: &str, style: Style) -> Value {
     if style != Style::Plain {
         return Value::from(text);
@@ -58,7 +54,7 @@ pub(crate) fn resolve(text: &str, style: Style) -> Value {
     as_bool(text).map(Value::Bool).or_else(number).unwrap_or_else(|| Value::from(text))
 }
 
-/// Whether some reader takes the plain text as null, a boolean, a number or a time.
+/// True if some reader takes the plain text as null, a boolean, a number or a time.
 fn is_ambiguous(text: &str) -> bool {
     const WORDS: [&str; 14] = [
         "null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", "-.inf", "+.inf", ".nan", "nan",
@@ -71,7 +67,7 @@ fn is_ambiguous(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) && text.bytes().all(numeric)
 }
 
-/// Whether a character needs no escape.
+/// True if a character needs no escape.
 pub(super) fn is_printable(c: char) -> bool {
     !matches!(c,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
@@ -79,12 +75,12 @@ pub(super) fn is_printable(c: char) -> bool {
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a text needs no quotes between brackets or braces, where YAML 1.1 readers end a plain text at a `?`.
+/// True if a text needs no quotes between brackets or braces, where YAML 1.1 readers end a plain text at a `?`.
 pub(super) fn is_flow_safe(text: &str) -> bool {
     is_plain_safe(text) && !text.contains('?')
 }
 
-/// Whether a text needs no quotes in block style.
+/// True if a text needs no quotes in block style.
 pub(super) fn is_plain_safe(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let good_start = first.is_alphanumeric() || "_/.".contains(first);

@@ -8,30 +8,26 @@ use super::Address;
 use super::message::{self, ANSWER_MAX, Answer, Refused, ServerMessage, SessionCall};
 use super::server::WORKING_INTERVAL;
 
-/// How long a supervisor may be silent. It shows signs of life while a command runs.
+/// The longest silence of a supervisor. It shows signs of life while a command runs.
 const SILENCE_LIMIT: Duration = WORKING_INTERVAL.saturating_mul(6);
 
-/// Why a command got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
-    /// No supervisor listens: it has ended, or this session is an old one.
+    /// It has ended, or this session is an old one.
     #[error("the supervisor of this session is gone: {0}")]
     Gone(#[source] io::Error),
-    /// It does not answer, or its answer makes no sense.
     #[error("the supervisor of this session does not answer: {0}")]
     NoAnswer(#[source] io::Error),
-    /// The channel refused the command.
     #[error("{0}")]
     Refused(#[source] Refused),
 }
 
-/// The helper of a confined session connects for it, and gives its reason as a number.
+/// The helper of a confined session connects for it, and reports its reason as an error number.
 fn not_connected(error: io::Error) -> ChannelError {
     let is_indirect = error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error());
     if is_indirect { ChannelError::Refused(Refused::Indirect) } else { ChannelError::Gone(error) }
 }
 
-/// Sends a command and returns its answer.
 pub fn send(address: &Address, call: &SessionCall) -> Result<Answer, ChannelError> {
     let mut connection = UnixStream::connect(&address.socket).map_err(not_connected)?;
     let sent = message::write(&mut connection, call, SILENCE_LIMIT);

@@ -1,14 +1,13 @@
-//! How fast a session may send commands: a bucket of tokens that fills with time. A command that comes too early waits.
+//! The rate at which a session may send commands: a bucket of tokens that fills with time. Early ones wait.
 
 use std::time::{Duration, Instant};
 
-/// How many commands a session may send a second, and at once after a pause.
+/// The number of commands that a session may send a second, and at once after a pause.
 const PER_SECOND: u32 = 10;
 
-/// The commands of one session.
 #[derive(Debug)]
 pub(super) struct CommandRate {
-    /// When the bucket would be empty if nothing more were taken.
+    /// The time at which the bucket would be empty if nothing more were taken.
     used_until: Instant,
 }
 
@@ -17,7 +16,7 @@ impl CommandRate {
         Self { used_until: now }
     }
 
-    /// Takes a token; returns how long to wait before it may be used.
+    /// Takes a token; returns the wait before it may be used.
     pub(super) fn take(&mut self, now: Instant) -> Duration {
         let one = Duration::from_secs(1) / PER_SECOND;
         self.used_until = self.used_until.max(now) + one;

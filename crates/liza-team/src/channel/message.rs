@@ -1,7 +1,6 @@
-//! What travels on a channel: one call, then signs of life, then one answer. Each is a length and a JSON text.
-//!
-//! Both ends are the same program, so this is not a public format; but the session's end may be anything, so every size
-//! and every time is limited here.
+//! The messages on a channel: one call, then signs of life, then one answer. Each is a length and a JSON
+//! text. Both ends are the same program, but the session's may be anything, so every size and time is
+//! limited.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,77 +11,68 @@ use serde::{Deserialize, Serialize};
 
 pub(super) const CALL_MAX: usize = 4 << 20;
 
-/// How much all calls of one session may contain: what it stores, everyone reads.
+/// The most that all calls of one session may contain: everyone reads what it stores.
 pub(super) const SENT_MAX: usize = 8 << 20;
 
 /// The longest answer: a whole blackboard, and more.
 pub(super) const ANSWER_MAX: usize = 256 << 20;
 
-/// A command of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCall {
     /// Proves that the caller knows the session's variable.
     pub secret: String,
-    /// The command line, with the name of the program.
+    /// With the name of the program.
     pub arguments: Vec<String>,
     /// Standard input, if an argument asks for it.
     pub input: Option<String>,
     /// The files that arguments name, with their content, read with the rights of the session.
     pub files: Vec<(String, String)>,
-    /// Where the answer will be shown.
     pub terminal: TerminalFacts,
 }
 
 impl SessionCall {
-    /// How many bytes of text it contains.
+    /// The number of bytes of its texts.
     pub fn length(&self) -> usize {
         let files = self.files.iter().flat_map(|(name, text)| [name, text]);
         self.arguments.iter().chain(&self.input).chain(files).map(String::len).sum()
     }
 }
 
-/// What a command wants to know about the streams of its caller.
+/// Facts about the streams of the caller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalFacts {
-    /// The width of the terminal.
     pub columns: Option<usize>,
     /// The width that the caller's variable COLUMNS asks for.
     pub fixed_columns: Option<usize>,
-    /// Whether standard output is a terminal.
+    /// Standard output is a terminal.
     pub output: bool,
-    /// Whether standard output takes colour.
+    /// Standard output takes colour.
     pub color: bool,
-    /// Whether standard error takes colour.
     pub error_color: bool,
 }
 
-/// Which stream of the caller a text is for.
+/// The stream of the caller that a text is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WrittenTo {
     Output,
     Error,
 }
 
-/// What a command wrote, in that order, and its exit code.
+/// The texts that a command wrote, in order, and its exit code.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     pub written: Vec<(WrittenTo, String)>,
     pub exit: u8,
 }
 
-/// Why a channel did not execute a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refused {
-    /// The call is too long, or no call at all.
     #[error("the message is not a command, or longer than {} MiB", CALL_MAX >> 20)]
     Malformed,
-    /// It did not arrive in time.
     #[error("the command did not arrive in time")]
     TooSlow,
-    /// The caller is not a process of the session, or does not know its secret.
     #[error("the caller is not a process of this session")]
     Stranger,
-    /// The caller runs below `liza check`.
     #[error("code under test cannot speak for the agent")]
     UnderTest,
     /// The session is a code reviewer's, and the agent program did not run the command itself.
@@ -90,13 +80,11 @@ pub enum Refused {
         "a code reviewer's command counts only if the agent program runs it: not through git, and not from a process left behind"
     )]
     Indirect,
-    /// The session has sent too much.
     #[error("the commands of this session contain more than {} MiB", SENT_MAX >> 20)]
     TooMuch,
-    /// Too many commands of the session run at once.
     #[error("too many commands of this session run at once")]
     Busy,
-    /// It takes too long; it goes on, and its answer is lost.
+    /// It goes on, and its answer is lost.
     #[error("the command takes longer than config.command_limit; it goes on, and its answer is lost")]
     OverLimit,
     #[error("the command ended without an answer")]
@@ -153,7 +141,7 @@ fn read_until(stream: &mut UnixStream, mut buffer: &mut [u8], deadline: Instant)
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(length) => buffer = buffer.get_mut(length..).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // What a timeout is called differs between systems.
+            // Systems differ in the name of a timeout.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Err(io::ErrorKind::TimedOut.into());
             }

@@ -1,8 +1,8 @@
 //! The channel of a session: one Unix socket on which its supervisor executes the commands of its agent.
 //!
-//! The socket and its peer are the identity, not a variable. A session sends its arguments and the content of what they
-//! name; the supervisor executes them as that agent, in that project, and sends back what was written and the exit code.
-//! Knows no command: what is executed, and whether it may be, is decided by [`SessionCommands`].
+//! The socket and its peer are the identity, not a variable. A session sends its arguments and the content of
+//! the files that they name; the supervisor executes them as that agent, in that project, and sends back the
+//! output and the exit code. [`SessionCommands`] decides what is executed.
 
 mod client;
 mod command_rate;
@@ -21,29 +21,26 @@ pub use server::{Channel, OpenChannel};
 
 use crate::project::Project;
 
-/// The variable that names the socket of a session, after the secret that proves who knows it.
+/// The variable with the secret and the socket of a session.
 pub const CHANNEL: &str = "LIZA_CHANNEL";
 
-/// Whose commands a channel executes.
 #[derive(Debug, Clone)]
 pub struct ServedSession {
-    /// The project; a session cannot name another one.
+    /// A session cannot name another project.
     pub project: Project,
     pub agent: AgentId,
     pub generation: Generation,
-    /// The variables of the session that its supervisor does not have.
+    /// Variables of the session that its supervisor doesn't have.
     pub environment: Vec<(String, String)>,
-    /// How long a command may take.
     pub limit: Duration,
 }
 
-/// Executes the commands that arrive on channels.
 pub trait SessionCommands: Send + Sync {
     /// Executes one command as the session's agent. Must not start a program or write to a path that the session names.
     fn execute(&self, session: &ServedSession, call: SessionCall) -> Answer;
 }
 
-/// Where a session reaches its supervisor, and what it proves itself with.
+/// The socket of a session's supervisor, and the secret that proves the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub socket: PathBuf,
@@ -51,12 +48,10 @@ pub struct Address {
 }
 
 impl Address {
-    /// The value of [`CHANNEL`].
     pub(crate) fn to_variable(&self) -> String {
         format!("{}:{}", self.secret, self.socket.display())
     }
 
-    /// From the value of [`CHANNEL`].
     pub fn from_variable(value: &str) -> Option<Self> {
         let (secret, socket) = value.split_once(':')?;
         Some(Self { socket: PathBuf::from(socket), secret: secret.to_owned() })

@@ -1,7 +1,6 @@
-//! The supervisor's end: accepts connections of one session, checks who is there, and executes one command for each.
-//!
-//! Only processes below the session's helper are served, and only a few at a time; nothing that they do can make another
-//! session wait.
+//! The supervisor's end: accepts connections of one session, checks the peer, and executes one command for
+//! each. Serves only processes below the session's helper, a few at a time, so that no session delays
+//! another.
 
 use std::fs;
 use std::io;
@@ -24,13 +23,12 @@ use super::command_rate::CommandRate;
 use super::message::{self, CALL_MAX, Refused, SENT_MAX, ServerMessage, SessionCall};
 use super::{Address, ServedSession, SessionCommands};
 
-/// How many commands of a session may run at once.
 const CONNECTIONS_MAX: usize = 8;
 
-/// How long a command may take to arrive, and its caller to take a piece of the answer.
+/// The longest time for a command to arrive, and for its caller to take a piece of the answer.
 const TRANSFER_LIMIT: Duration = Duration::from_secs(10);
 
-/// How often a caller learns that its command still runs.
+/// The interval at which a caller learns that its command still runs.
 pub(super) const WORKING_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A channel that is open and not served yet: its session has not started.
@@ -42,7 +40,6 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Opens a channel for a session.
     pub fn open(
         folder: &SocketFolder,
         session: ServedSession,
@@ -53,7 +50,6 @@ impl Channel {
         Ok(Self { address, listener, session, commands })
     }
 
-    /// Where the session finds it.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -117,7 +113,6 @@ struct Server {
     commands: Arc<dyn SessionCommands>,
     rate: Mutex<CommandRate>,
     running: Places,
-    /// How many bytes its calls contained.
     sent: AtomicUsize,
 }
 
@@ -148,11 +143,11 @@ impl Server {
         peer.line_below(self.helper).filter(|_| peer.is_own_user).ok_or(Refused::Stranger)
     }
 
-    /// Whether the peer speaks for this session. May wait for the report about the agent program.
+    /// Checks that the peer speaks for this session. May wait for the report about the agent program.
     fn check(&self, peer: Peer) -> Result<(), Refused> {
         let line = self.line(peer)?;
         if line.is_empty() {
-            // The helper itself, which has decided this for the process that it connects for.
+            // The helper itself, which has decided for the process that it connects for.
             return Ok(());
         }
         let speakers = Speakers::of(self.session.agent.role());
@@ -174,7 +169,7 @@ impl Server {
         }
         let wait = self.rate.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
         thread::sleep(wait);
-        // Again: the one who connected may have ended, and its ID may belong to another process now.
+        // Again: the process that connected may have ended, and its ID may belong to another one now.
         self.check(peer)?;
         let add = |sent: usize| Some(sent + call.length()).filter(|sent| *sent <= SENT_MAX);
         let added = self.sent.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
@@ -191,11 +186,11 @@ impl Server {
                 None => return,
             },
         };
-        // If the caller is gone or does not read, the command is done all the same.
+        // The command is done even if the caller is gone or doesn't read.
         let _ = message::write(&mut connection, &message, TRANSFER_LIMIT);
     }
 
-    /// Executes a command in a thread of its own, with signs of life for the caller; `None` if that one is gone.
+    /// Executes a command in a thread, with signs of life for the caller; `None` if the caller is gone.
     fn execute(
         self: &Arc<Self>,
         place: Place,

@@ -1,4 +1,4 @@
-//! Why a command or a sequence of commands failed. What had been started is undone, or left to `recover`.
+//! Errors of a command or a sequence of commands. Started steps are undone, or left to `recover`.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,72 +12,44 @@ use crate::session::checkout_setup::SetupError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The rules refuse the command.
     #[error(transparent)]
     Refused(Box<Refusal>),
-    /// The blackboard could not be read or written.
     #[error(transparent)]
     Store(StoreError),
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A new checkout could not be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The configured integration branch is not a branch name.
     #[error("config.integration_branch: {0}")]
     Branch(#[from] BranchError),
-    /// There is no integration branch.
     #[error("the integration branch {branch} does not exist")]
     NoIntegrationBranch { branch: Branch },
-    /// The integration branch of the remote lacks work that is recorded as merged.
     #[error(
         "{branch} on the remote {remote} is at {}, without {}, which is merged: someone moved it back or replaced it",
         found.short(), recorded.short()
     )]
-    RemoteRewound {
-        remote: String,
-        branch: Branch,
-        /// The last head that was recorded.
-        recorded: Sha,
-        /// The head of the remote's branch.
-        found: Sha,
-    },
-    /// The integration branch here has commits that the remote's does not have.
+    RemoteRewound { remote: String, branch: Branch, recorded: Sha, found: Sha },
     #[error("{branch} here is at {}, which the remote {remote} does not have ({})", local.short(), found.short())]
-    LocalCommits {
-        remote: String,
-        branch: Branch,
-        local: Sha,
-        /// The head of the remote's branch.
-        found: Sha,
-    },
-    /// The remote has no integration branch.
+    LocalCommits { remote: String, branch: Branch, local: Sha, found: Sha },
     #[error("the remote {remote} has no branch {branch}")]
     NoRemoteBranch { remote: String, branch: Branch },
-    /// Other merges were faster every time.
     #[error("{branch} on the remote {remote} moved during each of {attempts} attempts to merge")]
     RemoteBusy { remote: String, branch: Branch, attempts: u32 },
-    /// The blackboard refused a merge that is published, and the remote keeps it.
     #[error(
         "{refusal}. Its merge {} is on {branch} of the remote {remote} and could not be taken back: {source}",
         merge.short()
     )]
     NotTakenBack {
-        /// Why the blackboard refused it.
         refusal: Box<Refusal>,
         remote: String,
         branch: Branch,
         merge: Sha,
-        /// Why the remote keeps it.
         source: Box<EngineError>,
     },
-    /// Another process held a lock the whole time.
     #[error("another liza process holds {}; timed out after {} s", path.display(), waited.as_secs())]
     Locked { path: PathBuf, waited: Duration },
-    /// The blackboard was written, but a stop file could not be removed.
     #[error("written, but {} could not be removed: {source}", path.display())]
     Effect { path: PathBuf, source: io::Error },
-    /// A file could not be read, written or removed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 }
@@ -95,12 +67,11 @@ impl From<StoreError> for EngineError {
 }
 
 impl EngineError {
-    /// The refusal, if the rules refused the command.
     pub fn refusal(&self) -> Option<&Refusal> {
         if let Self::Refused(refusal) = self { Some(refusal) } else { None }
     }
 
-    /// The command that answers what is wrong with the integration branch of the remote; `None` for other errors.
+    /// The command that fixes the integration branch of the remote; `None` for other errors.
     pub fn branch_answer(&self) -> Option<String> {
         match self {
             Self::RemoteRewound { remote, branch, recorded, found } => {
@@ -133,12 +104,11 @@ impl EngineError {
 /// The command that accepts commits which only the branch here has, and publishes them.
 pub(super) const ANSWER_LOCAL_COMMITS: &str = "liza accept-integration";
 
-/// The command that brings merged work back to the branch of the remote, if that is where it was found.
+/// The command that restores merged work on the remote's branch, if that has not moved since.
 pub(super) fn answer_rewound(remote: &str, branch: &Branch, (recorded, found): (&Sha, &Sha)) -> String {
     format!("git push --force-with-lease={branch}:{found} {remote} {recorded}:refs/heads/{branch}")
 }
 
-/// The command that makes the branch on the remote.
 pub(super) fn answer_no_branch(remote: &str, branch: &Branch) -> String {
     format!("git push {remote} {branch}")
 }

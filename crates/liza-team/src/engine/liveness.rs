@@ -1,7 +1,6 @@
-//! A lock that a supervisor holds while it is alive, so that other processes can prove its death.
-//!
-//! The operating system releases the lock when the process ends. The file stays and records the registration and the boot
-//! for which the lock was held. Without proof, the lease decides.
+//! A lock that a supervisor holds while it is alive, so that other processes can prove its death. The
+//! operating system releases it when the process ends. The file stays and records the registration and the
+//! boot for which it was held. Without proof, the lease decides.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _};
@@ -13,22 +12,20 @@ use std::time::{Duration, Instant};
 use liza_core::model::{AgentId, Generation};
 use liza_sandbox::sys::process::boot_id;
 
-/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The length of what the file records.
+/// The length of the file's content.
 const RECORD: usize = 200;
 
-/// The lock of an agent's supervisor, held until dropped.
+/// Held until dropped.
 #[derive(Debug)]
 pub struct LivenessLock {
     file: File,
 }
 
-/// The result of trying to take the lock.
 #[derive(Debug)]
 pub enum LockAttempt {
-    /// It is taken: the previous holder is dead.
+    /// The previous holder is dead.
     Taken(LivenessLock),
     /// A live process holds it.
     Held,
@@ -58,7 +55,7 @@ impl LivenessLock {
         }
     }
 
-    /// The registrations that the dead supervisor before may have had; none if it may be alive on another machine.
+    /// The possible registrations of the dead previous supervisor; none if it may be alive on another machine.
     pub(crate) fn previous_holders(&mut self) -> Vec<Generation> {
         self.read().unwrap_or_default()
     }
@@ -68,15 +65,15 @@ impl LivenessLock {
         read_record(&self.file)
     }
 
-    /// Whether the supervisor of this registration is proven dead. Takes the lock only shared and for a moment, so that
-    /// several observers do not take each other for a live supervisor.
+    /// True if the supervisor of this registration is proven dead. Takes the lock only shared and for a
+    /// moment, so that several observers don't take each other for a live supervisor.
     pub fn is_proven_dead(liza: &Path, agent: AgentId, generation: Generation) -> bool {
         let Ok(file) = File::open(Self::path(liza, agent)) else { return false };
         file.try_lock_shared().is_ok() && read_record(&file).is_some_and(|held| held.contains(&generation))
     }
 
-    /// The agents whose supervisor runs on this machine now. Needs only the lock files, so it also works if the blackboard
-    /// cannot be read.
+    /// The agents whose supervisor runs on this machine now. Needs only the lock files, so it also works with
+    /// an unreadable blackboard.
     pub fn running_agents(liza: &Path) -> Vec<AgentId> {
         let files = fs::read_dir(liza.join("agent-locks")).into_iter().flatten().flatten();
         let is_held = |path: &Path| {
@@ -92,8 +89,8 @@ impl LivenessLock {
         agents
     }
 
-    /// Records the registrations for which the lock is held: before registering also the one that is about to be made, so
-    /// that a kill at any moment can be proven. If that fails, it cannot be proven later.
+    /// Records the registrations for which the lock is held, before registering also the coming one, so that
+    /// a kill at any moment can be proven. If that fails, it cannot be proven later.
     pub fn hold_for(&mut self, generations: &[Generation]) {
         let Some(boot) = boot_id() else { return };
         let line = |generations: &[Generation]| {
@@ -110,7 +107,7 @@ impl LivenessLock {
     }
 }
 
-/// The registrations that a lock file records, if it was held since this machine was started.
+/// The registrations in a lock file, if it was held since this machine was started.
 fn read_record(mut file: &File) -> Option<Vec<Generation>> {
     let mut text = String::new();
     (&mut file).take(RECORD as u64).read_to_string(&mut text).ok()?;

@@ -1,7 +1,6 @@
-//! Locks between processes that work in git: for each task one for its worktree and one for sending its work, one for merges.
-//!
-//! The operating system releases them when a process dies, so a reservation without a held lock belongs to a dead claim.
-//! Must not be taken while the blackboard's lock is held.
+//! Locks between processes that work in git: for each task one for its worktree and one for sending its work,
+//! one for merges. The operating system releases them when a process dies, so a reservation without a held
+//! lock belongs to a dead claim. Must not be taken while the blackboard's lock is held.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -14,13 +13,11 @@ use liza_core::model::TaskId;
 
 use super::error::EngineError;
 
-/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How much of a note is read.
 const NOTE_MAX: u64 = 1024;
 
-/// A held lock. Its file is removed with it.
+/// Its file is removed with it.
 #[derive(Debug)]
 pub struct FileLock {
     path: PathBuf,
@@ -36,17 +33,15 @@ impl Drop for FileLock {
 }
 
 impl FileLock {
-    /// The folder of the task locks.
     pub fn folder(liza: &Path) -> PathBuf {
         liza.join("locks")
     }
 
-    /// The lock of a task's worktree.
     pub fn of_task(liza: &Path, task: &TaskId) -> PathBuf {
         Self::folder(liza).join(format!("{task}.lock"))
     }
 
-    /// The lock of the process that sends a task's work to the remote. No task's lock has such a name.
+    /// No task's lock has such a name.
     pub(crate) fn of_sender(liza: &Path, task: &TaskId) -> PathBuf {
         Self::folder(liza).join(format!("{task}.sending"))
     }
@@ -60,12 +55,12 @@ impl FileLock {
         liza.join("branch.lock")
     }
 
-    /// Writes into the file what the lock is held for. Only for people: an error changes nothing.
+    /// Writes the holder's purpose into the file. Only for people: errors are ignored.
     pub fn note(&self, what: &str) {
         let _ = self.file.set_len(0).and_then(|()| (&self.file).write_all(what.as_bytes()));
     }
 
-    /// What the lock is held for; `None` if it is free, or the holder has not said it.
+    /// The holder's purpose; `None` if the lock is free, or the holder has not written it.
     pub(crate) fn note_of_holder(path: &Path) -> Option<String> {
         let mut text = String::new();
         let file = File::open(path).ok()?;
@@ -74,7 +69,6 @@ impl FileLock {
         is_held.then_some(text)
     }
 
-    /// Takes the lock if it is free.
     pub(crate) fn try_at(path: &Path) -> Result<Option<Self>, EngineError> {
         let failed = |error| EngineError::io("lock", path)(error);
         loop {
@@ -89,7 +83,6 @@ impl FileLock {
         }
     }
 
-    /// Takes the lock, waiting for at most `timeout`.
     pub fn at(path: &Path, timeout: Duration) -> Result<Self, EngineError> {
         let failed = |error| EngineError::io("lock", path)(error);
         let deadline = Instant::now() + timeout;

@@ -1,6 +1,5 @@
-//! The only way to change the blackboard: executes a command, then runs its effects outside the blackboard.
-//!
-//! Commands, supervisors and screens all use it. Sequences of commands and git operations are in `lifecycle/`.
+//! The only way to change the blackboard: executes a command, then runs its effects outside the blackboard,
+//! for commands, supervisors and screens. Sequences of commands and git operations are in `lifecycle/`.
 
 mod error;
 mod exchange;
@@ -50,9 +49,7 @@ pub struct Engine<'p> {
 #[must_use = "its effects have not run yet: pass it to `Engine::finish`"]
 #[derive(Debug)]
 pub struct Submitted<R> {
-    /// The revision of the blackboard now.
     pub revision: Revision,
-    /// The reply of the rules.
     pub reply: R,
     effects: Vec<Effect>,
 }
@@ -60,27 +57,22 @@ pub struct Submitted<R> {
 /// A command that was written and whose effects have run.
 #[derive(Debug)]
 pub struct Executed<R> {
-    /// The revision of the blackboard now.
     pub revision: Revision,
-    /// The reply of the rules.
     pub reply: R,
-    /// The results of its effects.
     pub effects: EffectResults,
 }
 
-/// The results of a command's effects.
 #[derive(Debug, Default)]
 pub struct EffectResults {
     /// Unmerged work of removed worktrees, saved before the removal.
     pub rescued: Vec<(TaskId, Rescue)>,
-    /// Worktrees that could not be removed, and why; `recover` removes them.
+    /// Worktrees that could not be removed, and the reasons; `recover` removes them.
     pub left: Vec<(TaskId, EngineError)>,
     /// The revision at which the sprint was completed, if it was.
     pub sprint_completed: Option<Revision>,
 }
 
 impl<'p> Engine<'p> {
-    /// An engine for this caller.
     pub fn new(project: &'p Project, actor: Actor) -> Self {
         let (if_revision, notices) = Default::default();
         Self { project, actor, if_revision, fixed_now: None, notices }
@@ -93,7 +85,6 @@ impl<'p> Engine<'p> {
         self
     }
 
-    /// Uses this time instead of the clock.
     #[must_use]
     pub fn at(self, now: Timestamp) -> Self {
         Self { fixed_now: Some(now), ..self }
@@ -107,12 +98,12 @@ impl<'p> Engine<'p> {
         self.actor
     }
 
-    /// What the store repaired while it executed commands.
+    /// Repairs of the store while it executed commands.
     pub fn notices(&self) -> Vec<Notice> {
         self.notices.borrow().clone()
     }
 
-    /// The project's repository, opened when it is first needed.
+    /// Opened when it is first needed.
     pub fn repo(&self) -> Result<&'p Repo, EngineError> {
         Ok(self.project.repo()?)
     }
@@ -121,12 +112,10 @@ impl<'p> Engine<'p> {
         Ok(self.project.store().snapshot()?)
     }
 
-    /// The settings and the agents, and the records of these tasks.
     pub fn read(&self, tasks: &[&TaskId]) -> Result<Board, EngineError> {
         read(self.project, tasks)
     }
 
-    /// Executes a command: writes its changes and runs its effects.
     pub fn execute<C: Operation>(&self, command: C) -> Result<Executed<C::Reply>, EngineError> {
         let submitted = self.submit(command)?;
         self.finish(submitted)
@@ -146,7 +135,6 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// Runs the effects of a written command.
     pub fn finish<R>(&self, submitted: Submitted<R>) -> Result<Executed<R>, EngineError> {
         let Submitted { revision, reply, effects } = submitted;
         let effects = self.run(effects)?;
@@ -189,22 +177,22 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// Ignores errors: the checkpoint counts without a summary, and `liza checkpoint` reports why it could not be written.
+    /// Ignores errors: the checkpoint counts without a summary, and `liza checkpoint` reports the reason.
     fn write_summary(&self) {
         if let Ok(state) = self.project.state() {
             let _ = summary::write(self.project, &state, self.now());
         }
     }
 
-    /// Completes the sprint as the system, independent of the caller that ended its last task. A refusal means that another
-    /// process was faster or that the planner has added a task; a missed completion is reconciled later.
+    /// Completes the sprint as the system, independent of the caller that ended its last task. A refusal
+    /// means that another process was faster or the planner has added a task; a missed completion is made up
+    /// later.
     fn complete_sprint(&self) -> Option<Revision> {
         let system = Engine { fixed_now: self.fixed_now, ..Engine::new(self.project, Actor::Human) };
         let done = system.execute(CompleteSprint).ok()?;
         Some(done.revision)
     }
 
-    /// The head of the integration branch.
     pub fn integration_head(&self, integration: &Branch) -> Result<Sha, EngineError> {
         let missing = || EngineError::NoIntegrationBranch { branch: integration.clone() };
         self.repo()?.tip(integration)?.ok_or_else(missing)
@@ -229,7 +217,6 @@ impl Host for Engine<'_> {
     }
 }
 
-/// The branch that approved work is merged to.
 pub fn integration_branch(board: &Board) -> Result<Branch, EngineError> {
     Ok(Branch::for_integration(&board.config()?.integration_branch)?)
 }

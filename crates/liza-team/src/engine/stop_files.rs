@@ -24,7 +24,6 @@ pub(super) fn create(folder: &Path, file: StopFile, now: Timestamp) -> io::Resul
     File::open(folder)?.sync_all()
 }
 
-/// Removes a stop file and the files that belong to it.
 pub(super) fn remove(folder: &Path, file: StopFile) -> Result<(), EngineError> {
     remove_file(folder, file.name())?;
     match file {

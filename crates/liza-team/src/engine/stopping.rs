@@ -11,12 +11,11 @@ pub fn mark_stopping(folder: &Path) -> Result<(), EngineError> {
     fs::write(&path, std::process::id().to_string()).map_err(EngineError::io("write", &path))
 }
 
-/// Whether the team of that process is stopping.
 pub fn is_stopping(folder: &Path, process: u32) -> bool {
     fs::read_to_string(path(folder)).is_ok_and(|text| text.trim().parse() == Ok(process))
 }
 
-/// Removes what an earlier team has left, whose process may have had the same number.
+/// Removes the mark of an earlier team, whose process may have had the same number.
 pub fn clear_stopping(folder: &Path) {
     // Most often there is none.
     let _ = fs::remove_file(path(folder));

@@ -1,7 +1,5 @@
-//! Prepares a task's worktree for a claim, and removes it when no agent needs it.
-//!
-//! A worktree is only changed under the task's lock, after the blackboard was read again: a late removal must not delete
-//! the next coder's worktree.
+//! Prepares a task's worktree for a claim, and removes it when no agent needs it, under the task's lock and
+//! after a new read of the blackboard: a late removal must not delete the next coder's worktree.
 
 use std::time::Duration;
 
@@ -16,10 +14,9 @@ use super::exchange::Exchange;
 use super::locks::FileLock;
 use super::{integration_branch, read};
 
-/// How long to wait for another process that works on the same worktree.
+/// The longest wait for another process that works on the same worktree.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// The result of removing a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Discarded {
     /// It is removed, or did not exist.
@@ -28,17 +25,15 @@ pub enum Discarded {
     Needed,
 }
 
-/// Takes the lock of a task's worktree if it is free.
 pub fn try_lock_task(project: &Project, task: &TaskId) -> Result<Option<FileLock>, EngineError> {
     FileLock::try_at(&FileLock::of_task(project.folder(), task))
 }
 
-/// Takes the lock of a task's worktree.
 pub fn lock_task(project: &Project, task: &TaskId) -> Result<FileLock, EngineError> {
     FileLock::at(&FileLock::of_task(project.folder(), task), LOCK_TIMEOUT)
 }
 
-/// Creates a worktree; the caller holds the task's lock.
+/// The caller holds the task's lock.
 pub fn prepare(
     repo: &Repo,
     (task, base, mode): (&TaskId, &Sha, WorktreeMode),
@@ -48,8 +43,7 @@ pub fn prepare(
     Ok(repo.prepare_worktree(task, base, mode, integration)?)
 }
 
-/// Removes a task's worktree and branch, unless an agent needs them according to the blackboard. Unmerged work is saved
-/// first.
+/// Removes a task's worktree and branch, unless an agent needs them. Unmerged work is saved first.
 pub fn discard(project: &Project, task: &TaskId) -> Result<Discarded, EngineError> {
     let lock = lock_task(project, task)?;
     discard_locked(project, task, &lock)
@@ -64,7 +58,7 @@ pub fn discard_locked(project: &Project, task: &TaskId, _: &FileLock) -> Result<
     let integration = integration_branch(&board)?;
     let exchange = Exchange::with(project, &board)?;
     if let Some(exchange) = &exchange {
-        // What another machine merged need not be saved. Where the remote does not answer, it is saved nevertheless.
+        // Another machine's merges need not be saved. If the remote doesn't answer, they are.
         let _ = exchange.follow();
     }
     let removed = project.repo()?.remove_worktree(task, None, &integration)?;
@@ -74,7 +68,7 @@ pub fn discard_locked(project: &Project, task: &TaskId, _: &FileLock) -> Result<
     Ok(Discarded::Removed(removed))
 }
 
-/// Sends what was saved, and removes the references of a task that is over. What fails now is done by `recover`.
+/// Sends saved work, and removes the references of a task that is over. `recover` repeats failed steps.
 fn clear_on_remote(exchange: &Exchange<'_>, board: &Board, task: &TaskId, rescued: Option<&Rescue>) {
     let sent = rescued.map_or(Ok(()), |rescue| exchange.send_rescue(task, rescue));
     if sent.is_ok() && board.status(task).is_some_and(Status::is_terminal) {
@@ -82,7 +76,7 @@ fn clear_on_remote(exchange: &Exchange<'_>, board: &Board, task: &TaskId, rescue
     }
 }
 
-/// Whether an agent works in the task's worktree, may continue in it, or is about to create it.
+/// True if an agent works in the task's worktree, may continue in it, or is about to create it.
 pub fn is_needed(board: &Board, task: &TaskId, now: Timestamp) -> bool {
     let Some(TaskSlot { body, .. }) = board.tasks.get(task) else { return false };
     // An unreadable record may need the worktree, so it stays.
@@ -92,7 +86,6 @@ pub fn is_needed(board: &Board, task: &TaskId, now: Timestamp) -> bool {
     in_use || has_session(board, task, now)
 }
 
-/// Whether an agent's session may still be in the worktree.
 fn has_session(board: &Board, task: &TaskId, now: Timestamp) -> bool {
     let inside = |entry: &AgentRecord| entry.current_task.as_ref() == Some(task) && entry.is_live(now);
     board.agents.ready().is_none_or(|agents| agents.values().any(inside))

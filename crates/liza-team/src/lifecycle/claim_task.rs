@@ -1,6 +1,5 @@
 //! claim-task: reserves the task, creates the worktree, claims. The task is not CLAIMED before the last step.
-//!
-//! The loser of a race leaves nothing behind and must not touch the winner's worktree. Retrying is up to the caller.
+//! The loser of a race leaves nothing behind and must not touch the winner's worktree.
 
 use liza_core::model::{AgentId, AnomalyType, Fields, Revision, Status, TaskId, Value};
 use liza_core::protocol::{CancelReservation, ClaimTask, Claimed, LogAnomaly, ReserveTask, Reserved};
@@ -17,18 +16,15 @@ use super::take_work::{generation_of, take_work};
 
 #[derive(Debug)]
 pub struct TaskClaim {
-    /// The revision of the blackboard now.
     pub revision: Revision,
-    /// The reply of the rules.
     pub claimed: Claimed,
     pub worktree: PreparedWorktree,
 }
 
-/// Claims a task for a coder.
 pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<TaskClaim, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
     let exchange = Exchange::of(engine.project())?;
-    // Before the reservation: a remote that does not answer, or takes no work, costs no claim and no session.
+    // Before the reservation: a remote that doesn't answer, or takes no work, costs no claim and no session.
     let head = match &exchange {
         Some(exchange) => {
             send_left_work(engine, exchange, task, coder)?;
@@ -37,8 +33,8 @@ pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<
         None => engine.integration_head(&integration)?,
     };
     refuse_found_merge(engine, task, Some(&head))?;
-    // The lock comes before the reservation, so that a reservation without a lock proves that its claim died. If
-    // another process holds the lock, the rules decide: it may be claiming the task, or just removing a worktree.
+    // The lock comes before the reservation, so that a reservation without a lock proves that its claim died.
+    // If another process holds the lock, the rules decide: it may be claiming, or just removing a worktree.
     let early = try_lock_task(engine.project(), task)?;
     let reserved = engine.execute(ReserveTask { task: task.clone(), coder, head })?.reply;
     let lock = match early.map_or_else(|| lock_task(engine.project(), task), Ok) {
@@ -58,7 +54,6 @@ pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<
     claimed
 }
 
-/// With what the worktree of a claim is made.
 struct WorktreeForClaim<'a> {
     exchange: Option<&'a Exchange<'a>>,
     integration: &'a Branch,
@@ -79,7 +74,7 @@ fn claim_reserved(
     };
     let mut worktree = prepare(engine.repo()?, order, with.integration, with.lock)?;
     if let (Some(exchange), Some(rescue)) = (with.exchange, &worktree.rescued) {
-        // What cannot be sent now is on this machine.
+        // Unsent work stays on this machine.
         let _ = exchange.send_rescue(task, rescue);
     }
     worktree.rescued = worktree.rescued.or(brought);
@@ -93,8 +88,7 @@ fn claim_reserved(
     Ok(TaskClaim { revision: done.revision, claimed: done.reply, worktree })
 }
 
-/// Sends what the last session of this coder has committed and could not send. Sessions that cannot be submitted are not
-/// worth their cost.
+/// Sends commits that this coder's last session could not send: an unsubmittable session is not worth its cost.
 fn send_left_work(
     engine: &Engine<'_>,
     exchange: &Exchange<'_>,

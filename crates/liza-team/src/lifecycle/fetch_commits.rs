@@ -1,4 +1,4 @@
-//! Brings commits here that a person asks about and another machine has made. Moves no branch.
+//! Fetches commits of other machines that a person asks about. Moves no branch.
 
 use liza_core::model::{Board, Sha, TaskId};
 use liza_git::Repo;
@@ -6,7 +6,6 @@ use liza_git::Repo;
 use crate::engine::{EngineError, Exchange, integration_branch};
 use crate::project::Project;
 
-/// Makes sure that commits of the integration branch are in this repository.
 pub fn fetch_merged(project: &Project, commits: &[&Sha]) -> Result<(), EngineError> {
     if has_all(project, commits)? {
         return Ok(());
@@ -17,7 +16,6 @@ pub fn fetch_merged(project: &Project, commits: &[&Sha]) -> Result<(), EngineErr
     }
 }
 
-/// Makes sure that a submitted commit is in this repository.
 pub fn fetch_submitted(project: &Project, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     match Exchange::of(project)? {
         Some(exchange) => exchange.bring_submission(task, commit),
@@ -25,7 +23,7 @@ pub fn fetch_submitted(project: &Project, task: &TaskId, commit: &Sha) -> Result
     }
 }
 
-/// What the coder of a task on another machine has sent; `None` if there is nothing, or no remote.
+/// The commits that the coder of a task on another machine has sent; `None` if there are none, or no remote.
 pub fn fetch_sent(project: &Project, task: &TaskId) -> Result<Option<Sha>, EngineError> {
     match Exchange::of(project)? {
         Some(exchange) => exchange.latest_work(task),

@@ -1,6 +1,5 @@
 //! finish: takes the goal's result out of the integration branch, to the main branch here or to a remote.
-//!
-//! The human's own action: nothing calls it but the command. What reviews did not pass is refused.
+//! Only the human's command calls it. Work that did not pass reviews is refused.
 
 use std::time::Duration;
 
@@ -13,40 +12,33 @@ use crate::engine::{Engine, EngineError, Exchange, FileLock, integration_branch}
 use super::move_intent::{MoveIntent, MovingCommand};
 use super::sync::{check_recorded, current_head};
 
-/// How long to wait for a merge in progress.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Under this name git keeps what was merged.
+/// The name under which git keeps the merge.
 const NAME: &str = "finish";
 
-/// What is taken, and where it comes from.
 #[derive(Debug)]
 pub struct GoalResult {
     pub goal: String,
     pub status: GoalStatus,
-    /// What it is about, in one line.
     pub title: String,
     pub integration: Branch,
     pub head: Sha,
-    /// Whether the human has taken exactly this.
+    /// The human has taken exactly this.
     pub is_taken: bool,
 }
 
-/// The result of a merge into the main branch.
 #[derive(Debug)]
 pub enum FinishOutcome {
-    /// The main branch contains the result now.
     Merged {
         head: Sha,
         /// The number of commits that it gained.
         commits: u64,
     },
-    /// It contained the result already.
     UpToDate,
     Failed(MergeError),
 }
 
-/// What the integration branch has to offer.
 pub fn goal_result(engine: &Engine<'_>) -> Result<GoalResult, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
     let exchange = Exchange::of(engine.project())?;
@@ -98,7 +90,7 @@ pub fn merge_into_main(
     Ok(FinishOutcome::Merged { head: merge.new, commits })
 }
 
-/// Publishes the result as a branch of a remote. It is taken only once `record_taken` was called with what is returned.
+/// Publishes the result as a branch of a remote. It counts as taken after `record_taken` with the result.
 pub fn publish(
     engine: &Engine<'_>,
     result: &GoalResult,
@@ -111,7 +103,6 @@ pub fn publish(
     Ok(finish)
 }
 
-/// Records that the human has taken the result.
 pub fn record_taken(engine: &Engine<'_>, finish: Finish) -> Result<(), EngineError> {
     engine.execute(finish)?;
     Ok(())

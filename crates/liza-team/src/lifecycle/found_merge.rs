@@ -1,7 +1,5 @@
-//! Merges of tasks that are on the integration branch and not on the blackboard: a database may have gone back to an older
-//! copy, which lacks what was recorded last.
-//!
-//! Reads only. What follows is decided in `liza_core::rules::found_merges`.
+//! Merges of tasks that are on the integration branch and not on the blackboard: a restored older copy of a
+//! database lacks the last records. Reads only; `liza_core::rules::found_merges` decides the rest.
 
 use liza_core::model::{Board, Section, Sha, State, TaskId};
 use liza_core::rules::found_merges::FoundMerges;
@@ -10,16 +8,15 @@ use liza_git::Repo;
 use crate::engine::{Engine, EngineError, integration_branch};
 use crate::project::Project;
 
-/// The tasks whose merge is on the integration branch here and not on the blackboard. Starts git only if the branch or the
-/// recorded head has moved since the last look.
+/// The tasks whose merge is on the integration branch here and not on the blackboard. Starts git only if the
+/// branch or the recorded head has moved since the last look.
 pub fn found_merges(project: &Project, state: &State) -> FoundMerges {
     heads(project, &state.board).map_or(FoundMerges::NONE, |(recorded, head)| {
         FoundMerges::new(&state.board, &project.branch_steps(&recorded, &head))
     })
 }
 
-/// Whether the integration branch is where the last merge left it, which is nearly always true and found out without
-/// starting git.
+/// True if the integration branch is still at the last merge, nearly always. Does not start git.
 pub fn is_at_recorded_head(project: &Project, board: &Board) -> bool {
     let recorded = recorded_head(board);
     recorded.is_some() && head_on_disk(project, board) == recorded
@@ -64,7 +61,7 @@ fn head_on_disk(project: &Project, board: &Board) -> Option<Sha> {
     if folder.is_dir() {
         return Repo::head_on_disk(&folder, &branch);
     }
-    // A linked worktree, whose branches are elsewhere.
+    // In a linked worktree, the branches are elsewhere.
     Repo::head_on_disk(project.repo().ok()?.common_dir(), &branch)
 }
 

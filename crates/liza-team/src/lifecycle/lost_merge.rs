@@ -1,6 +1,5 @@
-//! Merged work that is no longer on the integration branch: someone moved the branch.
-//!
-//! Reads only. Whether the branch or the blackboard is wrong is for a person to decide.
+//! Merged work that is no longer on the integration branch: someone moved the branch. Reads only; a person
+//! decides whether the branch or the blackboard is wrong.
 
 use std::fmt;
 
@@ -9,11 +8,9 @@ use liza_git::{Branch, Repo};
 
 use crate::engine::{EngineError, integration_branch};
 
-/// A task whose merge is not on the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostMerge {
     pub task: TaskId,
-    /// The commit by which it was merged.
     pub commit: Sha,
     pub branch: Branch,
 }
@@ -32,7 +29,6 @@ impl fmt::Display for LostMerge {
     }
 }
 
-/// The merged tasks with the commits by which they were merged.
 pub fn merged_commits(board: &Board) -> Vec<(TaskId, Sha)> {
     let commit = |task: TaskId| {
         let commit = board.body(&task).ok()?.record().merge_commit.clone()?;
@@ -41,7 +37,7 @@ pub fn merged_commits(board: &Board) -> Vec<(TaskId, Sha)> {
     board.in_status(Status::Merged).filter_map(commit).collect()
 }
 
-/// The merged tasks that the integration branch does not contain; none if there is no such branch.
+/// The merged tasks that the integration branch lacks; none if there is no such branch.
 pub fn lost_merges(repo: &Repo, board: &Board) -> Result<Vec<LostMerge>, EngineError> {
     let branch = integration_branch(board)?;
     let merged = merged_commits(board);

@@ -1,7 +1,6 @@
-//! The integration test of a merge: on the merged result; with the protected files of the integration branch, if the merge
-//! changes them; and, if it fails, once on the integration branch itself.
-//!
-//! Decides whose fault a failure is; moves no branch and changes no task.
+//! The integration test of a merge: on the merged result; with the protected files of the integration branch,
+//! if the merge changes them; and, if it fails, once on the integration branch itself. Decides who is to
+//! blame for a failure; moves no branch and changes no task.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,22 +18,18 @@ use crate::project::accepted_gate::gate_here;
 use crate::session::checkout_setup::{CheckoutUse, set_up};
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
 
-/// The folder in `.liza` with the logs of integration tests.
 pub const TEST_LOGS: &str = "integration-tests";
 
-/// How many of the last lines of the output are kept, and how long each may be.
+/// The number of last lines of the output that are kept, and their longest length.
 const LAST_LINES: (usize, usize) = (8, 200);
 
-/// The test of one merge.
 pub(super) struct MergeTest<'e, 'p> {
     engine: &'e Engine<'p>,
-    /// How long the test may take.
     limit: Duration,
     /// The files that judge work, as the person of this machine accepted them; never as the work names them.
     patterns: GatePatterns,
 }
 
-/// What the test says about a merge.
 pub(super) enum MergeTestResult {
     /// It passed, or there is none.
     Passed,
@@ -46,7 +41,6 @@ pub(super) enum MergeTestResult {
     GateChanged(GateChange),
 }
 
-/// The protected files of both sides of a merge.
 struct Gates {
     before: Protected,
     after: Protected,
@@ -59,7 +53,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         Ok(Self { engine, limit, patterns })
     }
 
-    /// Tests the merged result. If the merge changes protected files, it is tested with both versions of them.
+    /// If the merge changes protected files, it is tested with both versions of them.
     pub(super) fn run(
         &self,
         merge: &PendingMerge,
@@ -97,7 +91,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         Ok(MergeFailure::Test { what, output })
     }
 
-    /// Decides whose fault a failure is.
+    /// Decides who is to blame for a failure.
     fn blame(
         &self,
         failure: TestFailure,
@@ -114,8 +108,8 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         })
     }
 
-    /// Tests the merge with the protected files of the integration branch, and asks the human unless their word on exactly
-    /// this change is known.
+    /// Tests the merge with the protected files of the integration branch, and asks the human unless their
+    /// decision on exactly this change is known.
     fn judge_change(
         &self,
         merge: &PendingMerge,
@@ -147,7 +141,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         }
     }
 
-    /// How the test fails on the integration branch itself. It runs once per head, unless the human asks for the merge.
+    /// The failure on the integration branch itself. Tested once per head, unless the human asks for the merge.
     fn head_failure(
         &self,
         head: &Sha,
@@ -163,7 +157,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         Ok(failure)
     }
 
-    /// Runs the test of a commit with these protected files, if it has one; returns how it failed.
+    /// Runs the test of a commit with these protected files, if it has one; returns its failure.
     fn failure(
         &self,
         commit: &Sha,
@@ -231,7 +225,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
     }
 }
 
-/// The first log file of that name that does not exist yet.
+/// The first log file of that name that doesn't exist yet.
 fn next_log(folder: &Path, name: &str) -> PathBuf {
     let numbered = |number: u32| folder.join(format!("{name}-{number}.log"));
     (1..).map(numbered).find(|path| !path.exists()).unwrap_or_else(|| numbered(0))

@@ -1,7 +1,5 @@
-//! Operations that use both the blackboard and git: claim, review, merge, recovery.
-//!
-//! Shared by commands and supervisors. Must not hold the blackboard's lock while git runs. A crash is safe at every step:
-//! `recover` repairs what it leaves.
+//! Operations that use both the blackboard and git: claim, review, merge, recovery. Must not hold the
+//! blackboard's lock while git runs. A crash is safe at every step: `recover` repairs it.
 
 mod adopt_integration;
 mod claim_task;

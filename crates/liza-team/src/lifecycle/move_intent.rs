@@ -1,7 +1,6 @@
-//! A branch that the human's `finish` or `sync` moves, noted in `.liza` before the first step and until the blackboard has
-//! it: what was interrupted in between is completed by the next command, or taken back.
-//!
-//! Merges of tasks need no such note: the next merge or `recover` finds them on the branch.
+//! A branch that the human's `finish` or `sync` moves, noted in `.liza` from before the first step until the
+//! blackboard has it: the next command completes or takes back an interrupted move. Merges of tasks need no
+//! note: the next merge or `recover` finds them on the branch.
 
 use std::fs;
 use std::io;
@@ -20,13 +19,11 @@ use crate::project::Project;
 
 use super::recovery_report::{FindingKind, RecoveryReport};
 
-/// The file, below `.liza`.
 const FILE: &str = "move-intent.json";
 
-/// How long to wait for a git process whose liza is gone.
+/// The longest wait for a git process whose liza is gone.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A move of a branch that the blackboard does not know yet.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct MoveIntent {
     branch: String,
@@ -35,7 +32,7 @@ pub(super) struct MoveIntent {
     command: MovingCommand,
 }
 
-/// The command that moves the branch, and what it records then.
+/// The command that moves the branch, and its record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MovingCommand {
@@ -89,8 +86,8 @@ fn place(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
-/// Completes or takes back moves of branches that were interrupted: the files of checkouts, and what `finish` and `sync`
-/// have to record. Does nothing while another process moves a branch.
+/// Completes or takes back interrupted moves of branches: the files of checkouts, and the records of `finish`
+/// and `sync`. Does nothing while another process moves a branch.
 pub fn settle_moves(project: &Project) -> Result<RecoveryReport, EngineError> {
     let mut report = RecoveryReport::default();
     let repo = project.repo()?;
@@ -174,7 +171,7 @@ fn record(project: &Project, intent: &MoveIntent, report: &mut RecoveryReport) -
     Ok(())
 }
 
-/// Whether the branch has the new commit, here or, for the integration branch, where machines exchange it.
+/// True if the branch has the new commit, here or, for the integration branch, on the remote.
 fn has_moved(project: &Project, intent: &MoveIntent) -> Result<bool, EngineError> {
     let repo = project.repo()?;
     let exchange = match intent.command {

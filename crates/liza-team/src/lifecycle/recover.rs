@@ -1,7 +1,5 @@
-//! recover: repairs what a crash left behind, in git and on the blackboard, and reports it.
-//!
-//! Safe while agents work: must not touch what a live process works on, nor delete unsaved work. A second run finds
-//! nothing.
+//! recover: repairs the damage of a crash, in git and on the blackboard, and reports it. Safe while agents
+//! work: must not touch the work of a live process, nor delete unsaved work. A second run finds nothing.
 
 use std::fs;
 use std::path::Path;
@@ -28,10 +26,9 @@ use super::recovery_report::{FindingKind, RecoveryReport};
 use super::take_work::{generation_of, take_new_commits};
 use super::wt_merge::record_found_merge;
 
-/// How long to wait for a git process whose liza is gone.
+/// The longest wait for a git process whose liza is gone.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Repairs what crashes have left behind.
 pub fn recover(engine: &Engine<'_>) -> Result<RecoveryReport, EngineError> {
     engine.execute(Recover { repaired: Vec::new() })?;
     let mut recovery = Recovery { engine, report: RecoveryReport::default() };
@@ -164,7 +161,7 @@ impl Recovery<'_, '_> {
         }
     }
 
-    /// Makes sure that each merged commit is kept by a reference of ours, and reports those that left the branch.
+    /// Makes sure that a reference of ours keeps each merged commit, and reports those that left the branch.
     fn keep_merges(&mut self) -> Result<(), EngineError> {
         let repo = self.engine.repo()?;
         let state = self.engine.snapshot()?;
@@ -214,8 +211,7 @@ impl Recovery<'_, '_> {
         }
     }
 
-    /// Removes registrations of dead supervisors. Only for a person: a new supervisor takes over such a registration
-    /// instead.
+    /// Removes registrations of dead supervisors, for a person: a new supervisor takes them over instead.
     fn deregister_dead(&mut self) -> Result<(), EngineError> {
         if self.engine.actor() != Actor::Human {
             return Ok(());

@@ -10,7 +10,7 @@ use super::recovery_report::{FindingKind, RecoveryReport};
 use super::shared_merge::record_found_merges;
 use super::take_work::generation_of;
 
-/// Moves the integration branch to where the remote's is, and records merges that are only there.
+/// Moves the integration branch to the remote's, and records merges that are only there.
 pub(super) fn follow_remote(
     engine: &Engine<'_>,
     exchange: &Exchange<'_>,

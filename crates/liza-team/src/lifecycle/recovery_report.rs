@@ -1,8 +1,7 @@
-//! What `recover` found, and what it did about each.
+//! The findings of `recover`, and the repairs.
 
 use std::fmt;
 
-/// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum FindingKind {
@@ -10,9 +9,7 @@ pub enum FindingKind {
     Blackboard,
     /// Processes whose liza is gone.
     Process,
-    /// A lock of a dead git process.
     GitLock,
-    /// Files of a dead process.
     Leftover,
     /// A checkout that was behind its branch.
     Checkout,
@@ -22,13 +19,11 @@ pub enum FindingKind {
     Registration,
     /// A merge that was not recorded on the blackboard.
     Merge,
-    /// The integration branch, which was missing.
     Branch,
     /// Merged work that is not on the integration branch.
     LostMerge,
-    /// Work that could not be exchanged with other machines.
     Remote,
-    /// A worktree that is missing or incomplete.
+    /// A missing or incomplete worktree.
     MissingWorktree,
     /// A worktree or branch that no task needs.
     UnneededWorktree,
@@ -40,14 +35,13 @@ impl FindingKind {
     }
 }
 
-/// Something that a crash left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub kind: FindingKind,
     /// The task, agent, file or process.
     pub subject: String,
     pub found: String,
-    /// What was done about it, or why it could not be repaired.
+    /// The repair, or the reason why it failed.
     pub done: String,
 }
 
@@ -57,11 +51,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The result of `recover`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     pub repaired: Vec<Finding>,
-    /// What a person must repair.
+    /// For a person to repair.
     pub left: Vec<Finding>,
 }
 
@@ -77,7 +70,6 @@ impl RecoveryReport {
         self.repaired.push(finding(kind, &subject, &found, &done));
     }
 
-    /// Notes what could not be repaired.
     pub fn left(
         &mut self,
         kind: FindingKind,

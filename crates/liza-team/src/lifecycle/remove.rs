@@ -1,7 +1,6 @@
-//! remove: takes everything out of a repository that Liza put into it.
-//!
-//! Changes only this clone: a database and a git remote may be used by other machines. Work that is on no branch of the
-//! person's is saved on a `rescue/` branch first, and those branches stay.
+//! remove: takes everything out of a repository that Liza put into it. Changes only this clone: other
+//! machines may use the database and the git remote. Work that is on no branch of the person's is saved on a
+//! `rescue/` branch first, and those branches stay.
 
 use std::fs;
 use std::io;
@@ -14,35 +13,31 @@ use liza_git::{Branch, Repo, Rescue};
 use crate::engine::{EngineError, FileLock, integration_branch};
 use crate::project::{EXCLUDED, Project};
 
-/// How long to wait for a merge in progress.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What will be taken out, and what stays.
 #[derive(Debug)]
 pub struct Removal {
-    /// The folder of the blackboard.
     pub folder: PathBuf,
-    /// The folder of the worktrees; what others put there stays.
+    /// Other files in it stay.
     pub worktrees: PathBuf,
-    /// The tasks with a branch or a worktree.
     pub tasks: Vec<TaskId>,
-    /// Why the blackboard cannot be read, if it cannot.
+    /// The reason why the blackboard cannot be read, if it cannot.
     pub unreadable: Option<String>,
-    /// How many references only Liza uses.
+    /// The number of references that only Liza uses.
     pub references: usize,
-    /// The git remote of the team, which stays as it is.
+    /// It stays as it is.
     pub remote: Option<String>,
-    /// The integration branch: work that it has is not rescued.
+    /// Its work is not rescued.
     pub integration: Branch,
     /// The integration branch and its head, if the main branch has all of it.
     pub merged_integration: Option<(Branch, Sha)>,
-    /// The integration branch, if it has work that the main branch has not.
+    /// The integration branch, if it has work that the main branch lacks.
     pub kept_integration: Option<Branch>,
 }
 
 pub fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
     let repo = project.repo()?;
-    // One that cannot be read must not keep a person from removing it; then nothing is known to be merged.
+    // An unreadable blackboard must not keep a person from removing it; then nothing is known to be merged.
     let (board, unreadable) = match project.state() {
         Ok(state) => (state.board.clone(), None),
         Err(error) => (Board::default(), Some(error.to_string())),
@@ -73,12 +68,11 @@ pub fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
     })
 }
 
-/// The settings of a blackboard that cannot be read: the defaults.
 fn readable_default() -> Board {
     Board { config: Loaded::Ready(Config::default()), ..Board::default() }
 }
 
-/// Whether the main branch has all commits of the integration branch, and the branch is checked out nowhere.
+/// True if the main branch has all commits of the integration branch, which is checked out nowhere.
 fn is_merged(repo: &Repo, integration: &Branch, main: Option<&str>) -> Result<bool, EngineError> {
     let main: Option<Branch> = main.and_then(|name| name.parse().ok());
     let tips = (repo.tip(integration)?, main.map(|main| repo.tip(&main)).transpose()?.flatten());
@@ -86,7 +80,7 @@ fn is_merged(repo: &Repo, integration: &Branch, main: Option<&str>) -> Result<bo
     Ok(repo.is_ancestor(&tip, &main)? && repo.checkouts_of(integration)?.is_empty())
 }
 
-/// Removes it. What is interrupted can be repeated: the blackboard goes last.
+/// An interrupted removal can be repeated: the blackboard goes last.
 pub fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec<Rescue>, EngineError> {
     let _lock = FileLock::at(&FileLock::of_merges(project.folder()), LOCK_TIMEOUT)?;
     let (repo, integration) = (project.repo()?, &plan.integration);

@@ -1,7 +1,5 @@
-//! submit-for-review, claim-review, submit-verdict: collects the facts about the worktree for the rules, and makes the
-//! checkouts in which reviews take place.
-//!
-//! The coder's worktree is never changed.
+//! submit-for-review, claim-review, submit-verdict: collects the facts about the worktree for the rules, and
+//! makes the checkouts of reviews. The coder's worktree is never changed.
 
 use std::path::Path;
 
@@ -25,13 +23,11 @@ use super::take_work::{generation_of, take_work};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submitter {
-    /// An agent in its session.
     Session,
     /// A person who plays an agent.
     Person,
 }
 
-/// Submits exactly this commit for review.
 pub fn submit_for_review(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -57,7 +53,7 @@ pub fn submit_for_review(
     let command = SubmitForReview { task: task.clone(), commit: commit.clone(), facts, authors };
     let board = engine.read(&[task])?;
     let Some(exchange) = Exchange::with(engine.project(), &board)? else { return engine.execute(command) };
-    // What the rules refuse is not sent.
+    // Refused work is not sent.
     engine.check(engine.project().stop_files(), command.clone())?;
     // Until the blackboard has the submission, no heartbeat may put other work in its place.
     let sender = exchange.sender(task)?;
@@ -102,8 +98,8 @@ fn authors(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<Vec<Commi
     Ok(repo.authors(&known, commit)?)
 }
 
-/// Refuses work that says what agent programs do when they start: the reviewer's would obey the code under review. A link out of
-/// the repository can lead to a repository that says so to its git.
+/// Refuses work that configures agent programs: the reviewer's would obey the code under review. A link out
+/// of the repository can lead to a repository that configures its git so.
 fn refuse_client_settings(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     let board = engine.read(&[task])?;
     if board.config()?.client_settings == ClientSettings::Allow {
@@ -121,7 +117,7 @@ fn refuse_client_settings(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> R
     }
 }
 
-/// The merges in the work that take back what the integration branch has, as people read them.
+/// The merges in the work that take back changes of the integration branch, in words for people.
 fn takes_back(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<Vec<String>, EngineError> {
     const SHOWN: usize = 10;
     let board = engine.read(&[task])?;
@@ -138,7 +134,7 @@ fn takes_back(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<Vec<St
     Ok(engine.repo()?.taken_back(&head, commit)?.into_iter().take(SHOWN).map(words).collect())
 }
 
-/// Claims a review for a code reviewer, and checks out exactly what was submitted for it.
+/// Claims a review, and checks out exactly the submitted commit.
 pub fn claim_review(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -146,7 +142,7 @@ pub fn claim_review(
 ) -> Result<Executed<ReviewClaimed>, EngineError> {
     refuse_found_merge(engine, task, None)?;
     let head = match Exchange::of(engine.project())? {
-        // The worktree is on the coder's machine; what was submitted is on the remote.
+        // The worktree is on the coder's machine; the submitted work is on the remote.
         Some(exchange) => bring_submission(engine, &exchange, task)?,
         None => engine.repo()?.worktree_head(task)?,
     };
@@ -168,7 +164,7 @@ pub fn claim_review(
     Ok(claimed)
 }
 
-/// Makes sure that the submitted commit is here; returns it. `None` if nothing is submitted.
+/// Fetches the submitted commit; `None` if nothing is submitted.
 fn bring_submission(
     engine: &Engine<'_>,
     exchange: &Exchange<'_>,
@@ -192,7 +188,7 @@ fn check_out(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), Eng
     set_up_review(engine, task, commit)
 }
 
-/// Submits a verdict. A checkout that differs from what was submitted is made again, for either verdict.
+/// Submits a verdict. For either verdict, a checkout that differs from the submitted commit is made again.
 pub fn submit_verdict(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -203,7 +199,7 @@ pub fn submit_verdict(
         commit.map(|commit| engine.repo()?.resolve(commit).map_err(EngineError::from)).transpose()?;
     let facts = review_facts(engine, task)?;
     let moved = match &verdict {
-        // The human's word counts as it is.
+        // The human's verdict needs no second look.
         Verdict::Approved(_) if engine.actor() != Actor::Human => moved_change(engine, task)?,
         Verdict::Approved(_) | Verdict::Rejected(_) => None,
     };
@@ -217,8 +213,8 @@ pub fn submit_verdict(
     result
 }
 
-/// How the change differs from the one that the reviewer has read; `None` if it does not. Costs no git while the integration
-/// branch has not moved.
+/// The difference between the change and the one that the reviewer has read, if there is one. Costs no git
+/// while the integration branch has not moved.
 fn moved_change(engine: &Engine<'_>, task: &TaskId) -> Result<Option<MovedChange>, EngineError> {
     let board = engine.read(&[task])?;
     let TaskStatus::ReadyForReview { commit, review, .. } = &board.task(task)?.status else {
@@ -236,8 +232,8 @@ fn moved_change(engine: &Engine<'_>, task: &TaskId) -> Result<Option<MovedChange
     Ok((!what.is_empty()).then_some(MovedChange { head, what }))
 }
 
-/// The state of the review's checkout; where there is none, as in a review by hand, of the task's worktree, or of what was
-/// submitted if the worktree may be on another machine.
+/// The state of the review's checkout; without one, as in a manual review, of the task's worktree, or of the
+/// submitted commit if the worktree may be on another machine.
 fn review_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFacts>, EngineError> {
     let base = base_of(engine, task)?;
     let review = match &base {
@@ -260,7 +256,7 @@ fn review_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFac
     Ok(submitted.map(as_submitted))
 }
 
-/// The state of the task's worktree; `None` if there is none.
+/// `None` if there is no worktree.
 pub fn worktree_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFacts>, EngineError> {
     let repo = engine.repo()?;
     let Some(head) = repo.worktree_head(task)? else { return Ok(None) };

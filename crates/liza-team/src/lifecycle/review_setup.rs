@@ -1,6 +1,5 @@
-//! `config.setup` in the checkouts of reviews, which contain code under review: counts how often it fails for one submission.
-//!
-//! As with an integration test, it is the fault of the task if it succeeds on the integration branch.
+//! `config.setup` in the checkouts of reviews, which contain code under review: counts its failures for one
+//! submission. As with an integration test, the task is to blame if it succeeds on the integration branch.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +18,6 @@ use crate::session::checkout_setup::{CheckoutUse, SetupError, set_up};
 /// The folder with one file for each task, below that of set-ups.
 const FOLDER: &str = "setup/reviews";
 
-/// Sets up the checkout of a review.
 pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     let (project, board) = (engine.project(), engine.read(&[])?);
     let checkout = engine.repo()?.review_path(task);
@@ -58,8 +56,8 @@ fn count(project: &Project, task: &TaskId, commit: &Sha, error: &SetupError) {
     let _: std::io::Result<()> = write();
 }
 
-/// Why the submitted commit cannot be reviewed, if its set-up has failed often enough and succeeds on the integration
-/// branch.
+/// The reason why the submitted commit cannot be reviewed, if its set-up has failed often enough and succeeds
+/// on the integration branch.
 pub(super) fn fault_of_task(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -78,7 +76,6 @@ pub(super) fn fault_of_task(
     Ok(without_it.is_ok().then_some(failed.message))
 }
 
-/// The tasks whose review could not be set up.
 pub fn failed_review_setups(project: &Project) -> BTreeMap<TaskId, FailedReviewSetup> {
     let entries = fs::read_dir(project.folder().join(FOLDER)).into_iter().flatten().flatten();
     let tasks = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<TaskId>().ok());

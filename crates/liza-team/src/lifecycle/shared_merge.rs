@@ -1,8 +1,8 @@
-//! The merge of a task where several machines merge: computed on the head of the remote's branch, published by one push that
-//! expects this head, made again if another machine was faster.
+//! The merge of a task where several machines merge: computed on the head of the remote's branch, published
+//! by one push that expects this head, repeated if another machine was faster.
 //!
-//! A merge is published, then recorded. The next merge finds one that was not recorded by the lines in its message, and
-//! records it before anything is merged on top: the order of the records is that of the branch.
+//! A merge is published, then recorded. The next merge finds an unrecorded one by the lines in its message,
+//! and records it before anything is merged on top: the records are in the order of the branch.
 
 use liza_core::model::{Sha, TaskId, TaskStatus};
 use liza_core::protocol::{AdoptIntegration, MergeRecorded, Mergeable, RecordMerge, TaskReply};
@@ -12,11 +12,10 @@ use crate::engine::{Discarded, EffectResults, Engine, EngineError, Exchange, Exe
 
 use super::wt_merge::{MergeJob, MergeOutcome, NotOnBranch, OnBranch, finish, foreign};
 
-/// How often a merge is made again because the branch moved. Each time, another one has been merged.
+/// The number of attempts while the branch moves. Each time, another task has been merged.
 const ATTEMPTS: u32 = 50;
 
 impl MergeJob<'_, '_> {
-    /// Computes the merge on the remote's head, tests it and publishes it.
     pub(super) fn attempt_shared(
         &self,
         exchange: &Exchange<'_>,
@@ -65,7 +64,6 @@ impl MergeJob<'_, '_> {
         }
     }
 
-    /// Whether the task is recorded as merged.
     pub(super) fn is_merged(&self) -> Result<bool, EngineError> {
         let board = self.engine.read(&[self.task])?;
         Ok(matches!(board.task(self.task)?.status, TaskStatus::Merged { .. }))
@@ -90,8 +88,8 @@ impl MergeJob<'_, '_> {
     }
 }
 
-/// Records the merges on the remote's branch that the blackboard does not know: of a machine that has not recorded its own
-/// yet, or that died, or from before the blackboard was set back. Returns the tasks.
+/// Records the merges on the remote's branch that the blackboard lacks: of a machine that has not recorded
+/// its own yet, or that died, or from before the blackboard was set back. Returns the tasks.
 pub(super) fn record_found_merges(engine: &Engine<'_>, head: &Sha) -> Result<Vec<TaskId>, EngineError> {
     let recorded = engine.project().store().snapshot()?.board.goal()?.integration_head.clone();
     let Some(recorded) = recorded else {

@@ -1,7 +1,5 @@
-//! The first contact of a new project with the git remote through which machines will exchange work.
-//!
-//! Everything that would fail later is tried now: a remote that does not answer, references that it refuses, a branch that
-//! demands pull requests.
+//! The first contact of a new project with its git remote. Later failures are provoked now: a remote that
+//! doesn't answer, references that it refuses, a branch that demands pull requests.
 
 use std::time::Duration;
 
@@ -19,7 +17,6 @@ pub fn try_remote(repo: &Repo, name: &str, branch: &Branch) -> Result<Option<Sha
     }
 }
 
-/// Creates the integration branch on the remote.
 pub fn create_on_remote(repo: &Repo, name: &str, branch: &Branch, at: &Sha) -> Result<(), EngineError> {
     let create = RefChange::Move { name: branch.full(), from: None, to: at.clone() };
     match repo.work_remote(name, limit()).push(&[create])? {

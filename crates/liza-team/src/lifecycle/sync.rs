@@ -1,6 +1,5 @@
-//! sync: brings another branch, normally the main branch, into the integration branch, and records the new head.
-//!
-//! The human's way to add commits that no task made; merges of tasks go through `wt_merge`.
+//! sync: merges another branch, normally the main branch, into the integration branch, and records the new
+//! head. The human's way to add commits that no task made; merges of tasks go through `wt_merge`.
 
 use std::time::Duration;
 
@@ -13,29 +12,24 @@ use crate::engine::{Engine, EngineError, Exchange, FileLock, Published, integrat
 use super::move_intent::{MoveIntent, MovingCommand};
 use super::shared_merge::record_found_merges;
 
-/// How long to wait for a merge in progress.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Under this name git keeps what was brought in.
+/// The name under which git keeps the merge.
 const NAME: &str = "sync";
 
-/// The result of a sync.
 #[derive(Debug)]
 pub enum SyncOutcome {
-    /// The integration branch contains the other branch now.
     Synced {
         head: Sha,
         /// The number of commits that it gained.
         commits: u64,
     },
-    /// It contained the other branch already.
     UpToDate {
         head: Sha,
     },
     Failed(MergeError),
 }
 
-/// Merges `from` into the integration branch.
 pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
     let _lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), LOCK_TIMEOUT)?;
@@ -76,7 +70,7 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
     Ok(SyncOutcome::Synced { head, commits })
 }
 
-/// The head of the integration branch, where the next merge goes.
+/// The head of the integration branch, the target of the next merge.
 pub(super) fn current_head(
     engine: &Engine<'_>,
     exchange: Option<&Exchange<'_>>,
@@ -88,7 +82,6 @@ pub(super) fn current_head(
     Ok(head)
 }
 
-/// Why a merge is not visible.
 enum NotVisible {
     Engine(EngineError),
     Git(MergeError),
@@ -111,7 +104,7 @@ fn make_visible(
     repo.move_branch(integration, merge, &name).map(|()| Published::Done).map_err(NotVisible::Git)
 }
 
-/// What is on the branch without Liza has to be accepted first: it would be accepted in silence otherwise.
+/// Refuses commits on the branch that Liza did not make: they would be accepted in silence otherwise.
 pub(super) fn check_recorded(engine: &Engine<'_>, found: &Sha) -> Result<(), EngineError> {
     let state = engine.project().state()?;
     let recorded = state.board.goal.ready().and_then(|goal| goal.integration_head.clone());

@@ -1,4 +1,4 @@
-//! Brings what a session has committed into the project, so that a lost worktree costs no commit.
+//! Brings a session's commits into the project, so that a lost worktree costs no commit.
 
 use std::fs;
 
@@ -8,13 +8,13 @@ use liza_git::{is_sent, is_taken};
 use crate::engine::{EngineError, Exchange, TaskSender, discard, read};
 use crate::project::Project;
 
-/// Takes the commits of a task's worktree; returns its HEAD, or `None` where there is no worktree.
+/// Takes the commits of a task's worktree; returns its HEAD, or `None` without a worktree.
 pub fn take_work(project: &Project, board: &Board, task: &TaskId) -> Result<Option<Sha>, EngineError> {
     Ok(project.repo()?.take_work(task, generation_of(board, task))?)
 }
 
-/// Takes the commits of a task's worktree and sends them to the remote, if there is one. What cannot be sent now is sent at
-/// the next renewal, or by the submission.
+/// Takes the commits of a task's worktree and sends them to the remote, if there is one. The next renewal or
+/// the submission sends the rest.
 pub fn take_and_send(
     project: &Project,
     task: &TaskId,
@@ -31,7 +31,7 @@ pub fn take_and_send(
     }
 }
 
-/// Sends what was committed until now. Both are read by the only sender: another one may have sent more, or submitted it.
+/// Sends the commits so far. Both are read by the only sender: another one may have sent more, or submitted it.
 fn send_taken(
     project: &Project,
     task: &TaskId,
@@ -40,8 +40,8 @@ fn send_taken(
 ) -> Result<Option<Sha>, EngineError> {
     let head = project.repo()?.take_work(task, generation)?;
     let board = read(project, &[task])?;
-    // A session that has lost its task must not put its work beside that of the next one, and one that has submitted it
-    // must not take the submitted commit away from the other machines.
+    // A session that has lost its task must not put its work beside that of the next one, and one that has
+    // submitted it must not take the submitted commit away from the other machines.
     let is_claimed = board.status(task) == Some(Status::Claimed);
     let is_current = is_claimed && generation_of(&board, task) == generation;
     if let Some(head) = head.as_ref().filter(|_| is_current && !is_sent(project.root(), task, generation)) {
@@ -50,8 +50,8 @@ fn send_taken(
     Ok(head)
 }
 
-/// Takes what coders have committed since the last time, at a renewal of their claims. What cannot be taken now is taken by
-/// the submission, by the end of the session, or by a rescue.
+/// Takes the new commits of coders, at a renewal of their claims. A failed attempt is repeated by the
+/// submission, by the end of the session, or by a rescue.
 pub fn take_new_commits(project: &Project, claims: &[(TaskId, Generation)]) {
     let exchange = Exchange::of(project).ok().flatten();
     for (task, generation) in claims {
@@ -62,14 +62,14 @@ pub fn take_new_commits(project: &Project, claims: &[(TaskId, Generation)]) {
         let Some(exchange) = exchange.as_ref().filter(|_| !is_sent(root, task, *generation)) else {
             continue;
         };
-        // A process that sends now, as a submission does, is not waited for: renewals come first.
+        // Renewals don't wait for a process that sends now, such as a submission.
         if let Ok(Some(sender)) = exchange.free_sender(task) {
             let _ = send_taken(project, task, *generation, &sender);
         }
     }
 }
 
-/// Removes worktrees of tasks that ended on another machine. What cannot be removed now is removed by `recover`.
+/// Removes worktrees of tasks that ended on another machine. `recover` removes the rest.
 pub fn remove_ended_worktrees(project: &Project) {
     let Ok(state) = project.state() else { return };
     if state.board.config.ready().is_none_or(|config| config.remote.is_none()) {
@@ -82,7 +82,7 @@ pub fn remove_ended_worktrees(project: &Project) {
     }
 }
 
-/// The registration whose session works on the task; none if no session does.
+/// The registration whose session works on the task; `Generation(0)` if there is none.
 pub fn generation_of(board: &Board, task: &TaskId) -> Generation {
     let coder = board.body(task).ok().and_then(|body| body.record().assigned_to);
     let entry = coder.and_then(|coder| board.agents.ready()?.get(&coder));

@@ -7,12 +7,9 @@ use liza_git::PreparedWorktree;
 use crate::engine::{Engine, EngineError, Exchange, integration_branch, lock_task, prepare};
 use crate::session::checkout_setup::set_up_worktree;
 
-/// A worktree that was created, or existed.
 #[derive(Debug)]
 pub struct CreatedWorktree {
-    /// The revision of the blackboard now.
     pub revision: Revision,
-    /// The reply of the rules.
     pub order: WorktreeOrder,
     pub worktree: PreparedWorktree,
 }

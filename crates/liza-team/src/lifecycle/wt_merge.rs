@@ -1,7 +1,6 @@
-//! wt-merge: merges exactly the approved commit without a checkout, tests it, moves the branch in one step, records it.
-//!
-//! One merge at a time. A crash between git and the blackboard is repaired from git's own record. A merge that the
-//! blackboard refuses is undone.
+//! wt-merge: merges exactly the approved commit without a checkout, tests it, moves the branch in one step,
+//! records it. One merge at a time. A crash between git and the blackboard is repaired from git's own record.
+//! A merge that the blackboard refuses is undone.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,40 +18,32 @@ use crate::session::checkout_setup::setup_limit;
 use super::merge_test::{MergeTest, MergeTestResult};
 use super::review::refuse_reserved_path;
 
-/// How long a merge waits for another one, in addition to the time limit of that one's tests.
+/// The wait for another merge, in addition to the time limit of its tests.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The result of a merge.
 #[derive(Debug)]
 pub enum MergeOutcome {
     /// It is on the branch and on the blackboard.
     Merged(Executed<MergeRecorded>),
-    /// It failed; the branch has not moved, the task is INTEGRATION_FAILED.
+    /// The branch has not moved, the task is INTEGRATION_FAILED.
     Failed(MergeFailure),
-    /// The integration test fails without the task too; the branch has not moved, the task stays APPROVED and waits.
+    /// The integration test fails without the task too; the branch has not moved, the task stays APPROVED.
     Held(TestFailure),
-    /// It changes protected files; the branch has not moved, the task stays APPROVED and waits for the human's word.
+    /// It changes protected files; the branch has not moved, the task stays APPROVED until the human decides.
     GateChanged(Box<GateChange>),
     /// A checkout of the branch could not be updated; the branch has not moved, the task stays APPROVED.
-    CheckoutRefused {
-        /// The folder of the checkout.
-        path: PathBuf,
-        message: String,
-    },
+    CheckoutRefused { path: PathBuf, message: String },
 }
 
-/// A merge in progress: what to merge, and where.
 pub(super) struct MergeJob<'e, 'p> {
     pub engine: &'e Engine<'p>,
     pub task: &'e TaskId,
     pub commit: Sha,
-    /// The commit that the work started from.
     base: Option<Sha>,
     pub integration: Branch,
     test_limit: Duration,
 }
 
-/// A commit that is on the branch.
 pub(super) struct OnBranch {
     pub merge_commit: Sha,
     /// The commit of the branch before the merge, if it is known.
@@ -63,7 +54,7 @@ pub(super) struct OnBranch {
     pub moved: Option<PendingMerge>,
 }
 
-/// Why a commit is not on the branch.
+/// The reason why a commit is not on the branch.
 pub(super) enum NotOnBranch {
     /// It is on the branch and recorded, by another machine.
     Recorded,
@@ -130,7 +121,7 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
                 return job.record_failure(MergeFailure::Conflict { files });
             }
             MergeError::Unrelated => return job.record_failure(MergeFailure::Unrelated),
-            // Only one merge runs at a time: what moved the branch is not one of ours.
+            // Only one merge runs at a time, so something else moved the branch.
             MergeError::BranchMoved => return Err(job.moved(&approved)?),
             MergeError::NoBranch { branch } => return Err(EngineError::NoIntegrationBranch { branch }),
             MergeError::CheckoutRefused { path, message } => {
@@ -193,7 +184,6 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         Ok(Self { engine, task, commit, base, integration, test_limit })
     }
 
-    /// Computes the merge, tests it and moves the branch.
     fn attempt(&self, approved: &Mergeable) -> Result<OnBranch, NotOnBranch> {
         let (repo, task) = (self.engine.repo()?, self.task);
         let approved_by = approved.approved_by.map(|by| by.to_string());
@@ -325,7 +315,8 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     }
 }
 
-/// Filters and merge drivers decide what is merged, and signing how: they must be those that the human accepted.
+/// Filters and merge drivers decide the content of merges, and signing settings their signatures: the human
+/// must have accepted them.
 fn refuse_changed_programs(engine: &Engine<'_>) -> Result<(), EngineError> {
     let keys = engine.repo()?.changed_programs()?.keys();
     if keys.is_empty() { Ok(()) } else { Err(Refusal::GitProgramsChanged { keys }.into()) }

@@ -3,19 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The port of encrypted connections.
 const HTTPS: u16 = 443;
 const HTTP: u16 = 80;
 
-/// A host that a session may reach.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ModelHost {
-    /// Its name or address, in lower case.
+    /// In lower case.
     pub name: String,
     pub port: u16,
 }
 
-/// A text that names no host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not HOST or HOST:PORT")]
 pub struct NotAHost(String);
@@ -67,7 +64,6 @@ impl fmt::Display for ModelHost {
     }
 }
 
-/// The hosts that these texts name, sorted.
 pub fn hosts_of<'t>(texts: impl Iterator<Item = &'t String>) -> Result<Vec<ModelHost>, NotAHost> {
     let mut hosts = texts.map(|text| text.parse()).collect::<Result<Vec<ModelHost>, _>>()?;
     hosts.sort();

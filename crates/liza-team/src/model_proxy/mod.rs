@@ -1,6 +1,6 @@
-//! The proxy through which a session with `network: model-only` reaches its model: tunnels to a few hosts, refuses all others.
-//!
-//! Sees host names and ports, never what is inside of an encrypted connection. One for each session, in its supervisor.
+//! The proxy through which a session with `network: model-only` reaches its model: tunnels to a few hosts,
+//! refuses all others. Sees host names and ports, never the content of an encrypted connection. One for each
+//! session, in its supervisor.
 
 mod hosts;
 mod request;

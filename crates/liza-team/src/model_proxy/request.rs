@@ -1,15 +1,14 @@
-//! What a client asks a proxy for: the first lines of its request, read without touching a connection.
+//! A client's request to a proxy: its first lines, parsed without touching a connection.
 
 use super::hosts::ModelHost;
 
-/// Fields that are meant for a proxy, or for one connection; and the host, which is that of the target.
+/// Fields for a proxy or for one connection; and the host, which is that of the target.
 const DROPPED: [&str; 4] = ["proxy-connection", "proxy-authorization", "connection", "host"];
 
-/// A request to a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProxyRequest {
     pub host: ModelHost,
-    /// What is sent there first; empty for a tunnel.
+    /// The first bytes to send; empty for a tunnel.
     pub first: Vec<u8>,
 }
 
@@ -22,7 +21,7 @@ pub(super) fn head_length(bytes: &[u8]) -> Option<usize> {
 pub(super) fn parse(head: &[u8]) -> Option<ProxyRequest> {
     let head = std::str::from_utf8(head).ok()?;
     let mut lines = head.split("\r\n");
-    // Some servers read another line there: a field that is dropped below could be hidden in it.
+    // Some servers read another line there: a dropped field could hide in it.
     if lines.clone().any(|line| line.starts_with([' ', '\t']) || line.contains(['\r', '\n'])) {
         return None;
     }
@@ -40,7 +39,7 @@ pub(super) fn parse(head: &[u8]) -> Option<ProxyRequest> {
     let host = ModelHost::in_authority(authority, 80)?;
     let name = |line: &str| line.split(':').next().unwrap_or_default().trim().to_ascii_lowercase();
     let kept = lines.filter(|line| !line.is_empty() && !DROPPED.contains(&name(line).as_str()));
-    // One request for each connection: what follows would not be looked at.
+    // One request for each connection: later ones would not be checked.
     let own = [format!("{method} {path} {version}"), format!("Host: {authority}")];
     let first = own.into_iter().chain(kept.map(str::to_owned));
     let first: String = first.chain(["Connection: close".to_owned()]).map(|line| line + "\r\n").collect();

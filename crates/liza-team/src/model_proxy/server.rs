@@ -14,19 +14,17 @@ use super::request::{ProxyRequest, head_length, parse};
 /// The most connections of a session at once.
 const CONNECTIONS_MAX: usize = 64;
 
-/// How long the first lines of a request may be.
+/// The longest first lines of a request.
 const HEAD_MAX: usize = 64 << 10;
 
-/// How long they may take.
+/// The longest time for them to arrive.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long a host may take to accept a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 
-/// How long a host may go on answering nothing to a client that has said everything.
+/// The longest silence of a host after the client has sent everything.
 const LAST_ANSWER_LIMIT: Duration = Duration::from_secs(600);
 
-/// The variables that lead programs to a proxy.
 const PROXY_VARIABLES: [&str; 6] =
     ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
@@ -34,7 +32,7 @@ const PROXY_VARIABLES: [&str; 6] =
 pub fn proxy_variables(port: u16) -> Vec<(String, String)> {
     let address = format!("http://127.0.0.1:{port}");
     let led = PROXY_VARIABLES.map(|name| (name, address.as_str()));
-    // No exceptions: nothing is reached without the proxy. Node looks at these variables only if it is asked to.
+    // No exceptions: nothing is reached without the proxy. Node uses these variables only if it is asked to.
     let rest = [("NO_PROXY", ""), ("no_proxy", ""), ("NODE_USE_ENV_PROXY", "1")];
     led.into_iter().chain(rest).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
@@ -52,7 +50,6 @@ struct ProxyServer {
 }
 
 impl ModelProxy {
-    /// Serves connections to these hosts.
     pub fn start(hosts: Vec<ModelHost>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
@@ -61,13 +58,12 @@ impl ModelProxy {
         Ok(Self { port, _accepting: accepting })
     }
 
-    /// Its port on this machine.
     pub fn port(&self) -> u16 {
         self.port
     }
 }
 
-/// Serves a client on a thread of its own. Counted before: a session could use up the supervisor's threads otherwise.
+/// Serves a client on its own thread. Counted before: a session could use up the supervisor's threads otherwise.
 fn admit(server: &Arc<ProxyServer>, mut client: TcpStream) {
     match server.connections.take() {
         Some(place) => {
@@ -80,7 +76,6 @@ fn admit(server: &Arc<ProxyServer>, mut client: TcpStream) {
     }
 }
 
-/// Why a client gets no connection.
 enum Denied {
     BadRequest,
     NotAllowed(ModelHost),
@@ -129,7 +124,7 @@ fn connect(host: &ModelHost) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// The first lines of a request, and what has arrived after them.
+/// The first lines of a request, and the bytes after them.
 fn read_head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
@@ -162,7 +157,7 @@ fn deny(client: &mut TcpStream, denied: &Denied) -> io::Result<()> {
     write!(client, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}\n")
 }
 
-/// Copies in both directions until both have ended, or the host is silent for this long after the client has ended.
+/// Copies in both directions until both have ended, or the host is silent this long after the client's end.
 fn copy_both(client: TcpStream, host: TcpStream, limit: Duration) -> io::Result<()> {
     // Set before the first read: one that waits already would not notice.
     host.set_read_timeout(Some(limit))?;
@@ -184,7 +179,7 @@ fn copy_both(client: TcpStream, host: TcpStream, limit: Duration) -> io::Result<
     copied
 }
 
-/// Copies what a host sends. When its time limit for reading has passed, asks whether to wait again.
+/// Copies a host's bytes. When its time limit for reading has passed, `waits` decides whether to wait again.
 fn copy_answer(host: &mut TcpStream, client: &mut TcpStream, waits: &dyn Fn() -> bool) -> io::Result<()> {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     let mut chunk = vec![0; 16 << 10];

@@ -1,6 +1,5 @@
-//! What sessions print, for people: the files that keep it, the last action, the whole stream as text.
-//!
-//! Only reads. The files are masked by the helper that wrote them.
+//! The output of sessions, for people: its files, the last action, the whole stream as text. Only reads. The
+//! helper that wrote the files has masked them.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
@@ -23,15 +22,14 @@ use crate::project::Project;
 use crate::project::machine::machine_name;
 use crate::session::files::{KeptSession, OUTPUTS};
 
-/// How much of the end of the output is searched for the last action.
+/// The part of the output's end that is searched for the last action.
 const TAIL: u64 = 64 << 10;
-/// The maximum length of a last action.
 const ACTION_MAX: usize = 120;
 
-/// What every running session that keeps its output prints.
+/// The activity of every running session that keeps its output.
 pub fn session_activity(project: &Project, state: &State) -> BTreeMap<AgentId, SessionActivity> {
-    // A session in a terminal has no client on the blackboard and keeps no output. What an agent of that name has left
-    // here before it ran on another machine is not its output.
+    // A session in a terminal has no client on the blackboard and keeps no output. An old file of an agent
+    // that now runs on another machine is not its output.
     let is_running =
         |id: AgentId, entry: &AgentRecord| entry.client.is_some() && is_in_session(&state.board, id, entry);
     let here = LazyCell::new(|| machine_name(project.folder()));
@@ -51,13 +49,11 @@ pub fn session_activity(project: &Project, state: &State) -> BTreeMap<AgentId, S
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputOf {
-    /// An agent's, whatever it works on.
     Agent(AgentId),
-    /// A task's, by any agent.
     Task(TaskId),
 }
 
-/// The file with the output of the last session of an agent or on a task, and whose session it was.
+/// The last output of an agent or on a task, and the agent of that session.
 pub fn newest_output(project: &Project, of: &OutputOf) -> Option<(AgentId, PathBuf)> {
     let names = output_names(project);
     match of {
@@ -90,8 +86,8 @@ fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|meta| meta.modified()).ok()
 }
 
-/// The format of an output: what it looks like, since the agent may use another client now, or none yet. One that says
-/// nothing is probably of the agent's client.
+/// The format of an output, detected from its content, since the agent may use another client now. Without
+/// events it is probably that of the agent's client.
 pub fn format_of_output(state: &State, agent: AgentId, path: &Path) -> EventFormat {
     let mut head = Vec::new();
     if let Ok(file) = File::open(path) {
@@ -100,7 +96,7 @@ pub fn format_of_output(state: &State, agent: AgentId, path: &Path) -> EventForm
     detect_format(&String::from_utf8_lossy(&head), format_of(state, agent))
 }
 
-/// The format of what an agent's client prints; plain text if it is not known.
+/// The format of a client's output; plain text if it is not known.
 fn format_of(state: &State, agent: AgentId) -> EventFormat {
     let entry = state.board.agents.ready().and_then(|agents| agents.get(&agent));
     let last = |entry: &AgentRecord| entry.last_session.as_ref().map(|last| last.client.clone());
@@ -125,12 +121,12 @@ pub(crate) fn in_project_time(time: SystemTime, ahead: i64) -> Option<Timestamp>
     Some(Timestamp::from_unix(i64::try_from(age.as_secs()).ok()?.saturating_add(ahead)))
 }
 
-/// How a line of Liza's own in an output begins.
+/// The beginning of Liza's own lines in an output.
 pub(crate) const OWN_LINE: &str = "[liza: ";
 
 fn last_action(tail: &[u8], format: EventFormat) -> Option<String> {
     let (mut stream, mut last, mut thinks) = (EventStream::new(format), None, false);
-    // What Liza itself wrote there is not what the session does, and what its program warns of neither.
+    // Liza's own lines and a program's warnings are not the session's action.
     let said = |event: &ClientEvent| {
         let warns = matches!(event, ClientEvent::Warning(_));
         describe(event).filter(|text| !warns && !text.starts_with(OWN_LINE))
@@ -140,12 +136,12 @@ fn last_action(tail: &[u8], format: EventFormat) -> Option<String> {
         thinks = *event == ClientEvent::ToolEnded || (thinks && new.is_none());
         last = new.or(last.take());
     });
-    // A command that has ended is not what it does now.
+    // A finished command is not the current action.
     let now = |text: String| if thinks { format!("thinking, after {text}") } else { text };
     last.map(|text| one_line(&without_programs_folder(&now(text)), ACTION_MAX))
 }
 
-/// Sessions call this program by its whole path, which would use all the room that a screen has for what they do.
+/// Sessions call this program by its whole path, which would fill the space of a screen.
 fn without_programs_folder(text: &str) -> String {
     let words =
         text.split_inclusive(char::is_whitespace).map(|word| match word.trim_end().rsplit_once("/liza") {

@@ -1,6 +1,5 @@
-//! What `liza doctor` says about the database of a project: version, rights, speed, clock, durability.
-//!
-//! Judges; the facts are the store's.
+//! The findings of `liza doctor` about a project's database: version, rights, speed, clock, durability. The
+//! store collects the facts.
 
 use std::time::Duration;
 
@@ -17,7 +16,6 @@ pub struct DatabaseFinding {
     pub found: String,
 }
 
-/// How bad a finding is, and how to fix it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Good,
@@ -26,7 +24,7 @@ pub enum Verdict {
     Broken(&'static str),
 }
 
-/// Looks at the database of a project; nothing if the blackboard is a file.
+/// Nothing if the blackboard is a file.
 pub fn database_findings(store: &Store) -> Result<Vec<DatabaseFinding>, StoreError> {
     let Some((address, name)) = store.database() else { return Ok(Vec::new()) };
     let place = format!("{name} in {address}");
@@ -85,7 +83,7 @@ fn judged(place: &str, report: &DatabaseReport) -> Vec<DatabaseFinding> {
     findings
 }
 
-/// Whether an address names a socket or this machine.
+/// True if an address names a socket or this machine.
 fn is_local(place: &str) -> bool {
     ["@127.0.0.1", "@[::1]", "host=/", "@%2F", "@%2f", "///"].iter().any(|local| place.contains(local))
 }

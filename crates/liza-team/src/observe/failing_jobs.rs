@@ -1,6 +1,5 @@
-//! What supervisors on this machine try again and again, in one file for each job, for the screens.
-//!
-//! Only what every screen here may show, also when the team has ended: no rule depends on it.
+//! Jobs that supervisors on this machine repeat after failures, in one file each, for the screens, also when
+//! the team has ended. No rule depends on it.
 
 use std::fs;
 use std::io;
@@ -11,7 +10,6 @@ use liza_core::supervise::{WorkKind, WorkSubject};
 use liza_core::watch::alarms::{FailingJob, is_open};
 use liza_host::{durable, private};
 
-/// The folder with one file for each job.
 const FOLDER: &str = "failing";
 
 pub fn record(folder: &Path, subject: &WorkSubject, job: &FailingJob) {
@@ -28,7 +26,7 @@ pub fn forget(folder: &Path, kind: WorkKind, subject: &WorkSubject) {
     let _ = fs::remove_file(file(folder, kind, subject));
 }
 
-/// Forgets what no longer has to be done, and what is about an agent of an earlier team.
+/// Forgets jobs that are done, and those about an agent of an earlier team.
 pub(crate) fn forget_earlier(folder: &Path, state: &State) {
     for path in files(folder) {
         let is_left = read(&path).is_some_and(|job| job.task.is_some() && is_open(state, &job));
@@ -55,7 +53,7 @@ fn read(path: &Path) -> Option<FailingJob> {
 
 fn file(folder: &Path, kind: WorkKind, subject: &WorkSubject) -> PathBuf {
     let kind: &str = kind.into();
-    // No name of a task contains the second sign.
+    // No name of a task contains `@`.
     let name = match subject {
         WorkSubject::Task(task) => format!("{kind}-{task}"),
         WorkSubject::Agent(agent) => format!("{kind}@{agent}"),

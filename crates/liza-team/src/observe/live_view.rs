@@ -1,5 +1,5 @@
-//! Reads what the live screens show: the blackboard when it changes, everything else once a second, the new lines of the
-//! log. The terminal and the browser share it; it draws nothing.
+//! Reads the data of the live screens: the blackboard when it changes, everything else once a second, the new
+//! lines of the log. The terminal and the browser share it; it draws nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,30 +14,28 @@ use liza_store::{LogReader, LogRecord, Watch};
 use crate::observe::{observe, stop_file_times};
 use crate::project::{Project, now};
 
-/// How often ages are shown again, and what the blackboard does not report is read.
+/// The interval at which ages are shown again, and facts besides the blackboard are read.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The shortest time between two views: faster than a person reads.
 const SHORTEST: Duration = Duration::from_millis(200);
 
-/// How much longer than it took to make a view the screen waits for the next one: a large board must not use up a core.
+/// The wait before the next view, as a multiple of the time to make one: a large board must not use up a core.
 const REST: u32 = 20;
 
-/// How much of the end of the log is shown at first.
+/// The part of the log's end that is shown at first.
 const LOG_TAIL: u64 = 64 << 10;
 
 pub struct Reading {
-    /// The team as it is now, or why it cannot be read.
+    /// The current team, or the reason why it cannot be read.
     pub team: Result<(Arc<State>, View), String>,
-    /// The new lines of the log.
     pub log: Vec<LogRecord>,
 }
 
-/// Reads a project again and again.
 pub struct LiveView {
     project: Project,
     log: LogReader,
-    /// What was observed, and when.
+    /// The observations and their time.
     observed: Option<(Observations, Instant)>,
 }
 
@@ -47,7 +45,7 @@ impl LiveView {
         Self { project, log, observed: None }
     }
 
-    /// Reads until `ended`, or until a reading is not wanted any more.
+    /// Reads until `ended`, or until `show` returns false.
     pub fn run(mut self, ended: &AtomicBool, mut show: impl FnMut(Reading) -> bool) {
         // Watched before the first read, so that no change is missed in between.
         let watch = self.project.store().watch().ok();
@@ -73,7 +71,7 @@ impl LiveView {
         Reading { team, log: self.log.read_new().unwrap_or_default() }
     }
 
-    /// What can be observed besides the blackboard, not older than a tick; stop files are read each time.
+    /// Observations besides the blackboard, not older than a tick; stop files are read each time.
     fn observations(&mut self, state: &State, now: Timestamp) -> &Observations {
         let fresh = self.observed.take().filter(|(_, at)| at.elapsed() < TICK);
         let (observed, at) = match fresh {

@@ -1,7 +1,6 @@
-//! Which agent programs of the team had no login when it started.
-//!
-//! The start of a team keeps them in a file, since other commands do not know its programs; each look searches again, in the
-//! environment of the one who looks, so that an entry ends with the login.
+//! Agent programs of the team that had no login when it started. The start of a team keeps them in a file,
+//! since other commands don't know its programs; each look searches again, in its own environment, so that an
+//! entry ends with the login.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +8,9 @@ use std::path::{Path, PathBuf};
 use liza_agents::providers::{LoginAdvice, LoginPlaces, missing_logins};
 use liza_core::watch::alarms::MissingLogin;
 
-/// The largest file that is read.
 const LONGEST: u64 = 4096;
 
-/// Keeps the names of the programs that a team starts without a login, for those who look at it.
+/// Keeps the names of the programs that a team starts without a login.
 pub fn record(folder: &Path, names: &[&str]) {
     // Without it, only an entry of the screens is missing.
     let file = file(folder);
@@ -24,7 +22,7 @@ pub fn record(folder: &Path, names: &[&str]) {
     };
 }
 
-/// Those of the recorded programs that still have no login.
+/// The recorded programs that still have no login.
 pub fn look(folder: &Path, places: &LoginPlaces<'_>) -> Vec<MissingLogin> {
     let file = file(folder);
     let is_small = fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= LONGEST);
@@ -53,7 +51,7 @@ mod tests {
         let places = LoginPlaces { home: Some(home.path()), variable: &|_| None };
         let found = || look(home.path(), &places).into_iter().map(|login| login.client).collect::<Vec<_>>();
         assert!(found().is_empty());
-        // Of a program of the settings, or the rehearsal, no one can say whether it has one.
+        // It is unknown whether a program of the settings, or the rehearsal, has a login.
         record(home.path(), &["codex", "rehearsal", "own"]);
         assert_eq!(found(), ["codex"]);
         fs::create_dir(home.path().join(".codex")).unwrap();

@@ -1,6 +1,4 @@
-//! What can be observed besides the tasks: stop files, progress in the log, violations, stale saves.
-//!
-//! Only collects; what is an alarm is decided in `liza-core`.
+//! Observations besides the tasks: stop files, progress, violations, stale saves. `liza-core` decides on alarms.
 
 pub mod activity;
 pub mod database_health;
@@ -45,16 +43,15 @@ use crate::project::machine::machine_name;
 use crate::project::team_file;
 use crate::session::checkout_setup::last_failure;
 
-/// How much of the log's end is searched first for the last progress.
+/// The part of the log's end that is searched first for the last progress.
 const TAIL: u64 = 64 * 1024;
 
-/// How long a look at the branch waits for a merge in progress.
+/// The longest wait for a merge in progress when the branch is inspected.
 const MERGE_WAIT: Duration = Duration::from_millis(300);
 
 /// The largest specification that is compared with the template, which is much smaller.
 const LARGEST_SPEC: u64 = 64 * 1024;
 
-/// Everything that can be observed besides the tasks.
 pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations {
     Observations {
         stop_files: stop_file_times(project),
@@ -86,8 +83,8 @@ fn missing_logins(project: &Project) -> Vec<MissingLogin> {
     look(project.folder(), &LoginPlaces { home: home.as_deref(), variable: &variable })
 }
 
-/// Where the shared settings on the integration branch are, if they differ from those that the human accepted. Asks git
-/// only in a project that has such settings.
+/// The state of the shared settings on the integration branch, if they differ from the accepted ones. Asks
+/// git only in a project that has such settings.
 fn team_file_change(project: &Project, state: &State) -> Option<TeamFileChange> {
     let accepted = state.board.config.ready().and_then(|config| config.team_file.as_ref())?;
     let (branch, repo) = (integration_branch(&state.board).ok()?, project.repo().ok()?);
@@ -101,12 +98,12 @@ fn team_file_change(project: &Project, state: &State) -> Option<TeamFileChange> 
     })
 }
 
-/// The settings of the project's git configuration that are not as the human accepted them; none if git cannot be asked.
+/// The settings of the project's git configuration that the human has not accepted; none if git cannot be asked.
 fn changed_programs(project: &Project) -> Vec<String> {
     project.repo().ok().and_then(|repo| repo.changed_programs().ok()).unwrap_or_default().keys()
 }
 
-/// How far a reached goal is from the main branch. Asks git only then.
+/// The distance of a reached goal from the main branch. Asks git only then.
 fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
     let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::Completed)?;
     let config = state.board.config.ready()?;
@@ -114,7 +111,7 @@ fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
     let repo = project.repo().ok()?;
     let main = repo.tip(&name.parse().ok()?).ok()??;
     let head = match goal.integration_head.as_ref().filter(|_| config.remote.is_some()) {
-        // The branch here may be behind; the distance is not known without the commit.
+        // The branch here may be behind; without the commit the distance is unknown.
         Some(recorded) => recorded.clone(),
         None => repo.tip(&integration_branch(&state.board).ok()?).ok()??,
     };
@@ -125,7 +122,7 @@ fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
     Some(MainBranch { name, ahead, behind })
 }
 
-/// Why the vision document of an open goal says nothing to the planner.
+/// The reason why the vision document of an open goal tells the planner nothing.
 pub fn vision_gap(project: &Project, state: &State) -> Option<VisionGap> {
     let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
     let spec = goal.spec_ref.as_deref()?;
@@ -135,8 +132,8 @@ pub fn vision_gap(project: &Project, state: &State) -> Option<VisionGap> {
     }
 }
 
-/// The text of a specification; an error unless it is a regular file of the project of at most [`LARGEST_SPEC`] bytes.
-/// What is merged can put a link or a pipe there, and each look at the project reads it.
+/// The text of a specification; an error unless it is a regular file of the project of at most
+/// [`LARGEST_SPEC`] bytes. A merge can put a link or a pipe there, and each look at the project reads it.
 fn read_spec(root: &Path, file: &str) -> io::Result<String> {
     let file = Path::new(file);
     let inside = file.strip_prefix(root).or_else(|_| file.strip_prefix(".")).unwrap_or(file);
@@ -159,20 +156,20 @@ fn dead_agents(project: &Project, state: &State, now: Timestamp) -> BTreeSet<Age
     known.filter(dead).map(|(agent, _)| agent).collect()
 }
 
-/// How well the last session of each agent was confined.
+/// The level of each agent's last session.
 fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, String> {
     let agents = state.board.agents.ready().into_iter().flatten().map(|(agent, _)| *agent);
     agents.filter_map(|agent| Some((agent, recorded_level(project.folder(), agent)?))).collect()
 }
 
-/// Commits on the integration branch that neither a merge nor the human put there; none if git cannot be asked.
+/// Commits on the integration branch that neither a merge nor the human made; none if git cannot be asked.
 fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     if is_at_recorded_head(project, &state.board) {
         return None;
     }
     // A merge moves the branch first and records it then.
     let Ok(_lock) = FileLock::at(&FileLock::of_merges(project.folder()), MERGE_WAIT) else {
-        // What was found before is still true if nothing has moved.
+        // The earlier result is still true if nothing has moved.
         let recorded = state.board.goal.ready()?.integration_head.as_ref();
         return project.known_foreign_commits().filter(|known| Some(&known.expected) == recorded);
     };
@@ -181,7 +178,6 @@ fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     found
 }
 
-/// The same, while no merge is in progress.
 fn find_foreign_commits(project: &Project) -> Option<ForeignCommits> {
     let state = project.store().snapshot().ok()?;
     let branch = integration_branch(&state.board).ok()?;
@@ -204,8 +200,8 @@ fn find_foreign_commits(project: &Project) -> Option<ForeignCommits> {
     Some(ForeignCommits { head, expected, commits, merge_of, merges })
 }
 
-/// The task of which the branch has exactly the merge of the submitted and approved commit, and nothing else. Anyone who
-/// can move the branch can write the message of a merge; only the approval shows that the reviews were not bypassed.
+/// The task whose submitted and approved commit is merged on the branch, if nothing else is. Anyone who can
+/// move the branch can write a merge message; only the approval shows that the reviews were not bypassed.
 fn refused_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> Option<TaskId> {
     let steps = repo.steps_between(expected, head).ok()?;
     let [BranchStep { merged: Some((task, commit)), .. }] = steps.as_slice() else { return None };
@@ -218,7 +214,7 @@ fn refused_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> Opti
     (is_submitted && is_approved && repo.is_merge_of(head, expected, commit).ok()?).then(|| task.clone())
 }
 
-/// Whether the branch here only lags behind other machines, or has merges that their machines have not recorded yet.
+/// True if the branch here only lags behind, or has merges that other machines have not recorded yet.
 fn is_exchanged(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> bool {
     if is_behind(repo, expected, head) {
         return true;
@@ -237,7 +233,7 @@ fn is_exchanged(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> bool 
     contains && repo.steps_between(expected, head).is_ok_and(|steps| steps.iter().all(is_ours))
 }
 
-/// Whether the branch here has yet to follow the remote; `None` if there is none, or git cannot be asked.
+/// True if the branch here has yet to follow the remote; `None` without a remote, or if git cannot be asked.
 fn has_to_follow(project: &Project, state: &State) -> Option<bool> {
     let _remote = state.board.config.ready()?.remote.as_ref()?;
     let recorded = state.board.goal.ready()?.integration_head.clone()?;
@@ -246,12 +242,12 @@ fn has_to_follow(project: &Project, state: &State) -> Option<bool> {
     Some(is_behind(repo, &recorded, &head))
 }
 
-/// Whether the recorded head has not been fetched yet, or the branch has not followed it yet.
+/// True if the recorded head has not been fetched yet, or the branch has not followed it yet.
 fn is_behind(repo: &Repo, recorded: &Sha, head: &Sha) -> bool {
     !repo.has_commit(recorded).unwrap_or(true) || repo.is_ancestor(head, recorded).unwrap_or(false)
 }
 
-/// What is wrong with the blackboard, on its own and compared with git.
+/// The violations on the blackboard, on its own and compared with git.
 fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
     // A task without an approval has an alarm of its own.
     let mut violations = invariants::validate_edit(state, &project.store().disk(), now);
@@ -270,7 +266,7 @@ fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation
     violations
 }
 
-/// What can be observed if the blackboard cannot be read, and why it cannot.
+/// The observations with an unreadable blackboard, and the reason for it.
 pub(crate) fn observe_unreadable(project: &Project, why: String) -> Observations {
     Observations {
         stop_files: stop_file_times(project),
@@ -280,7 +276,7 @@ pub(crate) fn observe_unreadable(project: &Project, why: String) -> Observations
     }
 }
 
-/// Since when each stop file has been present.
+/// The start time of each stop file.
 pub(crate) fn stop_file_times(project: &Project) -> StopFileTimes {
     // In a database they are rows; a file that a person has just created counts too.
     let rows = project.store().stop_rows().ok().flatten().unwrap_or_default();
@@ -299,7 +295,7 @@ pub(crate) fn stop_file_times(project: &Project) -> StopFileTimes {
     }
 }
 
-/// Since when a stop file has been present: its first line says so; a bare `touch` is dated by the file itself.
+/// The start time of a stop file: its first line, or the file's own time after a bare `touch`.
 fn present_since(path: &Path) -> Option<Timestamp> {
     let meta = fs::metadata(path).ok()?;
     let text = fs::read_to_string(path).unwrap_or_default();
@@ -311,7 +307,7 @@ fn present_since(path: &Path) -> Option<Timestamp> {
     written.or_else(modified).or(Some(Timestamp::from_unix(0)))
 }
 
-/// When a task, the sprint or a note last changed. Agents that come and go are not progress.
+/// The time of the last change of a task, the sprint or a note. Agents that come and go are not progress.
 fn last_progress(project: &Project) -> Option<Timestamp> {
     let counts = |entry: &&LogRecord| LogAction::is_progress(&entry.action);
     let length = fs::metadata(project.folder().join("log.yaml")).map_or(0, |meta| meta.len());

@@ -1,6 +1,5 @@
-//! Whether a session could push to the project's remotes: from what it could read, and from the kind of their addresses.
-//!
-//! Contacts no one and reads no secret.
+//! Ways for a session to push to the project's remotes: from the files that it could read, and from the kind
+//! of their addresses. Contacts no one and reads no secret.
 
 use std::path::{Path, PathBuf};
 
@@ -16,22 +15,18 @@ pub const HTTPS_LOGINS: [&str; 5] = [
 /// Variables with tokens, or with a program that knows one.
 pub const TOKEN_VARIABLES: [&str; 4] = ["GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "GIT_CONFIG_COUNT"];
 
-/// What a session could use to push.
+/// The means of a session to push.
 #[derive(Default)]
 pub struct SessionReach<'a> {
-    /// The socket of an ssh-agent.
     pub agent: Option<PathBuf>,
     pub keys: Vec<PathBuf>,
-    /// Files with logins for https.
     pub logins: Vec<PathBuf>,
     pub tokens: Vec<String>,
-    /// Whether it reads the addresses of the remotes.
     pub reads_addresses: bool,
-    /// Folders that it can write to; none if it can write to all of them.
+    /// `None` if it can write to all folders.
     pub writable: Option<&'a [PathBuf]>,
 }
 
-/// How a remote is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RemoteKind {
     Folder,
@@ -39,7 +34,7 @@ enum RemoteKind {
     Https,
 }
 
-/// With what a session could push to one of these remotes (names and addresses), in words; none if it could not.
+/// The means with which a session could push to one of these remotes (names and addresses), in words.
 pub fn way_to_push(remotes: &[(String, String)], reach: &SessionReach<'_>) -> Option<String> {
     remotes.iter().find_map(|(name, address)| {
         let with = match kind_of(address) {

@@ -1,7 +1,6 @@
-//! Makes the blackboard agree with stop files that a person created or removed, and with the sprint's deadline.
-//!
-//! What has to be done is decided in `liza_core::watch::stop_files`; here is only the waiting. Commands write state and
-//! file one after the other, so a mismatch counts when it has lasted for about a second.
+//! Makes the blackboard agree with stop files that a person created or removed, and with the sprint's
+//! deadline. `liza_core::watch::stop_files` decides the changes; here is only the waiting. Commands write
+//! state and file one after the other, so a mismatch counts when it has lasted for about a second.
 
 use std::time::Duration;
 
@@ -13,13 +12,13 @@ use crate::engine::{Engine, EngineError};
 use crate::observe::stop_file_times;
 use crate::project::Project;
 
-/// How long a mismatch has to last. The clock counts whole seconds, so this is more than one and less than two.
+/// The time that a mismatch has to last: with a clock of whole seconds, more than one and less than two.
 const STABLE: Seconds = Seconds(2);
 
-/// When to ask again during a mismatch.
+/// The pause before the next check during a mismatch.
 const SOON: Duration = Duration::from_secs(1);
 
-/// What differs between the stop files and the blackboard, and since when.
+/// The mismatch between the stop files and the blackboard, and its start.
 #[derive(Debug, Default)]
 pub struct Reconciler {
     pending: Option<(Command, Timestamp)>,
@@ -28,8 +27,8 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Makes the blackboard agree once a mismatch has lasted long enough; reports what was done. Several processes may
-    /// do this at once: the second finds nothing to do.
+    /// Makes the blackboard agree once a mismatch has lasted long enough; returns a report. Several processes
+    /// may do this at once: the second finds nothing to do.
     pub fn reconcile(&mut self, project: &Project, state: &State, now: Timestamp) -> Option<String> {
         // Tried again at the next call; until then the file counts on this machine.
         let _ = project.share_stop_files();
@@ -65,12 +64,11 @@ impl Reconciler {
         }
     }
 
-    /// Whether there is a mismatch that does not count yet.
     pub(crate) fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// How soon it has to be asked again: during a mismatch, and at the deadline.
+    /// The time to the next check: during a mismatch, or at the deadline.
     pub fn next_check(&self, state: &State, now: Timestamp) -> Option<Duration> {
         let deadline = next_deadline(state, now).map(|due| Duration::from_secs(due.since(now).0));
         let soon = self.is_pending().then_some(SOON);

@@ -1,6 +1,4 @@
-//! The merge that is running in this project: its lock says of which task, its test writes a log.
-//!
-//! Only reads.
+//! The merge that is running in this project: its lock names the task, its test writes a log. Only reads.
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +13,9 @@ use crate::lifecycle::TEST_LOGS;
 use crate::observe::activity::in_project_time;
 use crate::project::Project;
 
-/// How much of the log's end is searched for agents that have left.
+/// The part of the log's end that is searched for agents that have left.
 const TAIL: u64 = 16 * 1024;
 
-/// The merge that is running.
 pub fn running_merge(project: &Project) -> Option<RunningMerge> {
     let found = MergeFiles::read(project.folder())?;
     let since = in_project_time(found.since, clock_difference())?;
@@ -33,7 +30,6 @@ pub fn running_merge(project: &Project) -> Option<RunningMerge> {
     Some(RunningMerge { task, by, since, is_testing, team_leaves })
 }
 
-/// What the files of a running merge say.
 #[derive(Debug, PartialEq, Eq)]
 struct MergeFiles {
     task: TaskId,

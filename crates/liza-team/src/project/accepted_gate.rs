@@ -1,7 +1,6 @@
-//! The patterns of the gate that the person of this machine accepted. A blackboard that machines share can add to them, and
-//! take nothing away.
-//!
-//! Kept in the home folder, outside the repository, where neither a merge nor a confined session can change them.
+//! The patterns of the gate that the person of this machine accepted. A shared blackboard can add to them,
+//! and take nothing away. Kept in the home folder, outside the repository, where neither a merge nor a
+//! confined session can change them.
 
 use std::fs;
 use std::io;
@@ -25,7 +24,6 @@ pub(crate) fn gate_here(project: &Project, shared: &GateSettings) -> Result<Gate
     }
 }
 
-/// Accepts patterns on this machine.
 pub fn accept_gate_here(project: &Project, settings: &GateSettings) -> Result<(), GitError> {
     match project.repo()?.accepted_gate().filter(|_| project.store().is_in_database()) {
         None => Ok(()),

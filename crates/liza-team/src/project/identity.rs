@@ -1,7 +1,6 @@
-//! Who calls: the session that this process runs in, whatever its variables say.
-//!
-//! Every process of a session descends from its helper, detached ones included: the helper adopts orphans. So a command
-//! finds its session by walking up its parents. Only where there is none do the variables count.
+//! The caller's identity: the session that this process runs in, whatever its variables say. Every process of
+//! a session descends from its helper, which adopts orphans. So a command finds its session by walking up its
+//! parents. Without one, the variables count.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +19,6 @@ const OF: &str = "--of";
 /// The command below which code under test runs.
 const CHECK: &str = "check";
 
-/// A session that a process runs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionAround {
     root: PathBuf,
@@ -59,24 +57,23 @@ pub fn check_arguments(root: &Path) -> [OsString; 3] {
     [CHECK.into(), OF.into(), root.into()]
 }
 
-/// Whether this is the command line of `liza check`, below which code under test runs.
+/// True for the command line of `liza check`, below which code under test runs.
 pub(crate) fn is_check(line: &[OsString]) -> bool {
     matches!(line, [_, check, of, ..] if check == CHECK && of == OF)
 }
 
-/// Which processes of a session speak for its agent.
+/// The processes of a session that speak for its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speakers {
     /// All but code under test.
     All,
-    /// Those of them that the agent program started, without a git in between. A code reviewer works on a checkout that the
-    /// code under review can write to, its `.git` included: what git runs there, and what that leaves behind when git has
-    /// ended, may be the code under review.
+    /// Those that the agent program started, without a git in between. The code under review can write to a
+    /// code reviewer's checkout and its `.git`: programs that git runs there, and their orphans, may be that
+    /// code.
     Direct,
 }
 
 impl Speakers {
-    /// Those of a role's sessions.
     pub fn of(role: Role) -> Self {
         match role {
             Role::CodeReviewer => Speakers::Direct,
@@ -84,7 +81,6 @@ impl Speakers {
         }
     }
 
-    /// The rule that decides it.
     pub fn rule(self) -> SpeakerRule {
         match self {
             Speakers::All => |line, _| no_test(line),
@@ -98,7 +94,7 @@ fn no_test(line: &[LineProcess]) -> Result<(), Silenced> {
     if is_test { Err(Silenced::UnderTest) } else { Ok(()) }
 }
 
-/// The line reaches the agent program, and no git is on the way. An orphan's line ends at the helper.
+/// True if the line reaches the agent program without a git on the way. An orphan's line ends at the helper.
 fn is_direct(line: &[LineProcess], client: Option<u32>) -> Result<(), Silenced> {
     let below = line.iter().position(|process| Some(process.pid) == client);
     let is_direct =
@@ -106,7 +102,7 @@ fn is_direct(line: &[LineProcess], client: Option<u32>) -> Result<(), Silenced> 
     if is_direct { Ok(()) } else { Err(Silenced::Indirect) }
 }
 
-/// Whether the file is git's, or one of its parts, such as `git-remote-https` and NixOS's `.git-wrapped`.
+/// True for git's file and its parts, such as `git-remote-https` and NixOS's `.git-wrapped`.
 fn is_git(program: &OsStr) -> bool {
     let name = program.to_string_lossy();
     let name = name.trim_start_matches('.').split(' ').next().unwrap_or_default();
@@ -123,8 +119,8 @@ fn parse(line: &[OsString]) -> Option<SessionAround> {
     Some(SessionAround { root: PathBuf::from(root), agent, generation })
 }
 
-/// The caller in the project at `root`. In a session of that project it is the session's agent, even if the variables are
-/// unset or name another one.
+/// The caller in the project at `root`. In a session of that project it is the session's agent, even if the
+/// variables are unset or name another one.
 pub fn actor_in(
     root: Option<&Path>,
     sessions: &[SessionAround],
@@ -187,7 +183,7 @@ mod tests {
         let direct = Speakers::of(Role::CodeReviewer).rule();
         let client = (10, "node claude");
         assert_eq!(direct(&line(&[(12, "liza status"), (11, "sh -c x"), client]), Some(10)), Ok(()));
-        // What is above the program is another runner.
+        // The process above the program is another runner.
         assert_eq!(direct(&line(&[(12, "liza status"), client, (9, "git-wrapper")]), Some(10)), Ok(()));
         let silenced = Err(Silenced::Indirect);
         for git in ["git status", "git-lfs filter-process", ".git-wrapped diff", "git\u{20}(deleted) log"] {

@@ -1,6 +1,5 @@
 //! The name of this machine in a project. Several machines may work on one project; each has its own clone.
-//!
-//! What only this machine can know, such as held locks and the files of a worktree, says nothing about agents of another.
+//! Local facts, such as held locks and the files of a worktree, say nothing about agents of another machine.
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,10 +9,10 @@ use std::path::Path;
 use liza_core::model::{AgentId, AgentRecord, Board, TaskId};
 use liza_host::private;
 
-/// The file that distinguishes two clones on hosts of the same name, below `.liza`.
+/// Distinguishes two clones on hosts of the same name, below `.liza`.
 const FILE: &str = "machine";
 
-/// The name of this machine: that of the host, and a word that only this clone has.
+/// The host's name, and a word that only this clone has.
 pub fn machine_name(liza: &Path) -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).collect();
@@ -36,8 +35,8 @@ fn read_word(path: &Path) -> Option<String> {
     (!word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric())).then_some(word)
 }
 
-/// Makes the file with its content in one step: a process that saw it empty would take itself for another machine. Where
-/// another process is faster, its word counts.
+/// Makes the file with its content in one step: a process that saw it empty would take itself for another
+/// machine. If another process is faster, its word counts.
 fn make_word(path: &Path) -> io::Result<()> {
     let random = RandomState::new().hash_one(std::process::id());
     let new = path.with_extension(format!("{random:016x}"));
@@ -57,18 +56,18 @@ fn make_word(path: &Path) -> io::Result<()> {
     placed
 }
 
-/// Whether an agent's supervisor runs, or ran, on this machine. Entries of older versions do not say.
+/// True if an agent's supervisor runs, or ran, on this machine. Entries of older versions don't say.
 pub fn runs_here(liza: &Path, entry: &AgentRecord) -> bool {
     entry.machine.as_ref().is_none_or(|machine| *machine == machine_name(liza))
 }
 
-/// Whether the agent with that name runs here; one that is not registered may run anywhere.
+/// True if the agent with that name runs here; an unregistered one may run anywhere.
 pub(crate) fn is_agent_here(liza: &Path, board: &Board, agent: AgentId) -> bool {
     let entry = board.agents.ready().and_then(|agents| agents.get(&agent));
     entry.is_some_and(|entry| runs_here(liza, entry))
 }
 
-/// Whether the worktree of a task belongs on this machine: it always does without a remote.
+/// True if the worktree of a task belongs on this machine; always without a remote.
 pub fn works_here(liza: &Path, board: &Board, task: &TaskId) -> bool {
     if board.config.ready().is_none_or(|config| config.remote.is_none()) {
         return true;

@@ -1,6 +1,5 @@
-//! A project with a blackboard: where it is, who calls, what the time is, which stop files are present.
-//!
-//! Collects the facts that rules ask for; decides nothing. Writes go through `engine`.
+//! A project with a blackboard: its place, the caller, the time, the stop files. Collects the facts that
+//! rules ask for; decides nothing. Writes go through `engine`.
 
 pub mod accepted_gate;
 pub mod identity;
@@ -19,31 +18,29 @@ use liza_ids::BranchSteps;
 use liza_sandbox::confine::{RoomRules, RoomSettings};
 use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
 
-/// What git should ignore in a project.
+/// Patterns for git's list of ignored files.
 pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
 
-/// How long a program that runs long waits for a database before it reports that it cannot be used, and then tries again. A
-/// person who looks must soon see why nothing happens.
+/// The time that a long-running program waits for a database before it reports that and tries again. A person
+/// must soon see why nothing happens.
 const RETRY_LIMIT: Duration = Duration::from_secs(15);
 
-/// A project with a blackboard.
 #[derive(Debug, Clone)]
 pub struct Project {
     store: Store,
-    /// Found when it is first needed.
     repo: Arc<OnceLock<Repo>>,
     /// The last read of the blackboard, which makes the next one cheap; shared by the whole process.
     reader: Arc<Mutex<IncrementalReader>>,
-    /// What the integration branch had beyond the recorded head, when both were last compared.
+    /// The commits on the integration branch beyond the recorded head, when both were last compared.
     beyond: Arc<Mutex<Option<(Sha, Sha, BranchSteps)>>>,
-    /// The commits that neither the program nor the human put on the branch, as last found.
+    /// The last found commits on the branch that neither the program nor the human made.
     foreign: Arc<Mutex<Option<ForeignCommits>>>,
 }
 
 impl Project {
-    /// The project that `from` lies in: the nearest folder upwards with a blackboard. A task's worktree lies below its
-    /// project, so this works from there too; a blackboard inside of a project's `.worktrees` is never used, since an agent
-    /// wrote it.
+    /// The project of `from`: the nearest folder upwards with a blackboard. A task's worktree lies below its
+    /// project, so this works from there too; a blackboard inside a project's `.worktrees` is never used,
+    /// since an agent wrote it.
     pub fn find(from: &Path) -> Option<PathBuf> {
         // A blackboard whose file was deleted can be restored: its last version is kept.
         let has_board = |folder: &&Path| {
@@ -54,7 +51,6 @@ impl Project {
         from.ancestors().filter(has_board).find(|folder| !is_below_worktrees(folder)).map(Path::to_owned)
     }
 
-    /// Opens the project at its root.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         let store = Store::open(root)?;
         let reader = Arc::new(Mutex::new(store.incremental_reader()));
@@ -73,7 +69,7 @@ impl Project {
         &self.store
     }
 
-    /// The whole blackboard. Costs what has changed since this process last read it.
+    /// The whole blackboard. Costs only the changes since this process last read it.
     pub fn state(&self) -> Result<Arc<State>, StoreError> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).read()
     }
@@ -91,8 +87,8 @@ impl Project {
         Ok(self.repo.get_or_init(|| repo))
     }
 
-    /// What the integration branch at `head` has beyond the recorded head; nothing if git does not know both. Asks git
-    /// only if one of the two has moved.
+    /// The commits of the integration branch at `head` beyond the recorded head; none if git doesn't know
+    /// both. Asks git only if one of the two has moved.
     pub fn branch_steps(&self, recorded: &Sha, head: &Sha) -> BranchSteps {
         if recorded == head {
             return BranchSteps::default();
@@ -111,12 +107,11 @@ impl Project {
         found
     }
 
-    /// The foreign commits that the last look at the branch found.
     pub(crate) fn known_foreign_commits(&self) -> Option<ForeignCommits> {
         self.foreign.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps what a look at the branch found, for one that cannot see the branch at rest.
+    /// Keeps the result of a look at the branch, for one that cannot see the branch at rest.
     pub(crate) fn keep_foreign_commits(&self, found: Option<ForeignCommits>) {
         *self.foreign.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }
@@ -156,7 +151,7 @@ impl Project {
         Ok(())
     }
 
-    /// Which stop files are present: in the folder, and in the database if there is one.
+    /// In the folder, and in the database if there is one.
     pub fn stop_files(&self) -> StopFiles {
         let rows = self.store.stop_rows().ok().flatten().unwrap_or_default();
         let is_row = |file: StopFile| match file {
@@ -173,7 +168,6 @@ impl Project {
     }
 }
 
-/// Whether a folder lies below the `.worktrees` of a project.
 fn is_below_worktrees(folder: &Path) -> bool {
     let worktrees =
         folder.ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == ".worktrees"));
@@ -181,7 +175,6 @@ fn is_below_worktrees(folder: &Path) -> bool {
     projects.any(|project| project.join(".liza").exists())
 }
 
-/// What the settings say about the rooms of sessions.
 pub(crate) fn room_settings(config: &Config) -> RoomSettings {
     RoomSettings {
         // Version 0 is none.
@@ -195,21 +188,19 @@ pub(crate) fn room_settings(config: &Config) -> RoomSettings {
     }
 }
 
-/// The current time of the project, in whole seconds. With a database it is the database's, known after the first read.
+/// The current time of the project, in whole seconds. A database's time is known after the first read.
 pub fn now() -> Timestamp {
     Timestamp::from_unix(wall_clock().as_second().saturating_add(clock_difference()))
 }
 
-/// The next midnight where the human is.
+/// The next midnight in the human's zone.
 pub fn day_ends() -> Timestamp {
     let here = local_clock();
     let midnight = here.tomorrow().and_then(|tomorrow| tomorrow.start_of_day());
     Timestamp::from_unix(midnight.unwrap_or(here).timestamp().as_second())
 }
 
-/// The variable that holds the ID of a session's agent.
 pub const AGENT_ID: &str = "LIZA_AGENT_ID";
-/// The variable that holds the generation of its registration.
 pub const AGENT_GENERATION: &str = "LIZA_AGENT_GENERATION";
 
 /// The caller according to the two variables.

@@ -1,6 +1,5 @@
-//! The shared settings file `liza.yaml`: read, checked, and used only after the human has accepted its content.
-//!
-//! What was accepted is remembered outside the repository, where neither a merge nor an agent can change it.
+//! The shared settings file `liza.yaml`: read, checked, and used only after the human has accepted its
+//! content. The acceptance is kept outside the repository, out of reach of merges and agents.
 
 use std::fs;
 use std::io;
@@ -16,10 +15,8 @@ use liza_store::yaml::YamlError;
 
 use crate::project::Project;
 
-/// The largest file that is read.
 const LARGEST: u64 = 1 << 20;
 
-/// What is in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TeamFileContent {
     /// The name that git gives to the content.
@@ -27,23 +24,19 @@ pub struct TeamFileContent {
     pub values: Fields,
 }
 
-/// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TeamFileError {
-    /// It cannot be read or what was accepted cannot be kept.
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
-    /// It is not what it should be.
     #[error("{TEAM_FILE}: {0}")]
     Invalid(String),
     #[error(transparent)]
     Git(#[from] GitError),
-    /// There is no home folder to keep what was accepted.
     #[error("HOME is not set, so what you accept cannot be kept")]
     NoHome,
 }
 
-/// The file of a project; none if it has none.
+/// `None` if the project has no such file.
 pub fn read(project: &Project) -> Result<Option<TeamFileContent>, TeamFileError> {
     let path = project.root().join(TEAM_FILE);
     let failed = |source| TeamFileError::Io { action: "read", path: path.clone(), source };
@@ -62,7 +55,6 @@ pub fn read(project: &Project) -> Result<Option<TeamFileContent>, TeamFileError>
     Ok(Some(TeamFileContent { hash: project.repo()?.blob_id(text.as_bytes())?.to_string(), values }))
 }
 
-/// The settings in a text, checked.
 fn parse(text: &str) -> Result<Fields, String> {
     let values: Option<Fields> = yaml::read(text).map_err(with_place)?;
     let values = values.unwrap_or_default();
@@ -91,13 +83,11 @@ fn with_place(error: YamlError) -> String {
     format!("{place}{key}{}", error.message)
 }
 
-/// Whether the human has accepted this content for this project.
 pub fn is_accepted(home: Option<&Path>, root: &Path, hash: &str) -> bool {
     let accepted = home.and_then(|home| fs::read_to_string(kept_in(home)).ok()).unwrap_or_default();
     accepted.lines().any(|line| line == entry(root, hash))
 }
 
-/// Remembers that the human has accepted this content for this project.
 pub fn accept(home: Option<&Path>, root: &Path, hash: &str) -> Result<(), TeamFileError> {
     let path = kept_in(home.ok_or(TeamFileError::NoHome)?);
     let failed = |source| TeamFileError::Io { action: "write", path: path.clone(), source };

@@ -1,6 +1,5 @@
-//! The burn-up of a sprint: planned and finished tasks over time.
-//!
-//! Drawn with characters for any pager, and as a Mermaid chart for viewers that support it.
+//! The burn-up of a sprint: planned and finished tasks over time. Drawn with characters for any pager, and as
+//! a Mermaid chart for viewers that support it.
 
 use liza_core::model::{Seconds, Sprint, Timestamp};
 
@@ -15,7 +14,7 @@ const POINTS: u64 = 12;
 /// From an empty cell to a full one, in eighths.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// When tasks were planned and finished, between two times.
+/// The times at which tasks were planned and finished, between two times.
 #[derive(Debug, Clone)]
 pub(super) struct BurnUp {
     from: Timestamp,
@@ -26,7 +25,7 @@ pub(super) struct BurnUp {
 }
 
 impl BurnUp {
-    /// The burn-up of the planned tasks; none if nothing is planned or no time has passed.
+    /// `None` if nothing is planned or no time has passed.
     pub(super) fn of(sprint: &Sprint, tasks: &[SprintTask<'_>], now: Timestamp) -> Option<Self> {
         let planned: Vec<&SprintTask<'_>> = tasks.iter().filter(|task| task.planned).collect();
         let started = sprint.timeline.started;
@@ -54,7 +53,6 @@ impl BurnUp {
         self.ended.iter().filter(|ended| **ended <= time).count() as u64
     }
 
-    /// The lines of the plot.
     pub(super) fn plot(&self) -> Vec<String> {
         let columns: Vec<(u64, u64)> = (1..=WIDTH)
             .map(|column| self.at(column, WIDTH))

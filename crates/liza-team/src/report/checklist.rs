@@ -1,4 +1,4 @@
-//! What to review before work continues, and the possible decisions with their commands.
+//! The checklist before work continues, and the possible decisions with their commands.
 
 use liza_core::model::State;
 
@@ -20,7 +20,7 @@ pub(super) fn questions(state: &State) -> Vec<String> {
     .to_vec()
 }
 
-/// The possible decisions: when to choose each one, and its commands.
+/// Each decision with its occasion and its commands.
 pub(super) fn decisions() -> Vec<String> {
     let choices: [(&str, &str, &[&str]); 6] = [
         ("continue", "no change is needed", &["liza resume"]),

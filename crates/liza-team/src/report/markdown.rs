@@ -1,6 +1,5 @@
-//! Markdown from untrusted text: masked, on one line, cut, escaped.
-//!
-//! Agents write most of what a report shows. None of it may become a heading, a link, a picture or HTML.
+//! Markdown from untrusted text: masked, on one line, cut, escaped. Agents write most of a report. None of it
+//! may become a heading, a link, a picture or HTML.
 
 use liza_host::secrets::Masker;
 use unicode_width::UnicodeWidthStr as _;
@@ -22,7 +21,6 @@ impl Escaper<'_> {
     }
 }
 
-/// How the cells of a column are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Align {
     Left,

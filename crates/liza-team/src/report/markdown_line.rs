@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use liza_core::text::one_line;
 use liza_host::secrets::Masker;
 
-/// Text that an agent wrote, as one line of Markdown with at most `max` characters before escaping: masked, without
-/// invisible characters, and shown literally. Nothing in it becomes a heading, a link, a picture or HTML.
+/// Makes one line of Markdown of an agent's text, with at most `max` characters before escaping: masked,
+/// without invisible characters, and shown literally, never as a heading, a link, a picture or HTML.
 pub fn markdown_line(text: &str, max: usize, masker: &Masker) -> String {
     // Masked before it is cut: half a secret is no longer recognized.
     escape_markdown(&one_line(&without_invisible(&masker.mask(text)), max))

@@ -1,6 +1,5 @@
-//! The reports on a sprint: the summary at a checkpoint, the retrospective at the end.
-//!
-//! Pages are pure functions of the blackboard, the log and `now`; only `summary::write` writes a file. Makes no decisions.
+//! The reports on a sprint: the summary at a checkpoint, the retrospective at the end. Pages are pure
+//! functions of the blackboard, the log and `now`; only `summary::write` writes a file.
 
 mod burn_up;
 mod checklist;
@@ -14,7 +13,6 @@ use liza_host::secrets::Masker;
 
 pub use markdown_line::markdown_line;
 
-/// A masker that knows the secrets of this process.
 pub fn masker() -> Masker {
     // A variable that is not valid text cannot occur in a text.
     let texts = std::env::vars_os()

@@ -1,6 +1,5 @@
-//! The retrospective: a page generated from the blackboard, with room for what people add.
-//!
-//! States what happened and draws no conclusions: those are for a person to write.
+//! The retrospective: a page generated from the blackboard, with room for people's additions. States facts
+//! and draws no conclusions: those are for a person to write.
 
 use liza_core::model::{EventName, Metrics, Seconds, Sprint, State, Status, Timestamp};
 use liza_core::rules::metrics::sprint_metrics;
@@ -17,12 +16,10 @@ use super::tasks::{SprintTask, spent_in_words, sprint_tasks, total_usage};
 /// The line that marks a generated page; a page without it was written by a person.
 pub const FILLED: &str = "(Generated from the blackboard. To replace it: `liza retro --file FILE`)";
 
-/// How many entries of a list are shown; the rest are counted.
+/// Further entries of a list are counted.
 const LIST_MAX: usize = 12;
-/// How many of the slowest tasks are listed.
 const SLOWEST: usize = 5;
 
-/// The previous sprint, from the archive.
 pub fn previous(project: &Project, sprint: &Sprint) -> Option<Sprint> {
     let before = sprint.number().checked_sub(1)?;
     // The page is useful without it, so an unreadable archive is ignored.
@@ -176,7 +173,6 @@ impl<'a> RetroPage<'a> {
         capped(kinds.iter().map(line).collect(), LIST_MAX)
     }
 
-    /// Whether a time is in this sprint.
     fn in_sprint(&self, time: Timestamp) -> bool {
         self.sprint.timeline.started.is_none_or(|started| time >= started)
     }
@@ -217,7 +213,7 @@ impl<'a> RetroPage<'a> {
         capped(self.sprint.decisions.iter().map(line).collect(), LIST_MAX)
     }
 
-    /// This sprint compared with the previous one.
+    /// Compares this sprint with the previous one.
     fn figures(&self) -> Vec<String> {
         let now = sprint_metrics(self.state);
         let before = self.previous.map(|sprint| &sprint.metrics);
@@ -243,7 +239,7 @@ impl<'a> RetroPage<'a> {
     }
 }
 
-/// A figure of a sprint; none if it has no value, such as a rate without verdicts.
+/// A figure of a sprint; `None` if it has no value, such as a rate without verdicts.
 type Figure = fn(&Metrics) -> Option<u32>;
 
 const COMPARED: [(&str, Figure); 8] = [

@@ -1,6 +1,5 @@
-//! The sprint summary: what a person needs to know at a checkpoint, on one page.
-//!
-//! Everything on it comes from the blackboard and the log. Text from agents is untrusted: see `markdown`.
+//! The sprint summary: the facts for a person at a checkpoint, on one page, from the blackboard and the log.
+//! Text from agents is untrusted: see `markdown`.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,15 +22,14 @@ use super::checklist;
 use super::markdown::{Align, Escaper, NOTHING, section, table};
 use super::tasks::{SprintTask, spent, spent_in_words, sprint_tasks, total_usage};
 
-/// The file name of the page in `.liza/`.
 pub const FILE: &str = "sprint_summary.md";
 
-/// How many bytes at the end of the log are read.
+/// The number of bytes at the end of the log that are read.
 const LOG_TAIL: u64 = 1024 * 1024;
-/// How many open tasks the table lists, and how many finished ones.
+/// The most open tasks in the table, and the most finished ones.
 const OPEN_MAX: usize = 80;
 const FINISHED_MAX: usize = 30;
-/// How many entries of a list are shown; the rest are counted.
+/// Further entries of a list are counted.
 const LIST_MAX: usize = 20;
 
 /// Replaces the page atomically; returns its path.
@@ -139,7 +137,7 @@ fn rubber_stamp_warning(metrics: &Metrics) -> String {
     )
 }
 
-/// Whether an anomaly is of this sprint and newer than the last `liza resolve`.
+/// True if an anomaly is of this sprint and newer than the last `liza resolve`.
 fn is_unresolved(state: &State, sprint: &Sprint, anomaly: &Anomaly) -> bool {
     let resolved = state.board.circuit_breaker.ready().and_then(|breaker| breaker.last_resolution());
     of_sprint(sprint, anomaly) && resolved.is_none_or(|resolved| anomaly.timestamp > resolved)
@@ -154,7 +152,6 @@ fn open_discoveries(state: &State) -> impl Iterator<Item = &Discovery> {
     all.filter(|discovery| discovery.is_open())
 }
 
-/// Why the last merge of a task failed.
 pub(crate) fn merge_failure(escaper: Escaper<'_>, task: &SprintTask<'_>) -> String {
     let last = task.events(EventName::IntegrationFailed).last();
     let field = |key: &str| last.and_then(|event| event.more.get(key)).map(ToString::to_string);
@@ -243,7 +240,7 @@ impl SummaryPage<'_> {
         lines
     }
 
-    /// What cannot continue without a person or the planner.
+    /// Work that cannot continue without a person or the planner.
     fn needs(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(breaker) = self.state.board.circuit_breaker.ready()
@@ -429,7 +426,7 @@ impl SummaryPage<'_> {
         capped(of_sprint.map(line).collect(), LIST_MAX)
     }
 
-    /// What happened since work was last resumed.
+    /// Events since work was last resumed.
     fn recent_activity(&self) -> Vec<String> {
         let resumed = self.log.iter().rev().find(|entry| entry.action == "resumed");
         let Some(since) = resumed.map(|entry| entry.timestamp).or(self.sprint.timeline.started) else {

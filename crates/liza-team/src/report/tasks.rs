@@ -1,4 +1,4 @@
-//! The tasks of a sprint, with what each task's history shows.
+//! The tasks of a sprint, with facts from each task's history.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,13 @@ use liza_core::model::{
 use liza_core::rules::sprint::planned_with_replacements;
 use liza_core::text::compact_number;
 
-/// One task of the sprint.
 #[derive(Debug, Clone)]
 pub(crate) struct SprintTask<'a> {
     pub id: TaskId,
     pub status: Option<Status>,
-    /// None if it is in the archive.
+    /// `None` if it is in the archive.
     pub record: Option<&'a TaskRecord>,
-    /// Whether it counts: planned, or the replacement of a planned task.
+    /// True if it counts: planned, or the replacement of a planned task.
     pub planned: bool,
     pub stretch: bool,
 }
@@ -39,7 +38,6 @@ pub(super) fn sprint_tasks<'a>(state: &'a State, sprint: &Sprint) -> Vec<SprintT
 }
 
 impl<'a> SprintTask<'a> {
-    /// Whether its status is final.
     pub(crate) fn is_finished(&self) -> bool {
         self.status.is_some_and(Status::is_terminal)
     }
@@ -48,7 +46,6 @@ impl<'a> SprintTask<'a> {
         self.record.and_then(|record| record.history.as_deref()).unwrap_or_default().iter()
     }
 
-    /// Its events of that name.
     pub(crate) fn events(&self, name: EventName) -> impl Iterator<Item = &'a HistoryEvent> + use<'a> {
         self.history().filter(move |event| event.is(name))
     }
@@ -61,7 +58,7 @@ impl<'a> SprintTask<'a> {
         self.record.and_then(|record| record.review_cycles_total).unwrap_or(0)
     }
 
-    /// How many commits the integration branch had moved when it was merged.
+    /// The number of commits by which the integration branch had moved when it was merged.
     pub(crate) fn drift(&self) -> Option<i64> {
         let merged = self.events(EventName::Merged).last()?;
         match merged.more.get("drift_commits")? {
@@ -81,26 +78,25 @@ impl<'a> SprintTask<'a> {
         self.record?.usage.as_ref().filter(|usage| **usage != Usage::default())
     }
 
-    /// When it entered the sprint.
     pub(crate) fn entered(&self, start: Timestamp) -> Timestamp {
         self.record.and_then(|record| record.created).map_or(start, |created| created.max(start))
     }
 
-    /// When it was merged, superseded or abandoned.
+    /// The time of its merge, replacement or abandonment.
     pub(crate) fn ended(&self) -> Option<Timestamp> {
         const ENDS: [EventName; 3] = [EventName::Merged, EventName::Superseded, EventName::Abandoned];
         let end = self.history().filter(|event| ENDS.iter().any(|name| event.is(*name))).last();
         end.filter(|_| self.is_finished()).map(|event| event.time)
     }
 
-    /// The time from the first claim to the end, or to now.
+    /// From the first claim to the end, or to now.
     pub(crate) fn duration(&self, now: Timestamp) -> Option<Seconds> {
         let began = self.history().find(|event| event.is_claim())?.time;
         Some(self.ended().unwrap_or(now).since(began))
     }
 }
 
-/// The usage of all tasks together; none if no provider reported any.
+/// `None` if no provider reported any.
 pub(super) fn total_usage(sprint: &Sprint, tasks: &[SprintTask<'_>]) -> Option<Usage> {
     // The planner's sessions have no task. Older files have no total.
     if let Some(usage) = &sprint.usage {

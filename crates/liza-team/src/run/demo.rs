@@ -1,6 +1,5 @@
-//! The stage of `liza demo`: a sample repository of its own, with a playbook for the rehearsal agent.
-//!
-//! Touches nothing outside the folder that it makes.
+//! The stage of `liza demo`: a sample repository, with a playbook for the rehearsal agent. Touches nothing
+//! outside the folder that it makes.
 
 use std::fs;
 use std::io;
@@ -10,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use liza_git::{Git, GitError, Repo};
 use liza_rehearsal::SampleProject;
 
-/// Who commits in the sample repository, where the user may have no name yet.
+/// The committer in the sample repository, where the user may have no name yet.
 const IDENTITY: [(&str, &str); 4] = [
     ("user.name", "Liza demo"),
     ("user.email", "demo@example.invalid"),
@@ -18,16 +17,12 @@ const IDENTITY: [(&str, &str); 4] = [
     ("core.hooksPath", "/dev/null"),
 ];
 
-/// Why there is no stage.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// The folder is not empty.
     #[error("{} exists and is not empty", .0.display())]
     NotEmpty(PathBuf),
-    /// A file of the sample leads out of it.
     #[error("the sample's file {} is not inside its folder", .0.display())]
     Outside(PathBuf),
-    /// A file could not be written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -39,8 +34,7 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DemoEr
     move |source| DemoError::Io { action, path, source }
 }
 
-/// The folder to use: the one that was asked for, which must be empty or absent; else a new one among the system's
-/// temporary ones.
+/// The requested folder, which must be empty or absent; else a new one among the system's temporary ones.
 pub fn folder(asked: Option<&Path>) -> Result<PathBuf, DemoError> {
     if let Some(folder) = asked {
         fs::create_dir_all(folder).map_err(failed("make", folder))?;
@@ -67,7 +61,6 @@ pub(crate) fn temporary_folder(name: &str) -> Result<PathBuf, DemoError> {
     Err(failed("make", &place)(io::ErrorKind::AlreadyExists.into()))
 }
 
-/// Makes the sample repository: its files, committed.
 pub fn set_stage(folder: &Path, sample: &SampleProject) -> Result<Repo, DemoError> {
     let git = Git::new();
     git.require_version()?;
@@ -89,7 +82,6 @@ pub fn set_stage(folder: &Path, sample: &SampleProject) -> Result<Repo, DemoErro
     Ok(Repo::open(&git, folder)?)
 }
 
-/// Keeps the playbook where the sessions find it.
 pub fn keep_playbook(folder: &Path, text: &str) -> Result<PathBuf, DemoError> {
     let path = folder.join(".liza/playbook.yaml");
     fs::write(&path, text).map_err(failed("write", &path))?;

@@ -1,4 +1,4 @@
-//! A team or an agent without a terminal: started in a session of its own, with its lines in a file.
+//! A team or an agent without a terminal: started in a separate session, with its lines in a file.
 
 use std::fs::File;
 use std::io;
@@ -7,17 +7,16 @@ use std::process::{Child, Command, Stdio};
 
 use crate::project::Project;
 
-/// Where a detached team writes its lines.
 pub fn output_file(project: &Project) -> PathBuf {
     project.folder().join("run.out")
 }
 
-/// Starts `liza run` with these arguments in the background; what it prints goes to [`output_file`].
+/// Starts `liza run` in the background; its output goes to [`output_file`].
 pub fn start(project: &Project, program: &Path, arguments: &[String]) -> io::Result<Child> {
     start_verb(project, program, ("run", arguments), &output_file(project))
 }
 
-/// Starts a verb with these arguments in the background; what it prints goes to this file.
+/// Starts a verb in the background; its output goes to this file.
 pub fn start_verb(
     project: &Project,
     program: &Path,
@@ -30,7 +29,7 @@ pub fn start_verb(
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).spawn()
 }
 
-/// Leaves the terminal, so that closing it does not end this process.
+/// Leaves the terminal, so that closing it doesn't end this process.
 pub fn leave_terminal() -> io::Result<()> {
     rustix::process::setsid().map(drop).map_err(io::Error::from)
 }

@@ -1,6 +1,5 @@
-//! What a team says before its first session in a project: what the agents are allowed to do.
-//!
-//! Shown once; rehearsals, which run no agent program, are not announced.
+//! The announcement of a team before its first session in a project: the rights of the agents. Shown once;
+//! rehearsals, which run no agent program, are not announced.
 
 use std::fs;
 use std::io;
@@ -15,7 +14,7 @@ use crate::supervisor::Post;
 /// Sets a budget that can be kept with every agent program.
 pub const TOKEN_BUDGET: &str = "liza config budget.day.tokens 2000000";
 
-/// The file that says that it was shown.
+/// Marks that it was shown.
 const SHOWN: &str = "first-run";
 
 /// The text to show before the first session; `None` if it was shown before. Remembers that it was shown.
@@ -45,12 +44,11 @@ pub fn first_run_notice(project: &Project, config: &Config, posts: &[Post], leve
     Some(lines.join("\n"))
 }
 
-/// Whether no team has been announced in the project yet.
 pub fn is_first_run(project: &Project) -> bool {
     !project.folder().join(SHOWN).exists()
 }
 
-/// The agent programs of a team with what they may do, each once.
+/// The agent programs of a team with their rights, each once.
 fn clients(posts: &[Post]) -> Vec<(String, &'static str)> {
     let mut clients: Vec<(String, &'static str)> = Vec::new();
     for name in posts.iter().flat_map(|post| post.provider.names()) {

@@ -1,6 +1,5 @@
-//! A whole team in one process: its members, the lock that allows only one, its progress.
-//!
-//! Supervising is done by `supervisor`, for a team and for a lone agent alike.
+//! A whole team in one process: its members, the lock that allows only one, its progress. `supervisor`
+//! supervises a team and a lone agent alike.
 
 pub mod demo;
 pub mod detached;

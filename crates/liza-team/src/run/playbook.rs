@@ -1,7 +1,5 @@
-//! Reads playbooks of the rehearsal agent from YAML.
-//!
-//! The format is `liza-rehearsal`'s; this module only joins it with the program's YAML reader, so that a mistake is
-//! reported with its line and column.
+//! Reads playbooks of the rehearsal agent from YAML. The format is `liza-rehearsal`'s; this module only joins
+//! it with the program's YAML reader, so that a mistake is reported with its line and column.
 
 use std::fmt;
 use std::fs;
@@ -10,19 +8,12 @@ use std::path::{Path, PathBuf};
 use liza_rehearsal::{DEMO_PLAYBOOK, Playbook};
 use liza_store::yaml::{self, YamlError};
 
-/// Why a playbook cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaybookError {
-    /// The file cannot be read.
     #[error("cannot read the playbook {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
-    /// The text is not a playbook.
     #[error("{}{}: {source}", path.display(), Position(source))]
-    Invalid {
-        path: PathBuf,
-        /// What is wrong, and where.
-        source: YamlError,
-    },
+    Invalid { path: PathBuf, source: YamlError },
 }
 
 /// Formats `:LINE:COLUMN` and the key of an error.
@@ -47,12 +38,11 @@ pub fn load(path: &Path) -> Result<(Playbook, String), PlaybookError> {
     Ok((parse(&text, path)?, text))
 }
 
-/// Parses a playbook; errors name it `path`.
+/// Errors name it `path`.
 pub fn parse(text: &str, path: &Path) -> Result<Playbook, PlaybookError> {
     yaml::read(text).map_err(|source| PlaybookError::Invalid { path: path.to_owned(), source })
 }
 
-/// Returns the playbook of `liza demo` and its text.
 pub fn demo() -> Result<(Playbook, String), PlaybookError> {
     Ok((parse(DEMO_PLAYBOOK, Path::new("demo.yaml"))?, DEMO_PLAYBOOK.to_owned()))
 }

@@ -8,18 +8,17 @@ use crate::project::machine::runs_here;
 use crate::project::{Project, now};
 use crate::supervisor::Post;
 
-/// The team that the command line asks for.
 #[derive(Debug, Clone, Default)]
 pub struct TeamOptions {
     pub coders: Option<u32>,
     pub reviewers: Option<u32>,
-    /// The agent program of every role.
+    /// For every role.
     pub provider: Option<String>,
-    /// The planner's agent program, if it differs.
+    /// If it differs.
     pub planner_provider: Option<String>,
-    /// The coders' agent program, if it differs.
+    /// If it differs.
     pub coder_provider: Option<String>,
-    /// The code reviewers' agent program, if it differs.
+    /// If it differs.
     pub reviewer_provider: Option<String>,
     /// The agent program of roles for which none is named here or in the config; claude if absent.
     pub default_provider: Option<String>,
@@ -44,7 +43,7 @@ impl TeamOptions {
     }
 }
 
-/// The posts of the team: one planner, coders, code reviewers.
+/// One planner, coders, code reviewers.
 pub fn team_posts(config: &Config, options: &TeamOptions) -> Result<Vec<Post>, ProviderError> {
     let mut posts = Vec::new();
     for (role, default) in [(Role::Planner, 1), (Role::Coder, 2), (Role::CodeReviewer, 1)] {
@@ -64,8 +63,8 @@ pub fn team_posts(config: &Config, options: &TeamOptions) -> Result<Vec<Post>, P
     Ok(posts)
 }
 
-/// Takes the planner from a team if another one is at work already, on another machine or in another terminal; returns
-/// that one. A team of only a planner keeps it, and is refused.
+/// Removes the planner from a team if another one is at work already, on another machine or in another
+/// terminal; returns that one. A team of only a planner keeps it, and is refused.
 pub fn leave_planning_to_other<'s>(
     posts: &mut Vec<Post>,
     project: &Project,

@@ -1,5 +1,3 @@
-//! A team's progress, in one line.
-
 use std::collections::BTreeMap;
 
 use liza_core::model::{AgentId, AgentStatus, Seconds, State, Timestamp};
@@ -7,10 +5,9 @@ use liza_core::text::one_line;
 use liza_core::watch::alarms::SessionActivity;
 use liza_core::watch::view::Progress;
 
-/// The length of an action.
 const ACTION_MAX: usize = 30;
 
-/// The progress line: merged tasks, open work, active agents, running time, what each session does.
+/// The progress line: merged tasks, open work, active agents, running time, each session's action.
 pub fn progress_line(
     state: &State,
     sessions: &BTreeMap<AgentId, SessionActivity>,
@@ -34,7 +31,7 @@ pub fn progress_line(
     parts.into_iter().flatten().chain(actions).collect::<Vec<_>>().join(" · ")
 }
 
-/// What an agent does, and for how long it has printed nothing.
+/// An agent's action, and the time since its last output.
 fn action(agent: AgentId, activity: &SessionActivity, now: Timestamp) -> String {
     let last = one_line(activity.last_action.as_deref().unwrap_or("started"), ACTION_MAX);
     format!("{agent} {last} ({})", now.since(activity.last_output))

@@ -1,6 +1,5 @@
-//! A copy of a project for a rehearsal: a clone in a temporary folder, with the blackboard as it is now.
-//!
-//! Reads the project and changes nothing in it.
+//! A copy of a project for a rehearsal: a clone in a temporary folder, with the current blackboard. Changes
+//! nothing in the project.
 
 use std::fs;
 use std::io;
@@ -22,21 +21,16 @@ const REFS: [&str; 3] =
 /// The settings of the repository itself that the agents' commits need.
 const SETTINGS: [&str; 2] = ["user.name", "user.email"];
 
-/// The file in a copy's blackboard folder that names the project.
 const COPY_MARK: &str = "rehearsal-of";
 
-/// Why there is no copy.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// There is no folder for it.
     #[error(transparent)]
     Folder(#[from] DemoError),
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The blackboard cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file of the project cannot be copied.
     #[error("cannot copy {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
 }
@@ -65,18 +59,17 @@ pub fn copy_for_rehearsal(project: &Project) -> Result<Project, CopyError> {
     let mark = to.join(".liza").join(COPY_MARK);
     fs::write(&mark, format!("{source}\n")).map_err(|source| CopyError::File { path: mark, source })?;
     let copy = Project::open(&to)?;
-    // Worktrees are not copied: those of claimed tasks are checked out again, before anyone could miss them. What cannot be
-    // repaired is reported by the team.
+    // Worktrees are not copied: those of claimed tasks are checked out again, before anyone could miss them.
+    // The team reports failed repairs.
     let _ = recover(&Engine::new(&copy, Actor::Human));
     Ok(copy)
 }
 
-/// Whether the project is a copy that a rehearsal plays in.
 pub fn is_rehearsal_copy(project: &Project) -> bool {
     project.folder().join(COPY_MARK).is_file()
 }
 
-/// Whether the project exists only for rehearsals.
+/// True if the project exists only for rehearsals.
 pub fn is_demo(project: &Project) -> bool {
     project.folder().join("playbook.yaml").is_file()
 }

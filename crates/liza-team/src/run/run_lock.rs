@@ -12,7 +12,7 @@ use crate::project::{Project, now};
 /// A command that only asks whether a team runs holds the lock for a moment; a team waits for that.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The lock of a project's only team; released when dropped.
+/// Released when dropped.
 #[derive(Debug)]
 pub struct RunLock {
     _lock: FileLock,
@@ -21,7 +21,7 @@ pub struct RunLock {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a team is already running in this project: {holder}")]
 pub struct AlreadyRunning {
-    /// Its process, and when it started.
+    /// Its process and start time.
     pub holder: String,
 }
 
@@ -35,14 +35,13 @@ impl AlreadyRunning {
         Self { holder: holder.to_owned() }
     }
 
-    /// The process of the team; none if it has just started.
+    /// `None` if the team has just started.
     pub fn process(&self) -> Option<u32> {
         self.holder.strip_prefix("process ")?.split(',').next()?.parse().ok()
     }
 }
 
 impl RunLock {
-    /// Takes the lock, or returns the process that holds it.
     pub fn take(project: &Project) -> Result<Result<Self, AlreadyRunning>, EngineError> {
         let path = path(project);
         let lock = match FileLock::at(&path, LOOK) {
@@ -55,7 +54,6 @@ impl RunLock {
         Ok(Ok(Self { _lock: lock }))
     }
 
-    /// The team that runs in the project, if one does.
     pub fn holder(project: &Project) -> Result<Option<AlreadyRunning>, EngineError> {
         let path = path(project);
         if !path.exists() {
@@ -66,7 +64,6 @@ impl RunLock {
     }
 }
 
-/// Whether a team or a lone agent is at work in the project.
 pub fn is_team_running(project: &Project, state: &State) -> Result<bool, EngineError> {
     let now = now();
     let alive = |(agent, entry): (&AgentId, &AgentRecord)| {

@@ -9,22 +9,19 @@ use crate::project::now;
 use crate::supervisor::{MessageLevel, Observed, Observer, TeamMessage};
 use crate::watch::{AlertMessage, WatchReport, Watcher};
 
-/// The shortest time between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a team that ends waits for pending deliveries.
+/// The longest wait of a team that ends for pending deliveries.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The watcher of a team.
 pub struct WatcherObserver {
-    /// None once it is closed.
+    /// `None` once it is closed.
     watcher: Option<Watcher>,
     next: Instant,
     started: Timestamp,
 }
 
 impl WatcherObserver {
-    /// Makes an observer of this watcher.
     pub fn new(watcher: Watcher) -> Self {
         Self { watcher: Some(watcher), next: Instant::now(), started: now() }
     }
@@ -56,7 +53,7 @@ impl Drop for WatcherObserver {
 }
 
 fn messages(report: WatchReport, started: Timestamp) -> Vec<TeamMessage> {
-    // The team itself reports violations in the file, with their line, and why a program is held since a session of it.
+    // The team itself reports violations with their line, and the reason of a hold that its session caused.
     let is_reported = |alert: &AlertMessage| {
         let is_new = alert.since.is_some_and(|since| since >= started);
         alert.kind == AlarmKind::InvalidState || alert.kind == AlarmKind::ClientHeld && is_new

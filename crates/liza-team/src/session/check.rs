@@ -1,6 +1,5 @@
-//! Code under test inside of a session: confined again, without the session's login, and unable to use its channel.
-//!
-//! The process that runs it adopts its orphans, so that all of it is found below `liza check`.
+//! Code under test inside a session: confined again, without the session's login, and unable to use its
+//! channel. The process that runs it adopts its orphans, so that all of it is found below `liza check`.
 
 use std::ffi::OsString;
 use std::fs::{self, TryLockError};
@@ -29,10 +28,9 @@ use crate::session::nested_repositories::remove_nested_repositories;
 use crate::session::repository_guard::{GuardExtent, RepositoryGuard};
 use crate::session::settings_guard::SettingsGuard;
 
-/// The variable that names the file with the plan of the session.
 pub const PLAN_VARIABLE: &str = "LIZA_PLAN";
 
-/// How long a check waits for another one of the same session, and the pause between two looks.
+/// The longest wait for another check of the same session, and the pause between two looks.
 const TURN_LIMIT: Duration = Duration::from_secs(600);
 const TURN_PAUSE: Duration = Duration::from_millis(100);
 
@@ -42,11 +40,11 @@ const OWN_VARIABLES: [&str; 4] = ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_G
 #[derive(Debug)]
 pub struct CheckEnd {
     pub code: u8,
-    /// What it had changed in the repository of the checkout, and is restored.
+    /// Files that it had changed in the repository of the checkout.
     pub restored: Vec<PathBuf>,
 }
 
-/// Runs a command. In a review it leaves nothing of what `is_setting`.
+/// Runs a command. In a review, new files that `is_setting` are removed.
 pub fn run_check(
     liza: &Path,
     command: &[OsString],
@@ -55,12 +53,12 @@ pub fn run_check(
 ) -> io::Result<CheckEnd> {
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let plan = session_plan()?;
-    // Outside of a session a person may change their repository at the same time. Wherever the command starts, it can write to
-    // the checkout.
+    // Outside a session a person may change their repository at the same time. Wherever the command starts,
+    // it can write to the checkout.
     let checkout = plan.as_ref().and_then(|plan| plan.checkout.clone());
     let folder = checkout.or_else(|| std::env::current_dir().ok());
     let folder = folder.filter(|_| std::env::var_os(AGENT_ID).is_some());
-    // A second one would remember, and restore, what the first one has just changed.
+    // A second one would remember, and restore, the changes of the first one.
     let place = |folder: &Path| private_folder().unwrap_or_else(|| top_of(folder).to_owned());
     let _turn = folder.as_deref().map(|folder| wait_for_turn(&place(folder), TURN_LIMIT)).transpose()?;
     let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
@@ -96,22 +94,21 @@ pub fn run_check(
     Ok(CheckEnd { code, restored: restored? })
 }
 
-/// What is restored after a command.
+/// The parts that are restored after a command.
 #[derive(Debug)]
 struct Guards {
     /// The checkout of a review.
     reviewed: Option<PathBuf>,
-    /// What agent programs take settings from, in a review.
+    /// The settings of agent programs, in a review.
     settings: Option<SettingsGuard>,
-    /// The repositories around the command.
     repositories: Vec<RepositoryGuard>,
-    /// What the command could write to.
+    /// The folders that the command could write.
     written: Vec<PathBuf>,
 }
 
 impl Guards {
-    /// Restores it; below a checkout of a review no other repositories stay. If that fails, the checkout has no repository any
-    /// more, so that no verdict is possible.
+    /// Restores everything; other repositories below a checkout of a review are removed. If that fails, the
+    /// checkout's repository is removed, so that no verdict is possible.
     fn restore(&self) -> io::Result<Vec<PathBuf>> {
         self.restore_all().map_err(|error| {
             let _ = self.reviewed.as_ref().map(|checkout| remove_tree(&checkout.join(".git")));
@@ -135,20 +132,19 @@ impl Guards {
     }
 }
 
-/// A folder of the session that no other session and no code under test can open: others could hold its lock for ever.
+/// A folder of the session that no other session and no code under test can open, to hold its lock for ever.
 fn private_folder() -> Option<PathBuf> {
     let plan = PathBuf::from(std::env::var_os(PLAN_VARIABLE)?);
     plan.parent().map(Path::to_owned)
 }
 
-/// The top of the checkout in which a folder is.
 fn top_of(folder: &Path) -> &Path {
     let is_top = |above: &&Path| above.parent().is_some_and(|parent| parent.ends_with(".worktrees"));
     folder.ancestors().find(is_top).unwrap_or(folder)
 }
 
-/// Waits until no other check of the session runs; it is over when the folder is closed, however this process ends. A session
-/// cannot remove the folder itself, so it cannot remove the lock.
+/// Waits until no other check of the session runs; the lock ends with this process. A session cannot remove
+/// the folder, so it cannot remove the lock.
 fn wait_for_turn(place: &Path, limit: Duration) -> io::Result<fs::File> {
     let (folder, deadline) = (fs::File::open(place)?, Instant::now() + limit);
     let mut has_said = false;
@@ -172,7 +168,6 @@ fn wait_for_turn(place: &Path, limit: Duration) -> io::Result<fs::File> {
     }
 }
 
-/// Whether the session around is a code reviewer's.
 fn is_reviewer() -> bool {
     let agent = std::env::var(AGENT_ID).ok().and_then(|agent| agent.parse::<AgentId>().ok());
     agent.is_some_and(|agent| agent.role() == Role::CodeReviewer)
@@ -183,14 +178,14 @@ fn stdin_of(caller: Option<&Caller>) -> Stdio {
     if caller.is_some() { Stdio::null() } else { Stdio::inherit() }
 }
 
-/// The plan of the session around; none if it is not confined.
+/// `None` if the session is not confined.
 fn session_plan() -> io::Result<Option<Plan>> {
     let Some(file) = std::env::var_os(PLAN_VARIABLE) else { return Ok(None) };
     let text = fs::read_to_string(&file)?;
     serde_json::from_str(&text).map(Some).map_err(io::Error::other)
 }
 
-/// What is left of a session's plan: without what is private to the session, and with its own folder for temporary files.
+/// Reduces a session's plan: without its private files, and with another folder for temporary files.
 fn nested(mut plan: Plan, scratch: &Path) -> Plan {
     let is_private = |path: &PathBuf| plan.private.iter().any(|private| path.starts_with(private));
     plan.grants.read.retain(|path| !is_private(path));

@@ -1,8 +1,8 @@
-//! `liza check` in a process that nobody above it can end before it has restored the checkout.
+//! `liza check` in a process that nothing above it can end before it has restored the checkout.
 //!
-//! A client that loses patience kills a command with its process group, or with all its descendants; code under test
-//! can hang in order to be killed so. The keeper is in neither: it has a session of its own, and its parent has ended. It
-//! notices the end of the command that the client started, and then ends the code under test.
+//! An impatient client kills a command with its process group, or with all its descendants; code under test
+//! can hang to be killed so. The keeper is in neither: it has its own session, and its parent has ended. When
+//! the command that the client started ends, the keeper ends the code under test.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -16,7 +16,6 @@ use liza_sandbox::sys::family::ProcessFamily;
 
 use crate::project::identity::check_arguments;
 
-/// Runs a command in a keeper; returns its exit code.
 pub fn run_kept(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<u8> {
     let (mut ours, theirs) = UnixStream::pair()?;
     let mut middle = Command::new(liza);
@@ -29,7 +28,7 @@ pub fn run_kept(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<u8
     let mut code = [0];
     match ours.read_exact(&mut code) {
         Ok(()) => Ok(code[0]),
-        // The keeper has said why.
+        // The keeper has reported the reason.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(1),
         Err(error) => Err(error),
     }
@@ -38,7 +37,7 @@ pub fn run_kept(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<u8
 /// The option of the process between the command and its keeper, which ends at once.
 const DETACH: &str = "--detach";
 
-/// Starts the keeper with the standard input of this process, its connection to the command, and leaves it alone.
+/// Starts the keeper with this process's standard input, its connection to the command, and leaves it alone.
 pub fn detach(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<()> {
     // Not a group leader: its parent has just started it.
     let _ = rustix::process::setsid();
@@ -49,7 +48,6 @@ pub fn detach(liza: &Path, root: &Path, command: &[OsString]) -> io::Result<()> 
 pub struct Caller(UnixStream);
 
 impl Caller {
-    /// Of this process, which is a keeper.
     pub fn of_this_process() -> io::Result<Self> {
         Ok(Self(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?)))
     }
@@ -65,7 +63,7 @@ impl Caller {
         Ok(())
     }
 
-    /// Says how the code under test ended; there may be nobody left to hear it.
+    /// Reports the exit code of the code under test; the caller may be gone.
     pub fn answer(mut self, code: u8) {
         let _ = self.0.write_all(&[code]);
     }

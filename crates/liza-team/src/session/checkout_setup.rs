@@ -1,7 +1,6 @@
-//! Prepares a new checkout before it is used: brings ignored files along from the human's checkout (`config.copy`), then runs
-//! the command in `config.setup`, confined as an integration test is.
-//!
-//! Never copies from a checkout of an agent, and never writes through a link. A failure counts against no task.
+//! Prepares a new checkout: copies ignored files from the human's checkout (`config.copy`), then runs the
+//! command in `config.setup`, confined as an integration test is. Never copies from a checkout of an agent,
+//! and never writes through a link. A failure counts against no task.
 
 use std::fs;
 use std::io;
@@ -23,37 +22,31 @@ use crate::session::plan::{SessionNeeds, minimum, session_plan};
 use crate::session::repository_guard::{GuardExtent, RepositoryGuard};
 use crate::session::settings_guard::SettingsGuard;
 
-/// The folder in `.liza` with the output of set-ups, and the record of what failed.
+/// The folder in `.liza` with the output of set-ups and the last failure.
 const FOLDER: &str = "setup";
-/// The record of the last failure.
 const FAILURE: &str = "failure";
-/// How many files with output are kept.
 const LOGS_MAX: usize = 200;
-/// Folders of which nothing is copied.
 const RESERVED: [&str; 3] = [".git", ".liza", ".worktrees"];
 
-/// Why a checkout could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     #[error("config.setup failed in {checkout}: {command:?} {end}. Output: {output}")]
     Failed {
-        /// The folder, from the project's root.
+        /// From the project's root.
         checkout: String,
         command: String,
         end: String,
-        /// The file with its output, from the project's root.
+        /// From the project's root.
         output: String,
     },
-    /// A file cannot be brought along.
     #[error("config.copy: {path}: {problem}")]
     Copy { path: String, problem: String },
-    /// The command changed what agent programs obey.
+    /// The command changed files that agent programs obey.
     #[error("config.setup changed {path}, from which agent programs take settings")]
     ChangedSettings {
-        /// The file, from the project's root.
+        /// From the project's root.
         path: String,
     },
-    /// A file or folder could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -67,16 +60,13 @@ impl SetupError {
     }
 }
 
-/// What a checkout is for; its caches are those of the sessions that will use it.
+/// The purpose of a checkout; its caches are those of the sessions that will use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckoutUse<'t> {
-    /// The work of a coder.
     Coding,
-    /// The look of a planner.
     Planning,
-    /// The review of a task: it contains code under review, so its caches are those of `liza check`.
+    /// It contains code under review, so its caches are those of `liza check`.
     Review(&'t TaskId),
-    /// The test of a merge.
     MergeTest,
 }
 
@@ -92,7 +82,7 @@ impl CheckoutUse<'_> {
     }
 }
 
-/// How long a set-up may take; nothing if there is none.
+/// Zero if there is no set-up.
 pub fn setup_limit(config: &Config) -> Duration {
     Duration::from_secs(config.setup.as_ref().map_or(0, |_| config.setup_limit.0))
 }
@@ -205,8 +195,8 @@ fn run(
     Err(SetupError::Failed { checkout, command, end, output })
 }
 
-/// Runs code of the checkout, which must not decide what the agent program of the session does. Code under review
-/// also not what git does and shows: a repository of a submodule that it makes goes too; the files stay.
+/// Runs code of the checkout, which must not control the agent program of the session. Code under review must
+/// not control git either: repositories of submodules that it makes are removed; the files stay.
 fn run_guarded(
     project: &Project,
     config: &Config,
@@ -223,7 +213,7 @@ fn run_guarded(
     let written =
         run.stage.as_ref().map_or_else(|| vec!["/".into()], |stage| stage.plan.grants.write.clone());
     let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));
-    // Nothing outside of the checkout can be changed by what the code has left there.
+    // Files that the code has left in the checkout can change nothing outside.
     let grants = Grants { read: vec!["/".into()], write: vec![checkout.to_owned()], ..Grants::default() };
     let restore = || -> io::Result<Vec<PathBuf>> {
         // Git reports nothing in a folder that it cannot list, but programs find a file there by its name.
@@ -235,7 +225,7 @@ fn run_guarded(
         settings.restore(may_make)
     };
     let changed = restricted(&grants, restore).map_err(SetupError::io("restore", checkout))?;
-    // A set-up may change what `config.copy` has brought along, but the session gets it as it was.
+    // A set-up may change the copies of `config.copy`, but the session gets them as they were.
     let is_copied = |path: &Path| config.copy.iter().any(|entry| path.starts_with(entry));
     match changed.iter().find(|path| is_client_setting(path) && !is_copied(path)) {
         Some(path) => Err(SetupError::ChangedSettings { path: shown(project, &checkout.join(path)) }),
@@ -243,7 +233,6 @@ fn run_guarded(
     }
 }
 
-/// A path from the project's root.
 fn shown(project: &Project, path: &Path) -> String {
     path.strip_prefix(project.root()).unwrap_or(path).display().to_string()
 }
@@ -263,7 +252,7 @@ fn new_log(folder: &Path, checkout: &Path) -> Result<PathBuf, SetupError> {
     Ok((1..1000).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(0)))
 }
 
-/// Copies what the settings name from the human's checkout. What is in the new checkout already stays.
+/// Copies the files that the settings name from the human's checkout. Existing files in the new checkout stay.
 fn copy_files(project: &Project, config: &Config, checkout: &Path) -> Result<(), SetupError> {
     for entry in &config.copy {
         let wrong = |problem: &str| SetupError::Copy { path: entry.clone(), problem: problem.to_owned() };
@@ -298,7 +287,7 @@ fn make_parents(checkout: &Path, relative: &Path) -> io::Result<Option<PathBuf>>
     Ok(relative.file_name().map(|name| folder.join(name)))
 }
 
-/// Makes a folder; false if something other than a folder is there.
+/// False if something other than a folder is in the way.
 fn make_folder(path: &Path) -> io::Result<bool> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -308,7 +297,7 @@ fn make_folder(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Copies a file, a link as such, or a folder with all of it. What exists is kept.
+/// Copies a file, a link as such, or a whole folder. Existing files are kept.
 fn copy_tree(source: &Path, meta: &fs::Metadata, target: &Path) -> io::Result<()> {
     let kind = meta.file_type();
     let exists = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;

@@ -1,7 +1,5 @@
-//! A private folder for the agent program of a session: its settings and its login as copies, so that a session can change
-//! neither for others.
-//!
-//! Made and removed outside of the session. What becomes of the copies of the login is in `login_copies`.
+//! A private folder for the agent program of a session: its settings and its login as copies, so that a
+//! session changes neither for others. Made and removed outside. `login_copies` writes refreshed logins back.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,11 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::session::conversations::KeptConversations;
 use crate::session::login_copies::{LoginCopies, small_file};
 
-/// A folder of a session's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientFolder {
     pub path: PathBuf,
-    /// What it contains at first.
+    /// Its first content.
     copies: Vec<FileCopy>,
     /// The conversations, if they are kept.
     kept: Option<KeptConversations>,
@@ -38,12 +35,11 @@ struct FileCopy {
 const CONFIG_FOLDER: (&str, &str) = ("XDG_CONFIG_HOME", ".config");
 const GIT_FILES: &[&str] = &[".config/git/ignore", ".config/git/attributes"];
 
-/// Copied files that say nothing about how a program works: its state, keys.
+/// Copied files that don't steer a program: its state, keys.
 const OTHER_FILES: &[&str] = &[".claude.json", ".env", "installation_id"];
 
 impl ClientFolder {
-    /// The folder for a session of `program`, and the variables that lead the program to it. `variable` gives the values
-    /// that the person has set.
+    /// The folder for a session of `program`, and the variables that lead there. `variable` gives the person's.
     pub fn plan(
         path: PathBuf,
         program: &Path,
@@ -71,7 +67,7 @@ impl ClientFolder {
         (folder, variables)
     }
 
-    /// The program's name for itself, and the person's login for it, if it has one in a file.
+    /// The program's name for itself, and the file of the person's login, if there is one.
     pub fn login_of(
         program: &Path,
         home: Option<&Path>,
@@ -97,7 +93,7 @@ impl ClientFolder {
         steering.filter(|path| path.is_file()).collect()
     }
 
-    /// Keeps the conversations of the session in `place`; with `restore`, the session gets those that are there.
+    /// Keeps the conversations of the session in `place`; with `restore`, the session gets the earlier ones.
     pub(crate) fn keep_conversations(&mut self, program: &Path, place: PathBuf, restore: bool) {
         let below =
             places_of(program).and_then(|client| Some(Path::new(client.folder).join(client.conversations?)));
@@ -113,7 +109,7 @@ impl ClientFolder {
         self.copies.extend(names.iter().map(copy));
     }
 
-    /// Creates it with its copies; what an earlier session left there is removed.
+    /// Creates it with its copies, in the place of an earlier session's folder.
     pub fn create(&self) -> io::Result<LoginCopies> {
         fresh_folder(&self.path)?;
         let mut logins = LoginCopies::new(&self.path);
@@ -162,7 +158,7 @@ mod tests {
         ClientFolder::plan(home.join("private"), Path::new(program), Some(home), &|_| None)
     }
 
-    /// A session that has ended; what is reported about its logins.
+    /// Ends a session; returns the messages about its logins.
     fn finish(private: &ClientFolder, logins: &mut LoginCopies) -> String {
         let refused = logins.finish(std::time::Duration::ZERO);
         private.remove(&Masker::default());

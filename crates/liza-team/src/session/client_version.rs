@@ -1,4 +1,4 @@
-//! The version of an agent program, which it is asked for with an empty home folder.
+//! The version of an agent program, which runs with an empty home folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use liza_sandbox::sys::process::wait_until;
 
-/// How long a program may take to say its version; some need seconds to start.
+/// The longest time for a program to report its version; some need seconds to start.
 const VERSION_LIMIT: Duration = Duration::from_secs(15);
 
-/// The version that a program says it has.
 pub fn client_version(program: &Path) -> Option<String> {
     let folder = tempfile_folder()?;
     let mut command = Command::new(program);

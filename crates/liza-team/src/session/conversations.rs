@@ -1,7 +1,6 @@
-//! The conversations of a session, kept between the sessions of one task so that a program can resume its own.
-//!
-//! Masked like everything that is stored, and removed with the task's worktree. What the session wrote is not trusted: links
-//! and what is too large are removed.
+//! The conversations of a session, kept between the sessions of one task so that a program can resume its
+//! own. Masked like everything that is stored, and removed with the task's worktree. The session's files are
+//! not trusted: links and too large files are removed.
 
 use std::fs;
 use std::io;
@@ -12,29 +11,26 @@ use liza_host::private;
 use liza_host::secrets::Masker;
 use serde::{Deserialize, Serialize};
 
-/// The largest conversation that is kept.
 const FILE_MAX: u64 = 64 << 20;
 /// The deepest folder that is kept; programs use three or four levels.
 const DEPTH_MAX: usize = 8;
 
-/// Where the conversations are during a session and between two.
+/// The places of the conversations during a session and between two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptConversations {
-    /// Where the program keeps them in the private folder.
+    /// The program's folder for them in the private folder.
     pub below: PathBuf,
-    /// Where they are between sessions.
+    /// Between sessions.
     pub place: PathBuf,
-    /// Whether the session gets those of the last one.
+    /// The session gets those of the last one.
     pub restore: bool,
 }
 
-/// The folder of a task's conversations in a project's `.liza`.
 pub(crate) fn conversations_of(liza: &Path, task: &TaskId) -> PathBuf {
     liza.join("conversations").join(task.as_str())
 }
 
 impl KeptConversations {
-    /// Gives the session those of the last one, if it is to have them.
     pub fn restore(&self, folder: &Path) -> io::Result<()> {
         if !self.restore || !self.place.is_dir() {
             return Ok(());
@@ -44,8 +40,7 @@ impl KeptConversations {
         fs::rename(&self.place, to)
     }
 
-    /// Moves the conversations out of the folder, without the secrets in them. A link that the session put there is not
-    /// followed.
+    /// Moves the conversations out of the folder, without the secrets in them. Links are not followed.
     pub fn keep(&self, folder: &Path, masker: &Masker) -> io::Result<()> {
         let _ = fs::remove_dir_all(&self.place);
         let mut from = folder.to_owned();

@@ -1,14 +1,12 @@
-//! Recognizes what the confinement refused, from the words of tools and of errors.
-//!
-//! Only reads text; knows no session.
+//! Recognizes refusals of the confinement, from the words of tools and of errors.
 
-/// How the system says it.
+/// The system's words.
 const DENIED: &str = "Permission denied";
 
 /// The prompt itself explains the words, and some programs repeat their prompt.
 const EXPLAINED: [&str; 2] = ["\" elsewhere", "\\\" elsewhere"];
 
-/// The path that was refused, if the text says so: empty if it names none.
+/// The refused path, if the text names a refusal; empty if it names no path.
 pub fn denied_path(text: &str) -> Option<&str> {
     let is_own = |at: &usize| {
         let after = text.get(at + DENIED.len()..).unwrap_or_default();

@@ -1,16 +1,13 @@
-//! The prompts and outputs that are kept of sessions, found by the names of their files. Only reads.
+//! The kept prompts and outputs of sessions, found by the names of their files. Only reads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{AgentId, TaskId, Timestamp};
 
-/// The folder of the prompts, in the blackboard's folder.
 pub(crate) const PROMPTS: &str = "agent-prompts";
-/// The folder of the outputs, in the blackboard's folder.
 pub(crate) const OUTPUTS: &str = "agent-outputs";
 
-/// A session whose prompt is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptSession {
     pub name: String,
@@ -34,17 +31,14 @@ impl KeptSession {
         Some(Self { name: name.to_owned(), agent, about: parts.next()?.to_owned(), started, number })
     }
 
-    /// The session that this file of the outputs is of.
     pub(crate) fn of_output(file: &str) -> Option<Self> {
         Self::parse(file.strip_suffix(".log")?)
     }
 
-    /// The file of its prompt.
     pub fn prompt(&self, folder: &Path) -> PathBuf {
         folder.join(PROMPTS).join(format!("{}.md", self.name))
     }
 
-    /// The file of its output.
     pub fn output(&self, folder: &Path) -> PathBuf {
         folder.join(OUTPUTS).join(format!("{}.log", self.name))
     }
@@ -66,7 +60,6 @@ pub fn kept_sessions(folder: &Path) -> Vec<KeptSession> {
     sessions
 }
 
-/// The newest prompt of an agent, or for a task, or both.
 pub fn newest_prompt(folder: &Path, agent: Option<AgentId>, task: Option<&TaskId>) -> Option<String> {
     let wanted = |session: &KeptSession| {
         agent.is_none_or(|agent| agent == session.agent)

@@ -1,22 +1,19 @@
-//! Git settings of sessions that look at the work of others: their git runs nothing that a commit or a checkout names.
-//!
-//! They are variables, which win over the settings of every repository. Code under test does not get them: what it does
-//! with git is its own business.
+//! Git settings of sessions that look at the work of others: their git runs nothing that a commit or a
+//! checkout names. They are variables, which win over the settings of every repository. Code under test
+//! doesn't get them: its use of git is its own business.
 
 use std::ffi::OsString;
 use std::process::Command;
 
-/// The variable that says how many settings follow.
 const COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// A folder of a commit is taken for no repository, and neither a monitor of files nor a hook is started.
 const SETTINGS: [(&str, &str); 3] =
     [("safe.bareRepository", "explicit"), ("core.fsmonitor", "false"), ("core.hooksPath", "/dev/null")];
 
-/// A setting in variables: its key and its value.
 type Setting = (OsString, OsString);
 
-/// The variables for a session, behind the settings that the person has set in the same way.
+/// The variables for a session, after the settings that the person has set in the same way.
 pub(crate) fn inert_git_variables(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<(String, String)> {
     let first = settings(variable).len();
     let mut variables = vec![(COUNT.to_owned(), (first + SETTINGS.len()).to_string())];
@@ -27,7 +24,7 @@ pub(crate) fn inert_git_variables(variable: &dyn Fn(&str) -> Option<OsString>) -
     variables
 }
 
-/// Takes these settings, which this process may have, from a command; those of the person stay.
+/// Removes these settings, which this process may have, from a command; those of the person stay.
 pub(crate) fn remove_inert_git(command: &mut Command) {
     let all = settings(&|name| std::env::var_os(name));
     let Some(left) = without_ours(&all) else { return };
@@ -47,7 +44,7 @@ pub(crate) fn remove_inert_git(command: &mut Command) {
     }
 }
 
-/// The settings without ours; `None` if they are not there.
+/// `None` if ours are not present.
 fn without_ours(all: &[Setting]) -> Option<Vec<Setting>> {
     let is_ours = |window: &[Setting]| {
         window.iter().zip(SETTINGS).all(|((k, v), ours)| (k, v) == (&ours.0.into(), &ours.1.into()))

@@ -1,6 +1,6 @@
-//! Which part of a login in a session's copy becomes the person's own: refreshed tokens and their times, of the same account.
-//!
-//! A session could write anything there. Addresses, switches and every other field stay as the person has them.
+//! The parts of a session's copy of a login that become the person's own: refreshed tokens and their times,
+//! of the same account. A session could write anything there. Addresses, switches and every other field stay
+//! as the person has them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,13 +11,13 @@ use liza_host::private;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
-/// What the login before the first one that was written back is called, behind its own name.
+/// The suffix of the login from before the first replacement.
 const KEPT: &str = ".before-liza";
 
-/// Parts of the names of fields that name whose login it is, as [`plain`] gives them.
+/// Parts of the names of fields that identify an account, as [`plain`] gives them.
 const ACCOUNT_FIELDS: [&str; 6] = ["account", "organi", "email", "userid", "username", "tenant"];
 
-/// The names of fields with tokens that programs refresh. An API key is not among them: it is never refreshed.
+/// The names of fields with tokens that programs refresh. An API key is never refreshed.
 const TOKENS: [&str; 6] = ["access", "accesstoken", "idtoken", "refresh", "refreshtoken", "token"];
 
 /// The names of fields with the times of such tokens.
@@ -33,22 +33,20 @@ const TIMES: [&str; 9] = [
     "refreshtokenexpiresin",
 ];
 
-/// What a session has left in the place of a login.
+/// The content in the place of a login after a session.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refreshed {
     /// A login of the same account.
     Login {
         /// The person's with the new tokens, if any of them has changed.
         login: Option<Vec<u8>>,
-        /// The names of fields that differ and are left as they were.
+        /// The names of differing fields that are left as they were.
         kept: Vec<String>,
     },
-    /// A login of another account.
     OtherAccount,
     OtherForm,
 }
 
-/// Judges what a session has left in the place of a login.
 pub fn refreshed(old: &[u8], new: &[u8]) -> Refreshed {
     let (Ok(old @ Value::Object(_)), Ok(new @ Value::Object(_))) =
         (serde_json::from_slice::<Value>(old), serde_json::from_slice::<Value>(new))
@@ -64,13 +62,13 @@ pub fn refreshed(old: &[u8], new: &[u8]) -> Refreshed {
     Refreshed::Login { login, kept }
 }
 
-/// Replaces a login, unless it is no longer the `old` one; returns whether it was. The login from before the first replacement
+/// Replaces a login if it is still the `old` one; true if it was. The login from before the first replacement
 /// is kept beside it. A link to it stays a link.
 pub(crate) fn replace_unchanged(path: &Path, old: &[u8], new: &[u8]) -> io::Result<bool> {
     let path = fs::canonicalize(path)?;
     let folder = fs::File::open(path.parent().unwrap_or(&path))?;
-    // One session at a time. Programs of the person do not know this lock: what remains is the time between the look and the
-    // rename. A file system without locks does without.
+    // One session at a time. Programs of the person don't know this lock: a gap remains between the look and
+    // the rename. A file system without locks does without.
     let _ = flock(&folder, FlockOperation::LockExclusive);
     let mode = fs::metadata(&path)?.permissions();
     match private::create_new(&beside(&path, KEPT)) {
@@ -99,7 +97,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Takes tokens and times from another login; the names of what else differs go to `kept`.
+/// Takes tokens and times from another login; the names of other differences go to `kept`.
 fn take_tokens(name: &str, old: &mut Value, new: &Value, kept: &mut Vec<String>) {
     if let (Value::Object(old), Value::Object(new)) = (&mut *old, new) {
         for (key, value) in old.iter_mut() {
@@ -113,7 +111,7 @@ fn take_tokens(name: &str, old: &mut Value, new: &Value, kept: &mut Vec<String>)
     }
 }
 
-/// Whether a value is a token in the place of a token, or a time in the place of a time.
+/// True for a token in the place of a token, or a time in the place of a time.
 fn is_refreshed(field: &str, old: &Value, new: &Value) -> bool {
     let field = plain(field);
     let is_time_field = TIMES.contains(&field.as_str());
@@ -124,7 +122,7 @@ fn is_refreshed(field: &str, old: &Value, new: &Value) -> bool {
     is_time_field && old.is_number() && new.is_number()
 }
 
-/// Whether two values say the same: a list of scopes may have another order, as a list or as words.
+/// True if two values mean the same: a list of scopes may have another order, as a list or as words.
 fn is_same(old: &Value, new: &Value) -> bool {
     let sorted = |value: &Value| -> Option<Vec<String>> {
         let words = value.as_str().map(|text| text.split(' ').map(str::to_owned).collect());
@@ -137,7 +135,7 @@ fn is_same(old: &Value, new: &Value) -> bool {
     old == new || (is_one_kind && sorted(old).is_some_and(|old| sorted(new) == Some(old)))
 }
 
-/// Whether a text can be a token: nothing that a shell would take for more than a word, and no address.
+/// True if a text can be a token: nothing that a shell would take for more than a word, and no address.
 fn is_token(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._~+/=-:|@#".contains(letter);
     !text.is_empty() && text.chars().all(is_plain) && !text.contains("://")
@@ -147,7 +145,7 @@ fn is_time(text: &str) -> bool {
     text.len() <= 40 && text.chars().all(|letter| letter.is_ascii_digit() || "-:.+TZ".contains(letter))
 }
 
-/// Whether every field that names an account has its value still, and every token that says whose it is says the same.
+/// True if every field that names an account is unchanged, and every token with an owner has the same one.
 fn has_same_account(name: &str, old: &Value, new: &Value) -> bool {
     if let (Value::Object(old), Value::Object(new)) = (old, new) {
         let is_same = |(key, value): (&String, &Value)| {
@@ -163,13 +161,13 @@ fn has_same_account(name: &str, old: &Value, new: &Value) -> bool {
     !is_of_other && !names_account(name) && !old.as_str().is_some_and(is_address)
 }
 
-/// Whom a token is for, if it says so (a JSON web token). That it says the truth is checked by the server that receives it.
+/// The owner that a token names, if it is a JSON web token. The server that receives it checks that.
 fn owner(token: &str) -> Option<Value> {
     let claims = unpacked(token.split('.').nth(1)?)?;
     serde_json::from_slice::<Value>(&claims).ok()?.get("sub").cloned()
 }
 
-/// The bytes of a base64 text in the alphabet for addresses, without padding.
+/// Decodes base64 in the alphabet for addresses, without padding.
 pub fn unpacked(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
     for letter in text.bytes() {
@@ -202,7 +200,6 @@ fn plain(field: &str) -> String {
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-/// Whether a text is an e-mail address, whatever its field is called.
 fn is_address(text: &str) -> bool {
     text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'))
 }
@@ -211,7 +208,7 @@ fn is_address(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What is written back, and what is left as it was.
+    /// The written and the kept parts.
     fn judged(old: &str, new: &str) -> String {
         match refreshed(old.as_bytes(), new.as_bytes()) {
             Refreshed::Login { login, kept } => {

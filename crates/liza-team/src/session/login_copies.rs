@@ -1,7 +1,6 @@
-//! The logins that a session got as copies: a refreshed one becomes the person's own, and never a used one.
-//!
-//! A copy is written back as soon as the session has changed it, if the person's file is still what was copied; otherwise the
-//! person's file remains. A copy that the session has not changed follows the person's file.
+//! The logins that a session got as copies: a refreshed one becomes the person's own, and never a used one. A
+//! changed copy is written back at once if the person's file has not changed since it was copied. A copy that
+//! the session has not changed follows the person's file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,22 +12,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::login::{Refreshed, refreshed, replace_unchanged};
 
-/// The largest file that is copied.
 const COPY_MAX: u64 = 4 << 20;
 
-/// The largest number of fields that a message names.
 const NAMES_MAX: usize = 5;
 
 /// The pause between two looks at a login while something waits for it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The copies of one session.
 #[derive(Debug, Default)]
 pub struct LoginCopies {
-    /// The private folder of the session.
     folder: PathBuf,
     copies: Vec<LoginCopy>,
-    /// True once the session has ended.
     is_finished: bool,
 }
 
@@ -53,7 +47,6 @@ impl LoginCopies {
         Self { folder: folder.to_owned(), ..Self::default() }
     }
 
-    /// Adds a copy that was just made.
     pub fn add(&mut self, from: &Path, to: &Path, content: Vec<u8>) {
         self.copies.push(LoginCopy {
             from: from.to_owned(),
@@ -66,7 +59,6 @@ impl LoginCopies {
         });
     }
 
-    /// True once the session has ended, so that nothing is left to do.
     pub fn is_finished(&self) -> bool {
         self.is_finished
     }
@@ -79,8 +71,8 @@ impl LoginCopies {
         }
     }
 
-    /// Writes refreshed logins back for the last time; returns what was not taken. A session whose login was refused waits this
-    /// long for another one that is refreshing it now.
+    /// Writes refreshed logins back for the last time; returns the refused parts. A session whose login was
+    /// refused waits this long for another one that is refreshing it now.
     #[must_use]
     pub fn finish(&mut self, patience: Duration) -> Vec<RefusedLogin> {
         self.copies.iter_mut().for_each(|copy| copy.take_refreshed(&self.folder));
@@ -93,7 +85,7 @@ impl LoginCopies {
         refused.map(|copy| RefusedLogin { file: copy.from.clone(), part: copy.refused.clone() }).collect()
     }
 
-    /// Compares the person's login with the one that the session began with: true if the person or another session has changed it.
+    /// True if the person or another session has changed the person's login since the session began.
     pub(crate) fn is_outdated(&self) -> bool {
         self.copies.iter().any(|copy| {
             let present = small_file(&copy.from);
@@ -103,7 +95,6 @@ impl LoginCopies {
 }
 
 impl LoginCopy {
-    /// Writes back what the session has refreshed.
     fn take_refreshed(&mut self, folder: &Path) {
         let new = UntrustedFolder::open(folder).and_then(|folder| folder.read(&self.to, COPY_MAX));
         let Ok(new) = new else { return };
@@ -142,14 +133,12 @@ pub(crate) fn small_file(path: &Path) -> Option<Vec<u8>> {
     fs::read(path).ok()
 }
 
-/// The part of a session's copy of a login that was not written back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedLogin {
     file: PathBuf,
     part: RefusedPart,
 }
 
-/// The part that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum RefusedPart {
     /// All: it is a login of another account.
@@ -161,7 +150,6 @@ enum RefusedPart {
 }
 
 impl RefusedLogin {
-    /// The message for a person.
     pub fn message(&self) -> String {
         let file = self.file.display();
         match &self.part {
@@ -181,7 +169,7 @@ impl RefusedLogin {
     }
 }
 
-/// A name that a session may have chosen.
+/// Shortens a name that a session may have chosen.
 fn short(name: &str) -> String {
     let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
     name.chars().filter(plain).take(40).collect()

@@ -1,7 +1,6 @@
-//! Turns at a login that is about to be refreshed: its refresh token may work only once, so one session starts alone until the
-//! file has changed.
-//!
-//! A turn is a lock on the login file itself. A refreshed login is another file in its place, which is not locked.
+//! Turns at a login that is about to be refreshed: its refresh token may work only once, so one session
+//! starts alone until the file has changed. A turn is a lock on the login file itself. A refreshed login is
+//! another file in its place, which is not locked.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,13 +12,12 @@ use serde_json::Value;
 
 use crate::session::login::unpacked;
 
-/// The largest login that is read.
 const LOGIN_MAX: u64 = 1 << 20;
 
 /// The age of a login at which codex refreshes it, whatever its token says.
 const CODEX_REFRESHES_AFTER: Seconds = Seconds(8 * 24 * 60 * 60);
 
-/// The right to start a session that may refresh a login; it ends when it is dropped.
+/// The right to start a session that may refresh a login; it ends when dropped.
 #[derive(Debug)]
 pub struct TakenTurn {
     _login: File,
@@ -78,7 +76,7 @@ fn refresh_due(program: &str, login: &[u8]) -> Option<Timestamp> {
     }
 }
 
-/// The time at which a JSON web token expires. That it says the truth is checked by the server that receives it.
+/// The expiry of a JSON web token. The server that receives it checks that.
 fn token_expiry(token: &str) -> Option<Timestamp> {
     let claims: Value = serde_json::from_slice(&unpacked(token.split('.').nth(1)?)?).ok()?;
     claims.get("exp")?.as_i64().map(Timestamp::from_unix)

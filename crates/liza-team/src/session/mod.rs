@@ -1,6 +1,4 @@
 //! One session of an agent program: its room, its folders, its login, and the checks that run below it.
-//!
-//! Decides nothing about tasks.
 
 pub mod check;
 pub mod check_keeper;

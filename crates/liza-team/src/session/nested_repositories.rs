@@ -1,4 +1,4 @@
-//! Repositories that code under review makes inside of its checkout, or to which it leads by a link: none stays.
+//! Repositories that code under review makes inside its checkout, or links to: none stays.
 
 use std::fs;
 use std::io;
@@ -8,9 +8,9 @@ use liza_sandbox::sys::remove_tree::remove_tree;
 
 use crate::session::repository_guard::RepositoryGuard;
 
-/// Removes every repository below a checkout of a review, except its own: the reviewer's git would find it in its folder, and run
-/// what it names. Those with a guard are restored instead. Removes links, too, to folders elsewhere that the code could write:
-/// `written`. Returns what it removed.
+/// Removes every repository below a checkout of a review, except its own: the reviewer's git would find it,
+/// and run its programs. Guarded ones are restored instead. Also removes links to folders elsewhere that the
+/// code could write (`written`). Returns the removed paths.
 pub(crate) fn remove_nested_repositories(
     top: &Path,
     guards: &[RepositoryGuard],
@@ -37,7 +37,7 @@ pub(crate) fn remove_nested_repositories(
     Ok(removed)
 }
 
-/// Whether a link leads out of a checkout, to a folder that the code, or another session, could make a repository.
+/// True if a link leads out of a checkout, to a folder that the code or another session could make a repository.
 fn leads_out(link: &Path, top: &Path, written: &[PathBuf]) -> bool {
     let could_be_written =
         |target: &Path| written.iter().any(|folder| target.starts_with(folder) || folder.starts_with(target));
@@ -46,7 +46,7 @@ fn leads_out(link: &Path, top: &Path, written: &[PathBuf]) -> bool {
             let is_inside = top.canonicalize().is_ok_and(|top| target.starts_with(top));
             !is_inside && target.is_dir() && could_be_written(&target)
         }
-        // What it names may come to exist.
+        // Its target may come to exist.
         Err(_) => fs::read_link(link).is_ok_and(|target| target.is_absolute() && could_be_written(&target)),
     }
 }

@@ -1,11 +1,11 @@
-//! What the sessions of a role can reach in the network: from the settings, the agent program and its variables.
+//! The hosts that the sessions of a role can reach: from the settings, the agent program and its variables.
 
 use liza_agents::providers::{Provider, ProviderError, role_network};
 use liza_core::model::{Config, Network, Role};
 
 use crate::model_proxy::{ModelHost, hosts_of};
 
-/// The hosts that a session can reach; none if its network is open.
+/// `None` if its network is open.
 pub fn allowed_hosts(
     config: &Config,
     role: Role,

@@ -1,4 +1,4 @@
-//! How the sessions of a project are confined: collects what a plan is made from, and finds out the level.
+//! The confinement of a project's sessions: collects the facts for a plan, and finds out the level.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,26 +12,24 @@ use liza_sandbox::sys::remove_tree::remove_tree;
 
 use crate::project::{Project, room_settings};
 
-/// What a session needs besides the project.
+/// The needs of a session besides the project.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionNeeds<'a> {
     pub liza: &'a Path,
-    /// Its own checkout, if it has one.
     pub checkout: Option<&'a Path>,
-    /// Its folder for temporary files.
     pub scratch: &'a Path,
-    /// Further folders that are its own.
+    /// Further folders of the session.
     pub own: &'a [PathBuf],
-    /// Files that it needs wherever they are.
+    /// Needed wherever they are.
     pub files: &'a [PathBuf],
     pub program: Option<&'a Path>,
-    /// The socket on which it sends its commands.
+    /// The socket for its commands.
     pub channel: Option<&'a Path>,
-    /// What it may use of the network; none if all of it is open.
+    /// `None` if all of it is open.
     pub network: Option<&'a TcpGrants>,
 }
 
-/// What a session may use; none if the settings switch the confinement off.
+/// `None` if the settings switch the confinement off.
 pub(crate) fn session_plan(
     project: &Project,
     config: &Config,
@@ -73,12 +71,10 @@ fn database_passwords() -> Vec<PathBuf> {
     named.filter_map(|file| std::path::absolute(file).ok()).collect()
 }
 
-/// The home folder of the person.
 pub fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
-/// The lowest level at which a session may start.
 pub fn minimum(config: &Config) -> Option<SandboxMin> {
     match config.sandbox {
         Sandbox::Require => Some(config.sandbox_min),
@@ -104,7 +100,7 @@ pub fn level_here(project: &Project, config: &Config, liza: &Path, network: Netw
     level
 }
 
-/// What every session of this project may use; none if the settings switch the confinement off.
+/// The plan of every session of this project; `None` if the settings switch the confinement off.
 pub fn plan_here(project: &Project, config: &Config, liza: &Path) -> Result<Option<Plan>, GitError> {
     session_plan(project, config, &no_needs(liza, &probe_folder(project)))
 }
@@ -126,7 +122,7 @@ fn no_needs<'a>(liza: &'a Path, scratch: &'a Path) -> SessionNeeds<'a> {
     }
 }
 
-/// Why no session can start: the level would be too low.
+/// The reason why no session can start: the level would be too low.
 pub fn refusal(config: &Config, level: &Level) -> Option<String> {
     minimum(config).filter(|minimum| !level.reaches(*minimum)).map(|_| too_low(level))
 }

@@ -1,8 +1,6 @@
-//! What a checkout's `.git` had before code under test ran: restored afterwards, so that the session's next git does and shows
-//! what it would have done and shown.
-//!
-//! In a code reviewer's session that is everything: nobody else writes there. A coder may commit while its tests run, so
-//! there it is only what decides which programs git runs and where it looks.
+//! Restores a checkout's `.git` after code under test ran in it, so that the session's next git behaves as
+//! before. In a code reviewer's session everything is restored: nobody else writes there. A coder may commit
+//! during its tests, so there it is only the settings that decide which programs git runs and where it looks.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -16,7 +14,7 @@ use std::time::Duration;
 
 use liza_sandbox::sys::remove_tree::remove_tree;
 
-/// Files that are remembered, in every folder, and folders of which everything is.
+/// Remembered files, in every folder, and folders that are remembered completely.
 const FILES: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
 const FOLDERS: [&str; 2] = ["hooks", "info"];
 
@@ -25,18 +23,18 @@ const DATA: [&str; 3] = ["logs", "refs", "lfs"];
 
 /// The content of a longer file is not remembered.
 const FILE_MAX: u64 = 1 << 20;
-/// The same for a large project's index, and what else there is.
+/// The same for a large project's index and all other files.
 const EVERY_FILE_MAX: u64 = 64 << 20;
 
-/// What a git that runs at the same time writes, and what decides nothing.
+/// Files that a concurrent git writes, and those without influence.
 const VOLATILE: [&str; 5] = ["index", "FETCH_HEAD", "ORIG_HEAD", "COMMIT_EDITMSG", "logs"];
 
-/// How often a restored repository is looked at again, while a git of the session runs.
+/// The number of checks of a restored repository while a git of the session runs.
 const TRIES: u32 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuardExtent {
-    /// What decides which programs git runs and where it looks.
+    /// The settings that decide which programs git runs and where it looks.
     Settings,
     /// Everything, also in the repositories of submodules.
     Everything,
@@ -49,7 +47,7 @@ enum Remembered {
         mode: u32,
     },
     Link(PathBuf),
-    /// Too long, an object, or not readable: only whether it changes is known. Its change time cannot be set back.
+    /// Too long, an object, or not readable: only a change is noticed. Its change time cannot be set back.
     Other {
         inode: u64,
         changed: (i64, i64),
@@ -60,7 +58,7 @@ enum Remembered {
 pub struct RepositoryGuard {
     pub git: PathBuf,
     extent: GuardExtent,
-    /// Without the folder, what else was in its place, if anything.
+    /// Without the folder, the entry in its place, if any.
     place: Option<Option<Remembered>>,
     parts: BTreeMap<PathBuf, Remembered>,
 }
@@ -104,7 +102,7 @@ impl RepositoryGuard {
         }
     }
 
-    /// Restores it; returns what had changed. What cannot be remembered is removed, and returned too.
+    /// Restores the repository; returns the changed paths. Unrestorable files are removed, and returned too.
     pub fn restore(&self) -> io::Result<Vec<PathBuf>> {
         let restored = match &self.place {
             Some(place) => self.restore_place(place.as_ref()),
@@ -157,7 +155,7 @@ impl RepositoryGuard {
         done
     }
 
-    /// What is there was there before; what is missing could not be kept.
+    /// Ignores missing files, which could not be kept.
     fn is_restored(&self) -> bool {
         let decides = |path: &Path| {
             let below = path.strip_prefix(&self.git).unwrap_or(path);
@@ -168,7 +166,7 @@ impl RepositoryGuard {
         now.iter().filter(|(path, _)| decides(path)).all(|(path, part)| self.parts.get(path) == Some(part))
     }
 
-    /// There was no folder; what there was, if anything, decides where git looks.
+    /// Restores the entry in the place of a missing folder, which decides where git looks.
     fn restore_place(&self, old: Option<&Remembered>) -> io::Result<Vec<PathBuf>> {
         if read(&self.git, EVERY_FILE_MAX).as_ref() == old && !is_folder(&self.git) {
             return Ok(Vec::new());
@@ -203,7 +201,7 @@ impl FileGuard {
         Self { part: read(&path, FILE_MAX), path }
     }
 
-    /// Restores it; what cannot be restored is removed. Says whether it had changed.
+    /// Restores the file or removes it; true if it had changed.
     pub fn restore(&self) -> io::Result<bool> {
         if read(&self.path, FILE_MAX) == self.part {
             return Ok(false);
@@ -224,7 +222,7 @@ fn write_part(path: &Path, part: &Remembered) -> io::Result<()> {
     }
 }
 
-/// Where the repositories of the submodules of a checkout are, or would be.
+/// The folders of the repositories of a checkout's submodules, existing or not.
 fn submodules_of(top: &Path) -> Vec<PathBuf> {
     let mut list = Command::new("git");
     list.args(["-c", "core.fsmonitor=false", "ls-files", "--stage", "-z"]).current_dir(top);
@@ -243,7 +241,7 @@ fn remove_empty(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// Gives the owner all rights on the folders below one, so that they can be looked at and restored.
+/// Gives the owner all rights on the folders below one, so that they can be restored.
 fn open_folders(folder: &Path) {
     let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -1,7 +1,6 @@
-//! Files from which agent programs take settings or instructions, in a checkout in which code runs that an agent wrote: what it adds
-//! goes, what it changes is restored.
-//!
-//! Looks for the names itself: git lists neither what is in an ignored folder nor what is in one that it cannot read.
+//! Files from which agent programs take settings or instructions, in a checkout in which an agent's code
+//! runs: additions are removed, changes restored. Looks for the names itself: git lists neither files in an
+//! ignored folder nor those in one that it cannot read.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,10 +11,9 @@ use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 
 use crate::session::repository_guard::FileGuard;
 
-/// How deep folders are looked into; agent programs are not started below.
+/// Agent programs are not started below this depth.
 const DEEPEST: usize = 200;
 
-/// The settings in a checkout, as they were.
 #[derive(Debug)]
 pub struct SettingsGuard {
     checkout: PathBuf,
@@ -24,14 +22,14 @@ pub struct SettingsGuard {
 }
 
 impl SettingsGuard {
-    /// Remembers what is there of the paths that `is_setting`.
+    /// Remembers the paths that `is_setting`.
     pub fn of(checkout: &Path, is_setting: fn(&Path) -> bool) -> io::Result<Self> {
         let found = found_in(checkout, is_setting)?.into_iter();
         let files = found.map(|path| (path.clone(), FileGuard::of(checkout.join(path)))).collect();
         Ok(Self { checkout: checkout.to_owned(), is_setting, files })
     }
 
-    /// Removes what was added, unless it `may_stay`, and restores the rest. Returns what was changed, from the top of the checkout.
+    /// Removes additions, unless they `may_stay`, and restores the rest. Returns the changed relative paths.
     pub fn restore(&self, may_stay: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
         let is_added = |path: &PathBuf| !self.files.contains_key(path) && !may_stay(path);
         let mut added = found_in(&self.checkout, self.is_setting)?.into_iter().filter(is_added);
@@ -49,7 +47,6 @@ impl SettingsGuard {
     }
 }
 
-/// The files and links below a checkout that are settings.
 fn found_in(checkout: &Path, is_setting: fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut keep = |path: PathBuf| {

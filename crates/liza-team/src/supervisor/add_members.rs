@@ -14,8 +14,7 @@ use super::registration::{Identity, Registration, other_planner, planned_elsewhe
 use super::team::Team;
 
 impl Team<'_> {
-    /// Registers an agent for each post. Where several teams start at the same moment, the blackboard decides which of them
-    /// plans.
+    /// If several teams start at the same moment, the blackboard decides which of them plans.
     pub(super) fn add_members(&mut self, posts: Vec<Post>) -> Result<(), SupervisorError> {
         let may_do_without = self.in_team && posts.iter().any(|post| post.role != Role::Planner);
         for post in posts {

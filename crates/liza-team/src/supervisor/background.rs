@@ -1,6 +1,5 @@
-//! Slow jobs: claims, merges, writes. They run on threads beside the loop, so that heartbeats and signals never wait.
-//!
-//! Every write is made as the agent's supervisor, under its generation.
+//! Slow jobs: claims, merges, writes. They run on threads beside the loop, so that heartbeats and signals
+//! never wait. Every write is made as the agent's supervisor, under its generation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -29,10 +28,9 @@ use super::session::HelperProcess;
 use super::session_result::EndedRun;
 use super::start_session::{self, integration_copy, job_for};
 
-/// Something to do for an agent.
 #[derive(Debug, Clone)]
 pub(super) enum BackgroundJob {
-    /// Start to work; one agent of a team first repairs what a crash left behind.
+    /// Start to work; one agent of a team first repairs the damage of a crash.
     Begin {
         recover: bool,
     },
@@ -44,7 +42,6 @@ pub(super) enum BackgroundJob {
     Plan(Vec<Trigger>),
     /// Judge a session that has ended, and record the result.
     Judge(Box<EndedRun>),
-    /// Show the agent's status on the blackboard.
     Show(AgentStatus),
     Leave(LeaveReason),
 }
@@ -82,13 +79,11 @@ fn catch_panic(
     })
 }
 
-/// Runs the jobs of one agent.
 pub(super) struct JobRunner {
     pub project: Project,
     pub identity: Identity,
-    /// The helper of the session that was started.
     helper: Option<HelperProcess>,
-    /// The tasks that other agents were faster to claim.
+    /// Tasks that other agents were faster to claim.
     lost_claims: Vec<FailedClaim>,
 }
 
@@ -165,7 +160,6 @@ impl JobRunner {
         }
     }
 
-    /// Claims one of the tasks, and starts a session on it.
     fn claim_and_start(
         &mut self,
         kind: WorkKind,
@@ -177,8 +171,7 @@ impl JobRunner {
         self.start_on(&task).map_err(|error| error.on(kind, Some(&task)))
     }
 
-    /// Claims the first task that is still claimable. One that fails for another reason ends the job: the next decision leaves it
-    /// out.
+    /// Claims the first task that is still claimable. Another failure ends the job; the next one leaves it out.
     fn claim_first(
         &mut self,
         kind: WorkKind,
@@ -201,7 +194,6 @@ impl JobRunner {
         Err(last.map_or(SupervisorError::NothingToClaim, |(task, error)| error.on(kind, Some(task))))
     }
 
-    /// Starts a session on a task that the agent has claimed.
     fn start_on(&mut self, task: &TaskId) -> Result<JobOutcome, SupervisorError> {
         let state = self.project.state()?;
         let job = job_for(&self.project, &state, &self.identity, task)?;
@@ -211,7 +203,7 @@ impl JobRunner {
         self.start_session(&state, &job, None)
     }
 
-    /// Chooses the client of the next session. A held one is tried by one session of the team.
+    /// Chooses the client of the next session. Only one session of the team tries a held one.
     fn choose_client(&mut self) -> Result<(), SupervisorError> {
         if self.identity.interactive {
             return Ok(());
@@ -240,7 +232,7 @@ impl JobRunner {
         if let Some(exchange) = Exchange::of(&self.project)? {
             exchange.follow()?;
         }
-        // Before the session is charged: a set-up that fails counts against no one.
+        // Before the session is charged: a failed set-up counts against no one.
         let copy = integration_copy(&self.project, &*self.project.state()?)?;
         self.execute(&SetStatus::planning(self.identity.agent, &triggers))?;
         let state = self.project.state()?;
@@ -267,7 +259,7 @@ impl JobRunner {
     }
 }
 
-/// Records what a running session has used so far, beside the loop. If that fails, it is recorded when the session ends.
+/// Records the usage of a running session, beside the loop. If that fails, it is recorded when the session ends.
 pub(super) fn record_usage(project: &Project, identity: &Identity, usage: UsageToRecord) {
     let runner = JobRunner::new(project, identity);
     thread::spawn(move || runner.record_usage(&usage));
@@ -292,11 +284,10 @@ pub(super) fn renew_leases(project: &Project, team: &[Identity], events: &Sender
     });
 }
 
-/// Held while commits are taken at a renewal.
 static TAKING: Mutex<()> = Mutex::new(());
 
-/// The sender must be registered itself. Each member is tried as the sender, so that one lost registration does not cost
-/// the others their leases. Returns the claims that were renewed.
+/// Tries each member as the sender, which must be registered itself, so that one lost registration doesn't
+/// cost the others their leases. Returns the renewed claims.
 fn renew(
     project: &Project,
     team: &[(AgentId, Generation)],

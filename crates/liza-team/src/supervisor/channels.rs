@@ -33,7 +33,6 @@ impl Channels {
         Ok(Self { folder: Arc::new(folder), commands })
     }
 
-    /// The folder of the sockets.
     pub(super) fn place(&self) -> &Path {
         self.folder.path()
     }

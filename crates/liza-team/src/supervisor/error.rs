@@ -1,4 +1,4 @@
-//! The errors of a supervisor, and what each one leads to.
+//! The errors of a supervisor, and their consequences.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,36 +17,22 @@ use liza_store::StoreError;
 use crate::engine::EngineError;
 use crate::session::checkout_setup::SetupError;
 
-/// An error of a supervisor.
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
-    /// A command was refused, or failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The agent program cannot be started.
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// The contract cannot be read.
     #[error(transparent)]
     Contract(#[from] ContractError),
-    /// A file or a process could not be used.
     #[error("cannot {action}: {source}")]
     Io { action: &'static str, source: io::Error },
-    /// No name is free for another agent of this role.
     #[error("no {role} name is free")]
     NoFreeName { role: &'static str },
-    /// There was nothing to claim.
     #[error("no task could be claimed")]
     NothingToClaim,
-    /// Git refuses to update a checkout of the integration branch, so nothing is merged.
     #[error("{task} cannot be merged: git refuses to update the checkout in {}: {message}", path.display())]
-    CheckoutRefused {
-        task: TaskId,
-        /// The folder of the checkout.
-        path: PathBuf,
-        message: String,
-    },
-    /// A planner reached the limit of sessions without a result.
+    CheckoutRefused { task: TaskId, path: PathBuf, message: String },
     #[error(
         "{agent} stopped: {} in a row ended without a result{}; the last one printed: {}",
         count(*times as usize, "session"),
@@ -56,9 +42,8 @@ pub enum SupervisorError {
     NoResult {
         agent: AgentId,
         times: u32,
-        /// What it was woken for, in words.
+        /// In words.
         woken: String,
-        /// The last lines that the last of them printed.
         last_words: Option<String>,
     },
     #[error("{source}")]
@@ -68,7 +53,6 @@ pub enum SupervisorError {
     Panicked,
 }
 
-/// What was being done when something failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedWork {
     pub kind: WorkKind,
@@ -76,13 +60,12 @@ pub struct FailedWork {
 }
 
 impl FailedWork {
-    /// What failed for whom: work on a task for all agents, everything else for this one.
+    /// Work on a task fails for all agents, everything else for this one.
     pub fn subject(&self, agent: AgentId) -> WorkSubject {
         self.task.clone().map_or(WorkSubject::Agent(agent), WorkSubject::Task)
     }
 }
 
-/// What an error leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consequence {
     /// Another agent was faster, or the state has changed: check again after a pause.
@@ -100,7 +83,6 @@ pub enum Consequence {
 }
 
 impl SupervisorError {
-    /// What this error leads to.
     pub fn consequence(&self) -> Consequence {
         match self {
             SupervisorError::Engine(error) => of_engine(error),
@@ -115,7 +97,7 @@ impl SupervisorError {
         }
     }
 
-    /// The same, with the work that failed. What ends or stops the agent is about no work.
+    /// Adds the work that failed. An error that ends or stops the agent is about no work.
     pub fn on(self, kind: WorkKind, task: Option<&TaskId>) -> Self {
         match self.consequence() {
             Consequence::Recheck | Consequence::Inconsistent | Consequence::RetryLater => {
@@ -126,12 +108,10 @@ impl SupervisorError {
         }
     }
 
-    /// The work that failed, if that is known.
     pub fn work(&self) -> Option<&FailedWork> {
         if let Self::OnWork { work, .. } = self { Some(work) } else { None }
     }
 
-    /// What a person can do about it, if that is known.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::OnWork { source, .. } => source.remedy(),
@@ -235,7 +215,7 @@ fn of_store(error: &StoreError) -> Consequence {
     }
 }
 
-/// What a planner was woken for, behind what became of it.
+/// The planner's triggers as the end of a sentence.
 fn woken_for(woken: &str) -> String {
     if woken.is_empty() { String::new() } else { format!("; woken because {woken}") }
 }

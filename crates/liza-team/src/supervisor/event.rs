@@ -1,5 +1,3 @@
-//! Everything that a team waits for, as one type.
-
 use liza_core::model::{TaskId, Timestamp};
 use liza_core::supervise::{AfterSession, WorkKind};
 
@@ -8,7 +6,6 @@ use super::helper_protocol::HelperReport;
 use super::message::{MessageLevel, TeamMessage};
 use super::session::Session;
 
-/// An agent's place in the team.
 pub(super) type MemberIndex = usize;
 
 #[derive(Debug)]
@@ -27,7 +24,7 @@ pub(super) enum Event {
     Timer,
     /// A person or the system asks the supervisor to end.
     Signal {
-        /// Whether it was Ctrl-C in the terminal.
+        /// Ctrl-C in the terminal.
         interrupt: bool,
     },
 }
@@ -40,32 +37,29 @@ pub(super) struct FailedClaim {
     pub why: String,
 }
 
-/// The outcome of a background job.
 #[derive(Debug)]
 pub(super) enum JobOutcome {
-    /// The agent can start to work; what was repaired before.
+    /// The agent can start to work; these repairs came before.
     Ready(Vec<String>),
     /// A merge has ended; the text says how.
     Merged(TaskId, String),
     Started(Box<Session>),
     Judged(SessionVerdict),
-    /// The blackboard shows the agent's new status.
     StatusShown,
     /// The agent is deregistered, or the reason why it could not be; its lease then expires.
     Left(Option<SupervisorError>),
 }
 
-/// How a session was judged.
 #[derive(Debug)]
 pub(super) struct SessionVerdict {
-    /// Its task; a planner has none.
+    /// A planner has none.
     pub task: Option<TaskId>,
     pub next: AfterSession,
-    /// Why a planner ends that has reached the limit of sessions without a result.
+    /// The error of a planner that has reached the limit of sessions without a result.
     pub gave_up: Option<SupervisorError>,
-    /// Whether the notes say what happens next.
+    /// The notes announce the next step.
     pub is_reported: bool,
-    /// What the session achieved, and when, if it is known.
+    /// The session's achievement and its time, if they are known.
     pub result: Option<(Option<Timestamp>, String)>,
     pub notes: Vec<(MessageLevel, String)>,
 }

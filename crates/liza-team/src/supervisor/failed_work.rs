@@ -1,4 +1,4 @@
-//! A team whose work failed or succeeded: what it says, and when an agent tries again.
+//! A team whose work failed or succeeded: its messages, and the time of the next try.
 
 use liza_core::supervise::{WorkKind, WorkSubject};
 use liza_core::text::count;
@@ -12,7 +12,7 @@ use super::message::MessageLevel;
 use super::team::Team;
 
 impl Team<'_> {
-    /// Handles work that failed: it is left alone for a while, and the agent goes on with the rest.
+    /// Leaves failed work alone for a while; the agent goes on with the rest.
     pub(super) fn work_failed(&mut self, index: MemberIndex, work: &FailedWork, error: &SupervisorError) {
         let Some(member) = self.members.get(index) else { return };
         let agent = member.identity.agent;

@@ -1,6 +1,5 @@
-//! Work that failed: when it is tried again, and what the screens say of it.
-//!
-//! Shared by all agents of a team: what the environment refuses to one, it refuses to the others.
+//! Failed work: the time of the next try, and its message on the screens. Shared by all agents of a team: the
+//! environment refuses the same to all of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,25 +13,24 @@ use crate::project::now;
 
 use super::error::{FailedWork, SupervisorError};
 
-/// The longest pause after work that was refused: it was another agent's, or waits for a person who is asked elsewhere.
+/// The longest pause after a refusal: the work was another agent's, or waits for a person who was asked.
 const LONGEST_REFUSED: Seconds = Seconds(30);
 
 #[derive(Debug, Default)]
 pub(super) struct Failing {
     jobs: BTreeMap<(WorkKind, WorkSubject), FailingJob>,
-    /// How often in a row work was refused by the rules.
+    /// Refusals by the rules in a row.
     refused: BTreeMap<(WorkKind, WorkSubject), u32>,
     backoffs: Backoffs,
 }
 
 impl Failing {
-    /// Begins with nothing, and forgets what an earlier team has left and what no longer has to be done.
+    /// Forgets the failures of an earlier team that no longer matter.
     pub(super) fn begin(folder: &Path, state: &State) -> Self {
         failing_jobs::forget_earlier(folder, state);
         Self::default()
     }
 
-    /// What is left alone for now.
     pub(super) fn backoffs(&mut self, now: Timestamp) -> &Backoffs {
         self.backoffs.forget_ended(now);
         &self.backoffs
@@ -77,7 +75,7 @@ impl Failing {
         self.refused.remove(&key);
         self.jobs.remove(&key);
         self.backoffs.end(kind, subject);
-        // Also what an earlier team has failed at.
+        // An earlier team's failure, too.
         failing_jobs::forget(folder, kind, subject);
     }
 }

@@ -1,25 +1,24 @@
-//! The modes of Liza's own files and of the folders of the project's repository, which a session can change although it cannot
-//! write them: compared and repaired.
-//!
-//! Landlock does not cover `chmod`. What a person has set before the session is kept.
+//! The modes of Liza's own files and of the folders of the project's repository, which a session can change
+//! although it cannot write them: compared and repaired. Landlock doesn't cover `chmod`. Modes that a person
+//! has set before the session are kept.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The folder whose files are compared too, besides those in `.liza` itself.
+/// Its files are compared, besides those in `.liza` itself.
 const LOCKS: &str = "agent-locks";
 
-/// Below `.git`: the folders whose own folders are compared too. Git replaces files, but never changes the mode of a folder.
+/// Below `.git`: the folders whose own folders are compared too. Git never changes the mode of a folder.
 const REPOSITORY: [&str; 3] = ["", "objects", "refs"];
 
-/// The modes of `.liza` and of what is in it, of the folder with the sockets, and of the folders of the repository.
+/// The modes of `.liza` and its content, of the folder with the sockets, and of the folders of the repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FileModes(BTreeMap<PathBuf, u32>);
 
 impl FileModes {
-    /// Reads them. What cannot be read is left out.
+    /// Unreadable ones are left out.
     pub(super) fn read(folder: &Path, sockets: &Path, git: &Path) -> Self {
         let entries = |folder: &Path| {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -35,7 +34,7 @@ impl FileModes {
         )
     }
 
-    /// Restores modes that let others in or lock Liza out; returns what was changed. A folder comes before its content.
+    /// Restores modes that let others in or lock Liza out; returns the paths. Folders come before their content.
     pub(super) fn repair(&self) -> Vec<PathBuf> {
         let was_repaired = |(path, old): (&PathBuf, &u32)| {
             let new = mode_of(path).filter(|new| is_worse(*old, *new))?;
@@ -47,13 +46,13 @@ impl FileModes {
     }
 }
 
-/// The mode of a file or folder; none for a link.
+/// `None` for a link.
 fn mode_of(path: &Path) -> Option<u32> {
     let meta = fs::symlink_metadata(path).ok().filter(|meta| !meta.is_symlink())?;
     Some(meta.permissions().mode() & 0o7777)
 }
 
-/// Whether others may do more than before, or the owner less.
+/// True if others may do more than before, or the owner less.
 fn is_worse(old: u32, new: u32) -> bool {
     let (owner, others) = (0o700, 0o7077);
     new & others & !old != 0 || old & owner & !new != 0

@@ -1,7 +1,6 @@
-//! The small process between a supervisor and one agent session: starts it, keeps its output, kills its remaining processes.
-//!
-//! Must not outlive its supervisor: when the pipe from it closes, every process of the session is killed. Knows no
-//! blackboard and no git.
+//! The small process between a supervisor and one agent session: starts it, keeps its output, kills its
+//! remaining processes. Must not outlive its supervisor: when the pipe from it closes, every process of the
+//! session is killed. Knows no blackboard and no git.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufRead, Write as _};
@@ -36,10 +35,10 @@ use super::output_reader::{OutputRead, OutputReader};
 /// The reduced priority of a session that is not interactive.
 const NICENESS: i32 = 5;
 
-/// How long to wait for processes that cannot be killed because they hang in the kernel.
+/// The longest wait for processes that cannot be killed because they hang in the kernel.
 const KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long to wait until an earlier session of the same agent, whose supervisor is gone, has been killed.
+/// The longest wait for the kill of an earlier session of the same agent, whose supervisor is gone.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The pause between two looks for a refreshed login: the others of the team wait for it.
@@ -59,12 +58,10 @@ const REPOSITORY_VARIABLES: [&str; 7] = [
     "GIT_NAMESPACE",
 ];
 
-/// What the helper waits for.
 enum HelperEvent {
     Command(HelperCommand),
     Orphaned,
     Ended(ProgramExit),
-    /// No process of the session is left.
     NoneLeft,
 }
 
@@ -114,7 +111,7 @@ fn exit_signal(exit: ProgramExit) -> Option<i32> {
     }
 }
 
-/// The copies of the login, which are looked at while the session runs.
+/// Checked while the session runs.
 type SharedLogins = Arc<Mutex<LoginCopies>>;
 
 fn lock(logins: &SharedLogins) -> MutexGuard<'_, LoginCopies> {
@@ -136,7 +133,7 @@ fn watch_logins(logins: &SharedLogins) {
     });
 }
 
-/// Writes refreshed logins back, and reports what was not taken. If the login was refused, another session may be refreshing it.
+/// Writes refreshed logins back, and reports refused parts. Another session may be refreshing a refused login.
 fn finish_logins(logins: &SharedLogins, run: &io::Result<(ProgramExit, Option<OutputRead>)>) {
     let outcome =
         run.as_ref().ok().and_then(|(exit, output)| Some(output.as_ref()?.outcome(exit_code(*exit))));
@@ -193,8 +190,8 @@ fn run(order: &SessionOrder, logins: &SharedLogins) -> io::Result<(ProgramExit, 
     Ok((exit.unwrap_or(ProgramExit::Signal(9)), finish_output(output)))
 }
 
-/// Waits until an earlier session of this agent, which another helper is killing, has ended. Does not wait if the file
-/// system has no locks.
+/// Waits until an earlier session of this agent, which another helper is killing, has ended. Does not wait if
+/// the file system has no locks.
 fn wait_for_earlier_session(order: &SessionOrder) -> io::Result<Option<FileLock>> {
     match FileLock::at(&order.lock, LOCK_TIMEOUT) {
         Ok(lock) => Ok(Some(lock)),
@@ -207,13 +204,11 @@ fn wait_for_earlier_session(order: &SessionOrder) -> io::Result<Option<FileLock>
 
 struct Started {
     family: ProcessFamily,
-    /// The process of the agent program.
     client: u32,
     output: Option<JoinHandle<OutputRead>>,
     level: Level,
 }
 
-/// Starts the agent with its input, its output and its environment.
 fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
     let (mut command, stage) = command(order)?;
     set_environment(&mut command, order);
@@ -254,29 +249,27 @@ fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
     Ok(Started { family, client, output: output.map(copy), level })
 }
 
-/// Makes the folders of the session.
 fn create_folders(order: &SessionOrder, logins: &SharedLogins) -> io::Result<()> {
-    // A session before may have left anything in its place.
+    // An earlier session may have left anything in its place.
     fresh_folder(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
     let Some(confinement) = &order.confinement else { return Ok(()) };
     let client = &confinement.client;
     *lock(logins) = client.create().map_err(|error| failed("create", &client.path, &error))?;
     let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
     private::create_new(&confinement.plan_file()).and_then(|mut file| file.write_all(&plan))?;
-    // Where code under test had its caches in 0.1.
+    // The place of these caches in 0.1.
     let mut old = confinement.caches.clone().into_os_string();
     old.push("-check");
     let _ = remove_tree(Path::new(&old));
     for caches in [Some(&confinement.caches), confinement.plan.check_caches.as_ref()].into_iter().flatten() {
         private::create_folder(caches).map_err(|error| failed("create", caches, &error))?;
-        // A session before may have locked it. No session can put a link in its place.
+        // An earlier session may have locked it. No session can put a link in its place.
         fs::set_permissions(caches, Permissions::from_mode(0o700))
             .map_err(|error| failed("open", caches, &error))?;
     }
     Ok(())
 }
 
-/// What the session can reach in the network.
 fn network(order: &SessionOrder) -> Network {
     order.confinement.as_ref().map_or(Network::Open, SessionConfinement::network)
 }

@@ -1,6 +1,5 @@
-//! What a supervisor and its session helper send each other: one order, then commands and reports, one JSON line each.
-//!
-//! Both ends are the same program, so this is not a public format.
+//! The messages between a supervisor and its session helper: one order, then commands and reports, one JSON
+//! line each. Both ends are the same program, so this is not a public format.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -16,40 +15,34 @@ use serde::{Deserialize, Serialize};
 use crate::session::client_folder::ClientFolder;
 use crate::session::login_copies::RefusedLogin;
 
-/// The session that the helper runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SessionOrder {
-    /// The root of the project.
     pub project: PathBuf,
     pub agent: AgentId,
     pub generation: Generation,
-    /// The name of its client.
     pub client: String,
     pub program: PathBuf,
-    /// Its arguments; never the prompt.
+    /// Never the prompt.
     pub arguments: Vec<String>,
     pub directory: PathBuf,
-    /// Variables in addition to those that it gets of the supervisor's own.
+    /// In addition to the variables that it gets from the supervisor.
     pub environment: Vec<(String, String)>,
-    /// What it reads on standard input; none in an interactive session, which has the terminal.
+    /// Its standard input; `None` in an interactive session, which has the terminal.
     pub input: Option<PathBuf>,
-    /// Where its output is kept; none in an interactive session, which has the terminal.
+    /// The file with its output; `None` in an interactive session, which has the terminal.
     pub output: Option<PathBuf>,
-    /// Its own folder for temporary files, created before it starts and removed afterwards.
+    /// Created before it starts and removed afterwards.
     pub scratch: PathBuf,
-    /// A lock that is held until no process of the session is left, so that two sessions of one agent never overlap.
+    /// Held until no process of the session is left, so that two sessions of one agent never overlap.
     pub lock: PathBuf,
-    /// The format of the events in its output.
     pub events: EventFormat,
-    /// The amount that it may use before a budget is used up.
     pub allowance: Allowance,
     /// The file in which the program leaves its last event.
     pub result_file: Option<PathBuf>,
-    /// How it is confined; none if the settings switch that off.
+    /// `None` if the settings switch that off.
     pub confinement: Option<SessionConfinement>,
 }
 
-/// How a session is confined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SessionConfinement {
     /// The liza program, which is also the stage that confines itself.
@@ -57,29 +50,26 @@ pub(super) struct SessionConfinement {
     /// The command line of another runner in front of it; empty if there is none.
     pub wrapper: Vec<String>,
     pub plan: Plan,
-    /// The private folder of its agent program.
     pub client: ClientFolder,
-    /// The folder with its caches, which remains.
+    /// It remains after the session.
     pub caches: PathBuf,
     /// Variables of the supervisor that its agent program needs for its login.
     pub login_variables: Vec<String>,
-    /// The lowest level at which it starts.
     pub minimum: Option<SandboxMin>,
 }
 
 impl SessionConfinement {
-    /// What the session can reach in the network.
     pub(super) fn network(&self) -> Network {
         self.plan.network()
     }
 
-    /// The file in which the session finds its plan, for what it confines itself.
+    /// The file with the plan, for a session that confines its checks.
     pub(super) fn plan_file(&self) -> PathBuf {
         self.client.path.join("plan.json")
     }
 }
 
-/// What a supervisor sends to its helper while the session runs. A closed pipe means: kill all processes now.
+/// Commands to a helper while the session runs. A closed pipe means: kill all processes now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum HelperCommand {
     /// Ask every process to end.
@@ -91,39 +81,34 @@ pub(super) enum HelperCommand {
 pub(super) enum HelperReport {
     Started {
         pid: u32,
-        /// How well it is confined.
         level: Level,
-        /// What it can reach in the network.
         network: Network,
     },
-    /// What it has used so far.
     Used(SessionUsage),
-    /// It must end for this reason.
     Guarded(GuardStop),
     /// Its program reports an error, from which it may still recover.
     Faulted(ClientFault),
     /// Its output exceeds the limit; the rest is only counted.
     OutputTruncated {
-        /// How many bytes are kept.
         kept: u64,
     },
-    /// It left something in its copy of a login that was not written back.
+    /// A part of its copy of a login was not written back.
     RefusedLogin(RefusedLogin),
     /// It has ended, and no process of it is left.
     Ended {
-        /// Its exit code, if it ended by itself.
+        /// If it ended by itself.
         code: Option<i32>,
-        /// The signal that ended it.
         signal: Option<i32>,
-        /// How many bytes of its output were not kept.
+        /// The bytes of its output that were not kept.
         dropped: u64,
-        /// How the program itself says that it ended.
+        /// The end that the program itself reported.
         outcome: ClientOutcome,
-        /// True if the person, or another session, has changed the login since it began.
+        /// The person, or another session, has changed the login since it began.
         login_changed: bool,
     },
-    /// It could not be started.
-    Failed { message: String },
+    Failed {
+        message: String,
+    },
 }
 
 /// Sends a report to the supervisor, if it is still alive.

@@ -1,6 +1,5 @@
-//! Judges a session that has ended: by the blackboard and git first, then by what its client reported, its exit code last.
-//!
-//! Records the result, and what follows from it.
+//! Judges a session that has ended: by the blackboard and git first, then by its client's report, its exit
+//! code last. Records the result and its consequences.
 
 use std::path::PathBuf;
 use std::sync::PoisonError;
@@ -31,7 +30,6 @@ use super::session_result::{EndedRun, session_result};
 use super::start_session::checkout_state;
 
 impl JobRunner {
-    /// Judges the session and records the result.
     pub(super) fn judge(&self, mut run: EndedRun) -> Result<JobOutcome, SupervisorError> {
         // First: with other modes the blackboard may be out of reach.
         let repaired = run.modes.repair();
@@ -99,7 +97,7 @@ impl JobRunner {
         Ok(Some((MessageLevel::Alert, what)))
     }
 
-    /// Records how the session ended, and whether its client was at fault.
+    /// Records the end of the session and its client's faults.
     fn record_session(
         &self,
         state: &State,
@@ -109,7 +107,7 @@ impl JobRunner {
         let (end, has_new_login) = (run.end_text(progress), run.has_new_login && !progress);
         let session = &mut run.session;
         let by_itself = !matches!(run.end, SessionEnd::Stopped) && !session.halted && !has_new_login;
-        // What the model did is no sign that its program fails.
+        // A model's behaviour is no sign that its program fails.
         let by_itself = by_itself && run.guard.is_none();
         let fault = run.outcome.fault.clone().filter(|_| !progress);
         let is_auth = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Auth);
@@ -161,12 +159,12 @@ impl JobRunner {
         if let Some(task) =
             run.session.task.as_ref().filter(|_| run.session.agent.role() == Role::CodeReviewer)
         {
-            // What cannot be deleted now is deleted by the next review, or by `recover`.
+            // The next review or `recover` repeats a failed deletion.
             let _ = self.project.repo().map(|repo| repo.remove_review(task));
         }
     }
 
-    /// Adds what git and the session's output show.
+    /// Adds the facts from git and the session's output.
     fn observe(&self, run: &mut EndedRun) {
         let guard = run.guard.map(|guard| guard.reason());
         run.session.last_words = guard.or_else(|| run.output.as_deref().and_then(last_words));
@@ -174,7 +172,7 @@ impl JobRunner {
             let head = self.project.repo().ok().and_then(|repo| repo.worktree_head(task).ok().flatten());
             run.unsubmitted = head.filter(|head| head != before);
             run.session.has_commits = run.unsubmitted.is_some();
-            // What cannot be taken now is taken by the next session, or rescued.
+            // The next session takes the rest, or a rescue saves it.
             let _ = take_and_send(&self.project, task, self.identity.generation);
             run.session.remote_failed = failed_since(self.project.folder(), run.started);
         }
@@ -196,7 +194,6 @@ impl JobRunner {
         Ok(alert.map(|text| (MessageLevel::Alert, text.to_owned())))
     }
 
-    /// Records what a session has used since the last record.
     pub(super) fn record_usage(&self, usage: &UsageToRecord) -> Result<(), SupervisorError> {
         let mut recorded = usage.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         let used = &usage.used;
@@ -216,7 +213,7 @@ impl JobRunner {
     }
 }
 
-/// Adds to the first note, which says how the session ended, that it counts and when the next one starts.
+/// Adds the count of the session and the start of the next one to the first note, which reports its end.
 fn count_notes(
     notes: &mut Vec<(MessageLevel, String)>,
     session: &EndedSession,

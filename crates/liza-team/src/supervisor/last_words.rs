@@ -1,4 +1,4 @@
-//! The last lines that a session printed: what its supervisor quotes when it ended without a result.
+//! The last lines of a session, quoted by its supervisor after a session without a result.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -9,14 +9,12 @@ use liza_core::text::one_line;
 
 use crate::observe::activity::OWN_LINE;
 
-/// How much of the end of the output is read.
+/// The part of the output's end that is read.
 const TAIL: u64 = 64 << 10;
-/// The number of lines that are quoted.
 const LINES: usize = 5;
-/// The maximum length of the quotation.
 const LENGTH: usize = 400;
 
-/// The last words of a session; `None` if it printed nothing.
+/// `None` if it printed nothing.
 pub(super) fn last_words(output: &Path) -> Option<String> {
     let mut file = File::open(output).ok()?;
     let length = file.metadata().ok()?.len();
@@ -26,7 +24,6 @@ pub(super) fn last_words(output: &Path) -> Option<String> {
     quote(&String::from_utf8_lossy(&tail))
 }
 
-/// What a line of the output is.
 enum Line {
     /// The error that ended the session.
     Error(String),
@@ -62,7 +59,7 @@ fn join<'t>(texts: impl Iterator<Item = &'t str>) -> Option<String> {
     (!quoted.is_empty()).then_some(quoted)
 }
 
-/// What a line says: the text of an event that an agent program prints as JSON, or the line itself.
+/// The text of an event that an agent program prints as JSON, or the line itself.
 fn read(line: &str) -> Option<Line> {
     let line = line.trim();
     match serde_json::from_str::<serde_json::Value>(line) {
@@ -79,14 +76,14 @@ fn read(line: &str) -> Option<Line> {
                 () => Line::Words(text),
             })
         }
-        // What Liza itself wrote there is not what the session said.
+        // Liza's own lines are not the session's words.
         _ if line.is_empty() || line.starts_with(OWN_LINE) => None,
         _ if is_log_line(line) => Some(Line::Aside(line.to_owned())),
         _ => Some(Line::Words(line.to_owned())),
     }
 }
 
-/// The first text under the keys that agent programs use for what the model or the error says.
+/// The first text under the keys that agent programs use for messages and errors.
 fn text_of(event: &serde_json::Value) -> Option<String> {
     match event {
         serde_json::Value::String(text) => {

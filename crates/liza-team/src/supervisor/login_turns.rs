@@ -1,4 +1,4 @@
-//! Which agent of a team may start a session whose login is about to be refreshed: one at a time, until the login has changed.
+//! Turns of a team's agents at a login that is about to be refreshed: one session at a time until it is.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,24 +8,23 @@ use liza_core::model::{Seconds, Timestamp};
 use crate::project::now;
 use crate::session::login_turn::{LoginTurn, TakenTurn, login_turn};
 
-/// A session that begins less than this before its login has to be refreshed starts alone. Most sessions are shorter; one that
-/// is not starts again if its login is refused.
+/// A session that begins less than this before its login has to be refreshed starts alone. Most sessions are
+/// shorter; a longer one starts again if its login is refused.
 const BEFORE_REFRESH: Seconds = Seconds::minutes(30);
 
 /// The time for which an agent waits for a refresh that is due: its program may use another login than the one in the file.
 const REFRESH_PATIENCE: Duration = Duration::from_secs(300);
 
-/// The place of an agent among those whose sessions may refresh a login.
 #[derive(Debug, Default)]
 pub(super) struct LoginTurns {
     /// Held from before its session starts until that has ended.
     taken: Option<TakenTurn>,
-    /// Since when it has waited for a refresh that was due.
+    /// The start of its wait for a refresh that was due.
     waiting: Option<Instant>,
 }
 
 impl LoginTurns {
-    /// Whether a session may start with this login as it is; takes the turn if it needs one.
+    /// True if a session may start with the present login; takes the turn if it needs one.
     pub(super) fn may_use(&mut self, program: &str, file: &Path, limit: Seconds) -> bool {
         let ends = now() + Seconds(limit.0.min(BEFORE_REFRESH.0));
         // Its last turn ended with its last session.
@@ -44,7 +43,6 @@ impl LoginTurns {
         is_free
     }
 
-    /// Whether the agent has waited long enough for a refresh.
     fn is_too_long(&mut self, due: Timestamp) -> bool {
         if due > now() {
             return false;

@@ -1,6 +1,5 @@
-//! Follows manual changes while a team works: edits of the file, stop files, the deadline.
-//!
-//! Reports each violation in the file with its line. An invalid task stops only the agent that would work on it.
+//! Follows manual changes while a team works: edits of the file, stop files, the deadline. Reports each
+//! violation in the file with its line. An invalid task stops only the agent that would work on it.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -16,9 +15,9 @@ use crate::project::{Project, now};
 use super::message::{MessageLevel, TeamMessage};
 use super::observer::{Observed, Observer};
 
-/// How many violations of one edit are listed; the rest are counted.
+/// Further violations of one edit are counted.
 const MAX_LISTED: usize = 5;
-/// How often the whole file is validated while many writes happen.
+/// The interval of validations while many writes happen.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) struct ManualChanges {
@@ -93,7 +92,6 @@ fn alert(violation: &Violation, text: Option<&str>) -> TeamMessage {
     TeamMessage::of_team(MessageLevel::Alert, format!("error in .liza/state.yaml{line}: {violation}"))
 }
 
-/// The line on which a task begins.
 fn line_of(text: &str, task: &TaskId) -> Option<usize> {
     let start = task_range(text, task.as_str())?.start;
     Some(text.get(..start)?.matches('\n').count() + 1)

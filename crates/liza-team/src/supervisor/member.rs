@@ -1,4 +1,4 @@
-//! One agent of a team: what it is for, what it is doing, how it ended.
+//! One agent of a team: its post, its state, its end.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -20,7 +20,7 @@ use super::session::Session;
 #[derive(Debug, Clone)]
 pub struct Post {
     pub role: Role,
-    /// Its name; if absent, the next free one.
+    /// The next free name if absent.
     pub agent: Option<AgentId>,
     pub provider: Provider,
     pub task: Option<TaskId>,
@@ -29,10 +29,8 @@ pub struct Post {
     pub interactive: bool,
 }
 
-/// Why an agent's supervision ended.
 #[derive(Debug)]
 pub enum EndReason {
-    /// The supervision rules ended it.
     Stop(StopReason),
     /// It was started for one session only.
     Once,
@@ -45,27 +43,23 @@ pub enum EndReason {
     Failed(SupervisorError),
 }
 
-/// How an agent's supervision ended.
 #[derive(Debug)]
 pub struct AgentEnd {
     pub agent: AgentId,
     pub reason: EndReason,
 }
 
-/// A running session with what its supervisor knows about it.
 #[derive(Debug)]
 pub(super) struct RunningSession {
     pub session: Session,
     pub started: Timestamp,
-    /// Whether it works or is being stopped, and how hard.
     pub phase: SessionPhase,
-    /// When its lease expires, as last read.
+    /// As last read.
     pub lease_expires: Timestamp,
-    /// What it has used, as far as it has reported.
+    /// As far as it has reported.
     pub used: SessionUsage,
-    /// The error for which it is stopped, and when.
+    /// The error for which it is stopped, and the time.
     pub fault: Option<(ClientFault, Instant)>,
-    /// The guard that stops it.
     pub guard: Option<GuardStop>,
     /// The part of it that is on the blackboard; locked while it is being written.
     recorded: Arc<Mutex<SessionUsage>>,
@@ -77,14 +71,13 @@ impl RunningSession {
         Self { session, started, phase, lease_expires, used, fault: None, guard: None, recorded }
     }
 
-    /// The usage that remains to be recorded.
     pub(super) fn usage(&self) -> UsageToRecord {
         let (task, used) = (self.session.task.clone(), self.used.clone());
         UsageToRecord { task, used, recorded: Arc::clone(&self.recorded) }
     }
 }
 
-/// What a session has used; every token is recorded once.
+/// Every token is recorded once.
 #[derive(Debug, Clone)]
 pub(super) struct UsageToRecord {
     pub task: Option<TaskId>,
@@ -92,10 +85,8 @@ pub(super) struct UsageToRecord {
     pub recorded: Arc<Mutex<SessionUsage>>,
 }
 
-/// What an agent is doing.
 #[derive(Debug)]
 pub(super) enum MemberState {
-    /// A background job runs for it.
     Busy,
     Idle,
     InSession(Box<RunningSession>),
@@ -103,7 +94,7 @@ pub(super) enum MemberState {
     Gone(EndReason),
 }
 
-/// What an agent's next step depends on, besides the time.
+/// The facts that an agent's next step depends on, besides the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Snapshot {
     /// The number of different states that were read.
@@ -113,7 +104,6 @@ pub(super) struct Snapshot {
     pub jobs_done: u64,
 }
 
-/// One agent of a team.
 #[derive(Debug)]
 pub(super) struct Member {
     pub identity: Identity,
@@ -123,13 +113,11 @@ pub(super) struct Member {
     pub state: MemberState,
     /// It takes no work before this time.
     pub not_before: Instant,
-    /// When to check it again even if nothing has happened.
+    /// The time of the next check even if nothing has happened.
     pub wake: Option<Instant>,
     /// The snapshot that had no work for it; it checks again when that changes, or when it wakes.
     pub no_work_in: Option<Snapshot>,
-    /// The task that it is trying to claim.
     pub claiming: Option<TaskId>,
-    /// The task that it merges.
     pub merging: Option<TaskId>,
     pub idle_since: Timestamp,
     /// Background jobs in a row that failed before it was known on what.
@@ -140,7 +128,7 @@ pub(super) struct Member {
     pub login_restarts: u32,
     /// Its place among the sessions that may refresh a login.
     pub login_turn: LoginTurns,
-    /// Whether the blackboard shows a planner as WAITING.
+    /// The blackboard shows a planner as WAITING.
     pub shown_waiting: bool,
     /// The result of its session that was reported while the session was running.
     pub reported: Option<String>,
@@ -176,7 +164,7 @@ impl Member {
         }
     }
 
-    /// Whether its lease has to be renewed.
+    /// True if its lease has to be renewed.
     pub(super) fn is_registered(&self) -> bool {
         match self.state {
             MemberState::Busy | MemberState::Idle | MemberState::InSession(_) => true,
@@ -188,22 +176,22 @@ impl Member {
         matches!(self.state, MemberState::Gone(_))
     }
 
-    /// Whether this snapshot has no work for it, and it is too early to check again.
+    /// True if this snapshot has no work for it, and it is too early to check again.
     pub(super) fn has_seen(&self, snapshot: &Snapshot) -> bool {
         self.no_work_in.as_ref() == Some(snapshot) && self.wake.is_some_and(|time| Instant::now() < time)
     }
 
-    /// Whether it waits because this snapshot has no work for it.
+    /// True if it waits because this snapshot has no work for it.
     pub(super) fn has_no_work_in(&self, snapshot: &Snapshot) -> bool {
         matches!(self.state, MemberState::Idle) && self.no_work_in.as_ref() == Some(snapshot)
     }
 
-    /// Whether a person works with its running session.
+    /// True if a person works with its running session.
     pub(super) fn is_interactive(&self) -> bool {
         self.post.interactive && matches!(self.state, MemberState::InSession(_))
     }
 
-    /// How it ended; a member that is still active was ended by a signal.
+    /// A member that is still active was ended by a signal.
     pub(super) fn into_end(self) -> AgentEnd {
         let agent = self.identity.agent;
         match self.state {

@@ -1,6 +1,5 @@
 //! Runs agents: one event loop for a whole team, one small helper process for each session.
-//!
-//! Does what `liza_core::supervise` decides and decides nothing itself. See `docs/design/supervision.md`.
+//! `liza_core::supervise` makes all decisions. See `docs/design/supervision.md`.
 
 mod add_members;
 mod background;

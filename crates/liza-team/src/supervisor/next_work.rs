@@ -1,4 +1,4 @@
-//! What the loop does for an agent between sessions: finds work, starts a job, handles its outcome.
+//! The loop's steps for an agent between sessions: finds work, starts a job, handles its outcome.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -101,7 +101,7 @@ impl Team<'_> {
         }
     }
 
-    /// Does the first of these that no other agent of the team keeps from being done: one of them merges at a time.
+    /// Does the first of these that no other agent of the team prevents: only one of them merges at a time.
     fn take_up(&mut self, index: MemberIndex, mut work: Vec<Work>) {
         let running = self.members.iter().find_map(|other| other.merging.clone());
         let waiting = work.first().and_then(Work::task).cloned();
@@ -119,7 +119,6 @@ impl Team<'_> {
         }
     }
 
-    /// Begins work that needs a session.
     fn start_work(&mut self, index: MemberIndex, work: Vec<Work>) {
         if !self.may_start_session(index) {
             self.debug(index, "its lease must be renewed before a session starts");
@@ -176,7 +175,7 @@ impl Team<'_> {
             WaitReason::NoWork => self.debug(index, "waiting for work"),
             WaitReason::BrokenConfig(why) => self.alert(index, format!("waiting: {why}")),
             WaitReason::PutOff => {
-                // It has work; what it waits for is the repair.
+                // It has work; only the repair delays it.
                 self.reset_idle_time(index);
                 return self.wake_at(index, instant_of(until));
             }
@@ -186,7 +185,7 @@ impl Team<'_> {
             }
             WaitReason::ClientHeld { client, hold } => {
                 let until = hold.until.map_or_else(String::new, |until| format!(" until {until}"));
-                // The session that failed has said it.
+                // The failed session has reported it.
                 self.debug(index, format!("waiting for {client}{until}: {}", hold.message));
                 self.reset_idle_time(index);
             }
@@ -222,7 +221,6 @@ impl Team<'_> {
         }
     }
 
-    /// Handles the outcome of a background job.
     pub(super) fn job_done(&mut self, index: MemberIndex, result: Result<JobOutcome, SupervisorError>) {
         let Some(member) = self.members.get_mut(index) else { return };
         // An agent can leave before its merge has ended.
@@ -329,7 +327,7 @@ impl Team<'_> {
                 self.leave(index, EndReason::Failed(error));
             }
             Consequence::Recheck | Consequence::Inconsistent | Consequence::RetryLater => {
-                // It has work; what it waits for is the repair.
+                // It has work; only the repair delays it.
                 member.idle_since = now();
                 if let Some(work) = error.work().cloned() {
                     self.work_failed(index, &work, &error);

@@ -1,7 +1,6 @@
 //! Code that runs beside a team's loop: the watcher, the progress line, the check of manual changes.
-//!
-//! Observers run when the blackboard may have changed and when they asked to. They share one thread, so that a slow one
-//! does not delay the team.
+//! Observers run when the blackboard may have changed and when they asked to. They share one thread, so that
+//! a slow one doesn't delay the team.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,9 +20,9 @@ pub trait Observer: Send {
 #[derive(Debug, Default)]
 pub struct Observed {
     pub messages: Vec<TeamMessage>,
-    /// When to call it again even if nothing has changed.
+    /// The time to the next call even if nothing has changed.
     pub again_in: Option<Duration>,
-    /// Whether the team ends, as after Ctrl-C.
+    /// True to end the team, as after Ctrl-C.
     pub end: bool,
 }
 
@@ -61,7 +60,6 @@ impl ObserverThread {
         Self { states: Some(states), thread: Some(thread::spawn(observe)) }
     }
 
-    /// Passes a new state to the observers.
     pub(super) fn show(&self, state: &Arc<State>) {
         if let Some(states) = &self.states {
             let _ = states.send(Arc::clone(state));
@@ -78,8 +76,7 @@ impl Drop for ObserverThread {
     }
 }
 
-/// Calls every observer; returns when the next one wants to be called again. An observer that panics is reported and
-/// dropped; the others continue.
+/// Calls every observer; returns the time of the next call. One that panics is reported and dropped.
 fn observe_all(
     observers: &mut Vec<Box<dyn Observer>>,
     state: &State,

@@ -1,6 +1,5 @@
-//! Reads the output of a session inside its helper: keeps it, masked, and reports usage and errors while it runs.
-//!
-//! Reads everything, so that no writer has to wait; memory does not grow with the output.
+//! Reads the output of a session inside its helper: keeps it, masked, and reports usage and errors while it
+//! runs. Reads everything, so that no writer has to wait; memory doesn't grow with the output.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
@@ -19,19 +18,17 @@ use super::helper_protocol::{HelperReport, send_report};
 /// The number of bytes of a session's output that are kept.
 const OUTPUT_MAX: u64 = 16 << 20;
 
-/// How often usage is reported while a session runs; a session that should hand off is reported at once.
+/// The interval of usage reports while a session runs; a session that should hand off is reported at once.
 const USAGE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often the log beside the output is looked at: goose keeps its last ten requests.
+/// The interval of looks at the log beside the output: goose keeps its last ten requests.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How often the file of the output is marked as changed when nothing more is written to it.
+/// The interval at which the output file is marked as changed when nothing more is written to it.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The largest file with a program's last event.
 const RESULT_MAX: u64 = 1 << 20;
 
-/// The output of a session, as it is being read.
 pub(super) struct OutputReader {
     stream: EventStream,
     masker: Masker,
@@ -41,13 +38,12 @@ pub(super) struct OutputReader {
     side_log: Option<SideLog>,
     used: SessionUsage,
     fault: Option<ClientFault>,
-    /// Whether it was reported that the session must end.
+    /// The report that the session must end was sent.
     is_stopped: bool,
     next: Instant,
     next_look: Instant,
 }
 
-/// What became of the output.
 pub(super) struct OutputRead {
     /// The number of bytes that were not kept.
     pub dropped: u64,
@@ -56,7 +52,7 @@ pub(super) struct OutputRead {
 }
 
 impl OutputRead {
-    /// How the program says that the session ended, masked.
+    /// The end that the program reports, masked.
     pub(super) fn outcome(&self, code: Option<i32>) -> ClientOutcome {
         let mask = |text: String| self.masker.mask(&text).into_owned();
         let ClientOutcome { fault, said, conversation } = self.stream.outcome(code);
@@ -158,7 +154,6 @@ impl OutputReader {
         self.report_stop();
     }
 
-    /// Reads what the program keeps beside its output.
     fn read_side_log(&mut self) {
         let conversation = self.stream.conversation().map(str::to_owned);
         let log = self.side_log.as_mut();
@@ -176,7 +171,7 @@ impl OutputReader {
         }
     }
 
-    /// Reports at once that the session must end, after what it has used.
+    /// Reports at once that the session must end, after its usage.
     fn report_stop(&mut self) {
         if let Some(stop) = self.stream.guard_stop().filter(|_| !self.is_stopped) {
             self.is_stopped = true;

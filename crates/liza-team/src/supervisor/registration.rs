@@ -17,16 +17,15 @@ use super::channels::Channels;
 use super::error::{Consequence, SupervisorError};
 use super::event::MemberIndex;
 
-/// How many times the lock is tried.
 const LOCK_TRIES: u32 = 3;
 
-/// How long another process may hold an agent's lock just to check whether the agent is alive.
+/// The time for which another process may hold an agent's lock just to check whether the agent is alive.
 const CHECK_TIME: Duration = Duration::from_millis(200);
 
-/// How many free names are tried: supervisors that start at the same time may try the same one.
+/// The number of free names that are tried: supervisors that start at the same time may try the same one.
 const NAME_TRIES: usize = 16;
 
-/// A registered agent: what its background jobs and sessions need.
+/// A registered agent, with the facts for its background jobs and sessions.
 #[derive(Debug, Clone)]
 pub(super) struct Identity {
     pub index: MemberIndex,
@@ -36,11 +35,10 @@ pub(super) struct Identity {
     pub interactive: bool,
     /// The liza program itself, which sessions call and which is their helper.
     pub program: PathBuf,
-    /// Where its sessions send their commands.
     pub channels: Channels,
 }
 
-/// The requested name, checked against the role; `None` if none was requested.
+/// The requested name, checked against the role.
 pub fn agent_for(role: Role, requested: Option<&str>) -> Result<Option<AgentId>, String> {
     let Some(requested) = requested.map(str::trim).filter(|name| !name.is_empty()) else { return Ok(None) };
     let agent: AgentId = requested.parse().map_err(|error| format!("{error}"))?;
@@ -55,7 +53,7 @@ pub fn agent_for(role: Role, requested: Option<&str>) -> Result<Option<AgentId>,
 pub(super) struct Registration {
     pub agent: AgentId,
     pub generation: Generation,
-    /// Held while the process is alive; none if the file system has no locks.
+    /// Held while the process is alive; `None` if the file system has no locks.
     pub liveness: Option<LivenessLock>,
 }
 
@@ -68,12 +66,12 @@ pub(super) fn register(
     let Some(agent) = requested else { return register_any(project, role) };
     match LivenessLock::take(project.folder(), agent, CHECK_TIME) {
         LockAttempt::Taken(lock) => register_as(project, agent, Some(lock)),
-        // Whether the name is free depends on its lease.
+        // The lease decides whether the name is free.
         LockAttempt::Held | LockAttempt::Unknown => register_as(project, agent, None),
     }
 }
 
-/// The planner because of which another one was not registered.
+/// The planner that prevented the registration of another one.
 pub(super) fn other_planner(error: &SupervisorError) -> Option<AgentId> {
     let SupervisorError::Engine(error) = error else { return None };
     #[allow(clippy::wildcard_enum_match_arm, reason = "only these two are about an agent in the same place")]
@@ -85,7 +83,7 @@ pub(super) fn other_planner(error: &SupervisorError) -> Option<AgentId> {
     Some(other).filter(|other| other.role() == Role::Planner)
 }
 
-/// Says why a team has no planner.
+/// The reason why a team has no planner.
 pub fn planned_elsewhere(planner: AgentId, entry: Option<&AgentRecord>) -> String {
     let machine = entry.and_then(|entry| entry.machine.as_ref());
     let place = machine.map_or_else(String::new, |machine| format!(" on {machine}"));
@@ -158,11 +156,11 @@ fn register_as(
     Ok(Registration { agent, generation, liveness })
 }
 
-/// How often a registration is announced again because the blackboard changed.
+/// The number of announcements of a registration while the blackboard changes.
 const ANNOUNCEMENTS: u32 = 10;
 
-/// Registers after the lock file names the registration that is about to be made: whenever the process is killed, the next
-/// one can prove that it is dead.
+/// Registers after the lock file names the coming registration: whenever the process is killed, the next one
+/// can prove that it is dead.
 fn register_announced(
     project: &Project,
     agent: AgentId,

@@ -1,27 +1,24 @@
-//! When the leases of a team are renewed, and whether anything may be judged by them.
-//!
-//! Knows no agents and reads no clock. After a suspend of the machine every lease looks expired: nothing is judged by one
-//! until they were renewed.
+//! The renewals of a team's leases, and the validity of judgements by leases. Reads no clock. After a suspend
+//! of the machine every lease looks expired: nothing is judged by one until they were renewed.
 
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Seconds, Timestamp};
 use liza_core::supervise::was_suspended;
 
-/// How soon a failed renewal of leases is retried.
+/// The pause before a failed renewal of leases is retried.
 pub(super) const RENEW_RETRY: Duration = Duration::from_secs(2);
 
-/// How often a renewal after a suspend may fail until the leases are judged as they are.
+/// The number of failed renewals after a suspend until the leases are judged as they are.
 const ATTEMPTS: u32 = 3;
 
-/// The renewals of a team.
 #[derive(Debug)]
 pub(super) struct Renewals {
     next: Instant,
     running: bool,
     /// The time of day and the running time when the loop last looked.
     clock: (Timestamp, Instant),
-    /// How many more attempts come before anything is judged by a lease; none in normal times.
+    /// The number of attempts before anything is judged by a lease; zero in normal times.
     first: u32,
     failed: bool,
 }
@@ -31,8 +28,7 @@ impl Renewals {
         Self { next: running, running: false, clock: (time_of_day, running), first: 0, failed: false }
     }
 
-    /// Looks at both clocks. Returns whether the machine was suspended since the last look; the leases are renewed at
-    /// once then.
+    /// Compares both clocks. True after a suspend of the machine; the leases are then renewed at once.
     pub(super) fn look(&mut self, time_of_day: Timestamp, running: Instant) -> bool {
         let (last, since) = std::mem::replace(&mut self.clock, (time_of_day, running));
         let ran = Seconds(running.saturating_duration_since(since).as_secs());
@@ -43,22 +39,21 @@ impl Renewals {
         suspended
     }
 
-    /// Whether anything may be judged by a lease.
+    /// True if a lease may be judged.
     pub(super) fn may_judge(&self) -> bool {
         self.first == 0
     }
 
-    /// Whether a renewal has to start.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         !self.running && now >= self.next
     }
 
-    /// When the next renewal starts; none while one is running.
+    /// `None` while a renewal is running.
     pub(super) fn next(&self) -> Option<Instant> {
         (!self.running).then_some(self.next)
     }
 
-    /// A renewal starts, if there are leases to renew; the next one is due after the interval.
+    /// Starts a renewal, if there are leases to renew; the next one is due after the interval.
     pub(super) fn start(&mut self, has_leases: bool, now: Instant, interval: Duration) {
         self.next = now + interval;
         self.running = has_leases;
@@ -67,20 +62,19 @@ impl Renewals {
         }
     }
 
-    /// A renewal succeeded. Returns whether the one before had failed.
+    /// Records a success. True if the renewal before had failed.
     pub(super) fn succeeded(&mut self) -> bool {
         (self.running, self.first) = (false, 0);
         std::mem::take(&mut self.failed)
     }
 
-    /// A renewal failed and is retried soon.
+    /// Records a failure; the retry comes soon.
     pub(super) fn fail(&mut self, now: Instant) {
         (self.running, self.failed) = (false, true);
         self.first = self.first.saturating_sub(1);
         self.next = now + RENEW_RETRY;
     }
 
-    /// Whether the last renewal failed.
     pub(super) fn has_failed(&self) -> bool {
         self.failed
     }

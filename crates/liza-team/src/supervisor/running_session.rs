@@ -1,4 +1,4 @@
-//! What the loop does for an agent while its session runs: stops a session that must end, handles its reports.
+//! The loop's steps for an agent while its session runs: stops a session that must end, handles its reports.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,10 +27,10 @@ use super::team::{Team, instant_of};
 /// The exit code that shells use for a program that cannot be started.
 const NOT_STARTED: i32 = 127;
 
-/// How often in a row a session starts again with a login that has changed while it ran.
+/// The most restarts in a row of a session whose login has changed while it ran.
 const MAX_LOGIN_RESTARTS: u32 = 3;
 
-/// How long a client that reports such an error has to end by itself.
+/// The time that a client with such an error has to end by itself.
 const FAULT_GRACE: Duration = Duration::from_secs(2);
 
 impl Team<'_> {
@@ -81,7 +81,7 @@ impl Team<'_> {
         }
     }
 
-    /// Reports what a session has achieved, once.
+    /// Reports a session's achievement, once.
     pub(super) fn report_result(&mut self, index: MemberIndex, result: (Option<Timestamp>, String)) {
         let (happened, text) = result;
         let Some(member) = self.members.get_mut(index) else { return };
@@ -95,7 +95,6 @@ impl Team<'_> {
         self.stopping.map(|_| if self.urgent { Shutdown::Immediate } else { Shutdown::Graceful })
     }
 
-    /// Handles a report of a session's helper.
     pub(super) fn session_reported(&mut self, index: MemberIndex, report: HelperReport) {
         let end = match report {
             HelperReport::Started { pid, level, network } => {
@@ -148,14 +147,14 @@ impl Team<'_> {
         self.session_ended(index, end, (exit, refused.is_some()), outcome);
     }
 
-    /// Records how well a session is confined, for `status`.
+    /// Records the level of a session's confinement, for `status`.
     fn session_started(&mut self, index: MemberIndex, pid: u32, level: &Level, network: Network) {
         let Some(member) = self.members.get(index) else { return };
         record_level(self.project.folder(), member.identity.agent, level, network);
         self.debug(index, format!("process {pid}, confinement {}", level.describe(network)));
     }
 
-    /// Records what a session has used; reports a session that should hand off.
+    /// Records a session's usage; reports a session that should hand off.
     fn session_used(&mut self, index: MemberIndex, mut usage: SessionUsage) {
         let Some(member) = self.members.get_mut(index) else { return };
         let MemberState::InSession(running) = &mut member.state else { return };
@@ -198,7 +197,7 @@ impl Team<'_> {
         (exit, has_new_login): (SessionEnd, bool),
         outcome: ClientOutcome,
     ) {
-        // Looked at now: the session may have ended because of one that was created a moment ago.
+        // Read now: the session may have ended because of one that was created a moment ago.
         let halted = self.stop_files.strongest().or(self.project.stop_files().strongest()).is_some();
         let Some(member) = self.members.get_mut(index) else { return };
         let MemberState::InSession(running) = &member.state else { return };

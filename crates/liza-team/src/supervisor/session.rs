@@ -1,6 +1,5 @@
-//! A running session as its supervisor sees it: commands to a helper process, reports from it.
-//!
-//! Dropping it closes the helper's pipe, which kills every process of the session.
+//! A running session as its supervisor sees it: commands to a helper process, reports from it. Dropping it
+//! closes the helper's pipe, which kills every process of the session.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -25,22 +24,21 @@ const START: &str = "start the session helper";
 #[derive(Debug)]
 pub(super) struct Session {
     control: ChildStdin,
-    /// The task that it works on or reviews; a planner has none.
+    /// A planner has none.
     pub task: Option<TaskId>,
-    /// What a planner was woken for, and what else waited for it.
+    /// The planner's triggers, those that waited included.
     pub triggers: Vec<Trigger>,
     pub client: String,
-    /// What the human can do if the client is not logged in.
+    /// The human's next step if the client is not logged in.
     pub login: Option<String>,
-    /// What its tokens cost, if the client does not report that.
+    /// The price of its tokens, if the client doesn't report the cost.
     pub price: Option<Price>,
-    /// The blackboard's revision when it began.
     pub began_at: Revision,
     /// The commit of a coder's worktree when it began.
     pub head: Option<Sha>,
-    /// The file that keeps its output; a session in a terminal has none.
+    /// A session in a terminal has none.
     pub output: Option<PathBuf>,
-    /// What the project's own checkout looked like, if the session must not change it.
+    /// The state of the project's own checkout, if the session must not change it.
     pub checkout: Option<String>,
     /// The modes of Liza's files when it began.
     pub modes: FileModes,
@@ -118,16 +116,15 @@ impl Session {
     }
 }
 
-/// A helper process whose reports must be read.
 #[derive(Debug)]
 pub(super) struct HelperProcess {
     helper: Child,
     reports: ChildStdout,
     /// A checkout that exists as long as the session.
     pub copy: Option<ScratchCheckout>,
-    /// Where the session sends its commands, as long as it lives.
+    /// The channel for its commands, as long as it lives.
     pub channel: Option<OpenChannel>,
-    /// The way to its model, as long as it lives; none if its network is open.
+    /// The proxy to its model, as long as it lives; `None` if its network is open.
     pub proxy: Option<ModelProxy>,
 }
 
@@ -136,8 +133,8 @@ impl HelperProcess {
         self.helper.id()
     }
 
-    /// Forwards every report; the last one only after the helper has exited. If the helper was killed, kills what is left of
-    /// its session.
+    /// Forwards every report; the last one only after the helper has exited. If the helper was killed, kills
+    /// the rest of its session.
     pub(super) fn read_reports(self, report: impl Fn(HelperReport)) {
         let Self { mut helper, reports, copy, channel, proxy } = self;
         let mut last = HelperReport::Ended {

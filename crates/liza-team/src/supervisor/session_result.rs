@@ -1,4 +1,4 @@
-//! How a session ended and what it achieved, in one line.
+//! The end and the achievement of a session, in one line.
 
 use std::path::PathBuf;
 
@@ -17,19 +17,16 @@ use super::file_modes::FileModes;
 use super::member::UsageToRecord;
 use super::session::Session;
 
-/// The maximum length of a reason.
 const REASON_MAX: usize = 100;
 
-/// A session that has ended, with what its supervisor knows about it.
 #[derive(Debug, Clone)]
 pub(super) struct EndedRun {
     pub session: EndedSession,
     pub end: SessionEnd,
-    /// Whether what it approved is merged at once, because its agent ends now.
+    /// True if approved work is merged at once, because its agent ends now.
     pub merges: bool,
     /// The commit of a coder's worktree when it began.
     pub head: Option<Sha>,
-    /// The file that keeps its output.
     pub output: Option<PathBuf>,
     /// The project's own checkout when it began, if the session must not change it.
     pub checkout: Option<String>,
@@ -37,22 +34,20 @@ pub(super) struct EndedRun {
     pub modes: FileModes,
     pub usage: UsageToRecord,
     pub client: String,
-    /// What the human can do if the client is not logged in.
+    /// The human's next step if the client is not logged in.
     pub login: Option<String>,
     pub started: Timestamp,
-    /// The commit that a coder made, as far as it is known.
+    /// The commit of a coder, if it is known.
     pub unsubmitted: Option<Sha>,
-    /// How its process ended, by itself or by a signal.
     pub exit: SessionEnd,
-    /// The guard that stopped it.
     pub guard: Option<GuardStop>,
-    /// Whether its login was refused, and the person has another one now.
+    /// Its login was refused, and the person has another one now.
     pub has_new_login: bool,
-    /// How the client itself says that it ended.
+    /// The end that the client itself reported.
     pub outcome: ClientOutcome,
 }
 
-/// How a session ended, for a line that begins with its client: `exited 1`.
+/// The end of a session, for a line that begins with its client: `exited 1`.
 fn end_text(end: SessionEnd, exit: SessionEnd) -> String {
     match (end, exit) {
         (SessionEnd::OverTime, _) => "was stopped because it ran too long".to_owned(),
@@ -67,7 +62,7 @@ fn end_text(end: SessionEnd, exit: SessionEnd) -> String {
 const NEW_LOGIN: &str = " and starts again with your present login";
 
 impl EndedRun {
-    /// How it ended, and what it lacks, for a line that begins with its client.
+    /// The end and its gaps, for a line that begins with the client.
     pub(super) fn end_text(&self, progress: bool) -> String {
         if let Some(guard) = self.guard {
             return format!("was stopped: {}", guard.reason());
@@ -80,7 +75,7 @@ impl EndedRun {
     }
 }
 
-/// What a planner's session that ended by itself should have left.
+/// The missing result of a planner's session that ended by itself.
 fn lacking(session: &EndedSession, progress: bool, end: SessionEnd) -> &'static str {
     let is_planner = session.task.is_none() && session.agent.role() == Role::Planner;
     if progress || !is_planner || session.triggers.is_empty() || end != SessionEnd::Code(0) {
@@ -92,7 +87,7 @@ fn lacking(session: &EndedSession, progress: bool, end: SessionEnd) -> &'static 
     }
 }
 
-/// What the session achieved, and when, if the blackboard says so; `None` if nothing.
+/// The session's achievement and its time, if the blackboard has them; `None` if there is none.
 pub(super) fn session_result(
     state: &State,
     session: &EndedSession,
@@ -108,7 +103,7 @@ pub(super) fn session_result(
     }
 }
 
-/// What a running session has achieved that has nothing left to do but to end.
+/// The achievement of a running session that only has to end.
 pub(super) fn early_result(
     state: &State,
     agent: AgentId,
@@ -123,7 +118,7 @@ pub(super) fn early_result(
     Some(task_result(&done, state.board.body(&done).ok()?.record(), agent))
 }
 
-/// What a planner's session has decided that has not ended yet, and when.
+/// The decision of a planner's session that has not ended yet, and its time.
 fn early_plan(
     state: &State,
     entry: &AgentRecord,
@@ -159,13 +154,13 @@ fn plan_result(state: &State, began_at: Revision, triggers: &[Trigger]) -> Optio
     }
 }
 
-/// What became of the tasks that the planner was woken to look at; `None` if it was woken for something else too.
+/// The fate of the tasks that the planner was woken to look at; `None` if it was woken for something else too.
 fn looked_at(state: &State, triggers: &[Trigger]) -> Option<String> {
     if triggers.is_empty() || triggers.iter().any(|trigger| trigger.kind != TriggerKind::BlockedTasks) {
         return None;
     }
     let status = |trigger: &Trigger| state.board.status(&trigger.subject.parse().ok()?);
-    // Who ended the block: since then others may have taken the task.
+    // The one who ended the block: since then others may have taken the task.
     let by_human = |trigger: &Trigger| {
         let task: Option<TaskId> = trigger.subject.parse().ok();
         let body = task.and_then(|task| state.board.body(&task).ok());
@@ -176,7 +171,7 @@ fn looked_at(state: &State, triggers: &[Trigger]) -> Option<String> {
     let named = |trigger: &Trigger| {
         let task = &trigger.subject;
         Some(match status(trigger)? {
-            // What the human has decided meanwhile is in the log already.
+            // The human's decision is in the log already.
             status if status != Status::Blocked && by_human(trigger) => return None,
             Status::Blocked => format!("leaves {task} to you"),
             Status::Superseded => format!("replaces {task}"),
@@ -195,7 +190,7 @@ fn looked_at(state: &State, triggers: &[Trigger]) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// The last thing that the agent did to the task; what others did since does not matter.
+/// The agent's last action on the task; later actions of others don't matter.
 fn task_result(task: &TaskId, record: &TaskRecord, agent: AgentId) -> (Option<Timestamp>, String) {
     let name = agent.to_string();
     let own =
@@ -254,7 +249,7 @@ mod tests {
         );
         let initial = Trigger { kind: TriggerKind::InitialPlanning, ..about("goal-1") };
         assert_eq!(looked_at(&state, &[initial, about("csv")]), None);
-        // What the human has answered is not the planner's, even if a coder has taken the task since.
+        // The human's answers are not the planner's, even if a coder has taken the task since.
         let answered = |by: &str| {
             let event = |name: &str, by: &str| {
                 format!(r#"{{"time": "2026-01-17T14:00:00Z", "event": "{name}", "agent": "{by}"}}"#)

@@ -41,7 +41,6 @@ use super::helper_protocol::{SessionConfinement, SessionOrder};
 use super::registration::Identity;
 use super::session::{HelperProcess, Session, WaitingHelper};
 
-/// The job of a coder or code reviewer.
 pub(super) fn job_for(
     project: &Project,
     state: &State,
@@ -64,7 +63,7 @@ pub(super) fn job_for(
     })
 }
 
-/// What a submitted commit changes of the files that agent programs read as instructions.
+/// The files with instructions for agent programs that a submitted commit changes.
 fn changed_instructions(repo: &Repo, state: &State, task: &TaskId) -> Result<Vec<String>, SupervisorError> {
     let Some(commit) = &state.board.body(task)?.record().review_commit else { return Ok(Vec::new()) };
     let changed = repo.changes_since(&integration_branch(&state.board)?, commit)?.into_keys();
@@ -72,7 +71,7 @@ fn changed_instructions(repo: &Repo, state: &State, task: &TaskId) -> Result<Vec
     Ok(instructions.map(|path| path.to_string_lossy().into_owned()).collect())
 }
 
-/// How far the integration branch has moved since the claim. Optional in a prompt, so errors of git are ignored.
+/// The moves of the integration branch since the claim. Optional in a prompt, so errors of git are ignored.
 fn staleness(repo: &Repo, state: &State, task: &TaskId) -> Option<Staleness> {
     let base = state.board.body(task).ok()?.record().base_commit.clone()?;
     let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
@@ -89,8 +88,8 @@ fn staleness(repo: &Repo, state: &State, task: &TaskId) -> Option<Staleness> {
     Some(Staleness { commits, merge })
 }
 
-/// What a merge brings into the work of a task: the commits that the integration branch has and the task's branch lacks,
-/// each with the task that it was made for. Optional in a prompt, so errors of git are ignored.
+/// The commits that a merge brings into the work of a task, each with its task. Optional in a prompt, so
+/// errors of git are ignored.
 fn other_side(repo: &Repo, state: &State, task: &TaskId) -> Option<Vec<String>> {
     let record = state.board.body(task).ok()?.record();
     if record.integration_fix != Some(true) {
@@ -110,7 +109,6 @@ fn other_side(repo: &Repo, state: &State, task: &TaskId) -> Option<Vec<String>> 
     Some(repo.list_commits(&own, other).ok()?.iter().map(made_for).collect())
 }
 
-/// Saves the prompt and starts the session.
 pub(super) fn start(
     project: &Project,
     state: &State,
@@ -180,8 +178,8 @@ pub(super) fn start(
     Ok((session, helper))
 }
 
-/// A checkout of the integration branch's head, set up, for a planner to judge the goal in. Optional, so errors of git are
-/// ignored.
+/// A checkout of the integration branch's head, set up, for a planner to judge the goal in. Optional, so
+/// errors of git are ignored.
 pub(super) fn integration_copy(
     project: &Project,
     state: &State,
@@ -198,13 +196,12 @@ fn head_checkout(project: &Project, state: &State) -> Option<ScratchCheckout> {
     repo.scratch_checkout(&head).ok()
 }
 
-/// Whether the conversation of this session may be resumed later.
+/// True if the conversation of this session may be resumed later.
 fn keeps_conversation(state: &State, identity: &Identity) -> bool {
     let wanted = state.board.config.ready().is_some_and(|config| config.resume_conversation);
     wanted && identity.agent.role() == Role::Coder && identity.provider.can_resume() && !identity.interactive
 }
 
-/// The conversation that this session resumes.
 fn conversation(
     state: &State,
     identity: &Identity,
@@ -215,7 +212,6 @@ fn conversation(
     Ok(conversation_to_resume(config, record, identity.agent, identity.provider.name()))
 }
 
-/// The folder for temporary files of an agent's session.
 fn scratch_folder(project: &Project, identity: &Identity) -> PathBuf {
     project.folder().join("tmp").join(identity.agent.to_string())
 }
@@ -266,7 +262,7 @@ fn order(
     let mut environment = line.environment;
     add_git_identity(repo, identity.agent, agent_commits(project), &mut environment);
     if identity.agent.role() == Role::CodeReviewer {
-        // A review is of what was submitted, not of what something says to show instead.
+        // A review is of the submitted work, not of its replacements.
         environment.push(("GIT_NO_REPLACE_OBJECTS".to_owned(), "1".to_owned()));
     }
     if identity.agent.role() != Role::Coder {
@@ -307,7 +303,6 @@ fn order(
     })
 }
 
-/// A variable that Liza sets for the session.
 fn own_variable(environment: &[(String, String)], name: &str) -> Option<OsString> {
     environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into())
 }
@@ -323,7 +318,7 @@ fn login_variables(identity: &Identity) -> Vec<String> {
     identity.provider.login_variables(&LoginPlaces { home: home.as_deref(), variable: &variable })
 }
 
-/// What a session gets of the environment of this process.
+/// The part of this process's environment that a session gets.
 fn inherited(config: &Config, identity: &Identity) -> Vec<Variable> {
     match config.sandbox {
         Sandbox::Off => std::env::vars_os().collect(),
@@ -334,7 +329,7 @@ fn inherited(config: &Config, identity: &Identity) -> Vec<Variable> {
     }
 }
 
-/// Opens the way to its model for a session that reaches nothing else.
+/// Opens the proxy of a session that reaches nothing but its model.
 fn open_proxy(
     state: &State,
     identity: &Identity,
@@ -349,7 +344,6 @@ fn open_proxy(
     Ok(Some(proxy))
 }
 
-/// What Liza made for a session.
 struct OwnPlaces<'a> {
     prompt: &'a Path,
     channel: &'a Path,
@@ -359,7 +353,7 @@ struct OwnPlaces<'a> {
     keeps: Option<(&'a TaskId, bool)>,
 }
 
-/// Adds how the session is confined, unless the settings switch that off.
+/// Adds the confinement, unless the settings switch it off.
 fn confine(
     project: &Project,
     state: &State,
@@ -412,9 +406,9 @@ fn agent_commits(project: &Project) -> AgentCommits {
     state.and_then(|state| Some(state.board.config.ready()?.agent_commits)).unwrap_or_default()
 }
 
-/// Passes on the git identity: some agent programs hide the user's git configuration from their tools. The author is the agent,
-/// so that its commits are not taken for the person's own. Variables that are already set win; what git does not know
-/// stays unset.
+/// Passes on the git identity: some agent programs hide the user's git configuration from their tools. The
+/// author is the agent, so that its commits are not taken for the person's own. Variables that are already
+/// set win; unknown ones stay unset.
 fn add_git_identity(
     repo: &Repo,
     agent: AgentId,
@@ -446,7 +440,7 @@ fn add_git_identity(
     }
 }
 
-/// Whether a session could change the project's own checkout: what a confined one cannot have changed, the person has.
+/// True if a session could change the project's own checkout; else changes there are the person's.
 fn can_write_to(root: &Path, order: &SessionOrder) -> bool {
     let Some(confinement) = order.confinement.as_ref().filter(|_| protects_files()) else { return true };
     let own = [root.join(".worktrees"), root.join(".liza")];
@@ -470,7 +464,6 @@ pub(super) fn checkout_state(project: &Project, state: &State) -> Option<String>
     Some(format!("{head:?} {files:?}"))
 }
 
-/// The files that keep a session's prompt and output.
 struct SessionFiles {
     prompt: PathBuf,
     output: PathBuf,

@@ -1,7 +1,5 @@
-//! The event loop of a team; a lone agent is a team of one.
-//!
-//! Waits for the next event, asks `liza_core::supervise` what to do and starts that. Decides nothing and
-//! never blocks: what takes time runs in `background`.
+//! The event loop of a team; a lone agent is a team of one. Waits for the next event and starts what
+//! `liza_core::supervise` decides. Never blocks: slow work runs in `background`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,13 +38,10 @@ use super::renewals::Renewals;
 pub struct SupervisorOptions {
     /// The liza program itself, which sessions call and which is their helper.
     pub program: PathBuf,
-    /// Whether agents keep waiting in situations in which a lone agent would end.
+    /// True if agents keep waiting in situations in which a lone agent would end.
     pub in_team: bool,
-    /// Executes the commands of its sessions.
     pub commands: Arc<dyn SessionCommands>,
-    /// What runs beside the loop.
     pub observers: Vec<Box<dyn Observer>>,
-    /// How long the team may run.
     pub limit: Option<Duration>,
 }
 
@@ -67,39 +62,36 @@ pub(super) struct Team<'t> {
     pub in_team: bool,
     observers: ObserverThread,
     on_message: &'t dyn Fn(&TeamMessage),
-    /// The blackboard as last read.
+    /// As last read.
     pub state: Arc<State>,
     pub config: Arc<Config>,
     /// Tasks whose merge is on the integration branch and not on the blackboard.
     pub found_merges: FoundMerges,
-    /// Work that failed, and when it is tried again.
     pub failing: Failing,
     /// The number of different states that were read.
     pub states_read: u64,
-    /// The stop files as last seen.
+    /// As last seen.
     pub stop_files: StopFiles,
-    /// Whether the state or the stop files may have changed since then.
+    /// The state or the stop files may have changed since then.
     pub stale: bool,
-    /// Whether the system reports when they change.
+    /// The system reports when they change.
     watched: bool,
-    /// The number of background jobs that have ended.
     pub jobs_done: u64,
-    /// Whether the blackboard could be read.
     pub readable: bool,
-    /// When the whole team ends at the latest.
+    /// The latest end of the whole team.
     pub end_at: Option<Instant>,
-    /// Since when all agents are gone.
+    /// The time since which all agents are gone.
     pub gone_since: Option<Instant>,
-    /// Since when the team has been ending.
+    /// The time since which the team has been ending.
     pub stopping: Option<Instant>,
-    /// Whether it ends because no agent program can be used.
+    /// It ends because no agent program can be used.
     pub no_client: bool,
-    /// Whether it ends without waiting for sessions and jobs.
+    /// It ends without waiting for sessions and jobs.
     pub urgent: bool,
     pub renewals: Renewals,
-    /// Whether PAUSE or CHECKPOINT has been reported.
+    /// PAUSE or CHECKPOINT has been reported.
     pub holding: bool,
-    /// The last message about the whole team, which is not repeated.
+    /// It is not repeated.
     last_message: String,
 }
 
@@ -228,8 +220,8 @@ impl Team<'_> {
                 continue;
             }
             if self.members.iter().all(Member::is_gone) && !self.awaits_abort() {
-                // Only after every agent is deregistered: an integration test that is killed while its code reviewer
-                // is still registered counts as failed.
+                // Only after every agent is deregistered: an integration test that is killed while its code
+                // reviewer is still registered counts as failed.
                 return self.end_jobs();
             }
             let event = self.events.recv_timeout(self.wait_time()).unwrap_or(Event::Timer);
@@ -276,7 +268,7 @@ impl Team<'_> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Changed | Event::Timer => self.stale = true,
-            // What the session changed on the blackboard arrives as an event of its own.
+            // The session's changes of the blackboard arrive as a separate event.
             Event::Session(index, report) => self.session_reported(index, report),
             Event::JobDone(index, result) => {
                 self.stale = true;
@@ -311,8 +303,7 @@ impl Team<'_> {
         }
     }
 
-    /// The next step of every agent. After a suspend of the machine every lease looks expired, so the leases are renewed
-    /// first.
+    /// Takes every agent's next step. After a suspend every lease looks expired, so they are renewed first.
     fn advance_all(&mut self, (time_of_day, running): (Timestamp, Instant)) {
         if self.renewals.look(time_of_day, running) {
             self.report_all(MessageLevel::Info, "the machine was suspended; renewing the leases");
@@ -355,7 +346,7 @@ impl Team<'_> {
         Duration::from_secs(renewal_interval(&self.config, shortest).0)
     }
 
-    /// How long the lease of an agent runs: as its task says, or the config.
+    /// The lease duration of an agent: of its task, or of the config.
     pub(super) fn lease_length(&self, member: &Member) -> Seconds {
         let task = match &member.state {
             MemberState::InSession(running) => running.session.task.as_ref(),
@@ -370,7 +361,7 @@ impl Team<'_> {
         self.renewals.not_after(Instant::now() + self.renewal_interval());
     }
 
-    /// Whether an agent's lease can be renewed before it ends; if not, renews it first.
+    /// True if an agent's lease can be renewed before it ends; if not, renews it first.
     pub(super) fn may_start_session(&mut self, index: MemberIndex) -> bool {
         let lease = self.config.lease_duration;
         let safe = self.lease_of(index).is_some_and(|expires| can_be_renewed(expires, lease, now()));
@@ -380,7 +371,6 @@ impl Team<'_> {
         safe && !self.renewals.has_failed()
     }
 
-    /// How long to wait for an event.
     fn wait_time(&self) -> Duration {
         let wakes = self.members.iter().filter(|member| !member.is_gone()).filter_map(|member| member.wake);
         let stop = self.job_ends().into_iter().flatten().filter(|time| *time > Instant::now());
@@ -431,7 +421,7 @@ impl Team<'_> {
         self.report_at(index, level, text, None);
     }
 
-    /// Reports what happened at that time, or now.
+    /// Reports an event of that time, or of now.
     pub(super) fn report_at(
         &mut self,
         index: MemberIndex,
@@ -447,7 +437,7 @@ impl Team<'_> {
         }
     }
 
-    /// Reports something about the whole team, without repeating the last message.
+    /// Does not repeat the last message.
     pub(super) fn report_all(&mut self, level: MessageLevel, text: &str) {
         if self.last_message != text {
             text.clone_into(&mut self.last_message);
@@ -457,7 +447,7 @@ impl Team<'_> {
     }
 }
 
-/// The wait, but not longer than the poll interval if there is one.
+/// Limits the wait to the poll interval, if there is one.
 fn at_most(poll: Option<Seconds>, wait: Duration) -> Duration {
     let longest = poll.map_or(wait, |poll| Duration::from_secs(poll.0));
     wait.min(longest).max(Duration::from_millis(5))
@@ -469,7 +459,6 @@ pub(super) fn instant_of(time: Timestamp) -> Instant {
     Instant::now() + Duration::from_millis(u64::try_from(left).unwrap_or(0).saturating_add(1))
 }
 
-/// That many seconds from now.
 pub(super) fn after(pause: Seconds) -> Instant {
     Instant::now() + Duration::from_secs(pause.0)
 }

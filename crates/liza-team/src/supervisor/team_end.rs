@@ -1,5 +1,5 @@
-//! When a team ends by itself: at its time limit, after an abort, without work, or without a client. And how long a team
-//! that ends waits for its background jobs.
+//! The reasons for which a team ends by itself: its time limit, an abort, no work, or no client. Also the
+//! time that it waits for its background jobs.
 
 use std::time::{Duration, Instant};
 
@@ -16,25 +16,25 @@ use super::member::{EndReason, Member, MemberState};
 use super::message::MessageLevel;
 use super::team::Team;
 
-/// How long a team that was ended by an ABORT file waits for the blackboard to record the abort.
+/// The wait after an ABORT file has ended a team, for the blackboard to record the abort.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
-/// How long a team that ends waits for background jobs other than merges.
+/// The wait of a team that ends, for background jobs other than merges.
 const JOB_GRACE: Duration = Duration::from_secs(10);
 
-/// How long a team waits for merges that it has killed to remove what they have created.
+/// The wait for killed merges to clean up.
 const CLEANUP_GRACE: Duration = Duration::from_secs(5);
 
 impl Team<'_> {
-    /// When a team that is ending stops waiting for a job, and for a merge.
+    /// The times at which a team that is ending stops waiting for a job, and for a merge.
     pub(super) fn job_ends(&self) -> [Option<Instant>; 2] {
         let test = Duration::from_secs(self.config.integration_test_limit.0) + setup_limit(&self.config);
         // A failed test is run a second time, on the branch itself.
         [JOB_GRACE, JOB_GRACE + 2 * test].map(|grace| self.stopping.map(|since| since + grace))
     }
 
-    /// Whether the team is ending and the job of this agent has no more time to finish. A running merge has as long as its
-    /// test may take; one that waits for a merge of another process has not started.
+    /// True if the team is ending and the job of this agent has no more time. A running merge has as long as
+    /// its test may take; one that waits for a merge of another process has not started.
     pub(super) fn job_time_is_over(&self, member: &Member) -> bool {
         let is_over = |end: Option<Instant>| end.is_some_and(|end| Instant::now() >= end);
         let [job, merge] = self.job_ends().map(is_over);
@@ -45,8 +45,8 @@ impl Team<'_> {
         self.urgent || merge || job && !merges()
     }
 
-    /// Ends the jobs that still run. Only after every agent is deregistered: an integration test that is killed while its
-    /// code reviewer is still registered counts as failed.
+    /// Ends the jobs that still run. Only after every agent is deregistered: an integration test that is
+    /// killed while its code reviewer is still registered counts as failed.
     pub(super) fn end_jobs(&mut self) {
         if self.stopping.is_none() {
             return;
@@ -72,7 +72,7 @@ impl Team<'_> {
         (0..self.members.len()).for_each(|index| self.report_killed_merge(index, None));
     }
 
-    /// Reports how a merge ended whose agent has left.
+    /// Reports the end of a merge whose agent has left.
     fn report_killed_merge(&mut self, index: MemberIndex, text: Option<String>) {
         let merging = self.members.get_mut(index).and_then(|member| member.merging.take());
         if let Some(task) = merging {
@@ -81,8 +81,8 @@ impl Team<'_> {
         }
     }
 
-    /// Whether an ABORT file has ended every agent before the blackboard records the abort. That takes a moment: a file
-    /// that exists for less than a second does not count.
+    /// True if an ABORT file has ended every agent before the blackboard records the abort. That takes a
+    /// moment: a file that exists for less than a second doesn't count.
     pub(super) fn awaits_abort(&mut self) -> bool {
         let open = self.state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::InProgress);
         if !self.stop_files.abort || !open {
@@ -100,7 +100,7 @@ impl Team<'_> {
         }
     }
 
-    /// Whether the planner has failed and no agent has work: no new work would ever arrive.
+    /// True if the planner has failed and no agent has work: no new work would ever arrive.
     pub(super) fn is_stranded(&self) -> bool {
         let failed = |member: &Member| matches!(member.state, MemberState::Gone(EndReason::Failed(_)));
         let mut planners = self.members.iter().filter(|member| member.post.role == Role::Planner);
@@ -121,7 +121,7 @@ impl Team<'_> {
         idle && !agents.any(|(agent, entry)| !ours(agent) && entry.holds(now()))
     }
 
-    /// Whether all clients of all agents wait for the human, and no session runs.
+    /// True if all clients of all agents wait for the human, and no session runs.
     pub(super) fn has_no_client(&self) -> bool {
         let Some(sprint) = self.state.board.sprint.ready() else { return false };
         let held = |name: &String| sprint.clients.get(name).is_some_and(waits_for_human);

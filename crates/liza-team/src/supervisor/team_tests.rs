@@ -1,4 +1,4 @@
-//! How long a team waits, and its step after the machine was suspended.
+//! The waits of a team, and its step after the machine was suspended.
 
 use liza_agents::providers::Provider;
 use liza_core::model::{Role, TaskId};
@@ -50,7 +50,6 @@ fn add(team: &mut Team<'_>, role: Role) {
     team.read_blackboard();
 }
 
-/// Whether the team has looked for work for its agent.
 fn has_advanced(team: &Team<'_>) -> bool {
     let member = &team.members[0];
     !matches!(member.state, MemberState::Idle) || member.no_work_in.is_some() || member.wake.is_some()
@@ -153,7 +152,7 @@ fn a_job_that_fails_again_and_again_is_shown_until_it_succeeds() {
     team.job_done(0, Ok(JobOutcome::Merged(tasks[0].clone(), "t1 is MERGED".to_owned())));
     let jobs: Vec<_> = shown().map(|job| (job.kind, job.task)).collect();
     assert_eq!(jobs, [(WorkKind::Review, Some(tasks[1].clone()))]);
-    // The next team forgets what no longer has to be done: there is no such task.
+    // The next team forgets finished work: there is no such task.
     let _next = self::team(&project);
     assert_eq!(shown().count(), 0);
 }

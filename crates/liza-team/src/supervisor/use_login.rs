@@ -1,4 +1,4 @@
-//! The login that an agent's next session uses, and whether the session may start with it.
+//! The login of an agent's next session, and its turn to use it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::team::Team;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Team<'_> {
-    /// Whether an agent may start a session with its login as it is; takes its turn if it needs one.
+    /// True if an agent may start a session with its present login; takes its turn if it needs one.
     pub(super) fn may_use_login(&mut self, index: MemberIndex) -> bool {
         let (sandbox, limit) = (self.config.sandbox, self.config.session_limit);
         let sprint = self.state.board.sprint.ready();

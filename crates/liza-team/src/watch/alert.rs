@@ -11,33 +11,29 @@ use serde_json::{Value, json};
 /// The maximum length of an alert; reasons and violations can be pages long.
 const TEXT_MAX: usize = 500;
 
-/// How many open tasks are named; all of them are counted.
+/// Further open tasks are only counted.
 const NAMED_MAX: usize = 100;
 
-/// An alarm that can be printed, stored and sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertMessage {
     pub at: Timestamp,
     pub level: AlarmLevel,
-    /// Its kind, such as LEASE EXPIRED.
+    /// Such as LEASE EXPIRED.
     pub kind: AlarmKind,
-    /// The task that it is about, if any.
     pub task: Option<TaskId>,
-    /// When the condition began, if known.
+    /// The start of the condition, if known.
     pub since: Option<Timestamp>,
-    /// The text: one line, without secrets and control characters.
+    /// One line, without secrets and control characters.
     pub text: String,
 }
 
 impl AlertMessage {
-    /// Masks and cleans an alarm.
     pub fn new(alarm: &Alarm, now: Timestamp, masker: &Masker) -> Self {
         let task = alarm.subject.task().cloned();
         let text = one_line(&masker.mask(&alarm.text), TEXT_MAX);
         Self { at: now, level: alarm.level, kind: alarm.kind, task, since: alarm.since, text }
     }
 
-    /// The whole alert in one line.
     pub fn line(&self) -> String {
         format!("{} {}: {}", self.level.sign(), self.kind, self.text)
     }
@@ -62,8 +58,8 @@ impl AlertMessage {
     }
 }
 
-/// The message to a webhook: the alert and the open tasks. Chat services show only `text` of an unknown object, so it is the
-/// whole line.
+/// The message to a webhook: the alert and the open tasks. Chat services show only `text` of an unknown
+/// object, so it is the whole line.
 pub(super) fn payload(alert: &AlertMessage, state: &State, root: &Path) -> Value {
     let waited = alert.since.map(|since| alert.at.since(since));
     let open = |status: Option<Status>| !status.is_some_and(Status::is_terminal);

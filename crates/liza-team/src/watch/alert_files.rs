@@ -29,7 +29,7 @@ pub(super) fn archive(path: &Path, when: Timestamp) -> io::Result<()> {
     fs::rename(path, free.ok_or(ErrorKind::AlreadyExists)?)
 }
 
-/// `alerts.log`: one line per alert, never rewritten.
+/// One line per alert, never rewritten.
 #[derive(Debug)]
 pub(super) struct AlertLog {
     path: PathBuf,
@@ -67,7 +67,7 @@ pub(super) struct ReportedAlerts {
 }
 
 impl ReportedAlerts {
-    /// Reads it. A file that cannot be read counts as empty; the reason is returned.
+    /// An unreadable file counts as empty; the reason is returned.
     pub(super) fn open(folder: &Path) -> (Self, Option<String>) {
         let path = folder.join("alerts.state");
         let read = || -> Result<BTreeSet<String>, String> {

@@ -1,6 +1,4 @@
-//! The circuit breaker's report.
-//!
-//! Patterns are found in `liza-core`. Changes no task.
+//! The circuit breaker's report. `liza-core` finds the patterns.
 
 use std::fs;
 use std::io;
@@ -16,17 +14,14 @@ use crate::report::markdown_line;
 
 use super::alert_files::archive;
 
-/// The path of the report.
 pub const REPORT: &str = ".liza/circuit_breaker_report.md";
 
-/// The maximum length of a table cell.
 const CELL_MAX: usize = 200;
 
-/// How many anomalies of one pattern are listed; the rest are counted.
+/// Further anomalies of one pattern are counted.
 const MAX_LISTED: usize = 50;
 
-/// Writes the report, once per trigger; an older report moves to the archive. Returns its path if the breaker has
-/// fired.
+/// Writes the report, once per trigger, and archives an older one. Returns its path if the breaker has fired.
 pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<Option<PathBuf>> {
     let Some(breaker) = state.board.circuit_breaker.ready() else { return Ok(None) };
     let Some(trigger) = breaker.current_trigger.as_ref() else { return Ok(None) };
@@ -148,7 +143,6 @@ fn specs(findings: &[Finding]) -> Vec<String> {
     specs
 }
 
-/// Untrusted text as a table cell.
 fn cell(text: &str, masker: &Masker) -> String {
     markdown_line(text, CELL_MAX, masker)
 }

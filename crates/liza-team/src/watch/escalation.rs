@@ -1,5 +1,5 @@
-//! `.liza/ESCALATION`: explains a checkpoint that has waited for hours. The watcher writes it, and removes it when the
-//! checkpoint ends.
+//! `.liza/ESCALATION` explains a checkpoint that has waited for hours. The watcher writes it, and removes it
+//! when the checkpoint ends.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,7 +11,7 @@ use liza_host::durable::replace_private_file;
 
 use crate::engine::ESCALATION;
 
-/// How many open tasks are listed; the rest are counted.
+/// Further open tasks are counted.
 const MAX_LISTED: usize = 50;
 
 /// Writes, keeps or removes the file. `fresh` means that the checkpoint has just passed an age limit.
@@ -37,7 +37,7 @@ pub(super) fn follow(
     }
 }
 
-/// Which sprint waits, since when, which tasks are open, and what to do.
+/// The waiting sprint, its start, the open tasks, and the next step.
 fn text(state: &State, since: Timestamp, age: StopAge, now: Timestamp) -> String {
     let sprint = state.board.sprint.ready().map_or("the sprint", |sprint| sprint.id.as_str());
     let mut lines = vec![

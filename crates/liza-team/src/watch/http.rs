@@ -10,7 +10,6 @@ use ureq::{Agent, Error};
 
 use super::webhook::{RetryPolicy, masked_url, parts};
 
-/// Why a try failed, and whether to retry.
 struct Failure {
     why: String,
     retry: bool,

@@ -1,7 +1,6 @@
 //! The watcher: checks the blackboard and the stop files, and reports each alarm once per episode.
-//!
-//! `liza-core` decides what is an alarm. Nothing here resumes, aborts or changes a task; slow deliveries (webhook, desktop)
-//! run on threads of their own.
+//! `liza-core` decides about alarms. Nothing here resumes, aborts or changes a task; slow deliveries
+//! (webhook, desktop) run on separate threads.
 
 mod alert;
 mod alert_files;
@@ -40,25 +39,22 @@ use outbox::Outbox;
 pub use serve::{Wake, send_changes, serve};
 use webhook::RetryPolicy;
 
-/// How long the blackboard may be unreadable before an alarm is raised: editors do not save atomically.
+/// The time for which the blackboard may be unreadable before an alarm is raised: editors don't save atomically.
 const SAVE_TIME: Seconds = Seconds(2);
 
-/// How soon to check again while a change must last for a moment before it counts.
+/// The pause before the next check while a change must last for a moment before it counts.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The maximum length of a notice.
 const NOTICE_MAX: usize = 500;
 
-/// The options of a watcher.
 #[derive(Debug, Clone)]
 pub struct WatchOptions {
-    /// How often to check if no change is reported; if absent, `config.coder_poll_interval`.
+    /// The interval of checks if no change is reported; if absent, `config.coder_poll_interval`.
     pub interval: Option<Duration>,
-    /// Whether the circuit breaker checks every new anomaly.
+    /// The circuit breaker checks every new anomaly.
     pub analyze: bool,
-    /// Whether to show desktop notifications, if there is a desktop.
+    /// Show desktop notifications, if there is a desktop.
     pub desktop: bool,
-    /// How long a webhook may take.
     pub webhook_policy: RetryPolicy,
 }
 
@@ -68,21 +64,17 @@ impl Default for WatchOptions {
     }
 }
 
-/// Why a watcher could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// Another watcher runs; two would report every alarm twice.
+    /// Two watchers would report every alarm twice.
     #[error("a watcher is already running in this project")]
     Running,
-    /// A webhook is configured, and this program cannot send to one.
     #[error("config.escalation_webhook is set, but this liza was built without webhooks")]
     NoWebhooks,
-    /// The lock could not be taken.
     #[error(transparent)]
     Lock(#[from] EngineError),
 }
 
-/// Whether the settings name a webhook.
 fn has_webhook(project: &Project) -> bool {
     let state = project.state();
     let config = state.as_ref().ok().and_then(|state| state.board.config().ok());
@@ -94,12 +86,11 @@ pub struct WatchReport {
     /// Alarms that are new to this watcher; another machine may have raised them.
     pub new: Vec<AlertMessage>,
     pub current: Vec<AlertMessage>,
-    /// What the check did, and what failed.
+    /// The actions and the failures of the check.
     pub notices: Vec<String>,
     problems: BTreeSet<String>,
 }
 
-/// The only watcher of a project.
 #[derive(Debug)]
 pub struct Watcher {
     project: Project,
@@ -111,13 +102,13 @@ pub struct Watcher {
     shared: Option<BTreeSet<String>>,
     reconciler: Reconciler,
     outbox: Outbox,
-    /// The blackboard as last read.
+    /// As last read.
     state: Arc<State>,
-    /// Since when it cannot be read.
+    /// The time since which it cannot be read.
     unreadable_since: Option<Timestamp>,
-    /// How many anomalies the breaker has checked.
+    /// The number of anomalies that the breaker has checked.
     analyzed: Option<usize>,
-    /// What failed at the last check.
+    /// The failures of the last check.
     problems: BTreeSet<String>,
     notices: Vec<String>,
     last_check: Timestamp,
@@ -125,9 +116,9 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Takes the project's watcher lock and reads which alarms were reported before.
+    /// Takes the project's watcher lock and reads the alarms that were reported before.
     pub fn new(project: &Project, options: WatchOptions) -> Result<Self, WatchError> {
-        // What is configured never fails in silence.
+        // A configured webhook never fails in silence.
         if !cfg!(feature = "webhook") && has_webhook(project) {
             return Err(WatchError::NoWebhooks);
         }
@@ -160,8 +151,8 @@ impl Watcher {
         })
     }
 
-    /// Checks once: follows stop files, analyzes anomalies if asked to, delivers new alerts to alerts.log, webhook and
-    /// desktop, and returns them.
+    /// Checks once: follows stop files, analyzes anomalies if asked to, delivers new alerts to alerts.log,
+    /// webhook and desktop, and returns them.
     pub fn check(&mut self, now: Timestamp) -> WatchReport {
         self.last_check = now;
         let mut report = WatchReport { notices: std::mem::take(&mut self.notices), ..WatchReport::default() };
@@ -189,8 +180,8 @@ impl Watcher {
         report
     }
 
-    /// Notes that the blackboard is an older one than before: a database has failed over to a copy that lacks the last
-    /// commits, or a backup was restored.
+    /// Notes that the blackboard is older than before: a database has failed over to a copy that lacks the
+    /// last commits, or a backup was restored.
     fn went_back(&self, state: &State, now: Timestamp) -> Option<String> {
         let (before, after) = (self.state.board.revision, state.board.revision);
         let text = format!(
@@ -203,7 +194,7 @@ impl Watcher {
         })
     }
 
-    /// How long to wait for the next check if no change is reported.
+    /// The wait for the next check if no change is reported.
     pub fn next_check(&self) -> Duration {
         let interval = self.options.interval.unwrap_or_else(|| {
             let config = self.state.board.config.ready().map(|config| config.coder_poll_interval);
@@ -213,18 +204,17 @@ impl Watcher {
         interval.max(SOON).min(self.pending().unwrap_or(interval)).min(due.unwrap_or(interval)).max(SOON / 10)
     }
 
-    /// How soon to check again because a change must last for a moment before it counts.
+    /// The wait for the next check while a change must last for a moment before it counts.
     pub fn pending(&self) -> Option<Duration> {
         let saving = self.unreadable_since.is_some_and(|since| self.last_check.since(since) < SAVE_TIME);
         (self.reconciler.is_pending() || saving).then_some(SOON)
     }
 
-    /// Whether the project's `.liza` folder no longer exists.
     pub fn is_project_gone(&self) -> bool {
         !self.project.folder().exists()
     }
 
-    /// Ends the watcher after waiting for pending deliveries. Returns whether all were made in time.
+    /// Ends the watcher after waiting for pending deliveries. True if all were made in time.
     pub fn close(self, timeout: Duration) -> bool {
         self.outbox.close(timeout)
     }
@@ -267,7 +257,7 @@ impl Watcher {
         let seen = observe(&self.project, &self.state, now);
         let current = alarms(&self.state, &seen, now);
         let Some(elsewhere) = self.raised_elsewhere(&current, now, report) else {
-            // The next check sees what another machine has seen; what only this one sees does not wait for it.
+            // The next check sees the newer blackboard; alarms of only this machine don't wait for it.
             let own = current.iter().filter(|alarm| alarm.kind.is_of_one_machine()).cloned();
             let new = self.episodes.advance_blind(&own.collect::<Vec<_>>());
             self.list(&current, now, report);
@@ -301,8 +291,8 @@ impl Watcher {
         self.deliver(&new, now, report);
     }
 
-    /// The alarms that the watcher of another machine has raised. `None` if it has seen a newer blackboard. Where that
-    /// cannot be found out, an alarm is rather raised twice than not at all.
+    /// The alarms that the watcher of another machine has raised. `None` if it has seen a newer blackboard.
+    /// In doubt, an alarm is raised twice rather than not at all.
     fn raised_elsewhere(
         &mut self,
         current: &[Alarm],
@@ -335,7 +325,6 @@ impl Watcher {
         AlertMessage::new(alarm, now, &self.masker)
     }
 
-    /// Adds the active alarms to a report.
     fn list(&self, current: &[Alarm], now: Timestamp, report: &mut WatchReport) {
         report.current.extend(current.iter().map(|alarm| self.message(alarm, now)));
     }

@@ -1,4 +1,4 @@
-//! In the place of `http` in a program without webhooks: every delivery fails, and says why.
+//! Replaces `http` in a program without webhooks: every delivery fails with the reason.
 
 use super::webhook::RetryPolicy;
 

@@ -1,4 +1,4 @@
-//! Delivers alerts: to alerts.log directly, to webhook and desktop on threads of their own.
+//! Delivers alerts: to alerts.log directly, to webhook and desktop on separate threads.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,17 +21,14 @@ use super::{AlertMessage, WatchOptions};
 /// More new alerts than this are combined into one notification.
 const MAX_NOTIFICATIONS: usize = 3;
 
-/// How long a notification may take.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A message to the webhook.
 #[derive(Debug)]
 struct WebhookPost {
     url: String,
     body: String,
 }
 
-/// A message to the desktop.
 #[derive(Debug)]
 struct Notification {
     title: String,

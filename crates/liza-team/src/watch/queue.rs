@@ -4,10 +4,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread;
 use std::time::Duration;
 
-/// How many items may wait; further ones are dropped and reported.
+/// Further items are dropped and reported.
 const CAPACITY: usize = 256;
 
-/// Handles items one by one on a thread of its own.
+/// Handles items one by one on a separate thread.
 #[derive(Debug)]
 pub(super) struct BackgroundQueue<T> {
     queue: SyncSender<T>,
@@ -36,7 +36,7 @@ impl<T: Send + 'static> BackgroundQueue<T> {
         }
     }
 
-    /// Waits until all items are handled; returns whether that was in time.
+    /// Waits until all items are handled; true if that was in time.
     pub(super) fn close(self, timeout: Duration) -> bool {
         let Self { queue, ended } = self;
         drop(queue);

@@ -8,7 +8,6 @@ use crate::project::{Project, now};
 
 use super::{WatchReport, Watcher};
 
-/// What a watcher waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// The blackboard or a stop file may have changed.

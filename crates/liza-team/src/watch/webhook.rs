@@ -1,10 +1,8 @@
-//! The webhook of `config.escalation_webhook`: its limits, and what of its URL may be shown.
-//!
-//! The URL is a secret: it often contains a token. Only its host may be shown.
+//! The webhook of `config.escalation_webhook`: its limits, and the part of its URL that may be shown. The URL
+//! is a secret: it often contains a token. Only its host may be shown.
 
 use std::time::Duration;
 
-/// How long one try may take, and the pauses between tries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The limit of one try, from the DNS lookup to the response.
@@ -26,7 +24,6 @@ impl RetryPolicy {
         self.timeout.saturating_mul(tries).saturating_add(self.pauses.iter().sum())
     }
 
-    /// The same policy with a single try.
     pub fn once(&self) -> Self {
         Self { timeout: self.timeout, pauses: Vec::new() }
     }

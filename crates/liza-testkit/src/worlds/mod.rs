@@ -1,7 +1,5 @@
-//! A whole blackboard in memory with a clock that the test sets.
-//!
-//! Every command runs twice: on the whole board and on one reduced to the scope of the request. What
-//! holds for every write (append-only histories, revisions, one log line) is checked here, once for all tests.
+//! A whole blackboard in memory with a clock that the test sets. Every command runs twice: on the whole board
+//! and on one reduced to its scope. Checks every write: append-only histories, revisions, one log line.
 
 mod steps;
 
@@ -54,7 +52,6 @@ pub fn draft() -> NewTask {
 
 pub const FEEDBACK: &str = "Blockers: 1\nPrior Feedback Status:\n- RESOLVED: all of it";
 
-/// Why a command changed nothing.
 #[derive(Debug, PartialEq)]
 pub enum No {
     Refused(Refusal),
@@ -83,7 +80,6 @@ impl Done {
     }
 }
 
-/// The folders and files that exist.
 #[derive(Debug, Clone, Default)]
 pub struct Disk {
     pub worktrees: BTreeSet<Worktree>,
@@ -129,8 +125,6 @@ impl World {
         world
     }
 
-    // Actors.
-
     pub fn agent(&self, id: AgentId) -> Actor {
         Actor::Agent(id, self.generation(id))
     }
@@ -142,8 +136,6 @@ impl World {
     pub fn generation(&self, id: AgentId) -> Generation {
         self.entry(id).generation.unwrap()
     }
-
-    // Reading the state.
 
     pub fn entry(&self, id: AgentId) -> &AgentRecord {
         self.state.board.agents().unwrap().get(&id).unwrap_or_else(|| panic!("{id} is not registered"))
@@ -181,8 +173,6 @@ impl World {
         validate(&self.state, &self.disk, self.now).iter().map(ToString::to_string).collect()
     }
 
-    // Manual changes, as a person makes them with an editor.
-
     pub fn config(&mut self) -> &mut Config {
         boards::config(&mut self.state)
     }
@@ -214,15 +204,13 @@ impl World {
         self.now = self.now + Seconds(seconds);
     }
 
-    /// Lets time pass while the supervisors of these agents renew their leases.
+    /// Passes time while the supervisors of these agents renew their leases.
     pub fn pass_with(&mut self, seconds: u64, alive: &[AgentId]) {
         self.pass(seconds);
         for id in alive {
             self.heartbeat(*id);
         }
     }
-
-    // Running a command.
 
     fn request(&self, actor: Actor, command: Command) -> Request<Command> {
         Request { actor, now: self.now, stop_files: self.stop_files, if_revision: self.if_revision, command }
@@ -283,7 +271,6 @@ impl World {
         board
     }
 
-    /// Checks what holds for every write.
     fn check_write(&self, command: &Command, change: &Change) {
         let board = &self.state.board;
         assert_eq!(change.revision, board.revision.next());

@@ -10,7 +10,6 @@ use liza_core::protocol::{
 
 use super::*;
 
-/// The steps of a task, each by the actor that the protocol requires.
 impl World {
     pub fn register(&mut self, agent: AgentId) -> Done {
         self.must(
@@ -38,7 +37,7 @@ impl World {
         self.must(Actor::Human, Command::from(EditTask { task: task(id), edit }))
     }
 
-    /// The first step of a claim; returns whether the worktree is kept, and its base.
+    /// The first step of a claim; returns the mode of the worktree and its base.
     #[track_caller]
     pub fn reserve(&mut self, id: &str, coder: AgentId, head: Sha) -> (WorktreeMode, Sha) {
         let done = self.must(self.supervisor(coder), reserve(id, coder, head));
@@ -48,7 +47,6 @@ impl World {
         }
     }
 
-    /// Both steps of a claim.
     #[track_caller]
     pub fn claim(&mut self, id: &str, coder: AgentId) -> Done {
         self.reserve(id, coder, base());
@@ -180,7 +178,6 @@ pub fn reserve(id: &str, coder: AgentId, head: Sha) -> Command {
     Command::from(ReserveTask { task: task(id), coder, head })
 }
 
-/// The second step of a claim.
 pub fn claim(id: &str, coder: AgentId) -> Command {
     Command::from(ClaimTask { task: task(id), coder })
 }
@@ -198,7 +195,6 @@ pub fn claim_review(id: &str, reviewer: AgentId, head: Option<Sha>) -> Command {
     Command::from(ClaimReview { task: task(id), reviewer, head, setup_failure: None, integration: None })
 }
 
-/// An approval with evidence.
 pub fn approved() -> Verdict {
     Verdict::Approved(Some("cargo test: 3 passed; retries_three_times shows the criterion".into()))
 }

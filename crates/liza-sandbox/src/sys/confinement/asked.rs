@@ -1,7 +1,5 @@
-//! Decides outside of a session about its system calls that the filter alone cannot judge.
-//!
-//! The kernel reports them. A call is handed back to be made as usual only if nothing was decided from memory that the caller
-//! can still change.
+//! Decides outside a session about its system calls that the filter alone cannot judge. The kernel reports
+//! them. A call is handed back only if nothing was decided from memory that the caller can still change.
 
 use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -42,7 +40,7 @@ pub(super) fn serve(listener: OwnedFd, policy: ConnectPolicy) {
     });
 }
 
-/// Whether no process with the filter is left.
+/// True if no process with the filter is left.
 fn is_over(listener: &OwnedFd) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut ready = [PollFd::new(listener, PollFlags::IN)];
@@ -65,20 +63,20 @@ fn decide(listener: &OwnedFd, policy: &ConnectPolicy, call: PendingCall) {
     answer(listener.as_fd(), call.id, end);
 }
 
-/// Whether a call is aimed at a process of the session. The argument is a number, which the caller cannot change any more.
+/// Allows a call that targets a process of the session. The caller can no longer change the argument.
 fn judge_aim(policy: &ConnectPolicy, call: &PendingCall, argument: Option<usize>) -> Result<CallEnd, Errno> {
     let target = argument.and_then(|argument| call.arguments.get(argument)).ok_or(Errno::PERM)?;
     if is_own(policy.client, *target as u32) { Ok(CallEnd::Continues) } else { Err(Errno::PERM) }
 }
 
-/// Whether a process may adopt the orphans below it. Where orphans have no voice, it must not give them its own.
+/// Decides whether a process may adopt orphans: it must not lend its voice to orphans that have none.
 fn judge_adoption(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, Errno> {
     let orphans_speak = (policy.speakers)(&[], policy.client).is_ok();
     let may_adopt = orphans_speak || policy.may_speak(call.thread).is_err();
     if may_adopt { Ok(CallEnd::Continues) } else { Err(Errno::PERM) }
 }
 
-/// Whether shared memory was made by a process of the session that still runs.
+/// Allows shared memory that a running process of the session made.
 fn judge_memory(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, Errno> {
     let number = call.arguments[0] as u32;
     let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
@@ -87,7 +85,7 @@ fn judge_memory(policy: &ConnectPolicy, call: &PendingCall) -> Result<CallEnd, E
     if is_own { Ok(CallEnd::Continues) } else { Err(Errno::ACCESS) }
 }
 
-/// Who made shared memory, and when.
+/// The process that made shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct MemoryMaker {
     pid: u32,
@@ -96,14 +94,12 @@ struct MemoryMaker {
 }
 
 impl MemoryMaker {
-    /// Whether the process that has this ID now is the one that made it: it is not younger. The clock of the system is not
-    /// more exact than a second.
+    /// True if the process with this ID is not younger than the memory. The system's clock is exact to a second.
     fn still_runs(&self) -> bool {
         system::started_at(self.pid).is_some_and(|started| started <= self.made + 1)
     }
 }
 
-/// The process that made the shared memory of this number.
 fn maker(table: &str, number: u32) -> Option<MemoryMaker> {
     table.lines().skip(1).find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -113,8 +109,7 @@ fn maker(table: &str, number: u32) -> Option<MemoryMaker> {
     })
 }
 
-/// Whether a thread or process belongs to the session: it descends from the agent program, or carries the mark of its family,
-/// as orphans do.
+/// True for a descendant of the agent program and, like orphans, for one with the mark of its family.
 fn is_own(client: Option<u32>, thread: u32) -> bool {
     let descends = |leader: u32| client.is_some_and(|client| system::line_below(leader, client).is_some());
     leader_of(thread).is_some_and(|leader| descends(leader) || is_marked_by_us(leader))

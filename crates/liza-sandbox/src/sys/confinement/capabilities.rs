@@ -1,4 +1,4 @@
-//! Takes every capability away for good: root without them is like any other user.
+//! Drops every capability for good: root without them is like any other user.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// Drops them; says why not, if that is not possible.
+/// Returns the reason if it fails.
 pub(super) fn drop_all() -> Option<String> {
     drop_each().err().map(|error| format!("capabilities cannot be dropped: {error}"))
 }
 
-/// Drops all but those with which root reads and writes the files of others: a project may belong to another user.
+/// Keeps only those with which root reads and writes others' files: a project may belong to another user.
 pub(super) fn keep_for_files() -> io::Result<()> {
     keep(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH | CapabilitySet::FOWNER)
 }
@@ -22,7 +22,7 @@ fn drop_each() -> io::Result<()> {
 }
 
 fn keep(kept: CapabilitySet) -> io::Result<()> {
-    // Fails where there is no ambient set, which is as good as an empty one.
+    // Fails without an ambient set, which is as good as an empty one.
     let _ = clear_ambient_capability_set();
     for capability in CapabilitySet::all().difference(kept).iter() {
         // Needs a capability itself; a process without it has nothing that it could regain.
@@ -31,7 +31,7 @@ fn keep(kept: CapabilitySet) -> io::Result<()> {
     let kept = kept & capabilities(None)?.permitted;
     let inheritable = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })?;
-    // No program that it starts gets them back, whoever owns that program.
+    // No program that it starts regains them, whoever owns that program.
     set_no_new_privs(true)?;
     Ok(())
 }

@@ -1,8 +1,6 @@
-//! Decides outside of a session which sockets it connects to, and connects for it.
-//!
-//! Everything is decided on copies that the session cannot change: the
-//! address is read once, the socket is duplicated, a path is opened before it is judged, and the call itself is made here.
-//! So no call is ever handed back to run as it is.
+//! Decides outside a session which sockets it connects to, and connects for it. Everything is decided on
+//! copies that the session cannot change: the address is read once, the socket is duplicated, a path is
+//! opened before it is judged, and the call is made here.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -23,10 +21,9 @@ use super::super::system;
 use super::seccomp::{PendingCall, is_waiting};
 use super::{ConnectPolicy, TcpGrants};
 
-/// The longest address that the kernel knows.
 const ADDRESS_MAX: usize = 128;
 
-/// Makes the `connect` of a session, if it may.
+/// Makes the `connect` of a session, if it is allowed.
 pub(super) fn connect_for(
     listener: &OwnedFd,
     policy: &ConnectPolicy,
@@ -35,7 +32,7 @@ pub(super) fn connect_for(
     let [number, address, length, ..] = call.arguments;
     let address = read_address(call.thread, address, length)?;
     let socket = duplicate(call.thread, number)?;
-    // Both belong to the caller only if it still waits: numbers of threads are used again.
+    // Thread IDs are reused: both belong to the caller only if it still waits.
     if !is_waiting(listener.as_fd(), call.id) {
         return Err(Errno::SRCH);
     }
@@ -47,7 +44,7 @@ pub(super) fn connect_for(
     }
 }
 
-/// The address, from the memory of the caller.
+/// Reads the address from the caller's memory.
 fn read_address(thread: u32, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
     let length = usize::try_from(length as u32).map_err(|_| Errno::INVAL)?;
     if !(2..=ADDRESS_MAX).contains(&length) {
@@ -59,7 +56,7 @@ fn read_address(thread: u32, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
     Ok(bytes)
 }
 
-/// A descriptor of the caller's, as one of our own.
+/// Duplicates a descriptor of the caller.
 pub(super) fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
     let leader = leader_of(thread).and_then(pid).ok_or(Errno::SRCH)?;
     let process = pidfd_open(leader, PidfdFlags::empty())?;
@@ -67,7 +64,6 @@ pub(super) fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
     pidfd_getfd(process, number, PidfdGetfdFlags::empty())
 }
 
-/// The process that a thread belongs to.
 pub(super) fn leader_of(thread: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
@@ -82,7 +78,7 @@ fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: 
     }
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     if name.is_empty() {
-        // An abstract name: whose it is cannot be known.
+        // The owner of an abstract name is unknown.
         return Err(Errno::PERM);
     }
     let target = open_socket(thread, Path::new(OsStr::from_bytes(name)))?;
@@ -97,7 +93,6 @@ fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: 
     connect(socket, &SocketAddrUnix::new(own.as_str())?)
 }
 
-/// Opens a socket by a path of the caller's.
 fn open_socket(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
     let path = if path.is_absolute() {
         path.to_owned()
@@ -123,7 +118,7 @@ fn connect_internet(socket: &OwnedFd, policy: &ConnectPolicy, address: &[u8]) ->
 }
 
 impl TcpGrants {
-    /// Whether this address may be connected to: the proxy on this machine, or an open port.
+    /// True for the proxy on this machine and for an open port.
     fn allows(&self, target: SocketAddr) -> bool {
         let is_proxy = target.port() == self.proxy && target.ip().to_canonical().is_loopback();
         is_proxy || self.ports.contains(&target.port())
@@ -150,7 +145,7 @@ fn ipv6(rest: &[u8]) -> Option<SocketAddr> {
 }
 
 impl ConnectPolicy {
-    /// Whether a thread of the session may connect to the socket at this place.
+    /// Decides whether a thread of the session may connect to the socket at this place.
     fn judge(&self, thread: u32, place: &Path) -> Result<(), Errno> {
         if self.channel.as_deref() == Some(place) {
             return self.may_speak(thread);
@@ -159,7 +154,7 @@ impl ConnectPolicy {
         if is_allowed { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
-    /// Whether the thread may speak for the session. The other end knows the reason by the error number.
+    /// Decides whether the thread may speak for the session. The error number tells the other end the reason.
     pub(crate) fn may_speak(&self, thread: u32) -> Result<(), Errno> {
         let leader = leader_of(thread).ok_or(Errno::ACCESS)?;
         let line = system::line_below(leader, std::process::id()).ok_or(Errno::ACCESS)?;

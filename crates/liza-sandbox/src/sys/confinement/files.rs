@@ -1,5 +1,4 @@
-//! Landlock: which files can be read and written, which TCP ports are open, and that signals and abstract sockets stay inside.
-//!
+//! Landlock: readable and writable files, open TCP ports, and the scope of signals and abstract sockets.
 //! Rights can only be granted: nothing inside a granted folder can be refused.
 
 use std::os::fd::OwnedFd;
@@ -14,16 +13,15 @@ use rustix::io::Errno;
 
 use super::Grants;
 
-/// The newest version whose rights are known here; an older kernel gets what it knows of them.
+/// The newest version whose rights are known here; an older kernel applies the part that it knows.
 const NEWEST: ABI = ABI::V9;
 
-/// Whether the kernel has Landlock.
 pub(super) fn is_available() -> bool {
     let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     strict.handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create).is_ok()
 }
 
-/// Applies the grants; says why not, if they cannot be applied.
+/// Applies the grants; returns the reason if it fails.
 pub(super) fn restrict(grants: &Grants) -> Option<String> {
     let limit = grants.max_abi.map_or(i32::MAX, |abi| i32::try_from(abi).unwrap_or(i32::MAX));
     let abi = NEWEST.min(ABI::from(limit.min(NEWEST as i32)));
@@ -58,8 +56,8 @@ fn apply(grants: &Grants, abi: ABI) -> Result<RulesetStatus, RulesetError> {
         }
     }
     let read = AccessFs::from_read(abi);
-    // No device files are made: through one, a disk could be read past the permissions of its files. Dropped capabilities
-    // refuse that too, so what Landlock does is seen only in the error.
+    // No device files: through one, a disk could be read past the permissions of its files. Dropped
+    // capabilities refuse that too, so Landlock only changes the error.
     let write = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let use_device = AccessFs::ReadFile
         | AccessFs::WriteFile
@@ -82,12 +80,11 @@ fn open(path: &Path) -> Option<OwnedFd> {
     rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
 }
 
-/// Opens what a session may write to. An earlier session may have put a link there, or above it, that leads to something of
-/// yours; then nothing is granted.
+/// Opens a writable path without following links, which an earlier session may have pointed at your files.
 fn open_without_links(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // A container may refuse this call because it is newer than its rules.
+        // A container may refuse this newer call.
         Err(Errno::NOSYS | Errno::PERM) => {
             let is_link = |part: &Path| part.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
             open(path).filter(|_| !path.ancestors().any(is_link))

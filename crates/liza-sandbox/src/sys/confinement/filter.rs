@@ -1,37 +1,30 @@
-//! Which system calls a session is refused, as a program for the kernel's filter.
-//!
-//! A deny-list: what has no business in a coding session, and what reaches beyond its own processes.
+//! The system calls that a session is refused, as a program for the kernel's filter. A deny-list: calls
+//! without use in a coding session, and those that reach beyond its own processes.
 
 use libc::{c_long, sock_filter};
 
-/// What happens to a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It fails with this error.
     Refuse(i32),
     Ask,
 }
 
-/// When a rule applies. Arguments are compared by their lower half, which is all that the kernel reads of them here.
+/// The condition of a rule. Arguments are compared by their lower half, all that the kernel reads of them here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     Always,
-    /// The argument is not zero.
     NotZero(u32),
-    /// The argument has one of these bits.
     HasBits(u32, u32),
     Is(u32, u32),
-    /// The argument is not this.
     IsNot(u32, u32),
     /// Of these bits, the argument has exactly those.
     MaskedIs(u32, u32, u32),
-    /// It makes a local socket for datagrams, which are sent without connecting.
+    /// A local datagram socket, which sends without connecting.
     LocalDatagram,
-    /// It makes a socket that is neither local nor for TCP.
+    /// A socket that is neither local nor for TCP.
     NeitherLocalNorTcp,
 }
 
-/// One system call and what happens to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallRule {
     call: c_long,
@@ -73,12 +66,11 @@ const TYPE_MASK: u32 = 0xf;
 const STREAM: u32 = 1;
 const DATAGRAM: u32 = 2;
 const RAW: u32 = 3;
-/// The protocol of a stream; zero is the same. Others, such as MPTCP and SCTP, are not known to Landlock.
+/// The protocol of a stream; zero is the same. Landlock doesn't know others, such as MPTCP and SCTP.
 const TCP: u32 = 6;
 /// Connects while sending, past everything that judges connects.
 const MSG_FASTOPEN: u32 = 0x2000_0000;
 
-/// Whether the filter knows this processor.
 pub(super) fn is_supported() -> bool {
     ARCHITECTURE != 0
 }
@@ -94,7 +86,7 @@ pub(super) fn rules(only_tcp: bool) -> Vec<CallRule> {
         (libc::SYS_ioprio_set, When::IsNot(0, IOPRIO_WHO_PROCESS)),
         (libc::SYS_unshare, When::HasBits(0, NEW_NAMESPACE)),
         (libc::SYS_clone, When::HasBits(0, NEW_NAMESPACE)),
-        // Who has a lease on a file makes others wait that write it.
+        // A lease on a file makes its writers wait.
         (libc::SYS_fcntl, When::Is(1, F_SETLEASE)),
         (libc::SYS_ioctl, When::Is(1, TIOCSTI)),
         (libc::SYS_ioctl, When::Is(1, TIOCLINUX)),
@@ -112,7 +104,7 @@ pub(super) fn rules(only_tcp: bool) -> Vec<CallRule> {
     refused.chain(missing).chain(partly).chain(network).collect()
 }
 
-/// The rules of a session about which no one outside can be asked.
+/// The rules of a session without a listener.
 pub(super) fn rules_alone(only_tcp: bool) -> Vec<CallRule> {
     let aimed = AIMED.iter().map(|(call, argument)| (*call, When::NotZero(*argument)));
     let memory = MEMORY.iter().map(|call| (*call, When::Always));
@@ -121,14 +113,14 @@ pub(super) fn rules_alone(only_tcp: bool) -> Vec<CallRule> {
     rules(only_tcp).into_iter().chain(refused).collect()
 }
 
-/// The rules of a program that works with files only; or also with the network, but with no service of this machine.
+/// The rules of a program that works with files only, or also with the network but no service of this machine.
 pub(super) fn rules_of_a_room(has_network: bool) -> Vec<CallRule> {
     let refused = if has_network { When::Is(0, AF_UNIX) } else { When::Always };
     let sockets = CallRule::new(libc::SYS_socket, refused, Verdict::Refuse(libc::EACCES));
     rules_alone(!has_network).into_iter().chain([sockets]).collect()
 }
 
-/// Calls that change another process, and the argument that says which; zero is the caller.
+/// Calls that change another process, and the argument that names it; zero is the caller.
 const AIMED: [(c_long, u32); 7] = [
     (libc::SYS_prlimit64, 0),
     (libc::SYS_sched_setaffinity, 0),
@@ -142,18 +134,17 @@ const AIMED: [(c_long, u32); 7] = [
 /// Calls on shared memory by its number, which anyone may know.
 const MEMORY: [c_long; 2] = [libc::SYS_shmat, libc::SYS_shmctl];
 
-/// Which argument of a call names another process.
 pub(super) fn aimed_at(call: c_long) -> Option<usize> {
     let argument = AIMED.iter().find(|(aimed, _)| *aimed == call).map(|(_, argument)| *argument)?;
     usize::try_from(argument).ok()
 }
 
-/// The same, with the rest decided outside: connects, own terminals, what is aimed at other processes.
+/// The same, with the rest decided outside: connects, own terminals, calls that target other processes.
 pub(super) fn rules_with_listener(only_tcp: bool) -> Vec<CallRule> {
     let aimed =
         AIMED.iter().map(|(call, argument)| CallRule::new(*call, When::NotZero(*argument), Verdict::Ask));
     let memory = MEMORY.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Ask));
-    // How terminals are opened; almost nothing else is.
+    // The flags with which terminals are opened; almost nothing else uses them.
     let by_name = |flags: u32| When::MaskedIs(flags, TERMINAL_MASK, TERMINAL_FLAGS);
     let terminals = [
         CallRule::new(libc::SYS_ioctl, When::Is(1, TIOCGPTPEER), Verdict::Ask),
@@ -171,7 +162,7 @@ pub(super) fn rules_with_listener(only_tcp: bool) -> Vec<CallRule> {
     rules(only_tcp).into_iter().chain(connects).chain(asked).collect()
 }
 
-/// Refused: processes of others, what processes of one user share by numbers or names, mounts, keys, the kernel itself.
+/// Refused: others' processes, objects shared by number or name, mounts, keys, the kernel itself.
 const REFUSED: [c_long; 48] = [
     libc::SYS_semget,
     libc::SYS_semop,
@@ -239,7 +230,6 @@ impl CallRule {
     }
 }
 
-/// The program for the kernel.
 pub(super) fn assemble(rules: &[CallRule]) -> Vec<sock_filter> {
     let refuse_unknown = answer(Verdict::Refuse(libc::ENOSYS));
     let mut program = vec![load(ARCHITECTURE_AT), jump(EQUAL, ARCHITECTURE, 1, 0), refuse_unknown];

@@ -20,7 +20,7 @@ pub(super) fn restrict(grants: &Grants) -> Restrictions {
     Restrictions { files, calls, capabilities, listener }
 }
 
-/// Installs the filter with a listener for connects; without, where a filter around this one has the only listener.
+/// Installs the filter with a listener for connects; without one if an outer filter has the only listener.
 fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
     if !filter::is_supported() {
         let why = "not known for this processor".to_owned();
@@ -29,7 +29,7 @@ fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
     match seccomp::install_with_listener(&filter::assemble(&filter::rules_with_listener(only_tcp))) {
         Ok(listener) => (None, Ok(listener)),
         Err(error) => {
-            // The filter around this one asks its own listener about the rest.
+            // The outer filter asks its own listener about the rest.
             let is_nested = error.raw_os_error() == Some(libc::EBUSY);
             let rules = if is_nested { filter::rules(only_tcp) } else { filter::rules_alone(only_tcp) };
             let installed = seccomp::install(&filter::assemble(&rules));
@@ -38,13 +38,13 @@ fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
     }
 }
 
-/// Does something in a thread that restricts itself: restrictions are those of one thread and of what it starts.
+/// Runs `work` in a thread that restricts itself: restrictions apply to one thread and its children.
 pub(super) fn restricted<T: Send>(
     grants: &Grants,
     work: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
     let restrict_and_work = || {
-        // What the system does not restrict is a gap in the level that sessions report too.
+        // A missing restriction is a gap in the level that sessions report too.
         let _ = capabilities::keep_for_files();
         if files::is_available()
             && let Some(why) = files::restrict(grants)
@@ -63,7 +63,6 @@ pub(super) fn restricted<T: Send>(
     })
 }
 
-/// Decides connects in a thread.
 pub(super) fn decide_connects(listener: OwnedFd, policy: ConnectPolicy) {
     asked::serve(listener, policy);
 }
@@ -72,7 +71,7 @@ pub(super) fn protects_files() -> bool {
     files::is_available()
 }
 
-/// A process and a socket outside, which must not be reachable afterwards.
+/// A process and a socket outside, which must become unreachable.
 #[derive(Debug)]
 pub(super) struct Witnesses {
     parent: Option<Pid>,

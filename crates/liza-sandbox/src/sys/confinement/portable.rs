@@ -1,4 +1,4 @@
-//! Where the system has no confinement that Liza knows: nothing is restricted, and that is reported.
+//! A system without a confinement that Liza knows: nothing is restricted, and that is reported.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,19 +11,16 @@ pub(crate) fn restrict(_: &Grants) -> Restrictions {
     Restrictions { files: missing(), calls: missing(), capabilities: None, listener: Err(why.to_owned()) }
 }
 
-/// Does it without a restriction.
 pub(super) fn restricted<T: Send>(_: &Grants, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     work()
 }
 
-/// No connects are reported here.
 pub(crate) fn decide_connects(_: OwnedFd, _: ConnectPolicy) {}
 
 pub(super) fn protects_files() -> bool {
     false
 }
 
-/// Nothing to try: everything is possible.
 #[derive(Debug)]
 pub(super) struct Witnesses;
 

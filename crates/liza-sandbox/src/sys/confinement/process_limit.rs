@@ -1,14 +1,12 @@
-//! How many processes a session may have: the system counts those of the user, so the limit leaves a part of what the system can
-//! have to the programs outside.
-//!
-//! Not enforced for root, whom the system exempts.
+//! The process limit of a session: the system counts per user, so the limit leaves a share to the programs
+//! outside. Not enforced for root, whom the system exempts.
 
 use std::fs;
 use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Limits this process and what it starts. What cannot be read does not count.
+/// Limits this process and its children. Unreadable figures set no limit.
 pub(super) fn limit_processes() {
     let (Some(now), Some(most)) = (tasks_now(), most_tasks()) else { return };
     let old = getrlimit(Resource::Nproc);
@@ -23,13 +21,13 @@ fn limit(now: u64, most: u64) -> u64 {
     now + most.saturating_sub(now) / 4 * 3
 }
 
-/// How many processes and threads there are on this machine: the fourth number is `running/all`.
+/// The processes and threads on this machine: the fourth field is `running/all`.
 fn tasks_now() -> Option<u64> {
     let load = fs::read_to_string("/proc/loadavg").ok()?;
     load.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-/// How many there can be.
+/// The lowest limit of the system and our control groups.
 fn most_tasks() -> Option<u64> {
     let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let system = ["/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"].map(Path::new);

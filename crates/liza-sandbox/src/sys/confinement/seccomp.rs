@@ -1,7 +1,5 @@
 //! The kernel's filter of system calls: bare system calls, since no safe crate installs a filter with a
-//! listener or reads from one.
-//!
-//! Takes a program as data; what it refuses is in `filter`, what is decided outside is in `asked`.
+//! listener or reads from one. `filter` has the rules, `asked` the decisions outside.
 #![allow(unsafe_code, reason = "system calls without a safe wrapper; each block says why it is sound")]
 
 use std::io;
@@ -22,23 +20,19 @@ const ADD_DESCRIPTOR: u64 = 0x4018_2103;
 /// In an answer: the kernel makes the call as usual.
 const CONTINUE: u32 = 1;
 
-/// A call that waits for a decision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PendingCall {
-    /// Its number, for the answer.
     pub id: u64,
-    /// The thread that makes it.
     pub thread: u32,
     pub call: libc::c_long,
     pub arguments: [u64; 6],
 }
 
-/// Installs a filter for this thread and everything that it starts. Needs no-new-privileges.
+/// For this thread and everything that it starts. Needs no-new-privileges.
 pub(super) fn install(program: &[sock_filter]) -> io::Result<()> {
     set_filter(program, 0).map(drop)
 }
 
-/// The same, with a listener.
 pub(super) fn install_with_listener(program: &[sock_filter]) -> io::Result<OwnedFd> {
     let raw = match set_filter(program, NEW_LISTENER | WAIT_KILLABLE) {
         // Kernels before 5.19 do not know the second flag.
@@ -63,7 +57,7 @@ pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<PendingCall> {
     Ok(PendingCall { id: call.id, thread: call.pid, call: number, arguments: call.data.args })
 }
 
-/// Whether a call still waits: its thread cannot have been replaced by another one with the same number.
+/// True while a call waits: its thread cannot have been replaced by another one with the same ID.
 pub(super) fn is_waiting(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: the request reads one `u64` and keeps no pointer to it.
     unsafe { libc::ioctl(listener.as_raw_fd(), IS_VALID as _, &raw const id) == 0 }
@@ -73,7 +67,7 @@ pub(super) fn is_waiting(listener: BorrowedFd<'_>, id: u64) -> bool {
 pub(super) enum CallEnd {
     Returns(i64),
     Fails(i32),
-    /// As if no one had been asked. What the caller can change meanwhile must not matter: memory that the call points to.
+    /// The kernel makes the call as usual. Memory that the caller can still change must not matter.
     Continues,
 }
 

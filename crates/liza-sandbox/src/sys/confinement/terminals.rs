@@ -1,6 +1,5 @@
-//! Opens the terminals that a session makes for itself: those whose other end the caller holds, and no others.
-//!
-//! Landlock knows the folder of all terminals, not whose they are. So none of them is granted, and they are opened here.
+//! Opens the terminals that a session makes for itself: those whose other end the caller holds, and no
+//! others. Landlock knows the folder of all terminals, not their owners, so none is granted.
 
 use std::fs::{self, File};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,7 +13,6 @@ use super::seccomp::{CallEnd, PendingCall, add_descriptor, is_waiting};
 
 const FOLDER: &str = "/dev/pts/";
 
-/// Longer than every name of a terminal.
 const NAME_MAX: usize = 32;
 
 /// Opens the other end of the terminal that a descriptor of the caller belongs to.
@@ -23,8 +21,7 @@ pub(super) fn open_terminal(listener: &OwnedFd, call: &PendingCall) -> Result<Ca
     give(listener, call, number, flags)
 }
 
-/// The same by its name, for programs that open it like a file. Every other file is opened as usual, by the kernel, which
-/// refuses terminals.
+/// The same by name, for programs that open it like a file. The kernel opens other files, and no terminals.
 pub(super) fn open_by_name(listener: &OwnedFd, call: &PendingCall, path: usize) -> Result<CallEnd, Errno> {
     let [at, flags] =
         [path, path + 1].map(|argument| call.arguments.get(argument).copied().unwrap_or_default());
@@ -36,7 +33,7 @@ pub(super) fn open_by_name(listener: &OwnedFd, call: &PendingCall, path: usize) 
 
 fn give(listener: &OwnedFd, call: &PendingCall, number: u64, flags: u64) -> Result<CallEnd, Errno> {
     let own_end = duplicate(call.thread, number)?;
-    // The descriptor belongs to the caller only if it still waits: numbers of threads are used again.
+    // Thread IDs are reused: the descriptor belongs to the caller only if it still waits.
     if !is_waiting(listener.as_fd(), call.id) {
         return Err(Errno::SRCH);
     }

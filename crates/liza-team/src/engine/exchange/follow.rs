@@ -1,5 +1,5 @@
-//! Keeps the integration branch here where the remote's is. It moves forward, or back over merges that were taken back; a
-//! person's checkout of it is updated with it, or the branch stays behind.
+//! Keeps the integration branch here in step with the remote's. It moves forward, or back over merges that
+//! were taken back; a person's checkout of it is updated with it, or the branch stays behind.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,28 +11,26 @@ use crate::engine::{EngineError, FileLock};
 
 use super::{Exchange, ProblemKind};
 
-/// How long to wait for another process that moves the branch here.
+/// The longest wait for another process that moves the branch here.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often the remote is read again because it moved meanwhile.
+/// The number of reads while the remote moves.
 const READS: u32 = 5;
 
-/// Where the integration branch is.
 #[derive(Debug)]
 pub struct Followed {
     /// The head of the remote's branch, which this repository has.
     pub head: Sha,
-    /// Why the branch here could not follow: the checkout and git's message.
+    /// The checkout that keeps the branch here behind, and git's message.
     pub held: Option<(PathBuf, String)>,
 }
 
 impl Exchange<'_> {
-    /// Fetches the integration branch and moves the one here forward to it.
     pub fn follow(&self) -> Result<Followed, EngineError> {
         self.noted(ProblemKind::Branch, self.follow_branch())
     }
 
-    /// The head of the remote's branch, which this repository has afterwards. Moves no branch.
+    /// Fetches the head of the remote's branch. Moves no branch.
     pub(crate) fn fetch_head(&self) -> Result<Sha, EngineError> {
         self.noted(ProblemKind::Unreachable, self.remote_head())
     }
@@ -70,13 +68,12 @@ impl Exchange<'_> {
         self.remote.fetch_branch(&self.integration)?.ok_or_else(missing)
     }
 
-    /// The head that the blackboard knows.
     fn recorded_head(&self) -> Result<Option<Sha>, EngineError> {
         let board = self.project.store().read_parts(&[Section::Goal], &[])?;
         Ok(board.goal.ready().and_then(|goal| goal.integration_head.clone()))
     }
 
-    /// What is merged must be on the remote's branch.
+    /// Checks that merged work is on the remote's branch.
     fn check_not_rewound(&self, recorded: Option<Sha>, head: &Sha) -> Result<(), EngineError> {
         let Some(recorded) = recorded.filter(|recorded| recorded != head) else { return Ok(()) };
         let repo = self.project.repo()?;
@@ -87,7 +84,7 @@ impl Exchange<'_> {
         Err(EngineError::RemoteRewound { remote, branch, recorded, found })
     }
 
-    /// Moves the branch here forward to a commit of the remote; returns why a checkout keeps it back.
+    /// Moves the branch here forward to a commit of the remote; returns the checkout that prevents it.
     pub(crate) fn catch_up(&self, head: &Sha) -> Result<Option<(PathBuf, String)>, EngineError> {
         let repo = self.project.repo()?;
         let Some(local) = repo.tip(&self.integration)? else {
@@ -103,9 +100,9 @@ impl Exchange<'_> {
         self.move_to(&local, head)
     }
 
-    /// Whether the branch here has nothing but merges of tasks that the remote does not have: another machine published
-    /// them, and took them back because the blackboard refused them. A message alone proves nothing, since a person can
-    /// amend a merge: each step must be exactly the merge that it names.
+    /// True if the branch here has only merges of tasks that the remote lacks: another machine published
+    /// them, and took them back because the blackboard refused them. Each step must be exactly the merge that
+    /// its message names: a person can amend a merge.
     fn was_taken_back(&self, local: &Sha, head: &Sha) -> Result<bool, EngineError> {
         let repo = self.project.repo()?;
         for step in repo.steps_between(head, local)? {
@@ -117,7 +114,7 @@ impl Exchange<'_> {
         Ok(true)
     }
 
-    /// Moves the branch here; returns why a checkout keeps it back.
+    /// Moves the branch here; returns the checkout that prevents it.
     fn move_to(&self, local: &Sha, head: &Sha) -> Result<Option<(PathBuf, String)>, EngineError> {
         match self.project.repo()?.forward_branch(&self.integration, local, head) {
             Ok(()) | Err(MergeError::BranchMoved) => Ok(None),

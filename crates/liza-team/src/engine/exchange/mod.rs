@@ -1,7 +1,5 @@
-//! The exchange of work with other machines, through the git remote that the settings name.
-//!
-//! Sends and brings commits of tasks, keeps the integration branch here at that of the remote, publishes merges. Writes
-//! nothing to the blackboard. Without a remote in the settings there is no exchange.
+//! The exchange of work with other machines, through the git remote that the settings name. Sends and fetches
+//! commits of tasks, keeps the integration branch in step with the remote's, publishes merges.
 
 mod follow;
 mod problem;
@@ -22,7 +20,6 @@ pub use problem::{failed_since, remote_problem};
 pub use publish::Published;
 pub use task_work::TaskSender;
 
-/// The exchange of one project.
 #[derive(Debug)]
 pub struct Exchange<'p> {
     project: &'p Project,
@@ -31,12 +28,11 @@ pub struct Exchange<'p> {
 }
 
 impl<'p> Exchange<'p> {
-    /// The exchange of a project; `None` if no remote is set.
+    /// `None` if no remote is set.
     pub fn of(project: &'p Project) -> Result<Option<Self>, EngineError> {
         Self::with(project, &project.store().read_parts(&[Section::Config], &[])?)
     }
 
-    /// The same with a blackboard that was read.
     pub fn with(project: &'p Project, board: &Board) -> Result<Option<Self>, EngineError> {
         let config = board.config()?;
         let Some(name) = &config.remote else { return Ok(None) };
@@ -55,17 +51,16 @@ impl<'p> Exchange<'p> {
         &self.integration
     }
 
-    /// The name of the remote.
     pub fn remote(&self) -> &str {
         self.remote.name()
     }
 
-    /// Tries what the exchange needs; leaves nothing behind.
+    /// Tests everything that the exchange needs; leaves nothing behind.
     pub fn probe(&self) -> Result<RemoteProbe, EngineError> {
         self.noted(ProblemKind::Unreachable, self.remote.probe(&self.integration).map_err(EngineError::from))
     }
 
-    /// Keeps what went wrong for the screens, or forgets what has proved to work again.
+    /// Records a problem for the screens, or forgets one that is over.
     fn noted<T>(&self, worked: ProblemKind, result: Result<T, EngineError>) -> Result<T, EngineError> {
         match &result {
             Ok(_) => problem::forget(self.project.folder(), worked),

@@ -1,7 +1,6 @@
-//! Why work cannot be exchanged now, kept in a file of this machine for `status` and the watcher.
-//!
-//! The command that answers it is not in the file: a text there could be replaced. Losing the file loses a message, so
-//! errors of the file system are ignored.
+//! Problems of the exchange, kept in a file of this machine for `status` and the watcher. The command that
+//! fixes it is not in the file: a text there could be replaced. Losing the file loses a message, so errors of
+//! the file system are ignored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,24 +16,21 @@ use crate::engine::error::{ANSWER_LOCAL_COMMITS, answer_no_branch, answer_rewoun
 use crate::engine::{EngineError, integration_branch};
 use crate::project::now;
 
-/// The file, below `.liza`.
 const FILE: &str = "remote-problem.json";
 
-/// After this time without another try, it is not known whether the remote still does not answer. Agents that work try again
-/// at most five minutes apart; where none runs, nothing else would end the alert.
+/// The age at which a failed contact proves nothing any more. Working agents try again at most five minutes
+/// apart; without one, nothing else would end the alert.
 const FORGOTTEN: Seconds = Seconds(15 * 60);
 
-/// What kind of problem. What works disproves the ones before it.
+/// The kind of a problem. Success disproves its kind and those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProblemKind {
-    /// The remote does not answer.
     Unreachable,
-    /// Its integration branch is not where it has to be.
     Branch,
     Refused,
 }
 
-/// What is wrong: all that the command which answers it is made of.
+/// The facts from which the command that fixes it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum RemoteFault {
@@ -46,12 +42,11 @@ enum RemoteFault {
     },
     /// The branch here has commits of its own.
     LocalCommits,
-    /// The remote has no such branch.
     NoBranch,
 }
 
 impl RemoteFault {
-    /// The fault that an error is about; `None` if it is not about the remote.
+    /// `None` if the error is not about the remote.
     fn of(error: &EngineError) -> Option<Self> {
         match error {
             EngineError::Git(GitError::RemoteUnreachable { .. } | GitError::RemoteRefMissing { .. }) => {
@@ -98,7 +93,6 @@ impl RemoteFault {
     }
 }
 
-/// A problem, as the file has it.
 #[derive(Debug, Serialize, Deserialize)]
 struct NotedProblem {
     fault: RemoteFault,
@@ -115,7 +109,7 @@ fn read(folder: &Path) -> Option<NotedProblem> {
     serde_json::from_slice(&fs::read(place(folder)).ok()?).ok()
 }
 
-/// Why work cannot be exchanged now; `None` if nothing is known to be wrong, or no remote is set.
+/// `None` if no problem is known, or no remote is set.
 pub fn remote_problem(folder: &Path, board: &Board) -> Option<RemoteProblem> {
     let NotedProblem { fault, since, last, message } = read(folder)?;
     if fault == RemoteFault::Unreachable && now().since(last) > FORGOTTEN {
@@ -125,7 +119,7 @@ pub fn remote_problem(folder: &Path, board: &Board) -> Option<RemoteProblem> {
     Some(RemoteProblem { since, last, message, command })
 }
 
-/// Notes an error of the remote; others are not about it.
+/// Other errors are ignored.
 pub(super) fn note(folder: &Path, error: &EngineError) {
     let Some(fault) = RemoteFault::of(error) else { return };
     let last = now();
@@ -139,15 +133,14 @@ fn write(folder: &Path, problem: &NotedProblem) {
     let _ = durable::replace_private_file(&place(folder), &text);
 }
 
-/// Forgets a problem that something which worked has disproved.
+/// Forgets a problem that a success has disproved.
 pub(super) fn forget(folder: &Path, worked: ProblemKind) {
-    // Asked first, so that nothing is parsed in normal times.
+    // Checked first, so that nothing is parsed in normal times.
     if place(folder).exists() && read(folder).is_none_or(|old| old.fault.kind() <= worked) {
         let _ = fs::remove_file(place(folder));
     }
 }
 
-/// Whether the remote failed at or after that time.
 pub fn failed_since(folder: &Path, time: Timestamp) -> bool {
     read(folder).is_some_and(|problem| problem.last >= time)
 }

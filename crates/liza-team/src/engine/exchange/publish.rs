@@ -1,5 +1,4 @@
-//! Publishes a merge: one push that expects the old head. The remote's compare-and-swap decides which of several machines
-//! is first.
+//! Publishes a merge: one push that expects the old head. The remote's compare-and-swap decides who is first.
 
 use std::time::Duration;
 
@@ -10,15 +9,14 @@ use crate::engine::{EngineError, FileLock};
 
 use super::{Exchange, ProblemKind};
 
-/// How long to wait for another process that moves the branch here.
+/// The longest wait for another process that moves the branch here.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The outcome of publishing a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Published {
     /// It is on the remote's branch.
     Done,
-    /// Another one was faster: it has to be computed again on the new head.
+    /// Another machine was faster: it has to be computed again on the new head.
     Moved,
 }
 
@@ -43,7 +41,7 @@ impl Exchange<'_> {
         if let Ok(PushOutcome::Done) = &outcome {
             return Ok(Published::Done);
         }
-        // Whatever was reported: what is on the branch decides.
+        // The branch decides, whatever was reported.
         let head = self.remote.fetch_branch(&self.integration)?;
         if let Some(head) = &head
             && self.contains(head, &merge.new)?
@@ -75,7 +73,7 @@ impl Exchange<'_> {
         if let Ok(PushOutcome::Done) = &outcome {
             return Ok(());
         }
-        // Whatever was reported: what is on the branch decides.
+        // The branch decides, whatever was reported.
         let head = self.remote.fetch_branch(&self.integration)?;
         let Some(found) = head else { return Ok(()) };
         if !self.contains(&found, &merge.new)? {
@@ -103,8 +101,8 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// Makes the branch here and the remote's the same, as the human wants it: commits that only the branch here has are
-    /// pushed. Returns its head.
+    /// Makes the branch here and the remote's the same, as the human wants it: pushes commits that only the
+    /// branch here has. Returns its head.
     pub fn publish_branch(&self) -> Result<Sha, EngineError> {
         let _lock = FileLock::at(&FileLock::of_branch(self.project.folder()), LOCK_TIMEOUT)?;
         let repo = self.project.repo()?;

@@ -1,7 +1,6 @@
-//! The commits of tasks on the remote: `refs/liza/task/TASK/GENERATION` while a task is open, `refs/liza/rescue/TASK/…` for
-//! work that no merge contains when it is over.
-//!
-//! Only the machine whose agent has a registration writes the reference of that generation.
+//! The commits of tasks on the remote: `refs/liza/task/TASK/GENERATION` while a task is open,
+//! `refs/liza/rescue/TASK/…` for unmerged work when it is over. Only the machine whose agent has a
+//! registration writes the reference of that generation.
 
 use liza_core::model::{Generation, Sha, TaskId, WorktreeMode};
 use liza_git::{GitError, PushOutcome, RefChange, Rescue, sent_ref, work_ref};
@@ -10,20 +9,18 @@ use crate::engine::{EngineError, FileLock, read};
 
 use super::{Exchange, ProblemKind};
 
-/// The folder of the references to the work of open tasks, on the remote.
 const TASKS: &str = "refs/liza/task";
 
-/// The folder of the references to saved work, on the remote.
 const RESCUES: &str = "refs/liza/rescue";
 
-/// How many commands to the remote another sender makes at most, each of which may take its whole time limit.
+/// The most commands of another sender to the remote, each of which may take its whole time limit.
 const SENDER_COMMANDS: u32 = 6;
 
 fn remote_ref(task: &TaskId, generation: Generation) -> String {
     format!("{TASKS}/{task}/{generation}")
 }
 
-/// The only one on this machine that sends the work of a task, for as long as it exists: a heartbeat that began before a
+/// The only sender of a task's work on this machine while it exists: a heartbeat that began before a
 /// submission must not end after it, with older work.
 #[derive(Debug)]
 pub struct TaskSender<'e, 'p> {
@@ -40,7 +37,7 @@ impl<'e, 'p> Exchange<'p> {
         Ok(TaskSender { exchange: self, task, _lock: lock })
     }
 
-    /// The same, if no other process sends it now.
+    /// `None` if another process sends it now.
     pub(crate) fn free_sender(&'e self, task: &'e TaskId) -> Result<Option<TaskSender<'e, 'p>>, EngineError> {
         let lock = FileLock::try_at(&FileLock::of_sender(self.project.folder(), task))?;
         Ok(lock.map(|lock| TaskSender { exchange: self, task, _lock: lock }))
@@ -48,7 +45,6 @@ impl<'e, 'p> Exchange<'p> {
 }
 
 impl TaskSender<'_, '_> {
-    /// Sends what a session has committed.
     pub fn send(&self, generation: Generation, commit: &Sha) -> Result<(), EngineError> {
         let (exchange, name) = (self.exchange, remote_ref(self.task, generation));
         let pushed = exchange.push_all(&[RefChange::Set { name: name.clone(), to: commit.clone() }], &name);
@@ -56,8 +52,8 @@ impl TaskSender<'_, '_> {
         Ok(exchange.remote.see(&sent_ref(self.task, generation), commit)?)
     }
 
-    /// Sends submitted work that the remote lacks. Never replaces what another machine has sent: false if the reference
-    /// has other work.
+    /// Sends submitted work that the remote lacks. Never replaces another machine's work: false if the
+    /// reference has other work.
     pub fn restore(&self, generation: Generation, commit: &Sha) -> Result<bool, EngineError> {
         let (exchange, name) = (self.exchange, remote_ref(self.task, generation));
         let create = RefChange::Move { name: name.clone(), from: None, to: commit.clone() };
@@ -76,7 +72,7 @@ impl TaskSender<'_, '_> {
 }
 
 impl Exchange<'_> {
-    /// Whether work of a task on the remote contains a commit.
+    /// True if work of a task on the remote contains a commit.
     pub(crate) fn has_submission(&self, task: &TaskId, commit: &Sha) -> Result<bool, EngineError> {
         let repo = self.project.repo()?;
         for (generation, tip) in self.on_remote(task)? {
@@ -116,7 +112,7 @@ impl Exchange<'_> {
             name: name(generation.as_ref()),
         };
         let Some(generation) = generation else {
-            // What was sent later may have it in its history.
+            // Later work may have it in its history.
             self.fetch_all(task)?;
             return match self.project.repo()?.has_commit(commit)? {
                 true => Ok(()),
@@ -124,15 +120,15 @@ impl Exchange<'_> {
             };
         };
         let fetched = self.remote.fetch(&remote_ref(task, generation), &work_ref(task, generation))?;
-        // It may have moved since it was listed, with the commit in its history.
+        // The reference may have moved since it was listed, with the commit in its history.
         if fetched == *commit || self.project.repo()?.has_commit(commit)? {
             return Ok(());
         }
         Err(missing().into())
     }
 
-    /// Brings earlier work of a task here before its worktree is made: to be continued where the claim keeps it, saved on a
-    /// branch otherwise.
+    /// Fetches earlier work of a task before its worktree is made: to be continued where the claim keeps it,
+    /// saved on a branch otherwise.
     pub(crate) fn bring_work(
         &self,
         task: &TaskId,
@@ -147,14 +143,14 @@ impl Exchange<'_> {
         }
     }
 
-    /// The newest work of a task on the remote, which this repository has afterwards.
+    /// Fetches the newest work of a task on the remote.
     pub(crate) fn latest_work(&self, task: &TaskId) -> Result<Option<Sha>, EngineError> {
         let found = self.noted(ProblemKind::Unreachable, self.fetch_all(task))?;
         self.newest(task, &found)
     }
 
-    /// The work to continue: what contains all other work, or else what was submitted, or else the newest commit. Numbers of
-    /// registrations say nothing about their order.
+    /// The work to continue: the one that contains all others, else the submitted one, else the newest
+    /// commit. Numbers of registrations don't show their order.
     fn newest(&self, task: &TaskId, found: &[(Generation, Sha)]) -> Result<Option<Sha>, EngineError> {
         let repo = self.project.repo()?;
         let tips = repo.newest(found.iter().map(|(_, commit)| commit.clone()).collect())?;
@@ -173,7 +169,6 @@ impl Exchange<'_> {
         Ok(repo.latest(&tips)?)
     }
 
-    /// Fetches all work of a task.
     fn fetch_all(&self, task: &TaskId) -> Result<Vec<(Generation, Sha)>, EngineError> {
         let (repo, found) = (self.project.repo()?, self.on_remote(task)?);
         for (generation, commit) in &found {
@@ -187,7 +182,6 @@ impl Exchange<'_> {
         Ok(found)
     }
 
-    /// The work of a task on the remote.
     fn on_remote(&self, task: &TaskId) -> Result<Vec<(Generation, Sha)>, EngineError> {
         let listed = self.remote.list(&format!("{TASKS}/{task}/*"))?;
         let parse = |(name, commit): (String, Sha)| {
@@ -197,7 +191,6 @@ impl Exchange<'_> {
         Ok(listed.into_iter().filter_map(parse).collect())
     }
 
-    /// The tasks that have work on the remote.
     pub(crate) fn tasks_on_remote(&self) -> Result<Vec<(TaskId, Sha)>, EngineError> {
         let listed = self.noted(ProblemKind::Unreachable, Ok(self.remote.list(&format!("{TASKS}/*"))?))?;
         let parse = |(name, commit): (String, Sha)| {
@@ -207,8 +200,7 @@ impl Exchange<'_> {
         Ok(listed.into_iter().filter_map(parse).collect())
     }
 
-    /// Removes the references of a task that is over. Commits that the integration branch does not contain are kept under
-    /// another name.
+    /// Removes the references of a task that is over. Unmerged commits are kept under another name.
     pub(crate) fn clear_task(&self, task: &TaskId) -> Result<(), EngineError> {
         self.noted(ProblemKind::Refused, self.clear_refs(task))
     }
