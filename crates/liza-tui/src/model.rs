@@ -8,7 +8,7 @@ use liza_core::watch::action::{ActionSubject, AgentSubject};
 use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, TaskView, View};
-use liza_core::watch::words::{is_held_up, next_steps};
+use liza_core::watch::words::{is_held_up, next_steps, next_steps_short};
 use ratatui::crossterm::event::KeyEvent;
 
 use crate::dialog::Dialog;
@@ -208,11 +208,15 @@ impl Model {
 
     /// What only a person can do next, if the screen has to say it: for a team of this process, only how to take the result,
     /// or what holds up all of it.
-    pub(crate) fn next_steps(&self) -> Vec<(String, &'static str)> {
+    pub(crate) fn next_steps(&self, is_short: bool) -> Vec<(String, &'static str)> {
         let Some(view) = &self.view else { return Vec::new() };
         let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
         let is_silent = is_open && self.mode == ScreenMode::Team && !self.is_held();
-        if is_silent { Vec::new() } else { next_steps(view) }
+        match is_silent {
+            true => Vec::new(),
+            false if is_short => next_steps_short(view),
+            false => next_steps(view),
+        }
     }
 
     /// Whether nothing is done although there is work, since an agent program cannot be used.

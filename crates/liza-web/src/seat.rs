@@ -74,8 +74,8 @@ pub struct LogLine {
     /// The task, if it is about one.
     pub task: Option<String>,
     pub detail: String,
-    /// What was done, in words; `who` is its subject.
-    pub sentence: String,
+    /// The sentence before and after its task; `who` is its subject.
+    pub sentence: [String; 2],
     /// The details that the sentence does not have.
     pub remark: Option<String>,
     pub tone: LogTone,

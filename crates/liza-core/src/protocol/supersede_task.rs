@@ -96,11 +96,7 @@ impl Rule for SupersedeTask {
         task.record.reservation = None;
         task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
         task.status = TaskStatus::Superseded { by: by.clone(), reason: reason.to_owned() };
-        tx.log(
-            LogAction::Rescoped,
-            Some(id),
-            &format!("SUPERSEDED → {list} ({})", one_line(root_cause, 160)),
-        );
+        tx.log(LogAction::Rescoped, Some(id), &format!("{list} ({})", one_line(root_cause, 160)));
         Ok(Superseded { task: tx.put(task), superseded_by: by })
     }
 }

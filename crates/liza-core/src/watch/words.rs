@@ -401,13 +401,22 @@ fn length(seconds: i64) -> Seconds {
 
 /// What only a person can do now, each with its command.
 pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
+    steps(view, true)
+}
+
+/// The same without the distance and the way of a result, for a narrow screen.
+pub fn next_steps_short(view: &View) -> Vec<(String, &'static str)> {
+    steps(view, false)
+}
+
+fn steps(view: &View, is_long: bool) -> Vec<(String, &'static str)> {
     let Some(goal) = &view.goal else { return Vec::new() };
     match goal.status {
         // What needs the human says it.
         GoalStatus::InProgress if goal.description.trim().is_empty() => return Vec::new(),
         GoalStatus::InProgress if view.stopped.is_empty() => {}
         GoalStatus::InProgress => return Vec::new(),
-        GoalStatus::Completed => return take_result(view),
+        GoalStatus::Completed => return take_result(view, is_long),
         GoalStatus::Aborted => {
             return vec![("The goal is aborted. State another one:".to_owned(), "liza goal new \"…\"")];
         }
@@ -447,17 +456,15 @@ pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
     missing.map(|(n, _, noun, what, step)| (format!("{} {what}", count(n, noun)), step)).collect()
 }
 
-fn take_result(view: &View) -> Vec<(String, &'static str)> {
+fn take_result(view: &View, is_long: bool) -> Vec<(String, &'static str)> {
     let next = "liza goal new \"…\"";
     if view.result_is_taken() {
         let how = view.goal.as_ref().and_then(|goal| goal.taken.as_ref());
         let how = how.map(|taken| format!(" ({})", taken.how)).unwrap_or_default();
-        return vec![(
-            format!("The goal is reached, and you have its result{how}. State the next one:"),
-            next,
-        )];
+        let aside = if is_long { format!(", and you have its result{how}") } else { String::new() };
+        return vec![(format!("The goal is reached{aside}. State the next one:"), next)];
     }
-    let distance = view.main_branch.as_ref().map(|main| {
+    let distance = view.main_branch.as_ref().filter(|_| is_long).map(|main| {
         let behind = if main.behind > 0 { format!(", {} behind", main.behind) } else { String::new() };
         format!(
             ", {} ahead of {}{behind}",

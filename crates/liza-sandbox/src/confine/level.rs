@@ -8,7 +8,7 @@ use liza_ids::{AgentId, Network, SandboxMin};
 use serde::{Deserialize, Serialize};
 
 /// Follows the level of a session that reaches only its model.
-pub const MODEL_ONLY: &str = ", network model-only";
+const MODEL_ONLY: &str = ", network model-only";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
@@ -54,12 +54,11 @@ impl fmt::Display for Level {
 /// Keeps the level of an agent's session for later queries.
 pub fn record_level(folder: &Path, agent: AgentId, level: &Level, network: Network) {
     // Without it, only a line of the status is missing.
-    let _ = fs::write(level_file(folder, agent), format!("{}\n", level.describe(network)));
+    let _ = fs::write(level_file(folder, agent), serde_json::to_vec(&(level, network)).unwrap_or_default());
 }
 
-pub fn recorded_level(folder: &Path, agent: AgentId) -> Option<String> {
-    let text = fs::read_to_string(level_file(folder, agent)).ok()?;
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+pub fn recorded_level(folder: &Path, agent: AgentId) -> Option<(Level, Network)> {
+    serde_json::from_slice(&fs::read(level_file(folder, agent)).ok()?).ok()
 }
 
 fn level_file(folder: &Path, agent: AgentId) -> PathBuf {

@@ -25,7 +25,7 @@ pub use credentials::is_kept_from_sessions;
 pub use environment::{EnvironmentUse, Variable, is_of_database, passed_environment};
 pub use filter_keeper::{KeptFilters, kept_filter, serve_filter};
 pub use git_room::{GitSurroundings, RoomRules, git_grants};
-pub use level::{Level, MODEL_ONLY, record_level, recorded_level};
+pub use level::{Level, record_level, recorded_level};
 pub use plan::{Plan, RoomSettings, Surroundings, make_plan};
 pub use program_keeper::{KEEP, serve_keeper};
 pub use program_run::{ProgramRun, RunEnd, RunStage};

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{
-    Board, Change, LogEntry, Revision, Section, State, StopFile, StopFiles, TaskId, Timestamp, Value,
+    Board, Change, DirectEdit, LogEntry, Revision, Section, State, StopFile, StopFiles, TaskId, Timestamp,
+    Value,
 };
 use liza_core::rules::misspelled::MisspelledKey;
 
@@ -68,6 +69,10 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// The same place with another limit for waiting; an unknown limit changes nothing.
     fn with_limit(&self, limit: WaitLimit) -> Arc<dyn Backend>;
     fn database(&self) -> Option<&dyn SharedBoard> {
+        None
+    }
+    /// The alarm about an edit of the file that no command has made, and that the next write records.
+    fn pending_edit(&self, _now: Timestamp) -> Option<DirectEdit> {
         None
     }
 

@@ -247,6 +247,16 @@ impl LockedFolder {
         Ok(Some(Notice::Restored { revision }))
     }
 
+    /// Our last version and its revision, if a person has edited that since. Repairs nothing.
+    pub(crate) fn edited_version(&self, bytes: &[u8]) -> Option<(Vec<u8>, u64)> {
+        let record = self.slots.newest()?;
+        let is_edited = record.stage == Stage::Done
+            && Fingerprint::of(bytes) != record.after
+            && revision_line(bytes).is_some_and(|based_on| based_on >= record.revision);
+        let last = is_edited.then(|| self.last_version(record, true)).flatten()?;
+        Some((last, record.revision))
+    }
+
     /// Our last version, from the one before it and the edits in the record.
     pub(super) fn last_version(&self, record: &WriteRecord, committed: bool) -> Option<Vec<u8>> {
         let previous = durable::read_file(&self.folder.previous()).ok()?;

@@ -2,14 +2,16 @@
 //! logged with the next write. The core decides about alarms.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use liza_core::model::{Board, Change, LogEntry, Timestamp, Value};
+use liza_core::model::{Board, Change, DirectEdit, LogEntry, Revision, Timestamp, Value};
 use liza_core::protocol::direct_edit::EditFound;
 
 use crate::codec::{StateView, text_without_bom};
 use crate::document::plain_value;
 use crate::edit::meaning;
-use crate::file::{CurrentFile, EditBase};
+use crate::file::{CurrentFile, EditBase, LockTimeout, LockedFolder};
+use crate::file_store::FileStore;
 
 /// The edits of the file since our last write, if there are any. `value` is the file, if it can be read.
 pub(crate) fn find(path: &Path, current: &CurrentFile, value: Option<&Value>) -> Option<EditFound> {
@@ -22,6 +24,21 @@ pub(crate) fn find(path: &Path, current: &CurrentFile, value: Option<&Value>) ->
         (Some(last), Some(value)) => EditFound::between(&meaning(&last), &meaning(value)),
         (None, _) | (_, None) => Some(EditFound::unknown()),
     }
+}
+
+/// The alarm about an edit that the next write records.
+pub(crate) fn pending(store: &FileStore, now: Timestamp) -> Option<DirectEdit> {
+    let bytes = store.files().read().ok()?;
+    if store.files().is_own_version(&bytes) {
+        return None;
+    }
+    // A writer that holds the lock records it.
+    let locked =
+        LockedFolder::acquire(store.files(), Instant::now(), &|| LockTimeout(Duration::ZERO)).ok()?;
+    let path = store.files().state();
+    let (last, revision) = locked.edited_version(&bytes)?;
+    let (last, value) = (whole_value(&path, &last)?, whole_value(&path, &bytes)?);
+    EditFound::between(&meaning(&last), &meaning(&value))?.alarm(Revision(revision + 1), now)
 }
 
 /// Adds the alarm about an edit to the change, and returns the entry for the log.

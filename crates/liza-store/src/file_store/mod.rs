@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Board, LogEntry, Section, State, TaskId, Value};
+use liza_core::model::{Board, DirectEdit, LogEntry, Section, State, TaskId, Timestamp, Value};
 use liza_core::rules::misspelled::{self, MisspelledKey};
 use liza_host::durable::read_file;
 use liza_host::private;
@@ -189,6 +189,10 @@ impl Backend for FileStore {
 
     fn lock(&self, _: &LoadScope, since: Instant) -> Result<Box<dyn Transaction>, Setback> {
         Ok(Box::new(FileTransaction::begin(self, since)?))
+    }
+
+    fn pending_edit(&self, now: Timestamp) -> Option<DirectEdit> {
+        direct_edit::pending(self, now)
     }
 
     fn snapshot(&self) -> Result<State, StoreError> {

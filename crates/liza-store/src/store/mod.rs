@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use liza_core::model::{
-    Board, Fields, Generation, LogEntry, Revision, Section, State, StopFile, StopFileTimes, TaskId,
-    Timestamp, Value,
+    Board, DirectEdit, Fields, Generation, LogEntry, Revision, Section, State, StopFile, StopFileTimes,
+    TaskId, Timestamp, Value,
 };
 use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::MisspelledKey;
@@ -194,6 +194,11 @@ impl Store {
 
     pub fn validate(&self, now: Timestamp) -> Result<Vec<Violation>, StoreError> {
         Ok(invariants::validate(&self.snapshot()?, &self.disk(), now))
+    }
+
+    /// The alarm about an edit of the file that the next write records.
+    pub fn pending_edit(&self, now: Timestamp) -> Option<DirectEdit> {
+        self.backend.pending_edit(now)
     }
 
     /// Repairs the damage of a crash or a stale save to the file, and reports it. A database needs no repair.

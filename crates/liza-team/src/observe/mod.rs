@@ -25,10 +25,11 @@ use liza_core::model::{
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{
-    ForeignCommits, KeptVersion, MainBranch, MissingLogin, Observations, TeamFileChange, VisionGap,
+    Confinement, ForeignCommits, KeptVersion, MainBranch, MissingLogin, Observations, TeamFileChange,
+    VisionGap,
 };
 use liza_git::{BranchStep, Repo};
-use liza_sandbox::confine::recorded_level;
+use liza_sandbox::confine::{Level, recorded_level};
 use liza_sandbox::sys::untrusted::UntrustedFolder;
 use liza_store::LogRecord;
 
@@ -62,6 +63,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         foreign_commits: foreign_commits(project, state),
         changed_programs: changed_programs(project),
         sessions: session_activity(project, state),
+        pending_edit: project.store().pending_edit(now),
         confinement: confinement(project, state),
         setup_failure: last_failure(project),
         review_setups: failed_review_setups(project),
@@ -157,9 +159,14 @@ fn dead_agents(project: &Project, state: &State, now: Timestamp) -> BTreeSet<Age
 }
 
 /// The level of each agent's last session.
-fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, String> {
+fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, Confinement> {
     let agents = state.board.agents.ready().into_iter().flatten().map(|(agent, _)| *agent);
-    agents.filter_map(|agent| Some((agent, recorded_level(project.folder(), agent)?))).collect()
+    let recorded = |agent: AgentId| {
+        let (level, network) = recorded_level(project.folder(), agent)?;
+        let (is_enforced, is_off) = (level == Level::Enforced, level == Level::Off);
+        Some((agent, Confinement { level: level.to_string(), is_enforced, is_off, network }))
+    };
+    agents.filter_map(recorded).collect()
 }
 
 /// Commits on the integration branch that neither a merge nor the human made; none if git cannot be asked.

@@ -46,7 +46,9 @@ impl Observer for WatcherObserver {
 
 impl Drop for WatcherObserver {
     fn drop(&mut self) {
-        if let Some(watcher) = self.watcher.take() {
+        if let Some(mut watcher) = self.watcher.take() {
+            // The team may end with what it has to report.
+            watcher.check(now());
             watcher.close(CLOSE_TIMEOUT);
         }
     }

@@ -64,13 +64,15 @@ impl Painter<'_> {
 
     /// What only a person can do next, in one row; returns the rest of the area.
     fn next(&self, buffer: &mut Buffer, area: Rect) -> Rect {
-        let steps = self.model.next_steps();
+        let steps = self.model.next_steps(false);
         // Without tasks, the panel of the tasks says it.
         if steps.is_empty() || self.model.tasks().is_empty() {
             return area;
         }
         let mut line = Line::default();
-        for (at, (text, command)) in fitting_steps(steps, usize::from(area.width)).into_iter().enumerate() {
+        for (at, (text, command)) in
+            fitting_steps(steps, self.model.next_steps(true), usize::from(area.width)).into_iter().enumerate()
+        {
             let sign = if at > 0 { " ·" } else { "" };
             let space = if text.is_empty() { "" } else { " " };
             line.push_span(span(format!("{sign}{space}{text} "), self.theme.warning));
@@ -99,9 +101,11 @@ impl Painter<'_> {
     }
 }
 
-/// The steps with as much of their texts as there is room for: the commands are what a person needs. What is between the
-/// commas gives way first, then the texts of all but the first step, then the last steps.
-fn fitting_steps(mut steps: Vec<(String, &'static str)>, columns: usize) -> Vec<(String, &'static str)> {
+type Steps = Vec<(String, &'static str)>;
+
+/// The steps with as much of their texts as there is room for: the commands are what a person needs. The long form
+/// gives way first, then the texts of all but the first step, then the last steps.
+fn fitting_steps(mut steps: Steps, short: Steps, columns: usize) -> Steps {
     let needed = |steps: &[(String, &'static str)]| -> usize {
         let separators = 2 * steps.len().saturating_sub(1);
         let texts = steps
@@ -109,10 +113,8 @@ fn fitting_steps(mut steps: Vec<(String, &'static str)>, columns: usize) -> Vec<
             .map(|(text, command)| width(command) + 1 + if text.is_empty() { 0 } else { width(text) + 1 });
         separators + texts.sum::<usize>()
     };
-    if needed(&steps) > columns
-        && let Some((text, _)) = steps.first_mut()
-    {
-        *text = without_aside(text);
+    if needed(&steps) > columns {
+        steps = short;
     }
     if needed(&steps) > columns {
         steps.iter_mut().skip(1).for_each(|(text, _)| text.clear());
@@ -125,12 +127,6 @@ fn fitting_steps(mut steps: Vec<(String, &'static str)>, columns: usize) -> Vec<
         *text = cut(text, width(text).saturating_sub(over));
     }
     steps
-}
-
-/// The sentence without what is between its commas: `The goal is reached. Review it:`.
-fn without_aside(text: &str) -> String {
-    let parts = text.split_once(", ").and_then(|(head, rest)| Some((head, rest.rsplit_once(". ")?.1)));
-    parts.map_or_else(|| text.to_owned(), |(head, tail)| format!("{head}. {tail}"))
 }
 
 /// Areas of these heights, one below the other.

@@ -155,7 +155,7 @@ impl Painter<'_> {
 
     /// What to do when there are no tasks.
     fn first_step(&self) -> String {
-        match self.model.next_steps().first() {
+        match self.model.next_steps(false).first() {
             Some((text, command)) => format!("{text} {command}"),
             None if self.model.lacks_goal() => "No tasks yet: no goal is stated.".to_owned(),
             None => match &self.model.view {

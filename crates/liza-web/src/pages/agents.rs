@@ -22,7 +22,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
             ("Lease", agent.lease.filter(|_| agent.task.is_some()).map(lease_length)),
             ("Context", agent.context_percent.map(|percent| format!("{percent} % used"))),
             ("Used", agent.usage.as_ref().and_then(used)),
-            ("Confinement", agent.confinement.clone()),
+            ("Confinement", agent.confinement.as_ref().map(ToString::to_string)),
             ("Last session", agent.last_session.as_ref().map(|last| last.result.clone())),
         ];
         let body = html! {

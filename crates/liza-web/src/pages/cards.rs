@@ -133,30 +133,20 @@ pub(super) fn log_line(page: &PageContext<'_>, line: &LogLine, full: bool) -> Ma
     let seat = &page.seat;
     let time = if full { seat.full_time(line.time) } else { seat.time_of_day(line.time) };
     let longest = if full { usize::MAX } else { DESCRIPTION };
+    let [before, after] = &line.sentence;
+    let task = line.task.as_deref().and_then(|task| task.parse().ok());
     html! {
         time datetime=(line.time) { (time) }
         span.who { (line.who) }
         span.what {
-            span.said { (with_task_link(page, &one_line(&line.sentence, longest), line.task.as_deref())) }
+            span.said {
+                (before)
+                @if let Some(task) = task { (task_link(page, &task)) } @else if let Some(name) = &line.task { (name) }
+                (one_line(after, longest))
+            }
             @if let Some(remark) = &line.remark { " " span.detail { (one_line(remark, longest)) } }
         }
     }
-}
-
-/// A sentence in which the task is a link.
-fn with_task_link(page: &PageContext<'_>, text: &str, task: Option<&str>) -> Markup {
-    let id = task.and_then(|task| task.parse::<TaskId>().ok());
-    let found = id.and_then(|id| word_in(text, id.as_str()).map(|parts| (id, parts)));
-    html! {
-        @if let Some((id, (before, after))) = found { (before) (task_link(page, &id)) (after) } @else { (text) }
-    }
-}
-
-/// What is before and after a whole word of a text.
-fn word_in<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    let parts = text.match_indices(word).map(|(at, word)| (&text[..at], &text[at + word.len()..]));
-    parts.into_iter().find(|(before, after)| !before.ends_with(is_part) && !after.starts_with(is_part))
 }
 
 /// The class of an entry's colour.
@@ -176,19 +166,5 @@ pub(super) fn role_name(role: Role) -> &'static str {
         Role::Planner => "planner",
         Role::Coder => "coder",
         Role::CodeReviewer => "code reviewer",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Covers: UI-02
-    #[test]
-    fn a_task_is_found_in_a_sentence_as_a_whole_word() {
-        assert_eq!(word_in("approves a", "a"), Some(("approves ", "")));
-        assert_eq!(word_in("plans t1-b, t1: more", "t1"), Some(("plans t1-b, ", ": more")));
-        assert_eq!(word_in("plans sub-t1, t1", "t1"), Some(("plans sub-t1, ", "")));
-        assert_eq!(word_in("plans t1-b", "t1"), None);
     }
 }

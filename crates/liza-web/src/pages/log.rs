@@ -33,7 +33,10 @@ impl LogFilter {
         let has = |field: &str| field.to_lowercase().contains(&text);
         about
             && (agent.is_empty() || line.who == agent)
-            && (text.is_empty() || has(&line.action) || has(&line.sentence) || has(&line.detail))
+            && (text.is_empty()
+                || has(&line.action)
+                || line.sentence.iter().any(|part| has(part))
+                || has(&line.detail))
     }
 }
 

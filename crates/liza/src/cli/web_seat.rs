@@ -129,6 +129,6 @@ fn log_line(entry: LogRecord) -> LogLine {
         Tone::Attention => LogTone::Attention,
         Tone::Bad => LogTone::Bad,
     };
-    let (sentence, remark) = (said.text, said.detail);
-    LogLine { time: timestamp, who: agent, action, task, detail, sentence, remark, tone }
+    let sentence = [said.before, said.after];
+    LogLine { time: timestamp, who: agent, action, task, detail, sentence, remark: said.detail, tone }
 }

@@ -26,6 +26,26 @@ fn a_status_that_was_written_into_the_file_needs_the_human_until_it_is_dismissed
     assert!(project.liza(&["dismiss", "task-1"]).stderr.contains("edit-N"));
 }
 
+/// Covers: AX-10
+#[test]
+fn a_look_notices_an_edit_before_any_write_and_the_person_can_dismiss_it() {
+    let project = TestProject::new();
+    project.add_task("one");
+    project.write(".liza/state.yaml", &project.state().replacen("status: UNCLAIMED", "status: ABANDONED", 1));
+    let written = project.state();
+    let needs = project.liza(&["status", "--json"]).json()["result"]["needs_you"].clone();
+    assert_eq!(needs[0]["kind"], "DIRECT EDIT", "{needs}");
+    let watched = project.liza(&["watch", "--once"]);
+    assert!(format!("{watched:?}").contains("tasks.one.status"), "{watched:?}");
+    assert_eq!(project.state(), written, "a look writes nothing");
+    let command = needs[0]["command"].as_str().unwrap().to_owned();
+    let words: Vec<&str> = command.split(' ').collect();
+    project.liza(&words[1..]).ok();
+    assert!(!project.liza(&["status"]).ok().contains("DIRECT EDIT"));
+    let log = project.liza(&["log", "--json"]).ok().to_owned();
+    assert!(log.contains("edited by hand"), "{log}");
+}
+
 /// Covers: AT-04
 #[test]
 fn lock_write_and_lock_modify_are_logged_with_their_author_and_are_no_direct_edits() {

@@ -31,8 +31,8 @@ pub use failing::is_open;
 pub use kinds::AlarmKind;
 pub(crate) use kinds::Answer;
 pub use observations::{
-    FailedReviewSetup, FailingJob, ForeignCommits, KeptVersion, MainBranch, MissingLogin, Observations,
-    Remedy, RemoteProblem, RunningMerge, SessionActivity, TeamFileChange, VisionGap,
+    Confinement, FailedReviewSetup, FailingJob, ForeignCommits, KeptVersion, MainBranch, MissingLogin,
+    Observations, Remedy, RemoteProblem, RunningMerge, SessionActivity, TeamFileChange, VisionGap,
 };
 pub use stops::StopAge;
 pub(super) use team::budget_subject;
@@ -207,13 +207,14 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(seen.team_file_change.as_ref().map(plan::team_file_changed));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
     found.extend(git_programs_changed(&seen.changed_programs));
-    found.extend(state.board.direct_edits.entries().map(direct_edit));
+    found.extend(state.board.direct_edits.entries().chain(&seen.pending_edit).map(direct_edit));
     found
 }
 
 fn direct_edit(edit: &DirectEdit) -> Alarm {
     let id = edit.id.to_string();
-    Alarm::critical(AlarmKind::DirectEdit, id.as_str(), edit.describe()).since(edit.timestamp)
+    // Without a time: the same alarm before and after it is recorded.
+    Alarm::critical(AlarmKind::DirectEdit, id.as_str(), edit.describe())
 }
 
 fn foreign_commits(found: &ForeignCommits) -> Alarm {

@@ -3,10 +3,11 @@
 //! Only data: who observes it is outside, what follows from it is decided in `alarms` and in the view.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::model::{AgentId, Board, Sha, StopFileTimes, TaskId, Timestamp};
+use crate::model::{AgentId, Board, DirectEdit, Network, Sha, StopFileTimes, TaskId, Timestamp};
 use crate::rules::found_merges::FoundMerges;
 use crate::rules::invariants::Violation;
 use crate::rules::presence::Presence;
@@ -32,8 +33,10 @@ pub struct Observations {
     /// them.
     pub changed_programs: Vec<String>,
     pub sessions: BTreeMap<AgentId, SessionActivity>,
-    /// How well the last session of each agent was confined, in words.
-    pub confinement: BTreeMap<AgentId, String>,
+    /// An edit of the file that the next write records.
+    pub pending_edit: Option<DirectEdit>,
+    /// The confinement of each agent's last session.
+    pub confinement: BTreeMap<AgentId, Confinement>,
     /// Why the last new checkout could not be set up.
     pub setup_failure: Option<String>,
     /// The tasks whose review could not be set up.
@@ -180,6 +183,29 @@ impl VisionGap {
             VisionGap::Missing => liza!("init", "--template"),
             VisionGap::Template => CommandLine::shell(format!("${{EDITOR:-vi}} {file}")),
         }
+    }
+}
+
+/// The confinement of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confinement {
+    /// In words, without the network.
+    pub level: String,
+    pub is_enforced: bool,
+    pub is_off: bool,
+    pub network: Network,
+}
+
+impl fmt::Display for Confinement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let network = if self.network == Network::ModelOnly { ", network model-only" } else { "" };
+        write!(f, "{}{network}", self.level)
+    }
+}
+
+impl Serialize for Confinement {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::model::{
 use crate::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
 use crate::rules::triggers::{PlannerWork, planner_work};
 use crate::supervise::{Work, backoff, failed_planning, unseen_triggers, work_of};
-use crate::watch::alarms::Observations;
+use crate::watch::alarms::{Confinement, Observations};
 use crate::watch::forecast::{Behind, Ended, Next, Retry, What};
 use crate::watch::held::{HeldView, held_program};
 
@@ -51,7 +51,7 @@ pub struct AgentView {
     pub in_session: bool,
     /// How well its last session was confined, in words; none if it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub confinement: Option<String>,
+    pub confinement: Option<Confinement>,
 }
 
 impl AgentView {

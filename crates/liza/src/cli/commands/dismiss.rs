@@ -5,6 +5,9 @@ use std::str::FromStr;
 use liza_core::model::{DirectEditId, DiscoveryId};
 use liza_core::protocol::{DismissDiscovery, DismissEdit};
 
+use liza_team::project::now;
+
+use crate::cli::commands::lock::begin_edit;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
@@ -40,6 +43,17 @@ impl FromStr for Subject {
     }
 }
 
+/// Records an edit that only a look has seen, so that it can be dismissed.
+fn record_edit(edit: DirectEditId, context: &Context) -> Result<(), CommandError> {
+    let project = context.project()?;
+    if project.store().pending_edit(now()).is_some_and(|pending| pending.id == edit) {
+        let mut session = begin_edit(&project, context, "dismiss")?;
+        session.begin_modify(now())?;
+        session.undo_modify()?;
+    }
+    Ok(())
+}
+
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     match args.subject {
@@ -47,6 +61,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             context.run(DismissDiscovery { discovery }, |reply| format!("{} is dismissed", reply.discovery))
         }
         Subject::Edit(edit) => {
+            record_edit(edit, context)?;
             context.run(DismissEdit { edit }, |reply| format!("{} is dismissed", reply.edit))
         }
     }

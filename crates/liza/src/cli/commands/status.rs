@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::model::{AgentId, GoalStatus, TaskId};
-use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
+use liza_core::model::{AgentId, GoalStatus, Network, TaskId};
+use liza_core::watch::alarms::{AlarmKind, AlarmLevel, Confinement};
 use liza_core::watch::view::{AgentView, Alert, Liveness, SprintView, TaskPhase, TaskView, View, view};
 use liza_core::watch::words::{
     PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
@@ -11,7 +11,6 @@ use liza_core::watch::words::{
 };
 use liza_host::columns::name_columns;
 use liza_host::local_time::LocalTime;
-use liza_sandbox::confine::MODEL_ONLY;
 use liza_team::observe::observe;
 use liza_team::project::now;
 use serde_json::Value;
@@ -315,28 +314,18 @@ fn agents(view: &View, columns: usize) -> Vec<String> {
 /// How well the sessions of live agents are confined: the least of them.
 fn confinement(view: &View, columns: usize) -> Vec<String> {
     let live = view.agents.iter().filter(|agent| agent.liveness.is_present());
-    let described = |agent: &AgentView| Some((agent.id, split_network(agent.confinement.as_deref()?)));
-    let known: Vec<(AgentId, (String, bool))> = live.filter_map(described).collect();
-    let levels = known.iter().map(|(_, (level, _))| level.as_str());
-    let Some(least) = levels.max_by_key(|level| (*level != "enforced", *level == "off")) else {
-        return Vec::new();
-    };
-    let closed: Vec<String> =
-        known.iter().filter(|(_, (_, closed))| *closed).map(|(id, _)| id.to_string()).collect();
+    let known: Vec<(AgentId, &Confinement)> =
+        live.filter_map(|agent| Some((agent.id, agent.confinement.as_ref()?))).collect();
+    let levels = known.iter().map(|(_, one)| one);
+    let Some(least) = levels.max_by_key(|one| (!one.is_enforced, one.is_off)) else { return Vec::new() };
+    let closed = known.iter().filter(|(_, one)| one.network == Network::ModelOnly);
+    let closed: Vec<String> = closed.map(|(id, _)| id.to_string()).collect();
     let network = match closed.len() {
         0 => String::new(),
-        all if all == known.len() => MODEL_ONLY.to_owned(),
-        _ => format!("{MODEL_ONLY} for {}", closed.join(", ")),
+        all if all == known.len() => ", network model-only".to_owned(),
+        _ => format!(", network model-only for {}", closed.join(", ")),
     };
-    indent(&format!("confinement {least}{network}"), 2, columns)
-}
-
-/// The level of a session, and whether it reaches only its model.
-fn split_network(confinement: &str) -> (String, bool) {
-    match confinement.strip_suffix(MODEL_ONLY) {
-        Some(level) => (level.to_owned(), true),
-        None => (confinement.to_owned(), false),
-    }
+    indent(&format!("confinement {}{network}", least.level), 2, columns)
 }
 
 fn agent_lines(agent: &AgentView, name: usize, columns: usize) -> Vec<String> {

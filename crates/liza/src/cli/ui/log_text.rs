@@ -20,8 +20,10 @@ pub(crate) enum Tone {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogSentence {
     pub(crate) tone: Tone,
-    /// What happened; the agent is its subject.
-    pub(crate) text: String,
+    /// What happened; the agent is its subject. The task, if there is one, comes between the two parts.
+    pub(crate) before: String,
+    pub(crate) task: Option<String>,
+    pub(crate) after: String,
     /// What the log says besides; nothing if the text has it.
     pub(crate) detail: Option<String>,
     /// Whether it belongs to the story of the work; otherwise only Liza needs to know it.
@@ -30,7 +32,12 @@ pub(crate) struct LogSentence {
 
 impl LogSentence {
     fn new(tone: Tone, text: impl Into<String>) -> Self {
-        Self { tone, text: text.into(), detail: None, is_story: true }
+        let (task, after, detail) = (None, String::new(), None);
+        Self { tone, before: text.into(), task, after, detail, is_story: true }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        [&self.before, self.task.as_deref().unwrap_or_default(), &self.after].concat()
     }
 
     /// Keeps the detail beside the text.
@@ -46,8 +53,8 @@ impl LogSentence {
     /// The text and the detail.
     pub(crate) fn whole(&self) -> String {
         match &self.detail {
-            Some(detail) => format!("{} ({detail})", self.text),
-            None => self.text.clone(),
+            Some(detail) => format!("{} ({detail})", self.text()),
+            None => self.text(),
         }
     }
 }
@@ -63,55 +70,55 @@ pub(crate) fn sentence(action: &str, task: Option<&str>, detail: &str) -> LogSen
 
 fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
     use Tone::{Attention, Bad, Good, Plain, Strong};
-    let say = |tone: Tone, text: String| LogSentence::new(tone, text);
+    let say = |tone: Tone, before: &str, after: &str| LogSentence {
+        task: Some(task.to_owned()),
+        after: after.to_owned(),
+        ..LogSentence::new(tone, before)
+    };
+    let colon = format!(": {detail}");
     match action {
-        "created" => say(Plain, format!("adds {task}: {detail}")),
-        "tasks_finalized" => say(Strong, format!("makes the plan ready: {task}")),
-        "tasks_proposed" => say(Strong, format!("proposes a plan: {task}")),
-        "finalized" => say(Plain, format!("makes {task} ready for coders")).with(detail),
-        "proposed" => say(Plain, format!("proposes {task}")).with(detail),
-        "edited" => say(Plain, format!("changes {task}")).with(detail).aside(),
-        "claimed" => say(Plain, format!("begins {task}")).with(detail),
-        "resumed" => say(Plain, format!("continues {task}")).with(detail),
-        "reclaimed_after_rejection" => {
-            say(Plain, format!("continues {task} after the rejection")).with(detail)
-        }
-        "reassigned_after_rejection" => {
-            say(Plain, format!("takes over {task} after the rejection")).with(detail)
-        }
-        "reclaimed_after_expiry" => say(Plain, format!("takes over {task}")).with(detail),
-        "claimed_for_integration_fix" => {
-            say(Plain, format!("begins to fix the merge of {task}")).with(detail)
-        }
-        "claim_failed" => say(Plain, format!("cannot claim {task}")).with(detail).aside(),
-        "pre_execution_checkpoint" => say(Plain, format!("states its plan for {task}: {detail}")).aside(),
-        "ready_for_review" => say(Plain, format!("submits {task} for review")).with(detail),
-        "review_claimed" => say(Plain, format!("reviews {task}")).with(detail),
-        "reviews_cleared" => say(Plain, format!("no longer reviews {task}")).with(detail).aside(),
+        "created" => say(Plain, "adds ", &colon),
+        "tasks_finalized" => say(Strong, "makes the plan ready: ", ""),
+        "tasks_proposed" => say(Strong, "proposes a plan: ", ""),
+        "finalized" => say(Plain, "makes ", " ready for coders").with(detail),
+        "proposed" => say(Plain, "proposes ", "").with(detail),
+        "edited" => say(Plain, "changes ", "").with(detail).aside(),
+        "claimed" => say(Plain, "begins ", "").with(detail),
+        "resumed" => say(Plain, "continues ", "").with(detail),
+        "reclaimed_after_rejection" => say(Plain, "continues ", " after the rejection").with(detail),
+        "reassigned_after_rejection" => say(Plain, "takes over ", " after the rejection").with(detail),
+        "reclaimed_after_expiry" => say(Plain, "takes over ", "").with(detail),
+        "claimed_for_integration_fix" => say(Plain, "begins to fix the merge of ", "").with(detail),
+        "claim_failed" => say(Plain, "cannot claim ", "").with(detail).aside(),
+        "pre_execution_checkpoint" => say(Plain, "states its plan for ", &colon).aside(),
+        "ready_for_review" => say(Plain, "submits ", " for review").with(detail),
+        "review_claimed" => say(Plain, "reviews ", "").with(detail),
+        "reviews_cleared" => say(Plain, "no longer reviews ", "").with(detail).aside(),
         "change_moved" => say(
             Attention,
-            format!("has to read {task} again, which its merge would now change otherwise: {detail}"),
+            "has to read ",
+            &format!(" again, which its merge would now change otherwise: {detail}"),
         ),
-        "review_dropped" => say(Attention, format!("drops the review of {task}: {detail}")),
-        "rejected" => say(Attention, format!("rejects {task}: {detail}")),
-        "approved" => say(Good, format!("approves {task}")).with(detail),
-        "merged" => say(Good, format!("{task} is merged")).with(detail),
-        "integration_failed" => say(Bad, format!("{task} cannot be merged: {detail}")),
-        "merge_held" => say(Bad, format!("{task} waits to be merged: {detail}")),
-        "gate_accepted" => say(Strong, format!("accepts that {task} changes what judges it, {detail}")),
-        "blocked" => say(Attention, format!("marks {task} as blocked: {detail}")),
-        "unblocked" => say(Plain, format!("unblocks {task}")).with(detail),
-        "rescoped" => say(Strong, format!("replaces {task}: {detail}")),
-        "superseded" => say(Strong, format!("replaces {task}")).with(detail),
-        "abandoned" => say(Attention, format!("abandons {task}: {detail}")),
-        "handoff" => say(Plain, format!("hands {task} to its next session")).with(detail),
-        "session_ended" => say(Plain, format!("ends its session on {task}")).with(detail).aside(),
-        "released" => say(Plain, format!("releases the claim on {task}")).with(detail),
-        "anomaly" => say(Attention, format!("reports a problem with {task}: {detail}")).aside(),
-        "discovered" => say(Plain, format!("discovers during {task}: {detail}")).aside(),
-        "answered" => say(Plain, format!("answers {task}: {detail}")),
-        "note" => say(Plain, format!("writes to the agents of {task}: {detail}")).aside(),
-        "recovered" => say(Plain, format!("repairs {task}")).with(detail).aside(),
+        "review_dropped" => say(Attention, "drops the review of ", &colon),
+        "rejected" => say(Attention, "rejects ", &colon),
+        "approved" => say(Good, "approves ", "").with(detail),
+        "merged" => say(Good, "", " is merged").with(detail),
+        "integration_failed" => say(Bad, "", &format!(" cannot be merged: {detail}")),
+        "merge_held" => say(Bad, "", &format!(" waits to be merged: {detail}")),
+        "gate_accepted" => say(Strong, "accepts that ", &format!(" changes what judges it, {detail}")),
+        "blocked" => say(Attention, "marks ", &format!(" as blocked: {detail}")),
+        "unblocked" => say(Plain, "unblocks ", "").with(detail),
+        "rescoped" => say(Strong, "replaces ", &colon),
+        "superseded" => say(Strong, "replaces ", "").with(detail),
+        "abandoned" => say(Attention, "abandons ", &colon),
+        "handoff" => say(Plain, "hands ", " to its next session").with(detail),
+        "session_ended" => say(Plain, "ends its session on ", "").with(detail).aside(),
+        "released" => say(Plain, "releases the claim on ", "").with(detail),
+        "anomaly" => say(Attention, "reports a problem with ", &colon).aside(),
+        "discovered" => say(Plain, "discovers during ", &colon).aside(),
+        "answered" => say(Plain, "answers ", &colon),
+        "note" => say(Plain, "writes to the agents of ", &colon).aside(),
+        "recovered" => say(Plain, "repairs ", "").with(detail).aside(),
         other => unknown(other, &format!("{task}: {detail}")),
     }
 }
@@ -205,15 +212,15 @@ mod tests {
         ];
         let of_task =
             [LogAction::Edited, LogAction::ClaimFailed, LogAction::Rescoped, LogAction::ReviewClaimed];
-        let raw = |action: LogAction| unknown(action.name(), "x").text;
+        let raw = |action: LogAction| unknown(action.name(), "x").text();
         for action in team {
-            assert_ne!(sentence(action.name(), None, "x").text, raw(action), "{}", action.name());
+            assert_ne!(sentence(action.name(), None, "x").text(), raw(action), "{}", action.name());
         }
         let events = <EventName as strum::IntoEnumIterator>::iter().map(LogAction::Task);
         for action in events.chain(of_task).filter(|action| action.name() != "archived") {
             let said = sentence(action.name(), Some("t"), "x");
-            assert_ne!(said.text, unknown(action.name(), "t: x").text, "{}", action.name());
-            assert!(said.text.contains('t'), "{said:?}");
+            assert_ne!(said.text(), unknown(action.name(), "t: x").text(), "{}", action.name());
+            assert!(said.text().contains('t'), "{said:?}");
         }
     }
 

@@ -109,8 +109,7 @@ fn told(entry: &LogRecord) -> Option<(Tone, String)> {
             let reason = after("[blocker] ");
             format!("rejects {task}: {}", reason.split(" Why it matters").next().unwrap_or_default())
         }
-        "rescoped" => format!("replaces {task}: {}", after("SUPERSEDED → ")),
-        _ => said.text,
+        _ => said.text(),
     };
     Some((said.tone, text))
 }
