@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-/// How the line begins in which a command says why it failed.
+/// The beginning of the line in which a command says why it failed.
 pub const ERROR_START: &str = "liza: ";
 
-/// How the line after it begins, which says what to do.
+/// The beginning of the line after it, which says what to do.
 pub const HINT_START: &str = "  hint: ";
 
 /// Makes one line of a text: white space folded, cut at `max` characters.

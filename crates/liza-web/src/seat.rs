@@ -53,7 +53,7 @@ pub enum OutputKind {
     Text,
     /// A tool that it used.
     Tool,
-    /// What a tool answered.
+    /// The answer of a tool.
     Answer,
     /// A refusal of Liza as the answer of a tool.
     Refusal,

@@ -17,7 +17,7 @@ const LARGE_CONTEXT: u64 = 1_000_000;
 /// A longer pause before a retry is a limit that the session should not wait for.
 const LONG_RETRY: Seconds = Seconds(60);
 
-/// How the answer of a command that failed begins.
+/// The first words of the answer of a command that failed.
 const EXIT_CODE: &str = "Exit code ";
 
 /// When it compacts the conversation, the prompt is no longer in it: a hook puts it back.

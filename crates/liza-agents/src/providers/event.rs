@@ -84,11 +84,11 @@ pub struct ToolAnswer {
     pub lines: Vec<String>,
     /// The number of its other lines.
     pub folded: usize,
-    /// Whether Liza refused the command that the tool ran.
+    /// Liza refused the command that the tool ran.
     pub refused: bool,
 }
 
-/// How a tool ended, as far as its program says.
+/// The end of a tool, as far as its program reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ToolEnd {
     #[default]

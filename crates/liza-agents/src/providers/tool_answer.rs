@@ -14,7 +14,7 @@ const LINES: usize = 4;
 /// The longest line that is kept, in characters.
 const LINE_MAX: usize = 300;
 
-/// How the parser of a command line begins and ends what it refuses.
+/// The first words and the last line of a refusal by the parser of the command line.
 const USAGE: (&str, &str) = ("error: ", "For more information, try '--help'.");
 
 /// The part of an answer that is shown.
@@ -32,7 +32,7 @@ pub(super) fn folded(end: ToolEnd, answer: &[Option<&Value>], runs_liza: bool) -
     ToolAnswer { exchange: None, end, lines: kept.into_iter().map(cut).collect(), folded, refused }
 }
 
-/// Whether a call runs this program: a word of it is its name or its path.
+/// A call runs this program if a word of it is its name or its path.
 pub(super) fn runs_liza(input: &str) -> bool {
     let is_end = |c: char| !(c.is_alphanumeric() || "/._-".contains(c));
     input.split(is_end).any(|word| word.rsplit('/').next().is_some_and(|name| name.starts_with("liza")))
@@ -67,8 +67,8 @@ struct CommandFailure {
     hint: Option<String>,
 }
 
-/// The lines with which Liza refused a command. Where it is not known that the command failed, because another one ran after it,
-/// they are recognized by their hint: Liza only reminds without one.
+/// The lines with which Liza refused a command. A command whose failure is not known, because another one ran after it, is
+/// recognized by its hint: a reminder of Liza has none.
 fn refusal(lines: &[&str], end: ToolEnd) -> Option<Vec<String>> {
     let from_json = |line: &&str| {
         let answer: CommandAnswer = line.starts_with('{').then(|| serde_json::from_str(line).ok())??;

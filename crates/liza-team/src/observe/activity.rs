@@ -154,7 +154,7 @@ fn without_programs_folder(text: &str) -> String {
     words.collect()
 }
 
-/// What a session does by an event, for a person; `None` for the answers of tools and what has nothing to show.
+/// The action in an event, for a person; the answer of a tool is none.
 pub fn describe(event: &ClientEvent) -> Option<String> {
     match event {
         ClientEvent::Text(text) => Some(text.clone()),

@@ -19,7 +19,7 @@ pub(crate) enum RenderedKind {
     Text,
     /// A tool that it used.
     Tool,
-    /// What a tool answered.
+    /// The answer of a tool.
     Answer,
     /// A refusal of Liza as the answer of a tool.
     Refusal,
@@ -93,7 +93,7 @@ fn hint(path: &str) -> RenderedLine {
     RenderedLine { kind: RenderedKind::Hint, text }
 }
 
-/// How the tool ended and how many lines are left out, then the lines that were kept.
+/// The end of the tool and the number of lines that are left out, then the lines that were kept.
 fn render_answer(answer: &ToolAnswer) -> Option<RenderedLine> {
     let end = match answer.end {
         ToolEnd::Unknown if answer.lines.is_empty() => return None,
