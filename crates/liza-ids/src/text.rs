@@ -2,6 +2,12 @@
 
 use std::borrow::Cow;
 
+/// The beginning of the line in which a command says why it failed.
+pub const ERROR_START: &str = "liza: ";
+
+/// The beginning of the line after it, which says what to do.
+pub const HINT_START: &str = "  hint: ";
+
 /// Makes one line of a text: white space folded, cut at `max` characters.
 pub fn one_line(text: &str, max: usize) -> String {
     let mut line = String::new();

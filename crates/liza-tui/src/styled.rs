@@ -116,6 +116,15 @@ mod tests {
         assert_eq!(line.spans[1].style, Style::new());
     }
 
+    /// Covers: AX-19
+    #[test]
+    fn a_refusal_of_several_lines_is_red_to_its_end() {
+        let theme = Theme::new(ThemeName::Dark, None);
+        let shown = lines("\u{1b}[1m\u{1b}[31m↳ exit 1, refused by Liza\n    why\u{1b}[0m\nnext", &theme);
+        let styles: Vec<Style> = shown.iter().map(|line| line.spans[0].style).collect();
+        assert_eq!(styles, [theme.bad, theme.bad, Style::new()]);
+    }
+
     /// Covers: UI-01
     #[test]
     fn a_command_can_be_copied_into_a_shell() {

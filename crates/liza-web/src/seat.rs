@@ -53,6 +53,10 @@ pub enum OutputKind {
     Text,
     /// A tool that it used.
     Tool,
+    /// The answer of a tool.
+    Answer,
+    /// A refusal of Liza as the answer of a tool.
+    Refusal,
     Note,
     Fault,
 }

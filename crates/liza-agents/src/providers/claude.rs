@@ -3,7 +3,7 @@
 use liza_core::model::{FaultKind, LimitReset, Seconds, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
+use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
 use super::fault::{fault, of_kind, reset_at};
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
 use super::places::ClientPlaces;
@@ -16,6 +16,9 @@ const CONTEXT: u64 = 200_000;
 const LARGE_CONTEXT: u64 = 1_000_000;
 /// A longer pause before a retry is a limit that the session should not wait for.
 const LONG_RETRY: Seconds = Seconds(60);
+
+/// The first words of the answer of a command that failed.
+const EXIT_CODE: &str = "Exit code ";
 
 /// When it compacts the conversation, the prompt is no longer in it: a hook puts it back.
 const PROMPT_AGAIN: &str = r#"{"hooks":{"SessionStart":[{"matcher":"compact","hooks":[{"type":"command","command":"cat '{prompt}'"}]}]}}"#;
@@ -149,13 +152,22 @@ impl ClaudeEvents {
     }
 
     fn tool_results(&mut self, event: &Value) -> Vec<ClientEvent> {
-        let mut events = vec![ClientEvent::ToolEnded];
-        for part in items(event, "/message/content") {
-            let id = text(part, "/tool_use_id");
-            let answer = [part.get("content"), part.get("is_error")];
-            events.extend(id.and_then(|id| self.calls.answer(Some(&id), &answer)));
+        let results = items(event, "/message/content").iter();
+        let results = results.filter(|part| text(part, "/type").as_deref() == Some("tool_result"));
+        results.map(|part| self.tool_result(part)).collect()
+    }
+
+    /// The exit code of a command that failed is the first line of its output.
+    fn tool_result(&mut self, part: &Value) -> ClientEvent {
+        let id = text(part, "/tool_use_id").unwrap_or_default();
+        let failed = part.get("is_error").and_then(Value::as_bool) == Some(true);
+        let said = part.get("content").and_then(Value::as_str).unwrap_or_default();
+        let (first, rest) = said.split_once('\n').unwrap_or((said, ""));
+        let code = first.strip_prefix(EXIT_CODE).and_then(|code| code.parse().ok()).filter(|_| failed);
+        match code {
+            Some(code) => self.calls.answer(Some(&id), ToolEnd::Exit(code), &[Some(&rest.into())]),
+            None => self.calls.answer(Some(&id), ToolEnd::of(None, Some(failed)), &[part.get("content")]),
         }
-        events
     }
 
     fn limit_event(&mut self, event: &Value) -> Option<Vec<ClientEvent>> {

@@ -5,7 +5,7 @@ use liza_core::text::one_line;
 use serde_json::Value;
 
 use super::claude::share;
-use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
+use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{items, number, parse, text, tool_detail, type_of};
 use super::places::ClientPlaces;
@@ -134,11 +134,15 @@ impl CodexEvents {
     }
 
     fn completed(&mut self, event: &Value) -> Vec<ClientEvent> {
-        let answer = ["/item/aggregated_output", "/item/exit_code", "/item/result", "/item/error"];
-        let answer = answer.map(|place| event.pointer(place).filter(|part| !part.is_null()));
-        let id = text(event, "/item/id");
-        let answered = id.and_then(|id| self.calls.answer(Some(&id), &answer));
-        completed(event).into_iter().chain(answered).collect()
+        let mut events = completed(event);
+        let kind = text(event, "/item/type");
+        if matches!(kind.as_deref(), Some("command_execution" | "mcp_tool_call" | "web_search")) {
+            let answer = ["/item/aggregated_output", "/item/result", "/item/error"];
+            let answer = answer.map(|place| event.pointer(place).filter(|part| !part.is_null()));
+            let id = text(event, "/item/id").unwrap_or_default();
+            events.push(self.calls.answer(Some(&id), end(event), &answer));
+        }
+        events
     }
 }
 
@@ -209,6 +213,11 @@ fn unquoted(word: &str) -> String {
     text
 }
 
+fn end(event: &Value) -> ToolEnd {
+    let failed = text(event, "/item/status").map(|status| status == "failed");
+    ToolEnd::of(event.pointer("/item/exit_code"), failed)
+}
+
 fn completed(event: &Value) -> Vec<ClientEvent> {
     let said = || text(event, "/item/text");
     match text(event, "/item/type").as_deref() {
@@ -216,9 +225,8 @@ fn completed(event: &Value) -> Vec<ClientEvent> {
         Some("file_change") => {
             let paths = items(event, "/item/changes").iter().filter_map(|change| text(change, "/path"));
             let edit = ClientEvent::Tool("edit".to_owned(), paths.collect::<Vec<_>>().join(" "));
-            vec![edit, exchange("edit", event.pointer("/item/changes"), &[])]
+            vec![edit, exchange("edit", event.pointer("/item/changes"), end(event), &[])]
         }
-        Some("command_execution" | "mcp_tool_call" | "web_search") => vec![ClientEvent::ToolEnded],
         Some("context_compaction") => {
             vec![ClientEvent::Note("context compacted".to_owned()), ClientEvent::Compacted]
         }
@@ -290,12 +298,11 @@ mod tests {
         let expected = [
             ClientEvent::Started("0199-a".to_owned()),
             ClientEvent::Tool("shell".to_owned(), "git status".to_owned()),
-            ClientEvent::ToolEnded,
             ClientEvent::Tool("edit".to_owned(), "a.rs b.rs".to_owned()),
             ClientEvent::Warning("Model metadata not found".to_owned()),
             ClientEvent::Text("Submitted.".to_owned()),
         ];
-        assert_eq!(seen.get(..6), Some(expected.as_slice()), "{seen:?}");
+        assert_eq!(seen.get(..5), Some(expected.as_slice()), "{seen:?}");
         assert_eq!(seen.last(), Some(&ClientEvent::Ended));
         let usage = used(EventFormat::Codex, SESSION).usage;
         assert_eq!((usage.input, usage.cached, usage.output), (315, 24_448, 122));

@@ -4,6 +4,7 @@
 
 use liza_core::model::{ClientFault, FaultKind, Usage};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use strum::{EnumString, VariantNames};
 
 /// The format of the events that a program writes to its output, named as in `config.providers`.
@@ -50,9 +51,7 @@ pub enum ClientEvent {
     /// A tool is used: its name, and what it is used on.
     Tool(String, String),
     /// A tool has ended; the model has its result.
-    ToolEnded,
-    /// A tool call and its answer, to be compared with others.
-    Exchange(ToolExchange),
+    Answered(ToolAnswer),
     Compacted,
     /// The program has ended its session because it has cost what it may.
     BudgetReached,
@@ -73,6 +72,51 @@ pub struct ToolExchange {
     pub call: u64,
     /// The answer; `None` if the program does not say it.
     pub answer: Option<u64>,
+}
+
+/// The answer of a tool, folded: a few lines, and how many there are besides.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolAnswer {
+    /// The call and the answer, to be compared with others; `None` if the call is not known.
+    pub exchange: Option<ToolExchange>,
+    pub end: ToolEnd,
+    /// Its last lines, or those of the refusal. They may contain anything that a terminal obeys.
+    pub lines: Vec<String>,
+    /// The number of its other lines.
+    pub folded: usize,
+    /// Liza refused the command that the tool ran.
+    pub refused: bool,
+}
+
+/// The end of a tool, as far as its program reports it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum ToolEnd {
+    #[default]
+    Unknown,
+    Succeeded,
+    Failed,
+    /// A command, with this code.
+    Exit(i64),
+}
+
+impl ToolEnd {
+    /// An exit code says more than that a tool failed.
+    pub(super) fn of(code: Option<&Value>, failed: Option<bool>) -> Self {
+        match (code.and_then(Value::as_i64), failed) {
+            (Some(code), _) => ToolEnd::Exit(code),
+            (None, Some(true)) => ToolEnd::Failed,
+            (None, Some(false)) => ToolEnd::Succeeded,
+            (None, None) => ToolEnd::Unknown,
+        }
+    }
+
+    pub(super) fn is_failure(self) -> bool {
+        match self {
+            ToolEnd::Unknown | ToolEnd::Succeeded => false,
+            ToolEnd::Failed => true,
+            ToolEnd::Exit(code) => code != 0,
+        }
+    }
 }
 
 /// What a program reports about its usage.

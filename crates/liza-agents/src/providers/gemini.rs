@@ -3,7 +3,7 @@
 use liza_core::model::{FaultKind, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
+use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{number, parse, text, tool_detail, type_of};
 use super::places::ClientPlaces;
@@ -72,7 +72,9 @@ impl EventReader for GeminiEvents {
             "tool_result" => {
                 let event = parse(line)?;
                 let (id, answer) = (text(&event, "/tool_id"), [event.get("output"), event.get("error")]);
-                Some(self.calls.answer(id.as_deref(), &answer).into_iter().collect())
+                // Without an error a command may have failed.
+                let failed = event.get("error").map(|_| true);
+                Some(vec![self.calls.answer(id.as_deref(), ToolEnd::of(None, failed), &answer)])
             }
             _ => None,
         }

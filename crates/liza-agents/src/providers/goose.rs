@@ -3,7 +3,7 @@
 use liza_core::model::Usage;
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
+use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
 use super::places::{ClientPlaces, DATA_FOLDERS};
@@ -111,8 +111,12 @@ impl GooseEvents {
                 None
             }
             "toolResponse" => {
-                let answer = ["/toolResult/status", "/toolResult/value/content", "/toolResult/error"];
-                self.calls.answer(Some(&text(part, "/id")?), &answer.map(|place| part.pointer(place)))
+                let answer = ["/toolResult/value/content", "/toolResult/error"];
+                let failed = part.pointer("/toolResult/value/isError").and_then(Value::as_bool);
+                let failed = failed.or(part.pointer("/toolResult/error").map(|_| true));
+                let end = ToolEnd::of(part.pointer("/toolResult/value/structuredContent/exit_code"), failed);
+                let answer = answer.map(|place| part.pointer(place));
+                Some(self.calls.answer(Some(&text(part, "/id")?), end, &answer))
             }
             "systemNotification" => {
                 let said = text(part, "/msg")?;

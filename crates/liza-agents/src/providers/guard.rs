@@ -84,7 +84,7 @@ impl SessionGuard {
         match event {
             // Between two tool calls nothing is half done.
             ClientEvent::Tool(..) => self.allowance.is_used_up(used).then_some(GuardStop::Budget),
-            ClientEvent::Exchange(exchange) => self.repeats(*exchange),
+            ClientEvent::Answered(answer) => self.repeats(answer.exchange?),
             ClientEvent::Compacted => {
                 self.compactions = self.compactions.saturating_add(1);
                 (self.compactions > MAX_COMPACTIONS).then_some(GuardStop::Compactions(self.compactions))
@@ -92,7 +92,6 @@ impl SessionGuard {
             ClientEvent::BudgetReached => Some(GuardStop::Budget),
             ClientEvent::Started(_)
             | ClientEvent::Text(_)
-            | ClientEvent::ToolEnded
             | ClientEvent::Used(_)
             | ClientEvent::Note(_)
             | ClientEvent::Warning(_)
@@ -114,6 +113,7 @@ mod tests {
     use liza_core::model::Usage;
 
     use super::*;
+    use crate::providers::event::ToolAnswer;
 
     fn used(input: u64, cost_usd: f64) -> SessionUsage {
         let usage = Usage { input, output: 0, cached: 0, cost_usd };
@@ -129,7 +129,8 @@ mod tests {
     }
 
     fn exchange(call: u64, answer: Option<u64>) -> ClientEvent {
-        ClientEvent::Exchange(ToolExchange { call, answer })
+        let exchange = Some(ToolExchange { call, answer });
+        ClientEvent::Answered(ToolAnswer { exchange, ..ToolAnswer::default() })
     }
 
     /// Covers: AX-29

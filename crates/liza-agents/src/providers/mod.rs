@@ -25,6 +25,7 @@ mod rollout;
 pub mod side_log;
 pub mod stream;
 mod template;
+mod tool_answer;
 mod tool_calls;
 pub mod usage;
 mod vibe;

@@ -3,7 +3,7 @@
 use liza_core::model::{FaultKind, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
+use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, number, parse, text, tool_detail, type_of};
 use super::places::{ClientPlaces, DATA_FOLDERS};
@@ -66,7 +66,9 @@ impl EventReader for OpencodeEvents {
         if kind == "tool_use" {
             let name = text(&own, "/part/tool").unwrap_or_default();
             let answer = ["/part/state/output", "/part/state/error"].map(|place| own.pointer(place));
-            events.push(exchange(&name, own.pointer("/part/state/input"), &answer));
+            let failed = text(&own, "/part/state/status").map(|status| status == "error");
+            let end = ToolEnd::of(own.pointer("/part/state/metadata/exit"), failed);
+            events.push(exchange(&name, own.pointer("/part/state/input"), end, &answer));
         }
         Some(events)
     }

@@ -224,8 +224,7 @@ impl EventStream {
             ClientEvent::Fault(fault) => self.fault = Some(fault.clone()),
             ClientEvent::Started(name) if is_conversation(name) => self.conversation = Some(name.clone()),
             ClientEvent::Started(_)
-            | ClientEvent::ToolEnded
-            | ClientEvent::Exchange(_)
+            | ClientEvent::Answered(_)
             | ClientEvent::Compacted
             | ClientEvent::BudgetReached
             | ClientEvent::Note(_)
@@ -248,26 +247,31 @@ pub mod tests {
     use liza_core::model::Usage;
 
     use super::*;
-    use crate::providers::event::ToolExchange;
+    use crate::providers::event::{ToolAnswer, ToolExchange};
 
-    /// All events of an output, without those that are only compared.
+    /// All events of an output but the answers of tools.
     pub fn read(format: EventFormat, output: &str) -> Vec<ClientEvent> {
         let (mut stream, mut events) = (EventStream::new(format), Vec::new());
         stream.push(output.as_bytes(), &mut |event| events.push(event.clone()));
         stream.finish(&mut |event| events.push(event.clone()));
-        events.retain(|event| !matches!(event, ClientEvent::Exchange(_)));
+        events.retain(|event| !matches!(event, ClientEvent::Answered(_)));
         events
+    }
+
+    /// The answers of tools in an output.
+    pub(crate) fn answers(format: EventFormat, output: &str) -> Vec<ToolAnswer> {
+        let (mut stream, mut found) = (EventStream::new(format), Vec::new());
+        stream.push(format!("{output}\n").as_bytes(), &mut |event| {
+            if let ClientEvent::Answered(answer) = event {
+                found.push(answer.clone());
+            }
+        });
+        found
     }
 
     /// The tool calls of an output with their answers.
     pub(crate) fn exchanges(format: EventFormat, output: &str) -> Vec<ToolExchange> {
-        let (mut stream, mut found) = (EventStream::new(format), Vec::new());
-        stream.push(format!("{output}\n").as_bytes(), &mut |event| {
-            if let ClientEvent::Exchange(exchange) = event {
-                found.push(*exchange);
-            }
-        });
-        found
+        answers(format, output).into_iter().filter_map(|answer| answer.exchange).collect()
     }
 
     fn whole(format: EventFormat, output: &[u8]) -> EventStream {

@@ -3,7 +3,7 @@
 use liza_core::model::{FaultKind, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
+use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail};
 use super::places::ClientPlaces;
@@ -84,7 +84,7 @@ impl VibeEvents {
         }
         let is_answer = text(event, "/role").as_deref() == Some("tool");
         let id = text(event, "/tool_call_id");
-        is_answer.then(|| self.calls.answer(id.as_deref(), &[event.get("content")]))?
+        is_answer.then(|| self.calls.answer(id.as_deref(), ToolEnd::Unknown, &[event.get("content")]))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What an agent program, or the provider behind it, can do wrong.
 
+use std::fmt;
+
 use liza_ids::{Seconds, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +77,20 @@ pub struct ClientFault {
     pub message: String,
     /// When the limit ends, if it says so.
     pub reset: Option<LimitReset>,
+}
+
+/// A result that a session tried to record and that Liza refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedResult {
+    /// The command.
+    pub verb: &'static str,
+    pub why: String,
+}
+
+impl fmt::Display for RefusedResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Liza refused {}: {}", self.verb, self.why)
+    }
 }
 
 /// Why no session of a client starts now.

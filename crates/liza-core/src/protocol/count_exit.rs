@@ -19,7 +19,7 @@ pub struct CountExit {
     pub task: TaskId,
     pub agent: AgentId,
     pub exit: UnproductiveExit,
-    /// The last lines that it printed.
+    /// Why it ended, or the last lines that it printed.
     pub last_words: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub struct CountExit {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountPlannerExit {
     pub agent: AgentId,
-    /// The last lines that it printed.
+    /// Why it ended, or the last lines that it printed.
     pub last_words: Option<String>,
     /// Why it was started, for a person.
     pub woken_because: Option<String>,
@@ -49,6 +49,8 @@ pub enum UnproductiveExit {
     Crash,
     /// It exited cleanly, without submitting, blocking or handing off.
     Idle,
+    /// Liza refused its result. Counts as idle.
+    Refused,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -81,14 +83,16 @@ impl Rule for CountExit {
         let config = tx.config()?;
         let (counter, limit, what) = match self.exit {
             UnproductiveExit::Crash => (&mut task.record.crashes, config.max_crashes, "crashed"),
-            UnproductiveExit::Idle => {
+            UnproductiveExit::Idle | UnproductiveExit::Refused => {
                 (&mut task.record.idle_exits, config.max_idle_exits, "ended without a result")
             }
         };
         let count = counter.unwrap_or(0).saturating_add(1);
         *counter = Some(count);
         let times = text::count(count as usize, "time");
-        let reason = format!("{agent} {what} {times} in a row");
+        let why = self.last_words.as_ref().filter(|_| self.exit == UnproductiveExit::Refused);
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let reason = format!("{agent} {what} {times} in a row{why}");
         let task = match agent.role() {
             _ if count < limit => tx.put(task),
             Role::Coder | Role::Planner => {

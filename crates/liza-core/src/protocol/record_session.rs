@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, Board, ClientFault, ClientHold, EventName, HistoryEvent, LogAction, Refusal, Section,
-    SessionSummary, Sha, TaskId, Timestamp, Usage, Value,
+    AgentId, Board, ClientFault, ClientHold, EventName, HistoryEvent, LogAction, Refusal, RefusedResult,
+    Section, SessionSummary, Sha, TaskId, Timestamp, Usage, Value,
 };
 use crate::rules::clients::{ClientEnd, after_end, missing_variable, session_line};
 
@@ -34,6 +34,8 @@ pub struct RecordSession {
     pub advice: Option<String>,
     /// Whether it ended by itself without a result.
     pub failed: bool,
+    /// The result that Liza refused, for lack of which it has none: no sign that its client fails.
+    pub refusal: Option<RefusedResult>,
     /// The commit that a coder left without submitting it.
     pub unsubmitted: Option<Sha>,
     pub usage: Usage,
@@ -67,7 +69,9 @@ impl Rule for RecordSession {
         check_acts_for(tx, self.agent)?;
         let (new_hold, is_clients_fault) = self.update_client(tx)?;
         let advice = self.advice().filter(|_| is_clients_fault);
-        let line = session_line(&self.client, &self.end, self.said.as_deref(), advice.as_deref());
+        let refusal = self.refusal.as_ref().map(ToString::to_string);
+        let said = refusal.as_deref().or(self.said.as_deref());
+        let line = session_line(&self.client, &self.end, said, advice.as_deref());
         self.update_agent(tx, &line)?;
         self.update_history(tx);
         tx.log_as(self.agent, LogAction::Task(EventName::SessionEnded), self.task.as_ref(), &line);
@@ -86,7 +90,7 @@ impl RecordSession {
         let before = tx.board.sprint()?.clients.get(&self.client).cloned().unwrap_or_default();
         let end = ClientEnd {
             fault: self.fault.clone(),
-            failed: self.failed,
+            failed: self.failed && self.refusal.is_none(),
             end: self.end.clone(),
             said: self.said.clone(),
             subject: self.task.as_ref().map_or(PLANNING, TaskId::as_str).to_owned(),
@@ -120,7 +124,7 @@ impl RecordSession {
             started: self.started,
             ended: tx.now,
             result: line.to_owned(),
-            failed: self.failed || self.fault.is_some(),
+            failed: self.failed || self.fault.is_some() || self.refusal.is_some(),
             fault: self.fault.as_ref().map(|fault| fault.kind),
         });
         tx.put_agent(self.agent, entry);
@@ -138,6 +142,7 @@ impl RecordSession {
             .with("end", self.end.as_str())
             .with("seconds", whole(tx.now.since(self.started).0))
             .with_some("said", self.said.as_deref().filter(|_| self.failed || self.fault.is_some()))
+            .with_some("refused", self.refusal.as_ref().map(ToString::to_string))
             .with_some("fault", self.fault.as_ref().map(|fault| fault.kind.to_string()))
             .with_some("conversation", self.conversation.as_deref())
             .with_some("unsubmitted", self.unsubmitted.as_ref().map(Sha::as_str))

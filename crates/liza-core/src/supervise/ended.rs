@@ -1,6 +1,8 @@
 //! What to do when an agent's session has ended.
 
-use crate::model::{AgentId, AgentStatus, GoalStatus, Revision, Role, Seconds, State, TaskBody, TaskId};
+use crate::model::{
+    AgentId, AgentStatus, GoalStatus, RefusedResult, Revision, Role, Seconds, State, TaskBody, TaskId,
+};
 use crate::protocol::{
     Command, CountExit, CountPlannerExit, MarkTriggersSeen, RefundSession, ReleaseReview, SetStatus,
     UnproductiveExit,
@@ -43,7 +45,9 @@ pub struct EndedSession {
     /// Whether the git remote failed when it tried to submit.
     pub remote_failed: bool,
     pub has_commits: bool,
-    /// The last lines that it printed.
+    /// The last result that it tried to record, if that was refused.
+    pub refusal: Option<RefusedResult>,
+    /// The reason of its end: a guard, a refusal, or the last lines that it printed.
     pub last_words: Option<String>,
     /// Whether it failed by the fault of its client, which is held now.
     pub is_clients_fault: bool,
@@ -80,16 +84,24 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
     if session.is_clients_fault {
         return AfterSession { record: excused(state, session), pause: Seconds(0), progress: false };
     }
-    let clean = matches!(end, SessionEnd::Code(0 | EXIT_RESTART));
+    // A program that could not record its result may say so by its exit code; it works.
+    let refused = session.refusal.is_some() && matches!(end, SessionEnd::Code(_));
+    let clean = matches!(end, SessionEnd::Code(0 | EXIT_RESTART)) || refused;
     if end == SessionEnd::Stopped || session.remote_failed || (session.halted && clean) {
         return AfterSession { record: stopped(state, session), pause: Seconds(0), progress: false };
     }
-    let exit = if clean { UnproductiveExit::Idle } else { UnproductiveExit::Crash };
-    // The next session continues from the commits, within the budget of the task.
-    let record = if clean && session.has_commits { Vec::new() } else { count(session, exit) };
+    let exit = match (refused, clean) {
+        (true, _) => UnproductiveExit::Refused,
+        (false, true) => UnproductiveExit::Idle,
+        (false, false) => UnproductiveExit::Crash,
+    };
+    // The next session continues from the commits, within the budget of the task. A refusal may come again.
+    let record = if clean && session.has_commits && !refused { Vec::new() } else { count(session, exit) };
     let pause = match exit {
-        UnproductiveExit::Idle if session.agent.role() != Role::Planner => BRIEF,
-        UnproductiveExit::Idle | UnproductiveExit::Crash => crash_pause(state, session),
+        UnproductiveExit::Idle | UnproductiveExit::Refused if session.agent.role() != Role::Planner => BRIEF,
+        UnproductiveExit::Idle | UnproductiveExit::Refused | UnproductiveExit::Crash => {
+            crash_pause(state, session)
+        }
     };
     AfterSession { record, pause, progress: false }
 }

@@ -104,6 +104,7 @@ impl Session {
             halted: false,
             remote_failed: false,
             has_commits: false,
+            refusal: None,
             last_words: None,
             is_clients_fault: false,
         };
@@ -121,6 +122,7 @@ impl Session {
             fault: refused.then_some(fault),
             advice: None,
             failed,
+            refusal: None,
             unsubmitted: None,
             usage: Usage::default(),
             conversation: None,

@@ -1,8 +1,8 @@
 //! Clients that fail: who is held, for how long, and that no task is blamed for it.
 
 use liza_core::model::{
-    Actor, ClientFault, ClientHold, EventName, FaultKind, HistoryEvent, LimitReset, Seconds, Status,
-    Timestamp, Usage,
+    Actor, ClientFault, ClientHold, EventName, FaultKind, HistoryEvent, LimitReset, RefusedResult, Seconds,
+    Status, Timestamp, Usage,
 };
 use liza_core::protocol::{Command, RecordSession, Resume, UseClient};
 use liza_core::rules::clients::{
@@ -32,6 +32,7 @@ fn ended(of: &str, number: u32, fault: Option<ClientFault>) -> RecordSession {
         fault,
         advice: Some("Run claude /login".into()),
         failed: true,
+        refusal: None,
         unsubmitted: None,
         usage: Usage { input: 10, output: 5, cached: 0, cost_usd: 0.5 },
         conversation: None,
@@ -232,6 +233,7 @@ fn a_clients_fault_counts_against_no_one() {
         halted: false,
         remote_failed: false,
         has_commits: false,
+        refusal: None,
         last_words: None,
         is_clients_fault: true,
     };
@@ -321,6 +323,29 @@ fn sessions_that_fail_alike_on_several_tasks_hold_the_client_and_not_the_tasks()
     assert!(!record(&mut world, ended("t", 1, None)));
     assert!(!record(&mut world, RecordSession { said: Some("Another".into()), ..ended("u", 2, None) }));
     assert!(!record(&mut world, ended("t", 1, None)), "not alike");
+}
+
+/// Covers: AX-20
+#[test]
+fn sessions_whose_results_were_refused_hold_no_client() {
+    let mut world = team();
+    let why = "t has no submission".to_owned();
+    let refused = |of: &str, number: u32| RecordSession {
+        refusal: Some(RefusedResult { verb: "submit-for-review", why: why.clone() }),
+        ..ended(of, number, None)
+    };
+    for _ in 0..3 {
+        assert!(!record(&mut world, refused("t", 1)) && !record(&mut world, refused("u", 2)));
+        assert_eq!(hold(&world), None, "one agent's refusals hold no other");
+    }
+    let last = world.entry(coder(1)).last_session.clone().unwrap();
+    assert_eq!(last.result, "claude exited 1: Liza refused submit-for-review: t has no submission");
+    assert!(last.failed && last.fault.is_none());
+    let event = world.record("t").events().next_back().unwrap().text("refused");
+    assert_eq!(event.as_deref(), Some("Liza refused submit-for-review: t has no submission"));
+    // An error of its program is one all the same.
+    let auth = RecordSession { fault: Some(fault(FaultKind::Auth, None)), ..refused("t", 1) };
+    assert!(record(&mut world, auth) && hold(&world).is_some());
 }
 
 /// Covers: SE-10

@@ -140,6 +140,7 @@ fn supervision() -> Vec<Command> {
             fault: None,
             advice: None,
             failed: true,
+            refusal: None,
             unsubmitted: None,
             usage: Usage::default(),
             conversation: None,

@@ -298,6 +298,7 @@ impl Adversaries {
             halted: false,
             remote_failed: false,
             has_commits,
+            refusal: None,
             last_words: None,
             is_clients_fault: false,
         };
@@ -332,6 +333,7 @@ impl Adversaries {
             fault: kind.map(|kind| ClientFault { kind, message: "no".into(), reset }),
             advice: None,
             failed: !has_result(&self.world.state, session),
+            refusal: None,
             unsubmitted: None,
             usage: Usage::default(),
             conversation: None,

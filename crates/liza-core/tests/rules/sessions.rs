@@ -33,6 +33,7 @@ fn end_session(world: &mut World, agent: AgentId, end: End) {
         fault: (end == End::Held).then_some(fault),
         advice: None,
         failed: end != End::WithResult,
+        refusal: None,
         unsubmitted: None,
         usage: Usage::default(),
         conversation: None,

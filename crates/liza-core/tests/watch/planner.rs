@@ -35,7 +35,7 @@ fn a_stopped_planner_says_what_it_was_woken_for() {
     assert_eq!(
         stopped.text,
         "5 planning sessions in a row ended without a result; woken because a-page is a draft to complete; \
-         the last one printed: Done. The turn ends here. If it asks something, answer first: liza note \"...\"; \
+         the last one ended with: Done. The turn ends here. If it asks something, answer first: liza note \"...\"; \
          or drop the draft: liza abandon-task a-page --reason TEXT"
     );
 }

@@ -1,8 +1,10 @@
 //! Sessions without a result, questions to the human, and who waits for whom.
 
 use crate::supervise::{session, step};
-use liza_core::model::{AgentStatus, Anomaly, HumanNote, Revision, Role, Seconds, State, Status, Value};
-use liza_core::protocol::{Command, MarkTriggersSeen, RefundSession};
+use liza_core::model::{
+    AgentStatus, Anomaly, HumanNote, RefusedResult, Revision, Role, Seconds, State, Status, Value,
+};
+use liza_core::protocol::{Command, MarkTriggersSeen, RefundSession, UnproductiveExit};
 use liza_core::rules::questions::open_questions;
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers};
 use liza_core::supervise::{EndedSession, SessionEnd, Step, after_session, was_suspended};
@@ -59,6 +61,27 @@ fn new_commits_are_no_idle_exit() {
     assert_eq!((next.record, next.progress), (Vec::new(), false));
     let crashed = after_session(&state_with(Status::Claimed), &committed, SessionEnd::Signal(9));
     assert!(matches!(crashed.record.as_slice(), [Command::CountExit(_)]), "a crash counts");
+}
+
+/// Covers: AX-20
+#[test]
+fn a_session_whose_result_was_refused_is_no_crash_and_counts_even_with_commits() {
+    let refusal = Some(RefusedResult { verb: "submit-for-review", why: "no".to_owned() });
+    for has_commits in [false, true] {
+        let ended = EndedSession { has_commits, refusal: refusal.clone(), ..session("coder-1", Some("t")) };
+        for end in [SessionEnd::Code(0), SessionEnd::Code(1)] {
+            let next = after_session(&state_with(Status::Claimed), &ended, end);
+            let counted = matches!(next.record.as_slice(),
+                [Command::CountExit(count)] if count.exit == UnproductiveExit::Refused);
+            assert!(counted, "{has_commits} {end:?}: {:?}", next.record);
+        }
+        let killed = after_session(&state_with(Status::Claimed), &ended, SessionEnd::Signal(9));
+        assert!(
+            matches!(killed.record.as_slice(), [Command::CountExit(count)] if count.exit == UnproductiveExit::Crash)
+        );
+        let done = after_session(&state_with(Status::ReadyForReview), &ended, SessionEnd::Code(1));
+        assert!(done.progress, "a result counts, whatever was refused before it");
+    }
 }
 
 fn trigger(kind: TriggerKind, key: &str) -> Trigger {

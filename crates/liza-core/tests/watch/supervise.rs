@@ -164,6 +164,7 @@ pub(crate) fn session(name: &str, of: Option<&str>) -> EndedSession {
         halted: false,
         remote_failed: false,
         has_commits: false,
+        refusal: None,
         last_words: None,
         is_clients_fault: false,
     }

@@ -10,9 +10,10 @@ mod message;
 mod server;
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use liza_core::model::{AgentId, Generation};
+use liza_core::model::{AgentId, Generation, RefusedResult};
 
 pub use client::{ChannelError, send};
 pub use message::{Answer, SessionCall};
@@ -33,6 +34,21 @@ pub struct ServedSession {
     /// Variables of the session that its supervisor doesn't have.
     pub environment: Vec<(String, String)>,
     pub limit: Duration,
+    pub last_refusal: LastRefusal,
+}
+
+/// The last result that a session tried to record, if that was refused; its supervisor reads it when the session has ended.
+#[derive(Debug, Clone, Default)]
+pub struct LastRefusal(Arc<Mutex<Option<RefusedResult>>>);
+
+impl LastRefusal {
+    pub fn set(&self, refused: Option<RefusedResult>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+
+    pub(crate) fn get(&self) -> Option<RefusedResult> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 pub trait SessionCommands: Send + Sync {

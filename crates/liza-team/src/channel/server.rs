@@ -21,7 +21,7 @@ use crate::project::identity::Speakers;
 
 use super::command_rate::CommandRate;
 use super::message::{self, CALL_MAX, Refused, SENT_MAX, ServerMessage, SessionCall};
-use super::{Address, ServedSession, SessionCommands};
+use super::{Address, LastRefusal, ServedSession, SessionCommands};
 
 const CONNECTIONS_MAX: usize = 8;
 
@@ -52,6 +52,10 @@ impl Channel {
 
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    pub(crate) fn last_refusal(&self) -> LastRefusal {
+        self.session.last_refusal.clone()
     }
 
     /// Serves the processes below the session's helper until the result is dropped.
@@ -276,6 +280,7 @@ mod tests {
             generation: liza_core::model::Generation(3),
             environment: Vec::new(),
             limit,
+            last_refusal: LastRefusal::default(),
         };
         let (release, waiting) = channel();
         let opened = Channel::open(&folder, session, Arc::new(Echo(Mutex::new(waiting)))).unwrap();

@@ -133,7 +133,7 @@ fn last_action(tail: &[u8], format: EventFormat) -> Option<String> {
     };
     stream.push(tail, &mut |event| {
         let new = said(event);
-        thinks = *event == ClientEvent::ToolEnded || (thinks && new.is_none());
+        thinks = matches!(event, ClientEvent::Answered(_)) || (thinks && new.is_none());
         last = new.or(last.take());
     });
     // A finished command is not the current action.
@@ -154,7 +154,7 @@ fn without_programs_folder(text: &str) -> String {
     words.collect()
 }
 
-/// An event for a person; `None` if it has nothing to show.
+/// The action in an event, for a person; the answer of a tool is none.
 pub fn describe(event: &ClientEvent) -> Option<String> {
     match event {
         ClientEvent::Text(text) => Some(text.clone()),
@@ -164,8 +164,7 @@ pub fn describe(event: &ClientEvent) -> Option<String> {
         ClientEvent::Fault(fault) => Some(format!("error, {}: {}", fault.kind.describe(), fault.message)),
         ClientEvent::BudgetReached => Some("(a budget is used up)".to_owned()),
         ClientEvent::Started(_)
-        | ClientEvent::ToolEnded
-        | ClientEvent::Exchange(_)
+        | ClientEvent::Answered(_)
         | ClientEvent::Compacted
         | ClientEvent::Used(_)
         | ClientEvent::Ended => None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use liza_core::model::{AgentId, Generation};
 use liza_sandbox::socket_folder::{SocketFolder, SocketUse};
 
-use crate::channel::{Channel, ServedSession, SessionCommands};
+use crate::channel::{Channel, LastRefusal, ServedSession, SessionCommands};
 use crate::project::Project;
 
 use super::error::SupervisorError;
@@ -51,6 +51,7 @@ impl Channels {
             generation,
             environment: environment.to_owned(),
             limit,
+            last_refusal: LastRefusal::default(),
         };
         Channel::open(&self.folder, session, Arc::clone(&self.commands))
             .map_err(SupervisorError::io("open the socket of a session"))

@@ -34,7 +34,7 @@ pub enum SupervisorError {
     #[error("{task} cannot be merged: git refuses to update the checkout in {}: {message}", path.display())]
     CheckoutRefused { task: TaskId, path: PathBuf, message: String },
     #[error(
-        "{agent} stopped: {} in a row ended without a result{}; the last one printed: {}",
+        "{agent} stopped: {} in a row ended without a result{}; the last one ended with: {}",
         count(*times as usize, "session"),
         woken_for(woken),
         last_words.as_deref().unwrap_or("nothing")

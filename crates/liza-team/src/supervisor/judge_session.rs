@@ -122,6 +122,7 @@ impl JobRunner {
             advice: run.login.clone().filter(|_| is_auth),
             fault,
             failed: !progress && by_itself && !session.has_commits,
+            refusal: session.refusal.clone().filter(|_| !progress),
             unsubmitted: run.unsubmitted.clone().filter(|_| !progress),
             usage: run.usage.used.usage.clone(),
             conversation: run.outcome.conversation.clone().filter(|_| resumes),
@@ -167,7 +168,9 @@ impl JobRunner {
     /// Adds the facts from git and the session's output.
     fn observe(&self, run: &mut EndedRun) {
         let guard = run.guard.map(|guard| guard.reason());
-        run.session.last_words = guard.or_else(|| run.output.as_deref().and_then(last_words));
+        let refusal = || run.session.refusal.as_ref().map(ToString::to_string);
+        let said = || run.output.as_deref().and_then(last_words);
+        run.session.last_words = guard.or_else(refusal).or_else(said);
         if let (Some(task), Some(before)) = (&run.session.task, &run.head) {
             let head = self.project.repo().ok().and_then(|repo| repo.worktree_head(task).ok().flatten());
             run.unsubmitted = head.filter(|head| head != before);
@@ -233,7 +236,7 @@ fn count_notes(
         notes.push((MessageLevel::Alert, text));
     }
     let words = session.last_words.as_ref().filter(|_| count >= limit);
-    notes.extend(words.map(|words| (MessageLevel::Alert, format!("its last words: {words}"))));
+    notes.extend(words.map(|words| (MessageLevel::Alert, format!("it ended with: {words}"))));
 }
 
 #[cfg(test)]
@@ -255,6 +258,7 @@ mod tests {
             halted: false,
             remote_failed: false,
             has_commits: false,
+            refusal: None,
             last_words: None,
             is_clients_fault: false,
         };

@@ -202,6 +202,9 @@ impl Team<'_> {
         let Some(member) = self.members.get_mut(index) else { return };
         let MemberState::InSession(running) = &member.state else { return };
         let session = &running.session;
+        // An error of the program is why it ended; a tool that it was not allowed to use need not be.
+        let is_why = |fault: &ClientFault| fault.kind != FaultKind::PermissionDenied;
+        let refusal = session.last_refusal.get().filter(|_| !outcome.fault.as_ref().is_some_and(is_why));
         let run = EndedRun {
             session: EndedSession {
                 agent: member.identity.agent,
@@ -212,6 +215,7 @@ impl Team<'_> {
                 halted,
                 remote_failed: false,
                 has_commits: false,
+                refusal,
                 last_words: None,
                 is_clients_fault: false,
             },

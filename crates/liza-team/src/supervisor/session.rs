@@ -11,7 +11,7 @@ use liza_core::rules::triggers::Trigger;
 use liza_git::ScratchCheckout;
 use liza_sandbox::sys::family::kill_session_of;
 
-use crate::channel::OpenChannel;
+use crate::channel::{LastRefusal, OpenChannel};
 use crate::model_proxy::ModelProxy;
 use crate::project::identity::helper_arguments;
 
@@ -42,6 +42,7 @@ pub(super) struct Session {
     pub checkout: Option<String>,
     /// The modes of Liza's files when it began.
     pub modes: FileModes,
+    pub last_refusal: LastRefusal,
 }
 
 /// A helper that starts while its order is still being made. Dropping it ends it.
@@ -93,6 +94,7 @@ impl WaitingHelper {
             output: order.output.clone(),
             checkout: None,
             modes: FileModes::default(),
+            last_refusal: LastRefusal::default(),
         };
         Ok((session, HelperProcess { helper, reports, copy: None, channel: None, proxy: None }))
     }

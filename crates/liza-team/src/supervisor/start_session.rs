@@ -167,7 +167,7 @@ pub(super) fn start(
     };
     let modes = FileModes::read(project.folder(), identity.channels.place(), project.repo()?.common_dir());
     let (mut session, mut helper) = helper.send(&order, task, state.board.revision)?;
-    session.modes = modes;
+    (session.modes, session.last_refusal) = (modes, channel.last_refusal());
     (session.triggers, session.head, session.checkout) = (triggers, head, checkout);
     let (home, variable) = (home(), |name: &str| std::env::var_os(name));
     let places = LoginPlaces { home: home.as_deref(), variable: &variable };

@@ -74,6 +74,8 @@ pub(super) fn line_class(kind: OutputKind) -> &'static str {
     match kind {
         OutputKind::Text => "said",
         OutputKind::Tool => "tool",
+        OutputKind::Answer => "answer",
+        OutputKind::Refusal => "refusal",
         OutputKind::Note => "note",
         OutputKind::Fault => "fault",
     }

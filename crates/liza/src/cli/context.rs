@@ -8,13 +8,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use liza_core::model::{Actor, Refusal, Revision, Section, SprintStatus, StopFile, TaskId};
+use liza_core::model::{Actor, Refusal, RefusedResult, Revision, Section, SprintStatus, StopFile, TaskId};
 use liza_core::protocol::Operation;
 use liza_core::rules::misspelled::MisspelledKey;
+use liza_core::text::one_line;
 use liza_git::{Branch, Rescue};
 use liza_host::secrets::Masker;
 use liza_store::Notice;
-use liza_team::channel::SessionCommands;
+use liza_team::channel::{LastRefusal, SessionCommands};
 use liza_team::engine::{EffectResults, Engine, Executed};
 use liza_team::project::identity::{SessionAround, actor_in};
 use liza_team::project::{AGENT_GENERATION, AGENT_ID, Project, now};
@@ -128,6 +129,19 @@ pub(crate) struct OnBehalf {
     pub(crate) actor: Actor,
     /// The content of the files that the command names.
     pub(crate) files: Arc<BTreeMap<PathBuf, String>>,
+    /// The last result, if it was refused, for the supervisor.
+    pub(crate) last_refusal: LastRefusal,
+}
+
+/// The longest reason that is kept of a refusal, in characters.
+const WHY_MAX: usize = 300;
+
+impl OnBehalf {
+    /// Keeps the reason of a refused result; one that is recorded after it counts more.
+    pub(crate) fn note_result(&self, verb: &'static str, refused: Option<&CommandError>) {
+        let why = refused.map(|error| one_line(&Masker::of_process().mask(&error.message), WHY_MAX));
+        self.last_refusal.set(why.map(|why| RefusedResult { verb, why }));
+    }
 }
 
 /// What every command gets.

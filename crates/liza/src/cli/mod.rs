@@ -53,7 +53,7 @@ use ui::exit_code::Exit;
 use ui::layout::clean;
 use ui::output::{Color, Screen};
 use ui::suggestions::best_first;
-use verb::{Cli, dispatch, parse};
+use verb::{Cli, VerbName, dispatch, parse};
 
 /// Runs the command line of this process; returns the exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -110,12 +110,17 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
     }
     let confined = session::is_confined(&caller);
     let services = Services { command_line: Cli::command, session_commands, run };
-    let allowed = match &caller.on_behalf {
+    let (session, verb) = (caller.on_behalf.clone(), VerbName::from(&cli.verb));
+    let allowed = match &session {
         Some(session) => session::check(session.actor, &cli.verb),
         None => Ok(()),
     };
     let context = allowed.and_then(|()| Context::new(caller, &cli.global, screen.clone(), services));
-    match context.and_then(|context| Ok((dispatch(cli.verb, &context)?, context))) {
+    let done = context.and_then(|context| Ok((dispatch(cli.verb, &context)?, context)));
+    if let Some(session) = session.filter(|_| verb.is_result()) {
+        session.note_result(verb.into_str(), done.as_ref().err());
+    }
+    match done {
         Ok((reply, context)) => {
             screen.reply(&reply);
             context.remind();

@@ -178,6 +178,14 @@ verbs! {
     }
 }
 
+impl VerbName {
+    /// A session records its result with the commands that only its role has, with a handoff and with a question.
+    pub(super) fn is_result(self) -> bool {
+        let is_of_one_role = matches!(self.runs_in(), RunsIn::Supervisor([_]));
+        is_of_one_role || matches!(self, VerbName::Handoff | VerbName::Anomaly)
+    }
+}
+
 impl Verb {
     /// The command of `lock modify`.
     pub(super) fn lock_modify(&self) -> Option<&[String]> {

@@ -113,6 +113,8 @@ fn output_line(line: RenderedLine) -> OutputLine {
     let kind = match line.kind {
         RenderedKind::Text => OutputKind::Text,
         RenderedKind::Tool => OutputKind::Tool,
+        RenderedKind::Answer => OutputKind::Answer,
+        RenderedKind::Refusal => OutputKind::Refusal,
         RenderedKind::Note | RenderedKind::Hint => OutputKind::Note,
         RenderedKind::Fault => OutputKind::Fault,
     };

@@ -76,6 +76,39 @@ fn an_output_of_an_agent_that_was_started_again_is_readable() {
     assert_eq!(said(), "All done.\n", "it has had no session in this run");
 }
 
+/// Covers: AX-19
+#[test]
+fn the_answers_of_tools_are_folded_and_a_refusal_is_red() {
+    let project = TestProject::new();
+    let command = |id: u32, command: &str, said: &str, code: u32| {
+        let item = serde_json::json!({"id": id.to_string(), "type": "command_execution", "command": command,
+            "aggregated_output": said, "exit_code": code});
+        ["item.started", "item.completed"]
+            .map(|kind| format!("{}\n", serde_json::json!({"type": kind, "item": item})))
+            .concat()
+    };
+    let evil = "1\n2\n3\n4\n5\n\u{1b}[31mred\u{1b}]0;t\u{7}\u{202e}!\n";
+    let refusal = project.liza(&["submit-verdict", "t1", "APPROVED"]);
+    assert_ne!(refusal.code, 0);
+    let printed = [
+        command(1, "cargo test", evil, 0),
+        command(2, "liza submit-verdict t1 APPROVED", &refusal.stderr, 1),
+    ];
+    project.write(".liza/agent-outputs/coder-1-20260117T140000Z-1-one.log", &printed.concat());
+    let page = project.liza(&["tail", "coder-1", "--no-follow"]).ok().to_owned();
+    assert!(
+        page.contains("▸ shell: cargo test\n  ↳ exit 0, 2 lines more\n    3\n    4\n    5\n    red!\n"),
+        "{page}"
+    );
+    let reason = refusal.stderr.lines().next().unwrap();
+    assert!(page.contains(&format!("APPROVED\n  ↳ exit 1, refused by Liza\n    {reason}\n")), "{page}");
+    let colored = project.liza(&["tail", "coder-1", "--no-follow", "--color", "always"]).ok().to_owned();
+    let red = |text: &str| colored.contains(&format!("\u{1b}[31m{text}"));
+    assert!(red("  ↳ exit 1, refused by Liza") && !red("  ↳ exit 0"), "{colored:?}");
+    let json = project.liza(&["tail", "coder-1", "--no-follow", "--json"]).result();
+    assert_eq!(json["lines"][1], "  ↳ exit 0, 2 lines more\n    3\n    4\n    5\n    red!", "{json}");
+}
+
 /// Covers: UI-01
 #[test]
 fn of_two_sessions_in_one_second_the_later_output_is_shown() {

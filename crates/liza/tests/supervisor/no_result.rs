@@ -132,6 +132,35 @@ fn a_review_that_no_one_takes_any_more_needs_the_human() {
     reviewer.stop();
 }
 
+/// Covers: AX-20
+#[test]
+fn a_refused_result_is_quoted_as_the_cause_and_holds_no_other_agent() {
+    let submits = "\"$LIZA\" show nothing; \"$LIZA\" submit-for-review \"$1\" HEAD; exit 1";
+    let approves = "\"$LIZA\" submit-verdict \"$1\" REJECTED; echo 'I am done.'; exit 0";
+    let bench = Bench::new("max_idle_exits: 1", &[("c", submits), ("good", CODER), ("r", approves)]);
+    for task in ["t1", "t2", "t3"] {
+        bench.project.add_task(task);
+    }
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    ["t1", "t2", "t3"].iter().for_each(|task| bench.until_status(task, Status::Blocked));
+    coder.stop();
+    let asked = needs_you(&bench).join("\n");
+    let cause = "coder-1 ended without a result 1 time in a row: Liza refused submit-for-review: ";
+    assert_eq!(asked.matches(cause).count(), 3, "{asked}");
+    assert!(!asked.contains("HELD") && !asked.contains("Liza refused show"), "{asked}");
+    let log = bench.project.log();
+    assert!(log.contains("c exited 1: Liza refused submit-for-review: "), "{log}");
+    assert!(bench.state().board.sprint.ready().unwrap().clients.is_empty());
+
+    bench.project.add_task("t4");
+    assert_eq!(bench.agent(&["coder", "--cli", "good", "--once"]).wait(), 0);
+    let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
+    wait_for("the review is dropped", || status(&bench).contains("REVIEW DROPPED").then_some(()));
+    let asked = needs_you(&bench).join("\n");
+    assert!(asked.contains("without a verdict: Liza refused submit-verdict: "), "{asked}");
+    reviewer.stop();
+}
+
 /// Covers: AC-33
 #[test]
 fn a_reviewer_that_runs_once_merges_what_it_approved() {

@@ -113,6 +113,30 @@ fn every_answer_is_strict_and_no_part_of_a_request_is_a_path() {
     }
 }
 
+/// Covers: AX-19
+#[test]
+fn the_answers_of_tools_are_on_the_pages_and_a_refusal_has_its_own_class() {
+    let project = TestProject::new();
+    let name = "coder-1-20260117T140000Z-1-one";
+    let command = |command: &str, said: &str, code: u32| {
+        let item = serde_json::json!({"id": command, "type": "command_execution", "command": command,
+            "aggregated_output": said, "exit_code": code});
+        ["item.started", "item.completed"]
+            .map(|kind| format!("{}\n", serde_json::json!({"type": kind, "item": item})))
+            .concat()
+    };
+    let said = "liza: <b>t1</b> is not yours\n  hint: liza show t1";
+    let printed = command("ls", "one", 0) + &command("liza submit-verdict t1 APPROVED", said, 1);
+    project.write(&format!(".liza/agent-prompts/{name}.md"), "x");
+    project.write(&format!(".liza/agent-outputs/{name}.log"), &printed);
+    let mut web = Web::start(&project);
+    let page = web.visitor().page(&format!("session/{name}"));
+    assert!(page.contains("<p class=\"answer\">  ↳ exit 0\n    one</p>"), "{page}");
+    let refusal =
+        "<p class=\"refusal\">  ↳ exit 1, refused by Liza\n    liza: &lt;b&gt;t1&lt;/b&gt; is not yours\n";
+    assert!(page.contains(refusal), "{page}");
+}
+
 /// Covers: UI-02
 #[test]
 fn what_agents_write_is_text() {

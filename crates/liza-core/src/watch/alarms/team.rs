@@ -1,7 +1,8 @@
 //! Alarms about the team: which agents wait for the human, and which roles are missing.
 
 use crate::model::{
-    ClientRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord, TaskSummary, Timestamp,
+    ClientRecord, EventName, GoalStatus, Role, Seconds, Sprint, State, Status, TaskBody, TaskRecord,
+    TaskSummary, Timestamp,
 };
 use crate::rules::approvals::lacks_approval;
 use crate::rules::claimable::claimable;
@@ -117,7 +118,7 @@ fn no_result(sprint: &Sprint, pending: &[Trigger]) -> Alarm {
     let stop = if words.ends_with(['.', '?', '!']) { "" } else { "." };
     let sessions = count(exits.count as usize, "planning session");
     let mut text = format!(
-        "{sessions} in a row ended without a result; woken because {}; the last one printed: {words}{stop} \
+        "{sessions} in a row ended without a result; woken because {}; the last one ended with: {words}{stop} \
          If it asks something, answer first: liza note \"...\"",
         exits.woken_because.clone().unwrap_or_else(|| in_words(pending))
     );
@@ -139,8 +140,13 @@ fn dropped_reviews(state: &State, seen: &Observations, now: Timestamp) -> Vec<Al
     let alarm = |summary: &TaskSummary| {
         let names: Vec<String> = summary.review_dropped_by.iter().map(ToString::to_string).collect();
         let (id, names) = (&summary.id, names.join(", "));
+        let record = state.board.body(id).ok().map(TaskBody::record);
+        let last =
+            record.and_then(|record| record.events().rev().find(|event| event.is(EventName::SessionEnded)));
+        let why =
+            last.and_then(|event| event.text("refused")).map(|why| format!(": {why}")).unwrap_or_default();
         let what = format!(
-            "the sessions of {names} ended without a verdict. Look at it (liza diff {id}), then approve it, send it back \
+            "the sessions of {names} ended without a verdict{why}. Look at it (liza diff {id}), then approve it, send it back \
              (liza submit-verdict {id} REJECTED \"...\"), or let them try again: liza answer {id} \"...\""
         );
         let text = AlarmText::of_task(id, what);

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::cli::context::Context;
 use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::layout::{CYAN, DIM, RED, clean, paint};
+use crate::cli::ui::layout::{CYAN, DIM, RED, paint, printable};
 use crate::cli::ui::output::Reply;
 use crate::cli::ui::session_output::{RenderedKind, RenderedLine, SessionOutput};
 
@@ -158,7 +158,7 @@ fn is_running(project: &Project, agent: AgentId, of: &OutputOf) -> bool {
 }
 
 fn plain(lines: &[String]) -> Vec<String> {
-    lines.iter().map(|line| clean(line)).collect()
+    lines.iter().map(|line| printable(line, false)).collect()
 }
 
 fn no_output(path: &Path) -> impl Fn(io::Error) -> CommandError {
@@ -171,7 +171,7 @@ fn painted(line: &RenderedLine) -> String {
     match line.kind {
         RenderedKind::Text => text.clone(),
         RenderedKind::Tool => format!("{} {text}", paint(CYAN, "▸")),
-        RenderedKind::Note | RenderedKind::Hint => paint(DIM, text),
-        RenderedKind::Fault => paint(RED, text),
+        RenderedKind::Answer | RenderedKind::Note | RenderedKind::Hint => paint(DIM, text),
+        RenderedKind::Refusal | RenderedKind::Fault => paint(RED, text),
     }
 }

@@ -34,6 +34,7 @@ impl SessionCommands for CommandRunner {
                 project: session.project.clone(),
                 actor: Actor::Agent(session.agent, session.generation),
                 files: Arc::new(files),
+                last_refusal: session.last_refusal.clone(),
             }),
         };
         let exit = self.0(arguments.into_iter().map(OsString::from).collect(), caller);

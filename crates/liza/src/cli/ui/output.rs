@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
+use liza_core::text::{ERROR_START, HINT_START};
 use liza_host::local_time::LocalTime;
 use serde::Serialize;
 use serde_json::json;
@@ -145,9 +146,9 @@ impl Screen {
         // Errors quote files, which can contain anything.
         let message = clean(&error.message);
         let message = if self.utc { message } else { self.local_time().in_text(&message) };
-        self.note(&format!("liza: {message}"));
+        self.note(&format!("{ERROR_START}{message}"));
         if let Some(hint) = &error.hint {
-            self.note(&format!("  hint: {hint}"));
+            self.note(&format!("{HINT_START}{hint}"));
         }
     }
 

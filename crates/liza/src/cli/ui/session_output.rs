@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use liza_agents::providers::event::ClientEvent;
+use liza_agents::providers::event::{ClientEvent, ToolAnswer, ToolEnd};
 use liza_agents::providers::stream::EventStream;
+use liza_core::text::count;
 use liza_team::observe::activity::describe;
 use liza_team::session::denied::denied_path;
 
@@ -18,6 +19,10 @@ pub(crate) enum RenderedKind {
     Text,
     /// A tool that it used.
     Tool,
+    /// The answer of a tool.
+    Answer,
+    /// A refusal of Liza as the answer of a tool.
+    Refusal,
     /// Something about the session.
     Note,
     Fault,
@@ -88,7 +93,31 @@ fn hint(path: &str) -> RenderedLine {
     RenderedLine { kind: RenderedKind::Hint, text }
 }
 
+/// The end of the tool and the number of lines that are left out, then the lines that were kept.
+fn render_answer(answer: &ToolAnswer) -> Option<RenderedLine> {
+    let end = match answer.end {
+        ToolEnd::Unknown if answer.lines.is_empty() => return None,
+        ToolEnd::Unknown => "answer".to_owned(),
+        ToolEnd::Succeeded => "ok".to_owned(),
+        ToolEnd::Failed => "failed".to_owned(),
+        ToolEnd::Exit(code) => format!("exit {code}"),
+    };
+    let (kind, by) = match answer.refused {
+        true => (RenderedKind::Refusal, ", refused by Liza"),
+        false => (RenderedKind::Answer, ""),
+    };
+    let more = match answer.folded {
+        0 => String::new(),
+        folded => format!(", {} more", count(folded, "line")),
+    };
+    let lines = answer.lines.iter().map(|line| format!("\n    {}", clean(line).trim_end()));
+    Some(RenderedLine { kind, text: format!("  ↳ {end}{by}{more}{}", lines.collect::<String>()) })
+}
+
 fn render(event: &ClientEvent) -> Option<RenderedLine> {
+    if let ClientEvent::Answered(answer) = event {
+        return render_answer(answer);
+    }
     let text = describe(event)?;
     let text: Vec<String> = text.lines().map(clean).collect();
     let kind = match event {
@@ -97,8 +126,7 @@ fn render(event: &ClientEvent) -> Option<RenderedLine> {
         ClientEvent::Fault(_) => RenderedKind::Fault,
         ClientEvent::Text(_)
         | ClientEvent::Started(_)
-        | ClientEvent::ToolEnded
-        | ClientEvent::Exchange(_)
+        | ClientEvent::Answered(_)
         | ClientEvent::Compacted
         | ClientEvent::Used(_)
         | ClientEvent::Ended => RenderedKind::Text,
