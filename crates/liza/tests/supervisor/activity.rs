@@ -87,7 +87,11 @@ fn a_submission_is_reported_at_once_and_its_session_is_shown_until_it_ends() {
     let mut coder = bench.agent(&["coder", "--cli", "rehearsal", "--once"]);
     coder.wait_for_output("t1 submitted for review at");
     let entry = agent_of(&bench);
-    assert_eq!(entry["ending"]["task"], "t1", "{entry}");
+    assert_eq!(
+        (&entry["next"]["what"], &entry["next"]["on"]),
+        (&"end_session".into(), &"t1".into()),
+        "{entry}"
+    );
     let page = bench.project.liza(&["status"]).ok().to_owned();
     assert!(page.contains("ENDING its work on t1"), "{page}");
     let tail_of = |of: &str| {
