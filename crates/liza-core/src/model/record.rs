@@ -236,6 +236,19 @@ impl TaskRecord {
         self.events().rev().find(|event| event.is(name))
     }
 
+    /// The moment of its merge, its replacement or its end; `None` for an open task.
+    pub fn ended(&self) -> Option<Timestamp> {
+        const ENDS: [EventName; 3] = [EventName::Merged, EventName::Superseded, EventName::Abandoned];
+        let end = self.events().rev().find(|event| ENDS.iter().any(|name| event.is(*name)));
+        end.filter(|_| self.status.is_some_and(Status::is_terminal)).map(|event| event.time)
+    }
+
+    /// The time from its first claim to its end, or to now.
+    pub fn work_time(&self, now: Timestamp) -> Option<Seconds> {
+        let began = self.events().find(|event| event.is_claim())?.time;
+        Some(self.ended().unwrap_or(now).since(began))
+    }
+
     /// Forgets sessions without a result, after progress.
     pub(crate) fn clear_exit_counts(&mut self) {
         self.crashes = None;

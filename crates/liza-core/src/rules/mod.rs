@@ -4,6 +4,7 @@ pub mod approvals;
 pub mod breaker;
 pub mod claimable;
 pub mod clients;
+pub mod figures;
 pub mod found_merges;
 pub mod invariants;
 pub mod metrics;
