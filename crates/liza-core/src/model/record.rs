@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use indexmap::IndexMap;
 use liza_ids::{AgentId, Generation, Revision, Seconds, Sha, TaskId, Timestamp, Worktree};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -217,6 +218,8 @@ record! {
         idle_exits: u32,
         /// Tokens and money spent on it.
         usage: Usage,
+        /// The number of notes in the list when each agent last read them in a session on it.
+        notes_read: IndexMap<AgentId, usize>,
         created: Timestamp,
         /// The write that last changed it.
         revision: Revision,

@@ -9,6 +9,7 @@ pub mod found_merges;
 pub mod invariants;
 pub mod metrics;
 pub mod misspelled;
+pub mod notes;
 pub mod presence;
 pub mod questions;
 pub mod session_budget;

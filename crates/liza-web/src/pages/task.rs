@@ -183,7 +183,7 @@ fn talk(page: &PageContext<'_>, detail: &TaskDetail<'_>) -> Markup {
             section.quote { h3 { "Handoff of " (notes.agent) } p.text { (notes.summary) } p { b { "Next: " } (notes.next_action) } }
         }
         @for note in &detail.notes {
-            section.quote { h3 { "Note, " (time(note.timestamp)) @if note.to.is_none() { ", to all agents" } } p.text { (note.message) } }
+            section.quote { h3 { "Note, " (time(note.note.timestamp)) ", " (note.readers()) } p.text { (note.note.message) } }
         }
         @for anomaly in &detail.anomalies {
             section.quote { h3 { (anomaly.reporter.as_deref().unwrap_or("unknown")) " reports " (anomaly_name(&anomaly.kind)) } p.text { (fields(&anomaly.details)) } }

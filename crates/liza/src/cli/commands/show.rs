@@ -239,8 +239,7 @@ impl TaskPage<'_> {
             lines.extend(self.field("Handoff", &text));
         }
         for note in &self.detail.notes {
-            let whom = if note.to.is_none() { " (to all agents)" } else { "" };
-            lines.extend(self.field("Note", &format!("{}{whom}", note.message)));
+            lines.extend(self.field("Note", &format!("{} ({})", note.note.message, note.readers())));
         }
         for anomaly in &self.detail.anomalies {
             let who = anomaly.reporter.as_deref().unwrap_or("unknown");
