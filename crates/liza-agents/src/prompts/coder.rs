@@ -8,8 +8,8 @@ use liza_core::text::count;
 
 use super::attempts::write_attempts;
 use super::context::{
-    fact, facts, handoff_for, handoff_step, history, last, note_is_for, open_rejection, write_definition,
-    write_handoff, write_notes, write_spec_changes,
+    fact, facts, handoff_for, handoff_step, history, last, open_rejection, write_definition, write_handoff,
+    write_notes, write_spec_changes,
 };
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, END_TURN, PreviewedMerge, Staleness};
@@ -47,7 +47,7 @@ pub(super) fn write(
         write_handoff(page, notes, brief.agent);
     }
     write_attempts(page, state, task, record, &shown(record, notes.is_some()));
-    write_notes(page, state, |note| note_is_for(note, task));
+    write_notes(page, state, brief.agent, Some(task));
     page.gap();
     page.line("INSTRUCTIONS:");
     page.steps(&steps(brief, task, record, &branch, facts));

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use liza_core::model::{
-    AgentId, EventName, Handoff, HistoryEvent, HumanNote, Role, SpecChange, State, TaskId, TaskRecord, Value,
+    AgentId, EventName, Handoff, HistoryEvent, Role, SpecChange, State, TaskId, TaskRecord, Value,
 };
+use liza_core::rules::notes::{notes_for, unread};
 use liza_core::text::count;
 
 use super::prompt_text::{PromptText, inline, path, word};
@@ -126,15 +127,15 @@ pub(super) fn handoff_step(before: &str, command: &str) -> String {
     )
 }
 
-/// Writes the human notes that `wanted` selects; only the newest if there are too many.
-pub(super) fn write_notes(page: &mut PromptText, state: &State, wanted: impl Fn(&HumanNote) -> bool) {
-    let notes: Vec<&HumanNote> = state.journal.human_notes.iter().filter(|note| wanted(note)).collect();
+/// Writes the notes of the human: those that the agent has not read, and the newest of the others.
+pub(super) fn write_notes(page: &mut PromptText, state: &State, agent: AgentId, task: Option<&TaskId>) {
+    let notes = notes_for(state, agent, task);
     if notes.is_empty() {
         return;
     }
     page.gap();
     page.line("HUMAN NOTES (they override description, scope and tier 1, never tier 0):");
-    let skipped = notes.len().saturating_sub(NOTES_MAX);
+    let skipped = notes.len() - NOTES_MAX.max(unread(state, agent, task).len()).min(notes.len());
     if skipped > 0 {
         page.line(format!("({} left out: liza get human_notes)", count(skipped, "older note")));
     }
@@ -142,11 +143,6 @@ pub(super) fn write_notes(page: &mut PromptText, state: &State, wanted: impl Fn(
         let to = note.to.as_ref().map_or_else(|| "for all agents".to_owned(), |task| format!("for {task}"));
         page.quote(&format!("{}, {to}: {}", note.timestamp, note.message));
     }
-}
-
-/// True if a note is for the agents that work on this task.
-pub(super) fn note_is_for(note: &HumanNote, task: &TaskId) -> bool {
-    note.to.as_ref().is_none_or(|to| to == task)
 }
 
 /// Writes the changes of a task's specification since the task was created.

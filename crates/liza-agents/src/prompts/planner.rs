@@ -25,7 +25,7 @@ pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, trigger
     for notes in handoffs.filter(|notes| notes.reader() == Role::Planner) {
         write_handoff(page, notes, brief.agent);
     }
-    write_notes(page, state, |note| note.to.as_ref().is_none_or(|task| is_open(state, task)));
+    write_notes(page, state, brief.agent, None);
     page.gap();
     page.line("INSTRUCTIONS:");
     let (liza, spec) = (word(&brief.program), goal_spec(state));
@@ -41,10 +41,6 @@ pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, trigger
         overridden: find(is_overridden).map(|(id, record)| (id, record.worktree.is_some())),
         has_copy: brief.integration_copy.is_some(),
     }));
-}
-
-fn is_open(state: &State, task: &TaskId) -> bool {
-    state.board.status(task).is_some_and(|status| !status.is_terminal())
 }
 
 fn is_deadlock(record: &TaskRecord) -> bool {

@@ -5,8 +5,8 @@ use std::path::Path;
 use liza_core::model::{Config, EventName, Refusal, Role, State, TaskId, TaskRecord};
 
 use super::context::{
-    fact, facts, handoff_for, handoff_step, last, note_is_for, open_rejection, write_definition,
-    write_handoff, write_notes, write_spec_changes,
+    fact, facts, handoff_for, handoff_step, last, open_rejection, write_definition, write_handoff,
+    write_notes, write_spec_changes,
 };
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, END_TURN};
@@ -38,7 +38,7 @@ pub(super) fn write(
     if let Some(notes) = handoff_for(state, task, record, Role::CodeReviewer) {
         write_handoff(page, notes, brief.agent);
     }
-    write_notes(page, state, |note| note_is_for(note, task));
+    write_notes(page, state, brief.agent, Some(task));
     page.gap();
     page.line("INSTRUCTIONS:");
     page.steps(&steps(state.board.config()?, brief, task, record, worktree));

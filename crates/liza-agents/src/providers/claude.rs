@@ -270,7 +270,7 @@ fn usage(event: &Value, pointer: &str) -> Usage {
         input: tokens("input_tokens").saturating_add(tokens("cache_creation_input_tokens")),
         output: tokens("output_tokens"),
         cached: tokens("cache_read_input_tokens"),
-        cost_usd: 0.0,
+        ..Usage::default()
     }
 }
 

@@ -254,7 +254,7 @@ fn usage(event: &Value, place: &str) -> Usage {
     let figure = |name: &str| number(event, &format!("{place}/{name}"));
     let cached = figure("cached_input_tokens");
     let input = figure("input_tokens").saturating_sub(cached);
-    Usage { input, output: figure("output_tokens"), cached, cost_usd: 0.0 }
+    Usage { input, output: figure("output_tokens"), cached, ..Usage::default() }
 }
 
 #[cfg(test)]

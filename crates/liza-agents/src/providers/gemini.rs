@@ -106,7 +106,7 @@ fn result(event: &Value) -> Vec<ClientEvent> {
         input: number(event, "/stats/input_tokens").saturating_sub(cached),
         output: number(event, "/stats/output_tokens"),
         cached,
-        cost_usd: 0.0,
+        ..Usage::default()
     };
     let mut events = vec![ClientEvent::Used(UsageReport { usage, is_total: true, context_percent: None })];
     if text(event, "/status").as_deref() == Some("error") {

@@ -96,7 +96,7 @@ impl GooseEvents {
         let figure = |name: &str| number(event, name);
         let cached = figure("/cached");
         let input = figure("/input").saturating_sub(cached);
-        self.requests.add(&Usage { input, output: figure("/output"), cached, cost_usd: 0.0 });
+        self.requests.add(&Usage { input, output: figure("/output"), cached, ..Usage::default() });
         let usage = self.requests.clone();
         ClientEvent::Used(UsageReport { usage, is_total: true, context_percent: None })
     }
@@ -157,7 +157,7 @@ fn complete(event: &Value) -> Vec<ClientEvent> {
     // An older version reports only the sum.
     let rest = number(event, "/total_tokens").saturating_sub(input.saturating_add(output));
     let input = if input == 0 { rest } else { input.saturating_sub(cached) };
-    let usage = Usage { input, output, cached, cost_usd: amount(event, "/cost_usd") };
+    let usage = Usage { input, output, cached, cost_usd: amount(event, "/cost_usd"), ..Usage::default() };
     let report = UsageReport { usage, is_total: true, context_percent: None };
     vec![ClientEvent::Used(report), ClientEvent::Ended]
 }

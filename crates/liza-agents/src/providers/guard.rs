@@ -58,10 +58,9 @@ impl Allowance {
     fn is_used_up(&self, used: &SessionUsage) -> bool {
         let usage = &used.usage;
         let priced = || self.price.map_or(0.0, |price| price.cost(usage));
-        let cost = if usage.cost_usd > 0.0 { usage.cost_usd } else { priced() };
-        let tokens = usage.input.saturating_add(usage.output);
+        let cost = usage.dollars().unwrap_or_else(priced);
         self.left.dollars.is_some_and(|left| cost >= left)
-            || self.left.tokens.is_some_and(|left| tokens >= left)
+            || self.left.tokens.is_some_and(|left| usage.tokens() >= left)
     }
 }
 
@@ -116,7 +115,7 @@ mod tests {
     use crate::providers::event::ToolAnswer;
 
     fn used(input: u64, cost_usd: f64) -> SessionUsage {
-        let usage = Usage { input, output: 0, cached: 0, cost_usd };
+        let usage = Usage { input, cost_usd, ..Usage::default() };
         SessionUsage { usage, ..SessionUsage::default() }
     }
 

@@ -95,6 +95,7 @@ fn step(event: &Value) -> UsageReport {
         output: tokens("output").saturating_add(tokens("reasoning")),
         cached: tokens("cache/read"),
         cost_usd: amount(event, "/part/cost"),
+        ..Usage::default()
     };
     UsageReport { usage, is_total: false, context_percent: None }
 }

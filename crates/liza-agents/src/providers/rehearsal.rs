@@ -40,7 +40,7 @@ impl EventReader for RehearsalEvents {
         // An event starts at the beginning of a line; output of tools is indented or inside a text.
         let event: Option<UsageLine> = line.starts_with('{').then(|| serde_json::from_str(line).ok())?;
         let UsageLine { kind, input, output, cached, cost_usd, context_percent } = event?;
-        let usage = Usage { input, output, cached, cost_usd };
+        let usage = Usage { input, output, cached, cost_usd, ..Usage::default() };
         let report = UsageReport { usage, is_total: false, context_percent };
         (kind == "usage").then(|| vec![ClientEvent::Used(report)])
     }

@@ -298,7 +298,7 @@ pub mod tests {
         r#"{"type":"usage","input":100,"output":20,"cached":50,"cost_usd":0.25,"context_percent":34.9}"#;
 
     fn once() -> SessionUsage {
-        let usage = Usage { input: 100, output: 20, cached: 50, cost_usd: 0.25 };
+        let usage = Usage { input: 100, output: 20, cached: 50, cost_usd: 0.25, ..Usage::default() };
         SessionUsage { usage, context_percent: Some(34), events: 1 }
     }
 

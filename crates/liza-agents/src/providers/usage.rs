@@ -55,6 +55,7 @@ fn larger(one: &Usage, other: &Usage) -> Usage {
         output: one.output.max(other.output),
         cached: one.cached.max(other.cached),
         cost_usd: one.cost_usd.max(other.cost_usd),
+        ..Usage::default()
     }
 }
 
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     fn report(input: u64, is_total: bool) -> UsageReport {
-        let usage = Usage { input, output: 20, cached: 50, cost_usd: 0.25 };
+        let usage = Usage { input, output: 20, cached: 50, cost_usd: 0.25, ..Usage::default() };
         UsageReport { usage, is_total, context_percent: None }
     }
 

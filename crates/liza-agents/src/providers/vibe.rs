@@ -110,6 +110,7 @@ fn figures(event: &Value) -> Vec<ClientEvent> {
         output: either(["output_tokens", "completion_tokens"]),
         cached: either(["cached_tokens", "cache_read_input_tokens"]),
         cost_usd: amount(event, "/cost_usd"),
+        ..Usage::default()
     };
     let mut events = vec![ClientEvent::Used(UsageReport { usage, is_total: true, context_percent: None })];
     let error = text(event, "/error").or_else(|| text(event, "/error/message"));

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use indexmap::IndexMap;
 use liza_ids::{AgentId, Generation, Revision, Seconds, Sha, TaskId, Timestamp, Worktree};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -217,6 +218,8 @@ record! {
         idle_exits: u32,
         /// Tokens and money spent on it.
         usage: Usage,
+        /// The number of notes in the list when each agent last read them in a session on it.
+        notes_read: IndexMap<AgentId, usize>,
         created: Timestamp,
         /// The write that last changed it.
         revision: Revision,
@@ -234,6 +237,19 @@ impl TaskRecord {
     /// The last event of that name.
     pub fn last_event(&self, name: EventName) -> Option<&HistoryEvent> {
         self.events().rev().find(|event| event.is(name))
+    }
+
+    /// The moment of its merge, its replacement or its end; `None` for an open task.
+    pub fn ended(&self) -> Option<Timestamp> {
+        const ENDS: [EventName; 3] = [EventName::Merged, EventName::Superseded, EventName::Abandoned];
+        let end = self.events().rev().find(|event| ENDS.iter().any(|name| event.is(*name)));
+        end.filter(|_| self.status.is_some_and(Status::is_terminal)).map(|event| event.time)
+    }
+
+    /// The time from its first claim to its end, or to now.
+    pub fn work_time(&self, now: Timestamp) -> Option<Seconds> {
+        let began = self.events().find(|event| event.is_claim())?.time;
+        Some(self.ended().unwrap_or(now).since(began))
     }
 
     /// Forgets sessions without a result, after progress.

@@ -3,6 +3,7 @@
 //! Plain data; what a budget leads to is in `rules/spending.rs`.
 
 use liza_ids::Timestamp;
+use liza_ids::text::compact_number;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -62,6 +63,7 @@ impl Price {
     }
 }
 
+/// Tokens and money, of a session or of many: every sum of them is made here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     #[serde(default)]
@@ -74,27 +76,88 @@ pub struct Usage {
     /// What the provider says that it cost.
     #[serde(default)]
     pub cost_usd: f64,
+    /// The tokens of ended sessions whose cost is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced: u64,
 }
 
 impl Usage {
+    /// The tokens read and written, without those from the provider's cache. Budgets, screens, charts and reports count
+    /// these and no others; `cached` is always named apart.
+    pub fn tokens(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    /// The dollars; `None` if nothing is known about the cost, which is not free.
+    pub fn dollars(&self) -> Option<f64> {
+        (self.cost_usd > 0.0).then_some(self.cost_usd)
+    }
+
+    pub fn is_none(&self) -> bool {
+        self.dollars().is_none() && self.tokens() == 0
+    }
+
+    /// The usage of a session that has ended: no price can follow.
+    #[must_use]
+    pub fn settled(self) -> Self {
+        let unpriced = if self.dollars().is_some() { 0 } else { self.tokens() };
+        Self { unpriced, ..self }
+    }
+
     /// Adds what one more session used.
     pub fn add(&mut self, more: &Usage) {
         self.input = self.input.saturating_add(more.input);
         self.output = self.output.saturating_add(more.output);
         self.cached = self.cached.saturating_add(more.cached);
         self.cost_usd += more.cost_usd;
+        self.unpriced = self.unpriced.saturating_add(more.unpriced);
     }
 
-    /// What was used since an earlier measurement of the same session.
+    /// What was used since an earlier measurement of the same sessions.
     #[must_use]
     pub fn since(&self, earlier: &Usage) -> Usage {
+        // Sums in another order differ in their last digits.
+        let cost_usd = Some(self.cost_usd - earlier.cost_usd).filter(|more| *more > 1e-9).unwrap_or(0.0);
         Usage {
             input: self.input.saturating_sub(earlier.input),
             output: self.output.saturating_sub(earlier.output),
             cached: self.cached.saturating_sub(earlier.cached),
-            cost_usd: (self.cost_usd - earlier.cost_usd).max(0.0),
+            cost_usd,
+            unpriced: self.unpriced.saturating_sub(earlier.unpriced),
         }
     }
+
+    /// Tokens and cost in a few words, such as `196k tokens, $1.99`; `None` if nothing was used.
+    pub fn in_words(&self) -> Option<String> {
+        let counted = (self.tokens() > 0).then(|| self.tokens_in_words());
+        let words: Vec<String> = counted.into_iter().chain(self.cost_in_words()).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// Every figure: `196k tokens (180k in, 16k out), 934k from the cache, $1.99`.
+    pub fn in_full(&self) -> String {
+        let [input, output, cached] = [self.input, self.output, self.cached].map(compact_number);
+        let tokens = format!("{} ({input} in, {output} out)", self.tokens_in_words());
+        let cached = format!("{cached} from the cache");
+        [tokens, cached].into_iter().chain(self.cost_in_words()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn tokens_in_words(&self) -> String {
+        format!("{} tokens", compact_number(self.tokens()))
+    }
+
+    /// The dollars, and the tokens that they do not pay for.
+    pub fn cost_in_words(&self) -> Option<String> {
+        match (self.dollars(), self.unpriced) {
+            (Some(dollars), 0) => Some(format!("${dollars:.2}")),
+            (Some(dollars), rest) => Some(format!("${dollars:.2} + {} unpriced", compact_number(rest))),
+            (None, _) => (self.tokens() > 0).then(|| "no price".to_owned()),
+        }
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What sessions have used in one day.
@@ -243,10 +306,30 @@ mod tests {
         assert_eq!(["none", "inf", "-1", "1e3", ""].map(parse_dollars), [None; 5]);
     }
 
+    /// Covers: AX-22
+    #[test]
+    fn tokens_are_counted_in_one_way_and_a_sum_names_what_has_no_price() {
+        let paid = Usage { input: 180_000, output: 16_000, cached: 934_000, cost_usd: 1.99, unpriced: 0 };
+        assert_eq!(paid.in_words().as_deref(), Some("196k tokens, $1.99"));
+        assert_eq!(paid.in_full(), "196k tokens (180k in, 16k out), 934k from the cache, $1.99");
+        assert_eq!(paid.clone().settled(), paid);
+        let running = Usage { input: 40_000, output: 5_000, cached: 9, ..Usage::default() };
+        assert_eq!(running.in_words().as_deref(), Some("45k tokens, no price"));
+        let mut sum = paid;
+        let earlier = Usage { input: 30_000, ..Usage::default() };
+        sum.add(&earlier);
+        sum.add(&running.clone().settled().since(&earlier));
+        assert_eq!(sum.in_words().as_deref(), Some("241k tokens, $1.99 + 45k unpriced"));
+        let only_paid = Usage { cost_usd: 0.5, ..Usage::default() };
+        assert_eq!(only_paid.in_words().as_deref(), Some("$0.50"));
+        assert!(Usage { cached: 9, ..Usage::default() }.is_none() && !running.is_none());
+        assert_eq!(Usage::default().in_words(), None);
+    }
+
     /// Covers: SE-06
     #[test]
     fn a_price_is_for_a_million_tokens() {
-        let usage = Usage { input: 2_000_000, output: 100_000, cached: 1_000_000, cost_usd: 0.0 };
+        let usage = Usage { input: 2_000_000, output: 100_000, cached: 1_000_000, ..Usage::default() };
         let price = Price { input: 1.25, output: 10.0, cached: Some(0.125) };
         assert!((price.cost(&usage) - 3.625).abs() < 1e-9);
         let all = Price { cached: None, ..price };

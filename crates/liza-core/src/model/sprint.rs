@@ -1,7 +1,7 @@
 //! The sprint: its scope, its timeline and its figures.
 
 use indexmap::IndexMap;
-use liza_ids::{TaskId, Timestamp};
+use liza_ids::{AgentId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::model::client::ClientRecord;
@@ -132,6 +132,9 @@ pub struct Sprint {
     /// What the planner was last woken for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen_triggers: Vec<String>,
+    /// The number of notes in the list when each planner last read them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub notes_read: IndexMap<AgentId, usize>,
     /// Sessions since their budget was refilled.
     #[serde(default, skip_serializing_if = "SessionCounts::is_empty")]
     pub sessions: SessionCounts,
@@ -164,6 +167,7 @@ impl Sprint {
             metrics: Metrics::default(),
             retrospective: None,
             seen_triggers: Vec::new(),
+            notes_read: IndexMap::new(),
             sessions: SessionCounts::default(),
             planner_exits: PlannerExits::default(),
             usage: None,

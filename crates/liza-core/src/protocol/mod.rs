@@ -52,6 +52,7 @@ mod ownership;
 mod pause;
 mod permission;
 mod pre_check;
+mod read_notes;
 mod record_session;
 mod record_usage;
 mod recover;
@@ -113,6 +114,7 @@ pub use operation::{LoadScope, Operation, Request, Rule, Stage};
 pub use pause::{Pause, Paused};
 pub use permission::Rights;
 pub use pre_check::{Intent, PreCheck};
+pub use read_notes::ReadNotes;
 pub use record_session::{RecordSession, SessionRecorded};
 pub use record_usage::RecordUsage;
 pub use recover::{DropReservation, Recover};
@@ -246,6 +248,7 @@ commands! {
     NewSprint,
     Pause,
     PreCheck,
+    ReadNotes,
     RecordAnalysis,
     RecordHeadTest,
     RecordMerge,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{Appended, HumanNote, LogAction, Refusal, Section, TaskId};
+use crate::rules::notes::{NoteReader, next_readers};
 use crate::rules::session_budget::SessionBudget;
 
 use super::budget::{refill, refill_planner};
@@ -23,6 +24,8 @@ pub struct NoteWritten {
     /// The task; `None` means all.
     #[serde(rename = "for")]
     pub to: Option<TaskId>,
+    /// The agents that read it next.
+    pub readers: Vec<NoteReader>,
 }
 
 impl Rule for WriteNote {
@@ -47,6 +50,7 @@ impl Rule for WriteNote {
             let budget = SessionBudget::of_task(task, tx.board.body(task)?.record());
             refill(tx, &budget)?;
         }
-        Ok(NoteWritten { to: self.to.clone() })
+        let readers = next_readers(tx.board, self.to.as_ref(), tx.now);
+        Ok(NoteWritten { to: self.to.clone(), readers })
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<String, Refusal> {
     let mut next = Sprint::begin(past.number().saturating_add(1), &goal, tx.now);
     // What the planner has seen is not new because the sprint is.
     next.seen_triggers = past.seen_triggers.clone();
+    next.notes_read = past.notes_read.clone();
     // Only a person or a merge refills session budgets, not the planner by opening another sprint.
     next.sessions = past.sessions.clone();
     next.planner_exits = past.planner_exits.clone();

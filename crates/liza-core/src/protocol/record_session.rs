@@ -134,8 +134,6 @@ impl RecordSession {
     /// A task that is broken or archived must not keep the session from being recorded.
     fn update_history(&self, tx: &mut Tx<'_>) {
         let Some(mut task) = self.task.as_ref().and_then(|id| tx.task(id).ok()) else { return };
-        let Usage { input, output, cached, cost_usd } = self.usage;
-        let tokens = input.saturating_add(output).saturating_add(cached);
         let whole = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
         let event = HistoryEvent::new(tx.now, EventName::SessionEnded, self.agent)
             .with("client", self.client.as_str())
@@ -146,8 +144,9 @@ impl RecordSession {
             .with_some("fault", self.fault.as_ref().map(|fault| fault.kind.to_string()))
             .with_some("conversation", self.conversation.as_deref())
             .with_some("unsubmitted", self.unsubmitted.as_ref().map(Sha::as_str))
-            .with_some("tokens", (tokens > 0).then(|| whole(tokens)))
-            .with_some("cost_usd", (cost_usd > 0.0).then_some(Value::Float(cost_usd)));
+            .with_some("tokens", Some(self.usage.tokens()).filter(|tokens| *tokens > 0).map(whole))
+            .with_some("cached", Some(self.usage.cached).filter(|cached| *cached > 0).map(whole))
+            .with_some("cost_usd", self.usage.dollars().map(Value::Float));
         task.record.history.get_or_insert_default().push(event);
         tx.put_quietly(task);
     }

@@ -122,14 +122,27 @@ pub fn spending(board: &Board, now: Timestamp) -> Vec<Spending> {
     let today = sprint.today.as_ref().filter(|day| day.until > now);
     let (until, used) = today.map_or((now, &none), |day| (day.until, &day.usage));
     found.extend(of_limit(budget.day, &SpendingScope::Day(until), used));
-    if budget.task.is_some() {
-        for summary in board.summaries().filter(|task| task.status.is_some_and(needs_sessions)) {
-            let Ok(body) = board.body(&summary.id) else { continue };
-            let used = body.record().usage.as_ref().unwrap_or(&none);
-            found.extend(of_limit(budget.task, &SpendingScope::Task(summary.id.clone()), used));
-        }
-    }
+    found.extend(of_tasks(board, budget.task, needs_sessions));
     found
+}
+
+/// The budgets of tasks that their last session has exceeded: none of them stops anything.
+pub fn exceeded_by_last_session(board: &Board) -> Vec<Spending> {
+    let limit = board.config.ready().and_then(|config| config.budget.task);
+    of_tasks(board, limit, |status| !needs_sessions(status)).filter(Spending::is_used_up).collect()
+}
+
+fn of_tasks(
+    board: &Board,
+    limit: Option<SpendingLimit>,
+    is_meant: fn(Status) -> bool,
+) -> impl Iterator<Item = Spending> {
+    let tasks = board.summaries().filter(move |task| limit.is_some() && task.status.is_some_and(is_meant));
+    tasks.flat_map(move |task| {
+        let record = board.body(&task.id).ok().map(|body| body.record());
+        let usage = record.and_then(|record| record.usage.clone()).unwrap_or_default();
+        of_limit(limit, &SpendingScope::Task(task.id.clone()), &usage)
+    })
 }
 
 /// The first budget that is used up.
@@ -194,8 +207,7 @@ fn needs_sessions(status: Status) -> bool {
 fn of_limit(limit: Option<SpendingLimit>, scope: &SpendingScope, usage: &Usage) -> Vec<Spending> {
     let Some(SpendingLimit { dollars, tokens }) = limit else { return Vec::new() };
     let dollars = dollars.map(|limit| Amount::Dollars { used: usage.cost_usd, limit });
-    let used = usage.input.saturating_add(usage.output);
-    let tokens = tokens.map(|limit| Amount::Tokens { used, limit });
+    let tokens = tokens.map(|limit| Amount::Tokens { used: usage.tokens(), limit });
     let spending = |amount| Spending { scope: scope.clone(), amount };
     dollars.into_iter().chain(tokens).map(spending).collect()
 }

@@ -5,7 +5,7 @@
 use crate::model::{AgentStatus, GoalStatus, Role, Seconds, Status, TaskId, Usage};
 use crate::order::sort_by_key;
 use crate::rules::spending::{Spending, SpendingScope};
-use crate::text::{compact_number, count};
+use crate::text::count;
 use crate::watch::alarms::AlarmKind;
 use crate::watch::forecast::{AFTER_RESUME, Behind, Retry, What, progress};
 use crate::watch::needs_you::NeedKind;
@@ -32,15 +32,6 @@ pub fn ago(age: Seconds) -> String {
     if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
 }
 
-/// Usage in a few words: tokens in and out, and the cost if there is one.
-pub fn used(usage: &Usage) -> Option<String> {
-    let tokens = usage.input.saturating_add(usage.output);
-    let paid = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
-    let counted = (tokens > 0).then(|| format!("{} tokens", compact_number(tokens)));
-    let words: Vec<String> = [counted, paid].into_iter().flatten().collect();
-    (!words.is_empty()).then(|| words.join(", "))
-}
-
 /// The state of the sprint: merged tasks first; replaced and abandoned ones apart.
 pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
     let progress = &sprint.progress;
@@ -63,7 +54,7 @@ pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
         Some(left) => facts.push(format!("overdue by {}", length(left))),
         None => {}
     }
-    facts.extend(sprint.usage.as_ref().and_then(used));
+    facts.extend(sprint.usage.as_ref().and_then(Usage::in_words));
     facts
 }
 
@@ -247,7 +238,7 @@ pub fn agent_facts(agent: &AgentView) -> Vec<String> {
     facts.extend(agent.heartbeat_age.map(|age| format!("heartbeat {}", ago(age))));
     facts.extend(agent.output_age.map(|age| format!("output {}", ago(age))));
     facts.extend(agent.context_percent.map(|percent| format!("context {percent} %")));
-    facts.extend(agent.usage.as_ref().and_then(used));
+    facts.extend(agent.usage.as_ref().and_then(Usage::in_words));
     facts
 }
 
@@ -350,7 +341,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
     if task.handoff_pending {
         facts.push("handoff".to_owned());
     }
-    facts.extend(task.usage.as_ref().and_then(used));
+    facts.extend(task.usage.as_ref().and_then(Usage::in_words));
     facts
 }
 

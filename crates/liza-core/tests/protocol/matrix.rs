@@ -13,10 +13,11 @@ use liza_core::protocol::{
     CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CreateWorktree, Decided, DeleteWorktree,
     Deregister, Discover, DropReservation, EditTask, Finalize, FollowStopFile, HandoffNotes, Heartbeat,
     HoldCause, HoldMerge, Intent, LogAnomaly, MarkBlocked, MarkTriggersSeen, MergeFailure, NewGoal,
-    NewSprint, NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordMerge, RecordMergeFailure,
-    RecordSpecChange, RecordUsage, Recover, Register, ReleaseClaim, ReleaseReview, ReserveTask, Resolve,
-    Resume, SetDeadline, SetStatus, SubmitForReview, SubmitVerdict, SupersedeTask, TakeHandoff, TaskEdit,
-    UnblockTask, UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro, apply,
+    NewSprint, NewTask, Operation, Pause, PreCheck, ReadNotes, RecordAnalysis, RecordMerge,
+    RecordMergeFailure, RecordSpecChange, RecordUsage, Recover, Register, ReleaseClaim, ReleaseReview,
+    ReserveTask, Resolve, Resume, SetDeadline, SetStatus, SubmitForReview, SubmitVerdict, SupersedeTask,
+    TakeHandoff, TaskEdit, UnblockTask, UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff,
+    WriteNote, WriteRetro, apply,
 };
 use liza_core::rules::invariants::introduced;
 use liza_testkit::team::*;
@@ -315,6 +316,7 @@ fn other_commands(actor: &Actor) -> Vec<Command> {
         Command::from(MarkTriggersSeen { keys: vec![text()] }),
         Command::from(RecordAnalysis { findings: Vec::new() }),
         Command::from(Resolve { resolution: text() }),
+        Command::from(ReadNotes { agent: own, task: None, number: 1 }),
         Command::from(RecordUsage {
             agent: own,
             task: None,

@@ -123,7 +123,7 @@ impl World {
         let wrong: Vec<String> = validate(&self.state, &self.disk, self.now)
             .iter()
             // An expired lease is an alarm, not the result of a command.
-            .filter(|violation| !violation.is_lapse)
+            .filter(|violation| !violation.has_alarm)
             .map(ToString::to_string)
             .collect();
         assert_eq!(wrong, Vec::<String>::new(), "after {command:?}");

@@ -211,7 +211,7 @@ fn a_task_that_a_person_removed_in_the_file_is_no_longer_held() {
 #[test]
 fn usage_of_sessions_adds_up_for_agent_and_task() {
     let mut world = World::with_task(Status::Claimed);
-    let usage = Usage { input: 10, output: 2, cached: 5, cost_usd: 0.5 };
+    let usage = Usage { input: 10, output: 2, cached: 5, cost_usd: 0.5, ..Usage::default() };
     let record = |context_percent| {
         Command::RecordUsage(RecordUsage {
             agent: coder(1),
@@ -223,7 +223,7 @@ fn usage_of_sessions_adds_up_for_agent_and_task() {
     };
     world.must(world.supervisor(coder(1)), record(Some(40)));
     world.must(world.supervisor(coder(1)), record(None));
-    let twice = Some(Usage { input: 20, output: 4, cached: 10, cost_usd: 1.0 });
+    let twice = Some(Usage { input: 20, output: 4, cached: 10, cost_usd: 1.0, ..Usage::default() });
     assert_eq!(
         (world.entry(coder(1)).usage.clone(), world.record("t").usage.clone()),
         (twice.clone(), twice)

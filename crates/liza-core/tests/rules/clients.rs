@@ -34,7 +34,7 @@ fn ended(of: &str, number: u32, fault: Option<ClientFault>) -> RecordSession {
         failed: true,
         refusal: None,
         unsubmitted: None,
-        usage: Usage { input: 10, output: 5, cached: 0, cost_usd: 0.5 },
+        usage: Usage { input: 10, output: 5, cached: 900, cost_usd: 0.5, ..Usage::default() },
         conversation: None,
     }
 }
@@ -112,7 +112,7 @@ fn one_line_says_what_happened_and_what_to_do() {
     assert_eq!(session_line("goose", "killed by signal 9", None, None), "goose killed by signal 9");
 }
 
-/// Covers: SE-02, SE-05
+/// Covers: SE-02, SE-05, AX-22
 #[test]
 fn a_session_is_recorded_on_its_agent_its_task_and_in_the_log() {
     let mut world = team();
@@ -124,8 +124,8 @@ fn a_session_is_recorded_on_its_agent_its_task_and_in_the_log() {
     assert_eq!((event.event.as_str(), event.agent.as_deref()), ("session_ended", Some("coder-1")));
     let fact = |key: &str| event.text(key).unwrap_or_default();
     assert_eq!(
-        [fact("client"), fact("end"), fact("tokens"), fact("cost_usd")],
-        ["claude", "exited 1", "15", "0.5"]
+        [fact("client"), fact("end"), fact("tokens"), fact("cached"), fact("cost_usd")],
+        ["claude", "exited 1", "15", "900", "0.5"]
     );
     assert_eq!(world.last_log().action, "session_ended");
     assert_eq!(world.status("t"), Status::Claimed);

@@ -4,9 +4,10 @@ use liza_core::model::{
     Actor, AgentId, AgentStatus, AnomalyType, DiscoveryId, Fields, Role, Severity, Status, Urgency, Value,
 };
 use liza_core::protocol::{
-    Align, ClaimRole, Command, ConvertDiscovery, Discover, HandoffNotes, LogAnomaly, RecordSpecChange,
-    ReleaseClaim, TakeHandoff, WriteHandoff, WriteNote,
+    Align, ClaimRole, Command, ConvertDiscovery, Discover, HandoffNotes, LogAnomaly, ReadNotes,
+    RecordSpecChange, ReleaseClaim, TakeHandoff, WriteHandoff, WriteNote,
 };
+use liza_core::rules::notes::{NoteReader, next_readers, notes_for, read_by, unread};
 use liza_testkit::worlds::*;
 
 /// The duty table of the specification, as data.
@@ -331,4 +332,70 @@ fn a_handoff_records_the_measured_context() {
     world.must(world.agent(coder(1)), handoff(unmeasured, &[]));
     let kept = &world.state.board.handoff.ready().unwrap()[&task("t")];
     assert_eq!(kept.context_used.as_deref(), Some("88%"));
+}
+
+fn note(to: Option<&str>) -> Command {
+    Command::from(WriteNote { message: "use the helper".into(), to: to.map(task) })
+}
+
+/// Covers: AX-23
+#[test]
+fn the_answer_to_a_note_says_who_reads_it_when() {
+    use NoteReader::{InSession, Next, NextOf};
+    let readers =
+        |world: &World, to: Option<&str>| next_readers(&world.state.board, to.map(task).as_ref(), world.now);
+    let (coding, reviewing) = (NextOf(Role::Coder), NextOf(Role::CodeReviewer));
+    let of = |status: Status| readers(&World::with_task(status), Some("t"));
+    let planner = Next(planner());
+    assert_eq!(of(Status::Claimed), [InSession(coder(1)), reviewing, planner]);
+    assert_eq!(of(Status::ReadyForReview), [reviewing, planner]);
+    assert_eq!(of(Status::Unclaimed), [coding, reviewing, planner]);
+    assert_eq!(of(Status::Blocked), [planner, coding, reviewing], "it wakes the planner");
+    assert_eq!(of(Status::Rejected), [Next(coder(1)), reviewing, planner]);
+    for status in [Status::Approved, Status::Merged, Status::Superseded, Status::Abandoned] {
+        assert_eq!(of(status), [], "{status}");
+    }
+    let mut world = World::with_task(Status::Claimed);
+    let all = readers(&world, None);
+    assert!(all.contains(&InSession(coder(1))) && all.contains(&Next(coder(2))), "{all:?}");
+    world.add("u", ready());
+    world.edit_record("u", |record| {
+        (record.status, record.assigned_to) = (Some(Status::Rejected), Some(coder(1)));
+    });
+    assert_eq!(readers(&world, Some("u"))[0], Next(coder(1)), "its session is about another task");
+    world.pass(10_000);
+    assert_eq!(readers(&world, Some("t"))[0], coding, "its coder has gone");
+    assert_eq!(readers(&world, None), [NextOf(Role::Planner), coding, reviewing]);
+}
+
+/// Covers: AX-23
+#[test]
+fn a_note_is_unread_until_a_session_on_its_task_was_given_it() {
+    let mut world = World::with_task(Status::Claimed);
+    world.add("u", ready());
+    world.must(Actor::Human, note(Some("t")));
+    world.must(Actor::Human, note(None));
+    let (t, u) = (task("t"), task("u"));
+    let open = |world: &World, agent: AgentId, about: Option<&str>| {
+        unread(&world.state, agent, about.map(task).as_ref()).len()
+    };
+    let read = |world: &mut World, agent: AgentId, about: Option<&str>| {
+        let (number, supervisor) = (world.state.journal.human_notes.len(), world.supervisor(agent));
+        world.must(supervisor, Command::from(ReadNotes { agent, task: about.map(task), number }));
+    };
+    assert_eq!([Some("t"), Some("u")].map(|about| open(&world, coder(1), about)), [2, 1]);
+    assert_eq!((open(&world, planner(), None), read_by(&world.state, 0, Some(&t))), (2, vec![]));
+    read(&mut world, coder(1), Some("u"));
+    assert_eq!(read_by(&world.state, 0, Some(&t)), [], "a session on another task has not seen it");
+    assert_eq!(read_by(&world.state, 1, None), [coder(1)]);
+    read(&mut world, coder(1), Some("t"));
+    read(&mut world, planner(), None);
+    assert_eq!(read_by(&world.state, 0, Some(&t)), [planner(), coder(1)]);
+    assert_eq!((open(&world, coder(1), Some("t")), open(&world, reviewer(1), Some("t"))), (0, 2));
+    // In the same second.
+    world.must(Actor::Human, note(Some("t")));
+    assert_eq!((open(&world, coder(1), Some("t")), read_by(&world.state, 2, Some(&t))), (1, vec![]));
+    assert_eq!(notes_for(&world.state, coder(1), Some(&u)).len(), 1);
+    world.edit_record("t", |record| record.status = Some(Status::Merged));
+    assert_eq!(notes_for(&world.state, planner(), None).len(), 1, "a planner needs none of ended tasks");
 }

@@ -10,10 +10,10 @@ use liza_core::protocol::{
     Command, CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CountPlannerExit, CreateWorktree,
     DeleteWorktree, Deregister, Discover, DismissDiscovery, DismissEdit, DropReservation, Finalize, Finish,
     FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint,
-    NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSession, RecordSpecChange, RecordUsage,
-    Recover, RefundSession, Register, ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline, SetStatus,
-    TakeHandoff, TaskEdit, UnproductiveExit, UpdateSprintMetrics, UseClient, WriteHandoff, WriteNote,
-    WriteRetro,
+    NewTask, Operation, Pause, PreCheck, ReadNotes, RecordAnalysis, RecordSession, RecordSpecChange,
+    RecordUsage, Recover, RefundSession, Register, ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline,
+    SetStatus, TakeHandoff, TaskEdit, UnproductiveExit, UpdateSprintMetrics, UseClient, WriteHandoff,
+    WriteNote, WriteRetro,
 };
 use liza_testkit::worlds::*;
 
@@ -111,6 +111,7 @@ fn supervision() -> Vec<Command> {
         Command::from(CountExit { task: task("t"), agent, exit: UnproductiveExit::Crash, last_words: None }),
         Command::from(TakeHandoff { task: task("t") }),
         Command::from(MarkTriggersSeen { keys: Vec::new() }),
+        Command::from(ReadNotes { agent, task: None, number: 1 }),
         Command::from(RecordUsage {
             agent,
             task: None,
@@ -252,6 +253,7 @@ fn number(command: &Command) -> usize {
         Command::RecordHeadTest(_) => 67,
         Command::HoldMerge(_) => 68,
         Command::AcceptGate(_) => 69,
+        Command::ReadNotes(_) => 70,
     }
 }
 
@@ -260,7 +262,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..70).collect::<Vec<_>>());
+    assert_eq!(seen, (0..71).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {

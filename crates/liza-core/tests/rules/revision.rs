@@ -2,7 +2,7 @@
 
 use liza_core::model::{Actor, AgentStatus, Metrics, RefusalClass, Revision, Status, Usage};
 use liza_core::protocol::{
-    BeginMerge, CancelReservation, Command, Heartbeat, MarkBlocked, MarkTriggersSeen, Operation,
+    BeginMerge, CancelReservation, Command, Heartbeat, MarkBlocked, MarkTriggersSeen, Operation, ReadNotes,
     RecordAnalysis, RecordUsage, SetStatus, TaskEdit, UpdateSprintMetrics, WriteNote,
 };
 use liza_testkit::worlds::*;
@@ -91,6 +91,7 @@ fn heartbeats_reservations_and_metrics_write_no_log() {
                 day_ends: world.now,
             }),
         ),
+        (coder_loop, Command::from(ReadNotes { agent: coder(1), task: Some(task("t")), number: 1 })),
         (coder_loop, idle_exit("t", coder(1))),
         (Actor::Human, Command::from(RecordAnalysis { findings: Vec::new() })),
     ];

@@ -1,17 +1,20 @@
 //! Budgets in dollars and tokens: what counts, the warning, the checkpoint, and that nothing new starts.
 
 use liza_core::model::{
-    Actor, Seconds, SpendingLimit, SprintStatus, Status, StopFileTimes, Timestamp, Usage,
+    Actor, GoalStatus, Seconds, SpendingLimit, SprintStatus, Status, StopFileTimes, Timestamp, Usage,
 };
 use liza_core::protocol::{
     AbandonTask, Checkpoint, CheckpointCause, Command, NewSprint, RecordUsage, Resume,
 };
+use liza_core::rules::figures::GoalFigures;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::spending::{Amount, SpendingScope, left_for, spending, used_up};
 use liza_core::supervise::{Backoffs, Situation, Step, WaitReason, next_step};
 use liza_core::watch::alarms::{AlarmLevel, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
 use liza_core::watch::stop_files::reconcile;
+use liza_core::watch::view::charts;
+use liza_testkit::boards;
 use liza_testkit::worlds::*;
 
 fn dollars(dollars: f64) -> Option<SpendingLimit> {
@@ -30,7 +33,7 @@ fn team() -> World {
 }
 
 fn spend(world: &mut World, cost_usd: f64, day_ends: Timestamp) {
-    let usage = Usage { input: 700, output: 100, cached: 90_000, cost_usd };
+    let usage = Usage { input: 700, output: 100, cached: 90_000, cost_usd, ..Usage::default() };
     let command =
         RecordUsage { agent: coder(1), task: Some(task("t")), usage, context_percent: None, day_ends };
     let supervisor = world.supervisor(coder(1));
@@ -167,6 +170,45 @@ fn tokens_from_the_cache_do_not_count_and_ended_tasks_have_no_budget() {
         ended.edit_record("t", |record| record.status = Some(status));
         assert_eq!(used_up(&ended.state.board, ended.now), None, "{status}");
     }
+}
+
+/// Covers: AX-22
+#[test]
+fn a_budget_that_the_last_session_exceeds_is_an_alarm_that_asks_for_nothing() {
+    let mut world = team();
+    world.config().budget.task = tokens(1000);
+    world.config().budget.sprint = dollars(4.5);
+    let day = midnight(&world);
+    spend(&mut world, 2.5, day);
+    assert_eq!(budget_alarms(&world).len(), 1, "80 % of the task's tokens");
+    spend(&mut world, 2.5, day);
+    world.edit_record("t", |record| record.status = Some(Status::Merged));
+    let of_task = (AlarmLevel::Warning, "t: 1.6k of 1.0k tokens used (160 %)".to_owned());
+    assert!(budget_alarms(&world).contains(&of_task), "{:?}", budget_alarms(&world));
+    boards::goal(&mut world.state).status = GoalStatus::Completed;
+    let of_sprint = (AlarmLevel::Warning, "the sprint: $5.00 of $4.50 used (111 %)".to_owned());
+    assert_eq!(budget_alarms(&world), [of_task, of_sprint]);
+    let found = alarms(&world.state, &Observations::default(), world.now);
+    assert_eq!(needs_you(&world.state, &Observations::default(), &found, world.now), []);
+}
+
+/// Covers: AX-22
+#[test]
+fn the_tasks_and_the_planner_add_up_to_the_goal() {
+    let mut world = team();
+    let day_ends = midnight(&world);
+    for cost in [0.1, 0.2, 0.7] {
+        spend(&mut world, cost, day_ends);
+    }
+    assert!(GoalFigures::of(&world.state, world.now).other.is_none(), "no planner has worked");
+    let usage = Usage { input: 40, cost_usd: 0.53, ..Usage::default() };
+    let command = RecordUsage { agent: planner(), task: None, usage, context_percent: None, day_ends };
+    let supervisor = world.supervisor(planner());
+    world.must(supervisor, Command::from(command));
+    let figures = GoalFigures::of(&world.state, world.now);
+    assert_eq!(figures.other.in_words().as_deref(), Some("40 tokens, $0.53"));
+    assert_eq!(figures.total.in_words(), world.sprint().usage.as_ref().and_then(Usage::in_words));
+    assert_eq!(charts(&world.state, world.now).goal.total, figures.total);
 }
 
 /// Covers: AX-29

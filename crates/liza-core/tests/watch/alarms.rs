@@ -425,17 +425,24 @@ fn changes_outside_a_task_are_reported_until_a_decision() {
     assert_eq!(lines(&state, &quiet(), now()), Vec::<String>::new());
 }
 
-/// Covers: SP-05, IV-16
+/// Covers: SP-05, IV-16, AX-22
 #[test]
 fn every_violation_is_reported() {
     let wrong = |message: &str| Violation {
         subject: Subject::Task(task("t")),
         message: message.to_owned(),
-        is_lapse: false,
+        has_alarm: false,
     };
     let seen = Observations { violations: vec![wrong("no done_when"), wrong("no spec_ref")], ..quiet() };
     let reported = lines(&empty_state(), &seen, now());
     assert_eq!(reported, ["🚨 INVALID STATE: t: no done_when", "🚨 INVALID STATE: t: no spec_ref"]);
+    let lapse = Violation { has_alarm: true, ..wrong("lease ended") };
+    let seen = Observations { violations: [seen.violations, vec![lapse]].concat(), ..quiet() };
+    let found = alarms(&empty_state(), &seen, now());
+    assert_eq!(found.len(), 2, "a lapse has another alarm");
+    let needs = needs_you(&empty_state(), &seen, &found, now());
+    let text = "3 violations, 1 of them with an alarm of its own, the first: t: no done_when";
+    assert_eq!(needs[0].text, text, "as many as validate lists");
 }
 
 /// Covers: AG-14

@@ -55,7 +55,7 @@ fn charts_count_what_happened_to_the_tasks() {
         ("code-reviewer-1", 1, 1)
     );
     assert_eq!(figures.reviewers.len(), 1, "the system is no code reviewer");
-    assert_eq!(figures.task_costs[0].usage.input, 10);
+    assert_eq!(figures.goal.tasks[0].usage.input, 10);
     let last = figures.burn_up.last().unwrap();
     let total = state.bodies().count();
     assert_eq!((last.time, last.planned, last.merged), (now(), total, 1));

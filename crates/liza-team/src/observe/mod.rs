@@ -255,9 +255,8 @@ fn is_behind(repo: &Repo, recorded: &Sha, head: &Sha) -> bool {
 }
 
 /// The violations on the blackboard, on its own and compared with git.
-fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
-    // A task without an approval has an alarm of its own.
-    let mut violations = invariants::validate_edit(state, &project.store().disk(), now);
+pub fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
+    let mut violations = invariants::validate(state, &project.store().disk(), now);
     if merged_commits(&state.board).is_empty() || is_at_recorded_head(project, &state.board) {
         return violations;
     }
@@ -268,7 +267,7 @@ fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation
     violations.extend(lost.into_iter().map(|lost| Violation {
         message: format!("{lost}; to bring it back: {}", lost.command()),
         subject: Subject::Task(lost.task),
-        is_lapse: false,
+        has_alarm: false,
     }));
     violations
 }

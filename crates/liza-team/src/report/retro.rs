@@ -1,7 +1,7 @@
 //! The retrospective: a page generated from the blackboard, with room for people's additions. States facts
 //! and draws no conclusions: those are for a person to write.
 
-use liza_core::model::{EventName, Metrics, Seconds, Sprint, State, Status, Timestamp};
+use liza_core::model::{EventName, Metrics, Seconds, Sprint, State, Status, Timestamp, Usage};
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::text::count;
 use liza_host::secrets::Masker;
@@ -11,7 +11,7 @@ use crate::project::Project;
 
 use super::markdown::{Align, Escaper, NOTHING, section, table};
 use super::summary::{capped, merge_failure, of_sprint};
-use super::tasks::{SprintTask, spent_in_words, sprint_tasks, total_usage};
+use super::tasks::{SprintTask, sprint_tasks};
 
 /// The line that marks a generated page; a page without it was written by a person.
 pub const FILLED: &str = "(Generated from the blackboard. To replace it: `liza retro --file FILE`)";
@@ -232,8 +232,8 @@ impl<'a> RetroPage<'a> {
             headers.extend([(last.as_str(), Align::Right), ("Change", Align::Right)]);
         }
         let mut lines = table(&headers, &rows);
-        if let Some(usage) = total_usage(self.sprint, &self.tasks) {
-            lines.extend([String::new(), format!("Spent: {}.", spent_in_words(&usage))]);
+        if let Some(words) = self.sprint.usage.as_ref().and_then(Usage::in_words) {
+            lines.extend([String::new(), format!("Spent: {words}.")]);
         }
         lines
     }

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 
 use liza_core::model::{
     Anomaly, BreakerStatus, Discovery, EventName, MAX_FAILED_CODERS, Metrics, Sprint, State, Status,
-    Timestamp, Urgency,
+    Timestamp, Urgency, Usage,
 };
 use liza_core::rules::metrics::sprint_metrics;
-use liza_core::text::compact_number;
-use liza_core::text::{count, one_line};
+use liza_core::text::{compact_number, count, one_line};
 use liza_host::durable::replace_private_file;
 use liza_host::secrets::Masker;
 use liza_store::LogRecord;
@@ -20,7 +19,7 @@ use crate::project::Project;
 use super::burn_up::BurnUp;
 use super::checklist;
 use super::markdown::{Align, Escaper, NOTHING, section, table};
-use super::tasks::{SprintTask, spent, spent_in_words, sprint_tasks, total_usage};
+use super::tasks::{SprintTask, sprint_tasks};
 
 pub const FILE: &str = "sprint_summary.md";
 
@@ -95,7 +94,8 @@ pub fn digest(state: &State) -> Vec<String> {
         let anomalies = count(anomalies, "unresolved anomaly");
         lines.push(format!("{anomalies}, {}", count(discoveries, "open discovery")));
     }
-    lines.extend(total_usage(sprint, &tasks).map(|usage| format!("spent: {}", spent_in_words(&usage))));
+    let used = sprint.usage.as_ref().and_then(Usage::in_words);
+    lines.extend(used.map(|words| format!("spent: {words}")));
     lines.extend(metrics.looks_rubber_stamped().then(|| rubber_stamp_warning(&metrics)));
     lines
 }
@@ -214,10 +214,10 @@ impl SummaryPage<'_> {
             let sum: i64 = drifts.iter().sum();
             rows.push(row("Drift at merge (commits)", format!("{sum} total, {most} max")));
         }
-        if let Some(usage) = total_usage(self.sprint, &self.tasks) {
-            let tokens = format!("{} in, {} out", compact_number(usage.input), compact_number(usage.output));
-            rows.push(row("Tokens", tokens));
-            rows.push(row("Cost", format!("${:.2}", usage.cost_usd)));
+        if let Some(usage) = &self.sprint.usage {
+            rows.push(row("Tokens, planning included", compact_number(usage.tokens())));
+            rows.push(row("Tokens from the cache", compact_number(usage.cached)));
+            rows.push(row("Cost", usage.cost_in_words().unwrap_or_else(|| NOTHING.to_owned())));
         }
         let mut lines = table(&[("Figure", Align::Left), ("This sprint", Align::Right)], &rows);
         if metrics.looks_rubber_stamped() {
@@ -358,7 +358,7 @@ impl SummaryPage<'_> {
             some(task.duration(self.now).map(|length| length.to_string())),
         ];
         if counted {
-            row.push(some(task.usage().map(spent)));
+            row.push(some(task.usage().and_then(Usage::in_words)));
         }
         row
     }

@@ -6,7 +6,6 @@ use liza_core::model::{
     EventName, HistoryEvent, Seconds, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Usage, Value,
 };
 use liza_core::rules::sprint::planned_with_replacements;
-use liza_core::text::compact_number;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SprintTask<'a> {
@@ -75,7 +74,7 @@ impl<'a> SprintTask<'a> {
 
     /// Tokens and cost, if its provider reports them.
     pub(crate) fn usage(&self) -> Option<&'a Usage> {
-        self.record?.usage.as_ref().filter(|usage| **usage != Usage::default())
+        self.record?.usage.as_ref().filter(|usage| !usage.is_none())
     }
 
     pub(crate) fn entered(&self, start: Timestamp) -> Timestamp {
@@ -84,62 +83,11 @@ impl<'a> SprintTask<'a> {
 
     /// The time of its merge, replacement or abandonment.
     pub(crate) fn ended(&self) -> Option<Timestamp> {
-        const ENDS: [EventName; 3] = [EventName::Merged, EventName::Superseded, EventName::Abandoned];
-        let end = self.history().filter(|event| ENDS.iter().any(|name| event.is(*name))).last();
-        end.filter(|_| self.is_finished()).map(|event| event.time)
+        self.record?.ended()
     }
 
     /// From the first claim to the end, or to now.
     pub(crate) fn duration(&self, now: Timestamp) -> Option<Seconds> {
-        let began = self.history().find(|event| event.is_claim())?.time;
-        Some(self.ended().unwrap_or(now).since(began))
-    }
-}
-
-/// `None` if no provider reported any.
-pub(super) fn total_usage(sprint: &Sprint, tasks: &[SprintTask<'_>]) -> Option<Usage> {
-    // The planner's sessions have no task. Older files have no total.
-    if let Some(usage) = &sprint.usage {
-        return Some(usage.clone());
-    }
-    let mut used = tasks.iter().filter_map(SprintTask::usage);
-    let mut total = used.next()?.clone();
-    used.for_each(|usage| total.add(usage));
-    Some(total)
-}
-
-/// Cost and tokens in a few characters: `$1.20 45k`.
-pub(super) fn spent(usage: &Usage) -> String {
-    let tokens = usage.input.saturating_add(usage.output);
-    match (usage.cost_usd > 0.0, tokens) {
-        (true, 0) => format!("${:.2}", usage.cost_usd),
-        (true, tokens) => format!("${:.2} {}", usage.cost_usd, compact_number(tokens)),
-        (false, tokens) => compact_number(tokens),
-    }
-}
-
-/// Cost and tokens in words: `$1.20, 45k tokens`.
-pub(super) fn spent_in_words(usage: &Usage) -> String {
-    let tokens = usage.input.saturating_add(usage.output);
-    let cost = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
-    let tokens = (tokens > 0 || cost.is_none()).then(|| format!("{} tokens", compact_number(tokens)));
-    cost.into_iter().chain(tokens).collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_numbers_are_short() {
-        let cases = [(999, "999"), (45_600, "45k"), (1_250_000, "1.2M")];
-        for (number, text) in cases {
-            assert_eq!(compact_number(number), text);
-        }
-        let usage = Usage { input: 40_000, output: 5_000, cached: 0, cost_usd: 1.2 };
-        assert_eq!(spent(&usage), "$1.20 45k");
-        assert_eq!(spent_in_words(&usage), "$1.20, 45k tokens");
-        assert_eq!(spent_in_words(&Usage { input: 0, output: 0, ..usage }), "$1.20");
-        assert_eq!(spent(&Usage { cost_usd: 0.0, ..usage }), "45k");
+        self.record?.work_time(now)
     }
 }

@@ -8,8 +8,11 @@ use std::thread;
 
 use liza_agents::prompts::Job;
 use liza_core::model::{Actor, AgentId, AgentStatus, Generation, State, TaskId};
-use liza_core::protocol::{Deregister, Heartbeat, LeaveReason, Operation, SetStatus, TakeHandoff, UseClient};
+use liza_core::protocol::{
+    Deregister, Heartbeat, LeaveReason, Operation, ReadNotes, SetStatus, TakeHandoff, UseClient,
+};
 use liza_core::rules::clients::{ClientChoice, choose_client};
+use liza_core::rules::notes::unread;
 use liza_core::rules::triggers::Trigger;
 use liza_core::supervise::WorkKind;
 use liza_git::ScratchCheckout;
@@ -247,7 +250,17 @@ impl JobRunner {
     ) -> Result<JobOutcome, SupervisorError> {
         let (session, helper) = start_session::start(&self.project, state, &self.identity, job, copy)?;
         self.helper = Some(helper);
+        self.record_notes(state, session.task.as_ref());
         Ok(JobOutcome::Started(Box::new(session)))
+    }
+
+    /// Records the notes in the prompt as read. If that fails, the session is told of them with its first command.
+    fn record_notes(&self, state: &State, task: Option<&TaskId>) {
+        let agent = self.identity.agent;
+        if !unread(state, agent, task).is_empty() {
+            let number = state.journal.human_notes.len();
+            let _ = self.execute(&ReadNotes { agent, task: task.cloned(), number });
+        }
     }
 
     fn leave(&self, because: LeaveReason) -> Result<(), SupervisorError> {

@@ -85,6 +85,15 @@ pub(super) struct UsageToRecord {
     pub recorded: Arc<Mutex<SessionUsage>>,
 }
 
+impl UsageToRecord {
+    /// The usage of a session that has ended.
+    pub(super) fn settled(mut self) -> Self {
+        self.used.usage = self.used.usage.settled();
+        self.used.events = self.used.events.saturating_add(1);
+        self
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum MemberState {
     Busy,

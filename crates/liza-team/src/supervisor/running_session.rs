@@ -225,7 +225,7 @@ impl Team<'_> {
             output: session.output.clone(),
             checkout: session.checkout.clone(),
             modes: session.modes.clone(),
-            usage: running.usage(),
+            usage: running.usage().settled(),
             client: session.client.clone(),
             login: session.login.clone(),
             started: running.started,

@@ -274,8 +274,13 @@ impl World {
     fn check_write(&self, command: &Command, change: &Change) {
         let board = &self.state.board;
         assert_eq!(change.revision, board.revision.next());
-        let quiet =
-            matches!(command, Command::Heartbeat(_) | Command::RecordUsage(_) | Command::RecordSession(_));
+        let quiet = matches!(
+            command,
+            Command::Heartbeat(_)
+                | Command::ReadNotes(_)
+                | Command::RecordUsage(_)
+                | Command::RecordSession(_)
+        );
         for (id, record) in &change.tasks {
             let history = record.history.clone().unwrap_or_default();
             let old = board.body(id).ok().map(|body| body.record().clone()).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! The panel of the agents.
 
-use liza_core::model::Seconds;
+use liza_core::model::{Seconds, Usage};
 use liza_core::watch::view::{AgentView, Liveness};
 use liza_core::watch::words::{
-    self, agent_activity, agent_doing, agent_doing_short, agent_lease, agent_sign, used,
+    self, agent_activity, agent_doing, agent_doing_short, agent_lease, agent_sign,
 };
 use liza_host::columns::{cut, pad, width};
 use ratatui::buffer::Buffer;
@@ -158,6 +158,6 @@ fn agent_figures(agent: &AgentView) -> Vec<String> {
     }
     facts.extend(agent.context_percent.filter(|_| in_session).map(|percent| format!("context {percent} %")));
     facts.extend(agent_lease(agent));
-    facts.extend(agent.usage.as_ref().and_then(used));
+    facts.extend(agent.usage.as_ref().and_then(Usage::in_words));
     facts
 }

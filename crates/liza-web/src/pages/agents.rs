@@ -1,7 +1,8 @@
 //! The agents: what each does, its client, its lease, its confinement, what it used.
 
+use liza_core::model::Usage;
 use liza_core::watch::action::{ActionName, ActionSubject};
-use liza_core::watch::words::{agent_activity, agent_doing, agent_sign, lease_length, used};
+use liza_core::watch::words::{agent_activity, agent_doing, agent_sign, lease_length};
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};
@@ -21,7 +22,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
             ("Output", agent.output_age.map(|age| format!("{age} ago"))),
             ("Lease", agent.lease.filter(|_| agent.task.is_some()).map(lease_length)),
             ("Context", agent.context_percent.map(|percent| format!("{percent} % used"))),
-            ("Used", agent.usage.as_ref().and_then(used)),
+            ("Used", agent.usage.as_ref().and_then(Usage::in_words)),
             ("Confinement", agent.confinement.as_ref().map(ToString::to_string)),
             ("Last session", agent.last_session.as_ref().map(|last| last.result.clone())),
         ];

@@ -1,6 +1,7 @@
 //! The charts: burn-up, cycle time, cost, review quality, and the graph of dependencies.
 
-use liza_core::text::{compact_number, count};
+use liza_core::model::Usage;
+use liza_core::text::count;
 use liza_core::watch::view::{Charts, charts, dependency_graph};
 use maud::{Markup, html};
 
@@ -50,34 +51,24 @@ fn cycle_times(figures: &Charts) -> Markup {
 }
 
 fn costs(figures: &Charts) -> Markup {
-    let total: f64 = figures.task_costs.iter().map(|cost| cost.usage.cost_usd).sum();
-    let tokens = |usage: &liza_core::model::Usage| usage.input.saturating_add(usage.output);
-    let paid = total > 0.0;
-    let value = |usage: &liza_core::model::Usage| if paid { usage.cost_usd } else { tokens(usage) as f64 };
-    let text = |usage: &liza_core::model::Usage| {
-        format!("${:.2}, {} tokens", usage.cost_usd, compact_number(tokens(usage)))
+    let goal = &figures.goal;
+    let paid = goal.total.dollars().is_some();
+    let bar = |label: String, class: &'static str, usage: &Usage| Bar {
+        label,
+        parts: vec![(class, if paid { usage.cost_usd } else { usage.tokens() as f64 })],
+        text: usage.in_words().unwrap_or_default(),
     };
-    let by_task: Vec<Bar> = figures
-        .task_costs
-        .iter()
-        .take(BARS)
-        .map(|cost| Bar {
-            label: cost.task.to_string(),
-            parts: vec![("working", value(&cost.usage))],
-            text: text(&cost.usage),
-        })
-        .collect();
+    let tasks = goal.tasks.iter().map(|task| (task.task.to_string(), &task.usage));
+    let all = tasks.take(BARS).chain([("planning".to_owned(), &goal.other)]);
+    let used = all.filter(|(_, usage)| !usage.is_none());
+    let by_task: Vec<Bar> = used.map(|(label, usage)| bar(label, "working", usage)).collect();
     let by_agent: Vec<Bar> = figures
         .agent_costs
         .iter()
-        .map(|cost| Bar {
-            label: cost.agent.to_string(),
-            parts: vec![("reviewing", value(&cost.usage))],
-            text: text(&cost.usage),
-        })
+        .map(|cost| bar(cost.agent.to_string(), "reviewing", &cost.usage))
         .collect();
     html! {
-        @if paid { p.figure { b { (format!("${total:.2}")) } " for all tasks on the blackboard" } }
+        @if let Some(total) = goal.total.in_words() { p.figure { b { (total) } " for the goal, planning included" } }
         (bars("What each task cost", &by_task))
         @if !by_agent.is_empty() { h3 { "By agent" } (bars("What each agent used", &by_agent)) }
     }

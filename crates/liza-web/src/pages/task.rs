@@ -1,11 +1,11 @@
 //! A task: everything about it, its actions, its history and its sessions.
 
-use liza_core::model::{Fields, HistoryEvent, TaskId, Value};
+use liza_core::model::{Fields, HistoryEvent, TaskId, Usage, Value};
 use liza_core::text::one_line;
 use liza_core::watch::action::{ActionName, ActionSubject};
 use liza_core::watch::task_words::{anomaly_name, event_name, facts};
 use liza_core::watch::view::{TaskDetail, TaskView, task_detail};
-use liza_core::watch::words::{lease_length, used};
+use liza_core::watch::words::lease_length;
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};
@@ -141,7 +141,7 @@ fn facts_list(page: &PageContext<'_>, detail: &TaskDetail<'_>) -> Markup {
         ("Submitted", commit(&record.review_commit)),
         ("Approved by", record.approved_by.map(|by| by.to_string())),
         ("Merged as", commit(&record.merge_commit)),
-        ("Used", record.usage.as_ref().and_then(used)),
+        ("Used", record.usage.as_ref().and_then(Usage::in_words)),
         ("Replaced by", record.superseded_by.as_ref().map(|all| names(all))),
         ("Replaces", record.supersedes.as_ref().map(|all| names(all))),
         ("Rescoped", record.rescope_reason.clone()),
@@ -183,7 +183,7 @@ fn talk(page: &PageContext<'_>, detail: &TaskDetail<'_>) -> Markup {
             section.quote { h3 { "Handoff of " (notes.agent) } p.text { (notes.summary) } p { b { "Next: " } (notes.next_action) } }
         }
         @for note in &detail.notes {
-            section.quote { h3 { "Note, " (time(note.timestamp)) @if note.to.is_none() { ", to all agents" } } p.text { (note.message) } }
+            section.quote { h3 { "Note, " (time(note.note.timestamp)) ", " (note.readers()) } p.text { (note.note.message) } }
         }
         @for anomaly in &detail.anomalies {
             section.quote { h3 { (anomaly.reporter.as_deref().unwrap_or("unknown")) " reports " (anomaly_name(&anomaly.kind)) } p.text { (fields(&anomaly.details)) } }

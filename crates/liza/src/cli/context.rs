@@ -8,9 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use liza_core::model::{Actor, Refusal, RefusedResult, Revision, Section, SprintStatus, StopFile, TaskId};
-use liza_core::protocol::Operation;
+use liza_core::model::{
+    Actor, AgentId, Generation, Refusal, RefusedResult, Revision, Section, SprintStatus, StopFile, TaskId,
+};
+use liza_core::protocol::{Operation, ReadNotes};
 use liza_core::rules::misspelled::MisspelledKey;
+use liza_core::rules::notes::unread;
 use liza_core::text::one_line;
 use liza_git::{Branch, Rescue};
 use liza_host::secrets::Masker;
@@ -318,7 +321,8 @@ impl Context {
         reply
     }
 
-    /// Reminds an agent of a stop file or a nearly full context, after any command: every agent program reads the answer.
+    /// Reminds an agent of a stop file, a note of the human or a nearly full context, after any command: every agent
+    /// program reads the answer.
     pub(crate) fn remind(&self) {
         let Ok(Actor::Agent(agent, generation)) = self.actor() else { return };
         let Ok(project) = self.project() else { return };
@@ -336,6 +340,23 @@ impl Context {
             let task = own.and_then(|entry| entry.current_task.as_ref()).map(|task| format!("{task} "));
             let task = task.unwrap_or_default();
             self.screen.note(&format!("  liza handoff {task}--summary \"…\" --next-action \"…\""));
+        }
+        if let Some(own) = own.filter(|own| own.status.is_in_session()) {
+            self.pass_on_notes(&project, (agent, generation), own.current_task.as_ref());
+        }
+    }
+
+    /// Passes on the notes that a running session has not read. If that cannot be recorded, it is told again.
+    fn pass_on_notes(&self, project: &Project, session: (AgentId, Generation), task: Option<&TaskId>) {
+        let Ok(state) = project.state() else { return };
+        let (agent, generation) = session;
+        let notes = unread(&state, agent, task);
+        for note in &notes {
+            self.screen.note(&format!("liza: note of the human: {}", note.message));
+        }
+        if !notes.is_empty() {
+            let read = ReadNotes { agent, task: task.cloned(), number: state.journal.human_notes.len() };
+            let _ = Engine::new(project, Actor::Supervisor(agent, generation)).execute(read);
         }
     }
 

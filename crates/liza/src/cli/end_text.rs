@@ -1,19 +1,135 @@
-//! What a team says at its end: what waits for the person, and what to do next.
+//! What a team says at its end: what each task took and cost, what waits for the person, and what to do next.
 
-use liza_core::model::{GoalStatus, State, Status};
+use liza_core::model::{EventName, GoalStatus, Seconds, State, Status, TaskId, TaskRecord, Timestamp, Usage};
 use liza_core::rules::clients::no_client_left;
-use liza_core::text::{count, one_line};
+use liza_core::rules::figures::GoalFigures;
+use liza_core::rules::spending::{Spending, exceeded_by_last_session, spending};
+use liza_core::text::{compact_number, count, one_line};
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{HeldClient, TaskView, view};
 use liza_host::local_time::LocalTime;
 use liza_team::observe::observe;
 use liza_team::project::{Project, now};
 
+use crate::cli::ui::layout::{cut, pad, width, wrap};
+
 /// How many decisions are listed when a team ends; `liza status` has all.
 const MOST_NEEDS: usize = 3;
 
 /// How much of a text of an agent is printed when a team ends.
 const LONGEST_TEXT: usize = 500;
+
+/// How many tasks are listed when a team ends; `liza status --all` has all.
+const MOST_TASKS: usize = 30;
+
+/// The widest name of a task in the table.
+const WIDEST_NAME: usize = 24;
+
+/// The narrowest column for how a task went; below that it is on lines of its own.
+const NARROWEST_STORY: usize = 30;
+
+/// The tasks with their time, tokens, dollars, rejections and story, then the sum, then the budgets that are almost used up
+/// or exceeded. Without any usage, as in a rehearsal, the columns about it are left out.
+pub(crate) fn figures_table(state: &State, now: Timestamp, columns: usize) -> Vec<String> {
+    let figures = GoalFigures::of(state, now);
+    if figures.tasks.is_empty() && figures.total.is_none() {
+        return Vec::new();
+    }
+    let row = |name: &str, time: Option<Seconds>, usage: &Usage, rejections: Option<u32>, story: String| {
+        let time = time.map(|time| time.to_string());
+        let tokens = (!usage.is_none()).then(|| compact_number(usage.tokens()));
+        let dollars = usage.dollars().map(|dollars| format!("${dollars:.2}"));
+        let dollars = dollars.or((usage.tokens() > 0).then(|| "no price".to_owned()));
+        let rejections = rejections.map(|number| number.to_string());
+        let figures = [time, tokens, dollars, rejections].map(Option::unwrap_or_default);
+        (cut(name, WIDEST_NAME), figures, story)
+    };
+    let titles = ["TIME", "TOKENS", "DOLLARS", "REJECTIONS"].map(str::to_owned);
+    let mut rows = vec![("TASK".to_owned(), titles, String::new())];
+    for task in figures.tasks.iter().take(MOST_TASKS) {
+        let record = state.board.body(&task.task).ok().map(|body| body.record());
+        let story = record.map(|record| story(&task.task, record)).unwrap_or_default();
+        rows.push(row(task.task.as_str(), task.time, &task.usage, Some(task.rejections), story));
+    }
+    let more = figures.tasks.len().saturating_sub(MOST_TASKS);
+    if more > 0 {
+        rows.push((format!("… {more} more"), Default::default(), "liza status --all".to_owned()));
+    }
+    if !figures.other.is_none() {
+        rows.push(row("planning", None, &figures.other, None, String::new()));
+    }
+    rows.push(row("total", None, &figures.total, Some(figures.rejections), String::new()));
+    let shown: &[usize] = if figures.total.is_none() { &[0, 3] } else { &[0, 1, 2, 3] };
+    let mut lines = aligned(&rows, shown, columns);
+    if figures.total.unpriced > 0 && figures.total.dollars().is_some() {
+        lines.push(format!("  {} of the tokens have no price", compact_number(figures.total.unpriced)));
+    }
+    let budgets = spending(&state.board, now).into_iter().filter(Spending::is_high);
+    let budgets = budgets.chain(exceeded_by_last_session(&state.board));
+    lines.extend(budgets.map(|spent| format!("  budget of {spent}")));
+    lines
+}
+
+/// Rows in columns: the name, the figures that are shown, and the text beside or below them.
+fn aligned(rows: &[(String, [String; 4], String)], shown: &[usize], columns: usize) -> Vec<String> {
+    let widest = |cells: &mut dyn Iterator<Item = &String>| cells.map(|cell| width(cell)).max().unwrap_or(0);
+    let name = widest(&mut rows.iter().map(|(name, ..)| name));
+    let figures: Vec<(usize, usize)> =
+        shown.iter().map(|at| (*at, widest(&mut rows.iter().map(|row| &row.1[*at])))).collect();
+    let left = 2 + name + figures.iter().map(|(_, width)| width + 2).sum::<usize>() + 2;
+    let is_beside = columns >= left + NARROWEST_STORY;
+    let room = columns.saturating_sub(if is_beside { left } else { 4 }).max(10);
+    let mut lines = Vec::new();
+    for (title, cells, text) in rows {
+        let mut line = format!("  {}", pad(title, name));
+        for (at, wide) in &figures {
+            line.push_str(&format!("  {:>wide$}", cells[*at]));
+        }
+        let mut words = if text.is_empty() { Vec::new() } else { wrap(text, room) }.into_iter();
+        if is_beside {
+            line.extend(words.next().map(|first| format!("  {first}")));
+        }
+        lines.push(line.trim_end().to_owned());
+        lines.extend(words.map(|more| format!("{}{more}", " ".repeat(if is_beside { left } else { 4 }))));
+    }
+    lines
+}
+
+/// A task's history in a few words.
+fn story(id: &TaskId, record: &TaskRecord) -> String {
+    let names = |name: EventName| record.history.iter().flatten().filter(|event| event.is(name)).count();
+    let mut words = Vec::new();
+    let times = [
+        (EventName::Rejected, "rejected"),
+        (EventName::Blocked, "blocked"),
+        (EventName::Handoff, "handed off"),
+        (EventName::IntegrationFailed, "conflict fixed"),
+    ];
+    for (name, word) in times {
+        match names(name) {
+            0 => {}
+            1 => words.push(word.to_owned()),
+            number => words.push(format!("{word} {number} times")),
+        }
+    }
+    match (record.status, &record.superseded_by) {
+        (Some(Status::Superseded), Some(by)) => {
+            let by: Vec<String> = by.iter().map(ToString::to_string).collect();
+            words.push(format!("replaced by {}", by.join(" and ")));
+        }
+        (Some(Status::Merged), _) => {
+            let by = record.approved_by.map_or(String::new(), |by| format!(" (approved by {by})"));
+            words.push(format!("merged{by}"));
+        }
+        (Some(status), _) => {
+            // The current status is named once.
+            words.retain(|word| !word.eq_ignore_ascii_case(status.name()));
+            words.push(status.to_string());
+        }
+        (None, _) => words.push(format!("{id} is broken")),
+    }
+    words.join(", ")
+}
 
 /// What waits for the person when a team ends before its goal, and which agent programs are held: the screen that showed
 /// it is gone.
@@ -68,5 +184,53 @@ pub(crate) fn next_steps(state: &State, again: &str) -> String {
             "\nreview it  liza diff\ntake it    liza finish\nnext goal  liza goal new \"GOAL\"".to_owned()
         }
         None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use liza_core::model::SpendingLimit;
+    use liza_testkit::boards::{agent, config, edit_task, event, goal, now};
+    use liza_testkit::team::with;
+
+    use super::*;
+
+    fn used(input: u64, cost_usd: f64) -> Usage {
+        Usage { input, cached: 1_000_000, cost_usd, ..Usage::default() }
+    }
+
+    /// Covers: AX-22
+    #[test]
+    fn a_run_ends_with_the_time_the_tokens_the_dollars_and_the_rejections_of_each_task() {
+        let mut state = with(Status::Merged, |record| {
+            record.review_cycles_total = Some(1);
+            record.usage = Some(used(196_000, 1.99));
+            record.approved_by = Some(agent("code-reviewer-1"));
+        });
+        let events = [(9, EventName::Claimed, "coder-1"), (2, EventName::Rejected, "code-reviewer-1")];
+        let mut events: Vec<_> = events.map(|(ago, name, who)| event(ago, name, who)).into();
+        events.push(event(1, EventName::Merged, "code-reviewer-1"));
+        edit_task(&mut state, "t", |record| record.history = Some(events));
+        let others: Vec<TaskId> = state.board.tasks.keys().filter(|id| id.as_str() != "t").cloned().collect();
+        others.iter().for_each(|id| drop(state.board.tasks.shift_remove(id)));
+        let without = figures_table(&state, now(), 80);
+        goal(&mut state).usage = Some(Usage { unpriced: 30_000, ..used(226_000, 2.52) });
+        config(&mut state).budget.task = Some(SpendingLimit { tokens: Some(100_000), dollars: None });
+        let lines = [
+            "  TASK      TIME  TOKENS  DOLLARS  REJECTIONS",
+            "  t           8m    196k    $1.99           1  rejected, merged (approved by",
+            "                                               code-reviewer-1)",
+            "  planning           30k    $0.53",
+            "  total             226k    $2.52           1",
+            "  30k of the tokens have no price",
+            "  budget of t: 196k of 100k tokens used (196 %)",
+        ];
+        assert_eq!(figures_table(&state, now(), 80), lines);
+        assert_eq!(without.last().map(String::as_str), Some("  total          196k    $1.99           1"));
+        let narrow = figures_table(&state, now(), 60);
+        assert_eq!(narrow[2], "    rejected, merged (approved by code-reviewer-1)");
+        edit_task(&mut state, "t", |record| record.usage = None);
+        goal(&mut state).usage = None;
+        assert_eq!(figures_table(&state, now(), 80)[0], "  TASK   TIME  REJECTIONS");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use liza_core::model::{State, Status};
-use liza_core::rules::invariants::DiskFacts as _;
+use liza_core::rules::invariants::{DiskFacts as _, count_violations};
 use liza_core::text::count;
 use liza_store::ProjectDisk;
 use liza_team::observe::database_health::{DatabaseFinding, Verdict, database_findings};
@@ -17,7 +17,7 @@ pub(super) fn blackboard(project: &Project) -> Check {
         Ok(wrong) if wrong.is_empty() => good("blackboard", "valid"),
         Ok(wrong) => {
             let first = wrong.first().map(ToString::to_string).unwrap_or_default();
-            let found = format!("{}, the first: {first}", count(wrong.len(), "violation"));
+            let found = format!("{}, the first: {first}", count_violations(&wrong));
             broken("blackboard", found, "show all: liza validate; repair after a crash: liza recover")
         }
         Err(error) => broken("blackboard", error.to_string(), "liza edit"),

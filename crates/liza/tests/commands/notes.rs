@@ -88,14 +88,23 @@ fn discover_refuses_bad_input() {
     assert_eq!(project.state().matches("disc-").count(), 0);
 }
 
-/// Covers: NT-01, NT-04, SP-07, CM-03
+/// Covers: NT-01, NT-04, SP-07, CM-03, AX-23
 #[test]
 fn a_note_is_for_one_task_or_for_all_agents() {
     let project = TestProject::new();
     project.add_task("core");
     let text = project.liza(&["note", "- use the helper", "--for", "core"]).ok().to_owned();
-    assert_eq!(text, "note added for agents that work on core\n");
-    assert_eq!(project.liza(&["note", "no new dependencies"]).ok(), "note added for all agents\n");
+    let readers =
+        "the coder that takes core, the code reviewer that takes core, the planner when it plans next";
+    assert_eq!(text, format!("note added; it is read by {readers}\n"));
+    project.liza(&["abandon-task", "core", "--reason", "late"]).ok();
+    let text = project.liza(&["note", "too late", "--for", "core"]).ok().to_owned();
+    assert_eq!(text, "note added, but no agent reads it: no session on core follows\n");
+    let text = project.liza(&["note", "no new dependencies"]).ok().to_owned();
+    assert!(
+        text.starts_with("note added; it is read by the planner when it plans next, the coder"),
+        "{text}"
+    );
     assert!(project.state().contains("for: core"));
     assert_eq!(project.liza(&["note", "x", "--for", "core", "--json"]).result()["for"], "core");
     project.liza(&["note", "x", "--for", "ghost", "--json"]).refused(1, "unknown_task");

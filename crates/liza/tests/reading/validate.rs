@@ -14,7 +14,7 @@ fn a_valid_board_prints_one_word() {
     assert_eq!(project.liza(&["validate", "--json"]).result()["valid"], true);
 }
 
-/// Covers: IV-15, CM-02
+/// Covers: IV-15, CM-02, AX-22
 #[test]
 fn every_violation_is_a_line_and_the_exit_code_is_1() {
     let project = project(FIRE);
@@ -28,6 +28,11 @@ fn every_violation_is_a_line_and_the_exit_code_is_1() {
     }
     let error = project.liza(&["validate", "--json"]).refused(1, "invalid");
     assert_eq!(error["violations"].as_array().unwrap().len(), run.stdout.lines().count());
+    let status = project.liza(&["status", "--json"]).result();
+    let needs = status["needs_you"].as_array().unwrap();
+    let counted = error["message"].as_str().unwrap();
+    assert!(counted.contains(" of them with an alarm of its own"), "{counted}");
+    assert!(needs.iter().any(|need| need["text"].as_str().unwrap().starts_with(counted)), "{needs:#?}");
     let lax = project.run(project.program().arg("validate").env("SKIP_SPEC_FILE_CHECK", "true"));
     assert!(!lax.stdout.contains("missing.md"), "{lax:#?}");
 }

@@ -61,7 +61,7 @@ fn merged(minutes: u64, drift: u32) -> HistoryEvent {
 }
 
 fn used(input: u64, output: u64, cost_usd: f64) -> Option<Usage> {
-    Some(Usage { input, output, cached: 0, cost_usd })
+    Some(Usage { input, output, cost_usd, ..Usage::default() })
 }
 
 /// A text as a hostile agent writes it.
@@ -77,6 +77,7 @@ pub(crate) fn full() -> State {
     sprint.scope.planned.pop();
     sprint.scope.stretch.push(task("nice-to-have"));
     sprint.status = SprintStatus::Checkpoint;
+    sprint.usage = used(950_000, 60_000, 9.5);
     sprint.timeline.checkpoint_at = Some(now());
     sprint.timeline.deadline = Some(now() + Seconds::hours(3));
     let (timestamp, decision) = (ago(130), "adjust specs".to_owned());

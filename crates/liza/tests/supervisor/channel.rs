@@ -17,6 +17,14 @@ fn coder_with(steps: &str) -> Bench {
     bench
 }
 
+/// Waits for a note, then asks for something twice.
+const NOTED: &str = r#"
+touch "$HOME/began"
+until [ -e "$HOME/go-on" ]; do sleep 0.05; done
+"$LIZA" get .goal.id > "$HOME/told" 2>&1
+"$LIZA" get .goal.id >> "$HOME/told" 2>&1
+"#;
+
 fn written(bench: &Bench, name: &str) -> String {
     fs::read_to_string(bench.project.home().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -48,6 +56,42 @@ echo "exit $?" >> "$HOME/out"
     assert!(
         written(&bench, "usage").contains("unrecognized") && written(&bench, "usage").ends_with("exit 1\n")
     );
+}
+
+/// Covers: AX-23
+#[test]
+fn a_note_reaches_the_running_session_and_the_next_prompt_and_show_says_who_has_read_it() {
+    let bench = Bench::new("", &[("c", &format!("{NOTED}\n{CODER}"))]);
+    bench.project.add_task("t1");
+    let note = |text: &str| bench.project.liza(&["note", text, "--for", "t1"]).ok().to_owned();
+    let said = note("before the claim");
+    assert!(
+        said.starts_with("note added; it is read by the coder that takes t1, the code reviewer"),
+        "{said}"
+    );
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+    wait_for("the session runs", || bench.project.home().join("began").exists().then_some(()));
+    wait_for("show names the reader", || {
+        let shown = bench.project.liza(&["show", "t1"]).ok().to_owned();
+        shown.contains("before the claim (read by coder-1)").then_some(())
+    });
+    let said = note("while it works");
+    assert!(
+        said.contains(
+            "read by coder-1 with the answer to its next command, the code reviewer that takes t1, "
+        ),
+        "{said}"
+    );
+    let shown = bench.project.liza(&["show", "t1"]).ok().to_owned();
+    assert!(shown.contains("while it works (not read yet)"), "{shown}");
+    fs::write(bench.project.home().join("go-on"), "").unwrap();
+    assert_eq!(coder.wait(), 0, "{}", bench.outputs());
+    let told = written(&bench, "told");
+    assert_eq!(told.matches("note of the human: while it works").count(), 1, "once: {told}");
+    assert!(!told.contains("before the claim"), "that was in its prompt: {told}");
+    assert!(bench.prompts().concat().contains("before the claim"));
+    let shown = bench.project.liza(&["show", "t1", "--json"]).result();
+    assert_eq!(shown["notes"][1]["read_by"], serde_json::json!(["coder-1"]), "{shown:#}");
 }
 
 /// Covers: IS-01

@@ -25,7 +25,7 @@ fn task_of(status: &Value) -> Value {
     status["tasks"].as_array().unwrap().iter().find(|task| task["id"] == "t1").cloned().unwrap()
 }
 
-/// Covers: AG-14
+/// Covers: AG-14, AX-22
 #[test]
 fn reported_usage_adds_up_for_agent_and_task() {
     let bench = bench(
@@ -48,15 +48,16 @@ fn reported_usage_adds_up_for_agent_and_task() {
     coder.wait_for_output("waiting");
     let status = bench.project.liza(&["status", "--json"]).result();
     let (agent, task) = (agent_of(&status), task_of(&status));
-    let all = serde_json::json!({"input": 12_500, "output": 117, "cached": 400, "cost_usd": 0.75});
+    let all = serde_json::json!({"input": 12_500, "output": 117, "cached": 400, "cost_usd": 0.75,
+        "unpriced": 11_007});
     assert_eq!((&agent["usage"], &task["usage"]), (&all, &all), "{agent:#} {task:#}");
     assert_eq!(agent["context_percent"], 12, "the last reported value");
     let text = bench.project.liza(&["status"]).ok().to_owned();
-    assert!(text.contains("context 12 % · 12k tokens, $0.75"), "{text}");
+    assert!(text.contains("context 12 % · 12k tokens, $0.75 + 11k"), "{text}");
     assert_eq!(text.matches("12k tokens, $0.75").count(), 3, "agent, task and sprint: {text}");
     assert_eq!((&status["sprint"]["usage"], &status["goal"]["usage"]), (&all, &all), "{status:#}");
     let shown = bench.project.liza(&["show", "t1"]).ok().to_owned();
-    assert!(shown.contains("12k tokens in, 400 from the cache, 117 out, $0.75"), "{shown}");
+    assert!(shown.contains("12k tokens (12k in, 117 out), 400 from the cache, $0.75"), "{shown}");
     coder.stop();
     let task = task_of(&bench.project.liza(&["status", "--json"]).result());
     assert_eq!(task["usage"], all, "the usage of the task stays when the agent is gone");

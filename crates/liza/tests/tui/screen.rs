@@ -51,7 +51,7 @@ fn needs_tmux_a_person_watches_and_steers_a_team() {
     tmux.wait_for("→ liza note 'mind the gap and the doors'");
     tmux.press(&["Enter"]);
     wait_for("the note", || project.state().contains("mind the gap and the doors").then_some(()));
-    tmux.wait_for("note added for all agents");
+    tmux.wait_for("note added; it is read by");
     assert!(!project.root.join(".liza/PAUSE").exists() && !project.root.join(".liza/ABORT").exists());
 
     // A task, its history and its diff.

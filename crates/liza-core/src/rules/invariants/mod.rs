@@ -15,6 +15,7 @@ use crate::model::{
     Status, TaskBody, TaskId, Timestamp, Worktree, anomaly_names, detail_faults, lease_is_too_long,
 };
 use crate::rules::approvals::lacks_approval;
+use crate::text::count;
 
 pub use task_relations::TaskRelations;
 
@@ -57,13 +58,23 @@ impl fmt::Display for Subject {
     }
 }
 
+/// The number of violations, for `validate`, `doctor` and NEEDS YOU.
+pub fn count_violations(found: &[Violation]) -> String {
+    let all = count(found.len(), "violation");
+    match found.iter().filter(|violation| violation.has_alarm).count() {
+        0 => all,
+        1 => format!("{all}, 1 of them with an alarm of its own"),
+        own => format!("{all}, {own} of them with alarms of their own"),
+    }
+}
+
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     pub subject: Subject,
     pub message: String,
-    /// Whether it follows from the time alone: an agent has gone. That has an alarm of its own.
-    pub is_lapse: bool,
+    /// Whether it has an alarm of its own, besides INVALID STATE: an agent has gone, or an approval is missing.
+    pub has_alarm: bool,
 }
 
 impl fmt::Display for Violation {
@@ -74,15 +85,15 @@ impl fmt::Display for Violation {
 
 impl Violation {
     fn task(id: &TaskId, message: impl Into<String>) -> Self {
-        Self { subject: Subject::Task(id.clone()), message: message.into(), is_lapse: false }
+        Self { subject: Subject::Task(id.clone()), message: message.into(), has_alarm: false }
     }
 
     fn agent(id: AgentId, message: impl Into<String>) -> Self {
-        Self { subject: Subject::Agent(id), message: message.into(), is_lapse: false }
+        Self { subject: Subject::Agent(id), message: message.into(), has_alarm: false }
     }
 
     fn section(name: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { subject: Subject::Section(name.into()), message: message.into(), is_lapse: false }
+        Self { subject: Subject::Section(name.into()), message: message.into(), has_alarm: false }
     }
 }
 
@@ -184,7 +195,7 @@ fn unapproved(state: &State) -> impl Iterator<Item = Violation> {
             "APPROVED task has no approval of its commit, so it is not merged; approve it or send it back: liza \
              submit-verdict {id} APPROVED or REJECTED"
         );
-        Violation::task(id, message)
+        Violation { has_alarm: true, ..Violation::task(id, message) }
     })
 }
 
@@ -296,7 +307,7 @@ fn check_agent(id: AgentId, entry: &AgentRecord, now: Timestamp, found: &mut Vec
         )),
         Some(expires) if expires + LEASE_GRACE < now => {
             let gone = Violation::agent(id, format!("WORKING agent's lease ended at {expires}"));
-            found.push(Violation { is_lapse: true, ..gone });
+            found.push(Violation { has_alarm: true, ..gone });
         }
         Some(_) => {}
     }

@@ -166,7 +166,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     if let Some(error) = &seen.unreadable {
         found.push(Alarm::critical(AlarmKind::InvalidState, "file", error.as_str()));
     }
-    for violation in seen.violations.iter().filter(|violation| !violation.is_lapse) {
+    for violation in seen.violations.iter().filter(|violation| !violation.has_alarm) {
         let text = violation.to_string();
         found.push(Alarm::critical(AlarmKind::InvalidState, text.as_str(), text.clone()));
     }

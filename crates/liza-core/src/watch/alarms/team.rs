@@ -9,19 +9,21 @@ use crate::rules::claimable::claimable;
 use crate::rules::clients::{continue_command, describe_hold_with};
 use crate::rules::questions::{Question, open_questions};
 use crate::rules::session_budget::SessionBudget;
-use crate::rules::spending::{Amount, Spending, SpendingScope, spending};
+use crate::rules::spending::{Amount, Spending, SpendingScope, exceeded_by_last_session, spending};
 use crate::rules::triggers::{Trigger, TriggerKind, in_words};
 use crate::supervise::{failed_planning, unseen_triggers};
 use crate::text::count;
 
-use super::{Alarm, AlarmKind, AlarmSubject, AlarmText, Observations};
+use super::{Alarm, AlarmKind, AlarmLevel, AlarmSubject, AlarmText, Observations};
 
 /// How long work may wait for a role of which no agent is running, while others are.
 const MISSING_GRACE: Seconds = Seconds(120);
 
 pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
     let mut found: Vec<Alarm> = open_questions(state).iter().map(question).collect();
+    found.extend(exceeded_by_last_session(&state.board).iter().map(exceeded));
     if state.board.goal.ready().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
+        found.extend(spending(&state.board, now).iter().filter(|spent| spent.is_used_up()).map(exceeded));
         return found;
     }
     found.extend(planner_stopped(state, now));
@@ -56,22 +58,22 @@ fn held_clients(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm
 
 /// A budget of which much is used. 80 % and 100 % are two alarms; so are dollars and tokens, and two days.
 fn budget(spent: &Spending) -> Option<Alarm> {
-    let (used_up, subject) = (spent.is_used_up(), budget_subject(spent));
+    if !spent.is_used_up() {
+        return spent.is_high().then(|| exceeded(spent));
+    }
+    let setting = spent.setting();
+    let text =
+        format!("{spent}; nothing new starts. To raise it: liza config {setting} AMOUNT; then: liza resume");
+    Some(Alarm { level: AlarmLevel::Critical, text: text.into(), ..exceeded(spent) })
+}
+
+/// A budget that stops nothing: most of it is used, or the last session has exceeded it.
+fn exceeded(spent: &Spending) -> Alarm {
     let since = match &spent.scope {
         SpendingScope::Task(_) | SpendingScope::Sprint => None,
         SpendingScope::Day(until) => Some(*until),
     };
-    let alarm = match used_up {
-        true => {
-            let setting = spent.setting();
-            let text = format!(
-                "{spent}; nothing new starts. To raise it: liza config {setting} AMOUNT; then: liza resume"
-            );
-            Alarm::critical(AlarmKind::Budget, subject, text)
-        }
-        false => Alarm::warning(AlarmKind::Budget, subject, spent.to_string()),
-    };
-    (used_up || spent.is_high()).then(|| alarm.since(since))
+    Alarm::warning(AlarmKind::Budget, budget_subject(spent), spent.to_string()).since(since)
 }
 
 /// What the alarm of a budget is about.

@@ -2,19 +2,18 @@
 
 use crate::model::{State, Status};
 use crate::rules::approvals::incomplete_approval;
-use crate::text::count;
+use crate::rules::invariants::{Violation, count_violations};
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel};
 
 use super::{NeedKind, NeedsYou};
 use crate::watch::command_line::liza;
 
 /// All violations as one entry: `validate` lists them.
-pub(super) fn invalid(alarms: &[Alarm]) -> Option<NeedsYou> {
-    let mut found = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::InvalidState);
-    let first = found.next()?;
-    let text = match found.count() {
-        0 => first.text.to_string(),
-        more => format!("{}, the first: {}", count(more + 1, "violation"), first.text),
+pub(super) fn invalid(violations: &[Violation], alarms: &[Alarm]) -> Option<NeedsYou> {
+    let first = alarms.iter().find(|alarm| alarm.kind == AlarmKind::InvalidState)?;
+    let text = match violations {
+        [] | [_] => first.text.to_string(),
+        more => format!("{}, the first: {}", count_violations(more), first.text),
     };
     Some(NeedsYou::new(
         NeedKind::Alarm(AlarmKind::InvalidState),

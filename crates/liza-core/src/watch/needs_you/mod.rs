@@ -167,7 +167,7 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     let mut discoveries: Vec<NeedsYou> = discoveries.map(discovery).collect();
     sort_by_key(&mut discoveries, |need| Reverse(need.level));
     let mut needs = stops(state, seen, now);
-    needs.extend(invalid(alarms));
+    needs.extend(invalid(&seen.violations, alarms));
     needs.extend(broken_records(state));
     needs.extend(logins(state, seen, now));
     needs.extend(Answers::new(state, seen, rest.collect(), now).needs(state));
@@ -491,6 +491,7 @@ fn command(
             || planner.leaves_to_human(&alarm.subject))
         .then(|| answer_command(&alarm.subject)),
         Answer::Planner => Some(start_planner(state, seen, now)),
+        Answer::Budget if alarm.level == AlarmLevel::Warning => None,
         Answer::Budget => raise_budget(state, &alarm.subject, now),
         Answer::Setup => Some(setup::command(state, &alarm.subject)),
         Answer::Work => Some(failing::command(seen, &alarm.subject)),

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::model::{AgentId, EventName, Seconds, State, Status, TaskId, TaskRecord, Timestamp, Usage};
 use crate::order::{sort_by, sort_by_key};
+use crate::rules::figures::GoalFigures;
 
 /// The figures of all charts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -15,8 +16,8 @@ pub struct Charts {
     pub burn_up: Vec<BurnUpPoint>,
     /// How long each merged task took, in the order of the merges.
     pub cycle_times: Vec<CycleTime>,
-    /// What each task cost, the most expensive first; only those that cost something.
-    pub task_costs: Vec<TaskCost>,
+    /// The figures of the goal, with the most expensive task first.
+    pub goal: GoalFigures,
     pub agent_costs: Vec<AgentCost>,
     /// How the reviews of each code reviewer ended.
     pub reviewers: Vec<ReviewerFigures>,
@@ -45,12 +46,6 @@ pub struct CycleTime {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TaskCost {
-    pub task: TaskId,
-    pub usage: Usage,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentCost {
     pub agent: AgentId,
     pub usage: Usage,
@@ -71,31 +66,24 @@ pub fn charts(state: &State, now: Timestamp) -> Charts {
     let mut cycle_times: Vec<CycleTime> =
         records.iter().filter_map(|(id, record)| cycle_time(id, record)).collect();
     sort_by_key(&mut cycle_times, |cycle| cycle.merged);
-    let cost = |(id, record): &(&TaskId, &TaskRecord)| {
-        let usage = record.usage.clone().filter(is_used)?;
-        Some(TaskCost { task: (*id).clone(), usage })
-    };
-    let mut task_costs: Vec<TaskCost> = records.iter().filter_map(cost).collect();
-    sort_by(&mut task_costs, &|a, b| {
-        let tokens = |cost: &TaskCost| cost.usage.input.saturating_add(cost.usage.output);
-        b.usage.cost_usd.total_cmp(&a.usage.cost_usd).then_with(|| tokens(b).cmp(&tokens(a)))
+    let mut goal = GoalFigures::of(state, now);
+    sort_by(&mut goal.tasks, &|a, b| {
+        let cost = b.usage.cost_usd.total_cmp(&a.usage.cost_usd);
+        cost.then_with(|| b.usage.tokens().cmp(&a.usage.tokens()))
     });
     let agents = state.board.agents.entries();
     let agent_costs = agents.filter_map(|(agent, entry)| {
-        Some(AgentCost { agent: *agent, usage: entry.usage.clone().filter(is_used)? })
+        let usage = entry.usage.clone().filter(|usage| !usage.is_none())?;
+        Some(AgentCost { agent: *agent, usage })
     });
     Charts {
         burn_up: burn_up(state, &records, now),
         merged_at_first_review: cycle_times.iter().filter(|cycle| cycle.rejections == 0).count(),
         cycle_times,
-        task_costs,
+        goal,
         agent_costs: agent_costs.collect(),
         reviewers: reviewers(&records),
     }
-}
-
-fn is_used(usage: &Usage) -> bool {
-    usage.cost_usd > 0.0 || usage.input.saturating_add(usage.output) > 0
 }
 
 fn cycle_time(id: &TaskId, record: &TaskRecord) -> Option<CycleTime> {

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::model::{Anomaly, Discovery, Handoff, HumanNote, State, TaskId, TaskRecord};
+use crate::model::{AgentId, Anomaly, Discovery, Handoff, HumanNote, State, TaskId, TaskRecord};
+use crate::rules::notes::read_by;
 
 use super::task::TaskView;
 
@@ -15,13 +16,33 @@ pub struct TaskDetail<'a> {
     /// The tasks that depend on it.
     pub needed_by: Vec<&'a TaskId>,
     /// The human's notes about it, and those for all agents.
-    pub notes: Vec<&'a HumanNote>,
+    pub notes: Vec<NoteDetail<'a>>,
     /// What an earlier session left for the next one.
     pub handoff: Option<&'a Handoff>,
     /// What agents reported about it.
     pub anomalies: Vec<&'a Anomaly>,
     /// What agents found during it.
     pub discoveries: Vec<&'a Discovery>,
+}
+
+/// A note, and who has read it.
+#[derive(Debug, Clone, Serialize)]
+pub struct NoteDetail<'a> {
+    #[serde(flatten)]
+    pub note: &'a HumanNote,
+    pub read_by: Vec<AgentId>,
+}
+
+impl NoteDetail<'_> {
+    /// Whom it is for, and who has read it.
+    pub fn readers(&self) -> String {
+        let whom = if self.note.to.is_none() { "to all agents, " } else { "" };
+        let names: Vec<String> = self.read_by.iter().map(ToString::to_string).collect();
+        match names.as_slice() {
+            [] => format!("{whom}not read yet"),
+            names => format!("{whom}read by {}", names.join(", ")),
+        }
+    }
 }
 
 /// Everything about a task of the view; `None` if the state does not have it.
@@ -37,7 +58,13 @@ pub fn task_detail<'a>(state: &'a State, task: &'a TaskView) -> Option<TaskDetai
             .filter(|head| head.depends_on.contains(id))
             .map(|head| &head.id)
             .collect(),
-        notes: journal.human_notes.iter().filter(|note| note.to.is_none() || about(&note.to)).collect(),
+        notes: journal
+            .human_notes
+            .iter()
+            .enumerate()
+            .filter(|(_, note)| note.to.is_none() || about(&note.to))
+            .map(|(place, note)| NoteDetail { note, read_by: read_by(state, place, note.to.as_ref()) })
+            .collect(),
         handoff: board.handoff.ready().and_then(|handoff| handoff.get(id)),
         anomalies: journal.anomalies.iter().filter(|anomaly| about(&anomaly.task)).collect(),
         discoveries: found.filter(|discovery| about(&discovery.during)).collect(),

@@ -34,7 +34,7 @@ use crate::watch::needs_you::{NeedsYou, needs_you};
 pub use crate::rules::presence::Liveness;
 pub use crate::watch::held::HeldView;
 pub use agent::AgentView;
-pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
+pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, charts};
 pub use detail::{TaskDetail, task_detail};
 pub use graph::{DependencyNode, dependency_graph};
 pub use merging::MergeView;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Config, EventName, GoalStatus, State, Status, TaskId, TaskRecord};
+use liza_core::model::{Config, GoalStatus, State};
 use liza_rehearsal::PLAYBOOK_VARIABLE;
 use liza_sandbox::sys::find_program;
-use liza_team::project::Project;
+use liza_team::project::{Project, now};
 use liza_team::run::demo::{DemoError, folder, keep_playbook, set_stage};
 use liza_team::run::playbook;
 use liza_team::run::{TeamOptions, team_posts};
@@ -16,6 +16,7 @@ use liza_team::watch::WatchOptions;
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::end_text::figures_table;
 use crate::cli::missing_feature::rest_of_the_program;
 use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
@@ -145,10 +146,7 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
     let mut lines = vec![String::new()];
     let words = wrap(&format!("{words} · {:.1} s", took.as_secs_f64()), columns);
     lines.extend(words.iter().map(|line| paint(BOLD, line)));
-    for (id, body) in state.bodies() {
-        let words = wrap(&story(id, body.record()), columns.saturating_sub(16).max(10));
-        lines.push(format!("  {id:<12}  {}", words.join(&format!("\n{}", " ".repeat(16)))));
-    }
+    lines.extend(figures_table(state, now(), columns));
     let (liza, place) = (program_name(&context.program), folder.display());
     let first = state.bodies().next().map_or("TASK".to_owned(), |(id, _)| id.to_string());
     let next = [
@@ -178,42 +176,6 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
         json!({"folder": folder, "reached": reached, "progress": progress, "seconds": took.as_secs()});
     let reply = Reply::new(lines.join("\n"), result).at(state.board.revision.0);
     if reached { reply } else { reply.exit(Exit::Refused) }
-}
-
-/// A task's history in a few words.
-fn story(id: &TaskId, record: &TaskRecord) -> String {
-    let names = |name: EventName| record.history.iter().flatten().filter(|event| event.is(name)).count();
-    let mut words = Vec::new();
-    let times = [
-        (EventName::Rejected, "rejected"),
-        (EventName::Blocked, "blocked"),
-        (EventName::Handoff, "handed off"),
-        (EventName::IntegrationFailed, "conflict fixed"),
-    ];
-    for (name, word) in times {
-        match names(name) {
-            0 => {}
-            1 => words.push(word.to_owned()),
-            number => words.push(format!("{word} {number} times")),
-        }
-    }
-    match (record.status, &record.superseded_by) {
-        (Some(Status::Superseded), Some(by)) => {
-            let by: Vec<String> = by.iter().map(ToString::to_string).collect();
-            words.push(format!("replaced by {}", by.join(" and ")));
-        }
-        (Some(Status::Merged), _) => {
-            let by = record.approved_by.map_or(String::new(), |by| format!(" (approved by {by})"));
-            words.push(format!("merged{by}"));
-        }
-        (Some(status), _) => {
-            // The current status is named once.
-            words.retain(|word| !word.eq_ignore_ascii_case(status.name()));
-            words.push(status.to_string());
-        }
-        (None, _) => words.push(format!("{id} is broken")),
-    }
-    words.join(", ")
 }
 
 /// What a person types whose `liza` is another one, or none.

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use liza_core::model::{Actor, GoalStatus, State};
+use liza_core::rules::figures::GoalFigures;
 use liza_core::watch::view::Progress;
 use liza_team::engine::Engine;
 use liza_team::lifecycle::adopt_integration;
@@ -25,7 +26,7 @@ use serde_json::json;
 
 use crate::cli::agent_programs::default_client;
 use crate::cli::context::Context;
-use crate::cli::end_text::{next_steps, what_waits, why_it_ended};
+use crate::cli::end_text::{figures_table, next_steps, what_waits, why_it_ended};
 use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::live_screen::{self, TeamScreen};
 use crate::cli::spec_path;
@@ -216,6 +217,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
     let after = project.store().snapshot()?;
     let (mut words, progress) = summary(&after);
+    for line in figures_table(&after, now(), context.screen.columns()) {
+        words.push_str(&format!("\n{line}"));
+    }
     words.push_str(&what_waits(&project, &after, &context.screen.local_time()));
     let (ended, exit) = match endings(ends, &args.again()) {
         Ok(ended) => ended,
@@ -234,7 +238,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             format!("{untested}{}", next_steps(&after, &args.again()))
         }
     });
-    let reply = Reply::new(words, json!({"ended": ended, "progress": progress})).sentences();
+    let figures = GoalFigures::of(&after, now());
+    let reply =
+        Reply::new(words, json!({"ended": ended, "progress": progress, "figures": figures})).sentences();
     Ok(reply.at(after.board.revision.0).exit(exit))
 }
 

@@ -4,7 +4,6 @@ use liza_core::model::{
     Actor, AgentId, EventName, Fields, GateChange, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord,
     Usage, Value,
 };
-use liza_core::text::compact_number;
 use liza_core::text::count;
 use liza_core::watch::task_words::{self, anomaly_name, event_name};
 use liza_core::watch::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
@@ -196,7 +195,7 @@ impl TaskPage<'_> {
             ("Submitted", record.review_commit.as_ref().map(|commit| commit.short().to_owned())),
             ("Approved", record.approved_by.map(|by| by.to_string())),
             ("Merged as", record.merge_commit.as_ref().map(|commit| commit.short().to_owned())),
-            ("Used", record.usage.as_ref().map(figures)),
+            ("Used", record.usage.as_ref().map(Usage::in_full)),
         ])
     }
 
@@ -240,8 +239,7 @@ impl TaskPage<'_> {
             lines.extend(self.field("Handoff", &text));
         }
         for note in &self.detail.notes {
-            let whom = if note.to.is_none() { " (to all agents)" } else { "" };
-            lines.extend(self.field("Note", &format!("{}{whom}", note.message)));
+            lines.extend(self.field("Note", &format!("{} ({})", note.note.message, note.readers())));
         }
         for anomaly in &self.detail.anomalies {
             let who = anomaly.reporter.as_deref().unwrap_or("unknown");
@@ -282,14 +280,6 @@ impl TaskPage<'_> {
 /// A limit behind a number; nothing while the settings cannot be read.
 fn of(limit: Option<u32>) -> String {
     limit.map(|limit| format!(" of {limit}")).unwrap_or_default()
-}
-
-/// Usage, with every figure.
-fn figures(usage: &Usage) -> String {
-    let [input, output, cached] = [usage.input, usage.output, usage.cached].map(compact_number);
-    // A program that reports no cost, without config.prices: not known is not free.
-    let cost = if usage.cost_usd > 0.0 { format!(", ${:.2}", usage.cost_usd) } else { String::new() };
-    format!("{input} tokens in, {cached} from the cache, {output} out{cost}")
 }
 
 /// A change of what judges the task, and how it fails under the old gate.

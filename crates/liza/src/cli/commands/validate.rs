@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{State, Status, Task, TaskId};
 use liza_core::rules::invariants;
-use liza_core::rules::invariants::{Subject, Violation};
+use liza_core::rules::invariants::{Subject, Violation, count_violations};
 use liza_core::rules::misspelled::MisspelledKey;
 use liza_core::text::count;
 use liza_store::{ProjectDisk, StoreError, misspelled_keys, read_state};
+use liza_team::observe;
 use liza_team::project::{Project, now};
 use serde_json::json;
 
@@ -41,19 +42,22 @@ impl Args {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let (state, root) = read(&args, context)?;
-    let (violations, warnings) = match &state {
+    let (violations, counted, warnings) = match &state {
         Ok((state, misspelled)) => {
-            let found = invariants::validate(state, &ProjectDisk::new(&root), now());
+            let found = match args.state {
+                None => observe::violations(&context.project()?, state, now()),
+                Some(_) => invariants::validate(state, &ProjectDisk::new(&root), now()),
+            };
             let mut warnings = warnings(state, &found);
             warnings.extend(misspelled.iter().map(ToString::to_string));
-            (found.iter().map(ToString::to_string).collect(), warnings)
+            (found.iter().map(ToString::to_string).collect(), count_violations(&found), warnings)
         }
         // A file that cannot be parsed has one violation.
-        Err(error) => (vec![error.to_string()], Vec::new()),
+        Err(error) => (vec![error.to_string()], count(1, "violation"), Vec::new()),
     };
     let damaged = if args.state.is_none() { context.project()?.store().log_faults()? } else { Vec::new() };
     let warnings: Vec<String> = warnings.into_iter().chain(damaged).collect();
-    report(&violations, &warnings, state.is_ok(), context)
+    report((&violations, counted), &warnings, state.is_ok(), context)
 }
 
 /// A blackboard and its keys that are probably misspelled.
@@ -100,7 +104,7 @@ fn warnings(state: &State, found: &[Violation]) -> Vec<String> {
 }
 
 fn report(
-    violations: &[String],
+    (violations, counted): (&[String], String),
     warnings: &[String],
     readable: bool,
     context: &Context,
@@ -115,13 +119,12 @@ fn report(
         let lines: Vec<String> = violations.iter().map(|violation| format!("INVALID: {violation}")).collect();
         context.screen.out(&clean(&lines.join("\n")));
     }
-    let count = count(violations.len(), "violation");
     let hint = if readable {
         "fix it in your editor: liza edit"
     } else {
         "fix a copy of the file in an editor, then replace the file with it"
     };
-    Err(CommandError::refused("invalid", count)
+    Err(CommandError::refused("invalid", counted)
         .hint(hint)
         .with("valid", json!(false))
         .with("violations", json!(violations))
