@@ -1,4 +1,4 @@
-//! The goal: what the human wants, and how the work has related to it over time.
+//! The goal of the human, and the alignment of the work with it over time.
 
 use liza_ids::{Sha, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum GoalStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     pub id: String,
-    /// What is wanted; empty until the human has stated it.
+    /// Empty until the human has stated it.
     #[serde(default)]
     pub description: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct Goal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<Timestamp>,
     pub status: GoalStatus,
-    /// Whether the planner has planned for it.
+    /// True once the planner has planned for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub planned: bool,
     /// Tokens and money that all its sessions have used.
@@ -40,11 +40,11 @@ pub struct Goal {
     /// The result of the integration test on a head of the integration branch, without the change of any task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_test: Option<HeadTest>,
-    /// How often the protected files of the integration branch may have changed: a merge that waits for the human's word on
-    /// the gate is tried again after that.
+    /// The number of possible changes of the integration branch's protected files: a merge that waits for the
+    /// human's word on the gate is tried again after each.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gate_version: u32,
-    /// What the human last took of the result.
+    /// The result that the human last took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<TakenResult>,
 }
@@ -56,7 +56,7 @@ fn is_zero(number: &u32) -> bool {
 /// The result of a goal as the human took it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenResult {
-    /// The head of the integration branch that was taken.
+    /// The integration head that was taken.
     pub head: Sha,
     pub time: Timestamp,
     pub how: String,
@@ -66,18 +66,16 @@ pub struct TakenResult {
 /// that was broken before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadTest {
-    /// The commit that was tested.
     pub head: Sha,
     pub time: Timestamp,
-    /// How it failed; absent if it passed.
+    /// `None` if it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<TestFailure>,
 }
 
-/// How an integration test failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestFailure {
-    /// What happened, in one line.
+    /// One line for people.
     pub what: String,
     /// The file that has its output.
     pub output: String,
@@ -87,7 +85,7 @@ pub struct TestFailure {
 }
 
 impl Goal {
-    /// A goal that begins now, before anything is planned for it.
+    /// Creates a goal that begins now, with nothing planned for it.
     pub fn begin(number: u32, description: &str, now: Timestamp) -> Self {
         Self {
             id: format!("goal-{number}"),
@@ -119,6 +117,6 @@ pub struct Alignment {
     pub timestamp: Timestamp,
     /// `initialization`, `alignment` or `rescope_<task>`.
     pub event: String,
-    /// How the work relates to the goal.
+    /// The relation of the work to the goal.
     pub summary: String,
 }

@@ -27,7 +27,6 @@ impl StopFile {
     }
 }
 
-/// Which stop files are present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StopFiles {
     pub pause: bool,
@@ -36,7 +35,6 @@ pub struct StopFiles {
 }
 
 impl StopFiles {
-    /// Whether that file is present.
     pub fn contains(self, file: StopFile) -> bool {
         match file {
             StopFile::Pause => self.pause,
@@ -51,7 +49,7 @@ impl StopFiles {
     }
 }
 
-/// Since when each stop file has been present.
+/// The time since which each stop file has been present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StopFileTimes {
     pub pause: Option<Timestamp>,
@@ -60,7 +58,7 @@ pub struct StopFileTimes {
 }
 
 impl StopFileTimes {
-    /// Whether nothing new starts until `liza resume`.
+    /// True if nothing new starts until `liza resume`.
     pub fn is_paused(&self) -> bool {
         self.abort.is_none() && (self.pause.is_some() || self.checkpoint.is_some())
     }
