@@ -40,7 +40,7 @@ pub struct Goal {
     /// The result of the integration test on a head of the integration branch, without the change of any task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_test: Option<HeadTest>,
-    /// The number of possible changes of the integration branch's protected files: a merge that waits for the
+    /// Counts the merges and acceptances that may have changed the protected files; a merge that waits for the
     /// human's word on the gate is tried again after each.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gate_version: u32,

@@ -1,4 +1,4 @@
-//! goal complete, goal abort, goal new: what the human wants, and how it ends.
+//! goal complete, goal abort, goal new: the begin and the end of a goal.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub struct CompleteGoal;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AbortGoal;
 
-/// The next goal. What is left of an aborted one is abandoned; everything goes to the archive.
+/// The next goal. The rest of an aborted one is abandoned; everything goes to the archive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewGoal {
     pub description: String,

@@ -1,4 +1,4 @@
-//! What a session used: tokens, money, context.
+//! The usage of a session: tokens, money, context.
 
 use crate::model::{AgentId, Board, Refusal, Section, TaskId, Timestamp, Usage};
 use crate::rules::spending::add_to_day;
@@ -14,11 +14,10 @@ use super::tx::Tx;
 pub struct RecordUsage {
     pub agent: AgentId,
     pub task: Option<TaskId>,
-    /// How much since the last report.
+    /// The usage since the last report.
     pub usage: Usage,
-    /// How full its context is, in percent.
     pub context_percent: Option<u32>,
-    /// The midnight at which the day ends where the human is.
+    /// The midnight at which the day ends in the human's time zone.
     pub day_ends: Timestamp,
 }
 

@@ -14,12 +14,11 @@ use super::tx::Tx;
 pub struct ReleaseClaim {
     pub task: TaskId,
     pub role: ClaimRole,
-    /// Even if its lease is still live.
+    /// If true, a live lease is no obstacle.
     pub force: bool,
     pub reason: Option<String>,
 }
 
-/// Which claim a person takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimRole {
     Coder,
