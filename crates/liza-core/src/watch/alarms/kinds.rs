@@ -69,7 +69,6 @@ macro_rules! alarm_kinds {
                 }
             }
 
-            /// The stop file that it is about, if any.
             pub fn stop_file(self) -> Option<StopFile> {
                 match self {
                     $(AlarmKind::$kind => None$(.or(Some(StopFile::$file)))?,)*

@@ -1,4 +1,4 @@
-//! Everything about one task: what `show` prints, and the page of a task in the browser.
+//! Everything about one task: the output of `show`, and the page of a task in the browser.
 
 use serde::Serialize;
 
@@ -16,15 +16,14 @@ pub struct TaskDetail<'a> {
     pub needed_by: Vec<&'a TaskId>,
     /// The human's notes about it, and those for all agents.
     pub notes: Vec<&'a HumanNote>,
-    /// What an earlier session left for the next one.
+    /// The notes of an earlier session for the next one.
     pub handoff: Option<&'a Handoff>,
-    /// What agents reported about it.
     pub anomalies: Vec<&'a Anomaly>,
-    /// What agents found during it.
+    /// The findings of agents during it.
     pub discoveries: Vec<&'a Discovery>,
 }
 
-/// Everything about a task of the view; `None` if the state does not have it.
+/// `None` if the state does not have the task.
 pub fn task_detail<'a>(state: &'a State, task: &'a TaskView) -> Option<TaskDetail<'a>> {
     let (board, journal, id) = (&state.board, &state.journal, &task.id);
     let about = |subject: &Option<TaskId>| subject.as_ref() == Some(id);
