@@ -32,9 +32,7 @@ pub enum AgentStatus {
     /// Registered, not yet looking for work.
     Starting,
     Idle,
-    /// A coder's session on its task.
     Working,
-    /// A code reviewer's session on its review.
     Reviewing,
     Planning,
     /// A coder after its submission, or a planner without a trigger.
@@ -183,8 +181,8 @@ pub enum Actor {
     Human,
     /// An agent's session: its ID, and the generation that its supervisor gave it.
     Agent(AgentId, Generation),
-    /// An ID without a generation: an old script, or a person who acts for the agent. Has the rights of that agent and
-    /// of its supervisor, and is not fenced.
+    /// An ID without a generation: an old script, or a person who acts for the agent. Has the rights of that
+    /// agent and of its supervisor, and is not fenced.
     Operator(AgentId),
     /// The supervisor of that agent, inside `liza agent` or `liza run`.
     Supervisor(AgentId, Generation),

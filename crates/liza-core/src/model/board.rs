@@ -1,8 +1,6 @@
-//! The blackboard as rules see it: summaries of all tasks, the records of those that a command touches, and the
-//! sections that it needs.
+//! The blackboard for rules: summaries of all tasks, and the records and sections that a command needs.
 //!
-//! A [`Board`] may be partly loaded; asking it for what was not loaded is a refusal, never a guess. A [`State`] is
-//! the whole file.
+//! A [`Board`] may be partly loaded: the rest is a refusal, never a guess. A [`State`] is the whole file.
 
 use std::sync::Arc;
 
@@ -108,7 +106,6 @@ impl TaskSummary {
     }
 }
 
-/// A task on the board.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSlot {
     pub summary: TaskSummary,
@@ -180,7 +177,6 @@ impl<T> Loaded<T> {
         }
     }
 
-    /// The content, if there is any.
     pub fn ready(&self) -> Option<&T> {
         match self {
             Loaded::Ready(content) => Some(content),
@@ -207,7 +203,6 @@ impl<K, V> Loaded<IndexMap<K, V>> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Board {
     pub version: FileVersion,
-    /// The number of the last write.
     pub revision: Revision,
     /// All tasks, in the order of the file.
     pub tasks: IndexMap<TaskId, TaskSlot>,
@@ -220,7 +215,6 @@ pub struct Board {
     pub circuit_breaker: Loaded<CircuitBreaker>,
     pub discovered: Loaded<Vec<Discovery>>,
     pub handoff: Loaded<IndexMap<TaskId, Handoff>>,
-    /// The direct edits that wait for the human.
     pub direct_edits: Loaded<Vec<DirectEdit>>,
 }
 

@@ -42,7 +42,6 @@ pub struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// The last time that a human resolved a trigger.
     pub fn last_resolution(&self) -> Option<Timestamp> {
         let time = |entry: &Fields| entry.get("resolved_at")?.to_string().parse().ok();
         self.history.iter().filter_map(time).max()

@@ -25,8 +25,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// True if the client or its provider is at fault on any task: the fault counts against no task and no
-    /// agent.
+    /// True if the client or its provider is at fault: the fault counts against no task and no agent.
     pub fn is_of_client(self) -> bool {
         match self {
             FaultKind::Auth | FaultKind::Quota | FaultKind::Overloaded => true,
@@ -47,7 +46,7 @@ impl FaultKind {
     }
 }
 
-/// The end of a limit of the account, as the provider reports it.
+/// The end of an account's limit, as the provider reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LimitReset {
     At(Timestamp),
@@ -120,7 +119,6 @@ pub struct AlikeFailures {
     pub subjects: Vec<String>,
 }
 
-/// The team's knowledge about a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +135,6 @@ impl ClientRecord {
     }
 }
 
-/// The last session of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
     pub client: String,

@@ -67,8 +67,7 @@ pub struct Config {
     pub max_crashes: u32,
     /// Sessions without a result that block a task.
     pub max_idle_exits: u32,
-    /// Sessions of coders and code reviewers on a task and its replacements, until the human refills the
-    /// budget.
+    /// Sessions of coders and code reviewers on a task and its replacements before the human must refill.
     pub max_sessions: u32,
     /// Sessions of the planner in a sprint without a merge.
     pub max_planner_sessions: u32,
@@ -89,8 +88,7 @@ pub struct Config {
     pub gate: GateSettings,
     /// The longest time of the integration test.
     pub integration_test_limit: Seconds,
-    /// If true, a coder's session resumes the client's own conversation after a rejection, where the client
-    /// can.
+    /// If true, a coder's session resumes the client's conversation after a rejection, where the client can.
     pub resume_conversation: bool,
     /// A command that is run in every new checkout before it is used.
     pub setup: Option<String>,
@@ -107,7 +105,6 @@ pub struct Config {
     pub roles: Fields,
 }
 
-/// The author of agents' commits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentCommits {

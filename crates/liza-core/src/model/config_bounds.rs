@@ -9,7 +9,6 @@ use liza_ids::Role;
 use crate::model::record::TaskRecord;
 use crate::model::value::{Fields, Value};
 
-/// The allowed range of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub name: &'static str,
@@ -63,10 +62,8 @@ const WEEK: u64 = 7 * DAY;
 
 pub const LEASE: Bounds = seconds("lease_duration", 10, DAY);
 
-/// The number of agents of a role.
 pub const AGENT_COUNT: Bounds = times("count", 0, 200);
 
-/// The numbers of `config`.
 pub const CONFIG_BOUNDS: &[Bounds] = &[
     times("max_coder_iterations", 1, 1_000),
     times("max_review_cycles", 1, 1_000),
@@ -131,7 +128,6 @@ fn is_role(key: &str) -> bool {
     Role::ALL.into_iter().any(|role| key == role.id_prefix() || key == role.to_string())
 }
 
-/// The task's own limits that are out of range.
 pub(crate) fn task_out_of_range(record: &TaskRecord) -> Vec<OutOfRange> {
     let [iterations, cycles, lease] = TASK_BOUNDS;
     let given = [

@@ -68,8 +68,7 @@ impl EventName {
         self.into()
     }
 
-    /// True if it counts as an iteration: a coder started, or started again. Resuming its own claim does not
-    /// count.
+    /// True if it counts as an iteration: a coder started, or started again. A resumed claim does not count.
     pub fn is_claim(self) -> bool {
         matches!(
             self,
@@ -140,7 +139,6 @@ impl HistoryEvent {
     }
 }
 
-/// An action in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum LogAction {
@@ -157,17 +155,16 @@ pub enum LogAction {
     Registered,
     Deregistered,
     Rescoped,
-    /// A code reviewer took a review.
     ReviewClaimed,
     ReviewsCleared,
     Anomaly,
     /// A discovery was added, or became a task.
     Discovered,
     Note,
-    /// A person answered what was asked about a task.
+    /// A person answered a question about a task.
     Answered,
     SpecUpdated,
-    /// A summary of how the work relates to the goal.
+    /// A summary of the work's relation to the goal.
     Aligned,
     Paused,
     Resumed,
@@ -190,13 +187,11 @@ pub enum LogAction {
     IntegrationUpdated,
     /// The integration test ran on the integration branch itself.
     HeadTested,
-    /// The human took the result of the goal.
     GoalFinished,
     /// The remains of a crash were repaired.
     Recovered,
     /// A person edited the file.
     Edit,
-    /// A person changed a setting.
     Configured,
     /// A person accepted the settings of the shared file.
     SettingsApplied,

@@ -44,7 +44,6 @@ pub struct Goal {
     /// human's word on the gate is tried again after each.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gate_version: u32,
-    /// The result that the human last took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<TakenResult>,
 }
@@ -62,8 +61,8 @@ pub struct TakenResult {
     pub how: String,
 }
 
-/// The result of the integration test on the integration branch itself. It tells a task that breaks the test from a test
-/// that was broken before.
+/// The result of the integration test on the integration branch itself: it tells a task that breaks the test
+/// from a test that was broken before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadTest {
     pub head: Sha,
@@ -79,7 +78,6 @@ pub struct TestFailure {
     pub what: String,
     /// The file that has its output.
     pub output: String,
-    /// The last lines of the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_lines: Vec<String>,
 }
@@ -102,8 +100,7 @@ impl Goal {
         }
     }
 
-    /// The failure of the integration test on the head from which the next merge starts; `None` if it passed there or was
-    /// not run.
+    /// The failed integration test on the head of the next merge; `None` if it passed there or was not run.
     pub fn failing_head(&self) -> Option<(&HeadTest, &TestFailure)> {
         let test =
             self.head_test.as_ref().filter(|test| Some(&test.head) == self.integration_head.as_ref())?;

@@ -1,5 +1,4 @@
-//! The reasons that the merge of an approved task waits, and the change of the gate that it asks the human
-//! about.
+//! The reasons that the merge of an approved task waits, and its change of the gate.
 //!
 //! Plain data. `rules::claimable` decides if a hold is still in effect.
 
@@ -68,8 +67,8 @@ pub struct GateChange {
     pub after: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// The failure under the protected files of the integration branch; absent if the merge passes, or they
-    /// have no test.
+    /// The failure under the integration branch's protected files; absent if the merge passes, or without a
+    /// test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_failure: Option<TestFailure>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,4 @@
-//! Notes of agents and people for each other: anomalies, discoveries, handoffs, human notes and changes of
-//! the specification.
+//! Notes of agents and people: anomalies, discoveries, handoffs, human notes and changes of specifications.
 //!
 //! Holds their shapes and required content; the commands in `protocol/` write them.
 
@@ -182,7 +181,6 @@ impl Anomaly {
     }
 }
 
-/// The errors in an anomaly's details.
 pub fn detail_faults(kind: AnomalyType, details: &Fields) -> Vec<String> {
     let fault = |(field, wanted): &(&str, DetailType)| match details.get(*field) {
         None | Some(Value::Null) => Some(format!("{kind} needs the detail {field}")),
@@ -275,7 +273,7 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// The role that the notes are meant for.
+    /// The role that the notes are for.
     pub fn reader(&self) -> Role {
         self.role.unwrap_or(self.agent.role())
     }

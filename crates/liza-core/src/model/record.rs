@@ -37,7 +37,6 @@ pub enum Status {
     /// The planner is still defining it.
     Draft,
     Unclaimed,
-    /// A coder works on it.
     Claimed,
     /// Submitted at an exact commit.
     ReadyForReview,
@@ -188,8 +187,7 @@ record! {
         /// The attempts before it was blocked.
         attempted: Vec<String>,
         failed_by: Vec<AgentId>,
-        /// Code reviewers whose sessions on this submission ended too often without a verdict; another one
-        /// must take it.
+        /// Code reviewers whose sessions on this submission ended too often without a verdict.
         review_dropped_by: Vec<AgentId>,
         /// The coder who had it before it was unblocked for another one.
         previous_coder: AgentId,
@@ -208,9 +206,8 @@ record! {
         shared_budget: bool,
         /// Sessions that crashed since the last progress.
         crashes: u32,
-        /// Sessions that ended without a result since the last progress.
+        /// Sessions without a result since the last progress.
         idle_exits: u32,
-        /// Tokens and money spent on it.
         usage: Usage,
         created: Timestamp,
         /// The write that last changed it.

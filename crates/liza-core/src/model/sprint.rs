@@ -26,7 +26,6 @@ impl SprintStatus {
     }
 }
 
-/// The tasks of the sprint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SprintScope {
     /// The tasks that must be done.
@@ -68,8 +67,7 @@ pub struct Decision {
     pub note: Option<String>,
 }
 
-/// Sessions since the human, or a merge, last refilled their budget. They bound every run:
-/// `rules/session_budget.rs`.
+/// Sessions since the human, or a merge, last refilled their budget: see `rules/session_budget.rs`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCounts {
     #[serde(default)]
@@ -168,8 +166,7 @@ impl Sprint {
         self.id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(1)
     }
 
-    /// True if the deadline has passed and no person has reviewed the sprint since: no checkpoint or decision
-    /// followed it.
+    /// True if the deadline has passed, without a checkpoint or a decision since.
     pub fn deadline_due(&self, now: Timestamp) -> bool {
         let decided = self.decisions.iter().map(|decision| decision.timestamp).max();
         let reviewed = self.timeline.checkpoint_at.max(decided);

@@ -4,7 +4,6 @@ use liza_ids::Timestamp;
 use serde::Serialize;
 use strum::IntoStaticStr;
 
-/// One of the three files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE")]

@@ -27,7 +27,6 @@ pub struct Assignment {
 pub struct PriorWork {
     /// The coder that it is meant for, or was last with.
     pub coder: Option<AgentId>,
-    /// The worktree that still exists.
     pub worktree: Option<Worktree>,
     /// The commit that it started from.
     pub base: Option<Sha>,
@@ -89,7 +88,6 @@ pub enum TaskStatus {
         /// The remains of an unblocked task.
         prior: PriorWork,
     },
-    /// A coder works on it.
     Claimed {
         work: Assignment,
         /// The end of the coder's lease.
@@ -124,7 +122,6 @@ pub enum TaskStatus {
         prior: PriorWork,
     },
     Merged {
-        /// The commit on the integration branch.
         merge_commit: Option<Sha>,
     },
     Superseded {
@@ -215,7 +212,6 @@ impl TaskBody {
         &self.faults
     }
 
-    /// The status with its data.
     pub fn status(&self) -> Result<&TaskStatus, &[String]> {
         self.status.as_ref().map_err(Vec::as_slice)
     }
@@ -306,8 +302,7 @@ pub(crate) fn missing_fields(record: &TaskRecord) -> Vec<String> {
 struct MissingField {
     status: Status,
     field: &'static str,
-    /// True if the specification demands it; otherwise the record is valid, but commands on the task need the
-    /// field.
+    /// True if the specification demands it; otherwise only commands on the task need the field.
     is_demanded: bool,
 }
 

@@ -9,8 +9,7 @@ use crate::model::value::{Fields, Value};
 /// The name of the file, in the root of the project.
 pub const TEAM_FILE: &str = "liza.yaml";
 
-/// Settings never taken from the file: targets of merges and work, and everything that opens a session's
-/// confinement.
+/// Settings never taken from the file: targets of merges and work, and all that opens a confinement.
 pub const NEVER_SHARED: [&str; 16] = [
     "team_file",
     "integration_branch",
@@ -79,9 +78,8 @@ const ALWAYS_WRITTEN: [&str; 19] = [
     "lock_timeout",
 ];
 
-/// The settings in force: those of the blackboard over those of the shared file. A setting with parts, such
-/// as `budget`, merges part by part. A default that an earlier version wrote to the blackboard does not
-/// override the file.
+/// The settings in force: those of the blackboard over those of the shared file, part by part for a setting
+/// such as `budget`. A default that an earlier version wrote to the blackboard does not override the file.
 pub fn settings_in_force(own: &Fields, defaults: &Fields) -> Fields {
     let mut settings = own.clone();
     for (key, shared) in shared_values(own) {
@@ -161,8 +159,7 @@ fn by_role(roles: &Fields) -> Fields {
     roles.iter().map(|(written, value)| (name(written), value.clone())).collect()
 }
 
-/// The same for one role: it may be only the name of its agent program, and a model belongs to its own
-/// program.
+/// The same for one role: it may be only the name of its agent program; a model belongs to its own program.
 fn merged_role(shared: &Value, own: &Value) -> Value {
     let with_parts = |role: &Value| match role.as_text() {
         Some(_) => Value::Map(Fields::from_iter([("provider".to_owned(), role.clone())])),

@@ -1,5 +1,4 @@
-//! A plain value as YAML and JSON know it, for data without a fixed shape: anomaly details, extra fields of
-//! an event.
+//! A plain value as YAML and JSON know it, for data without a fixed shape, such as anomaly details.
 //!
 //! Maps keep their order, so that a file is written back as it was read.
 
@@ -20,7 +19,6 @@ pub enum Value {
     Null,
     Bool(bool),
     Int(i64),
-    /// A number with a fraction.
     Float(f64),
     Text(String),
     /// A point in time; read back as text, since only the field's schema distinguishes the two.

@@ -1,7 +1,6 @@
 //! accept-gate: the human's word on a task that changes what judges it.
 //!
-//! It is valid for one commit and one change of the protected files; another commit or another gate asks
-//! again.
+//! It is valid for one commit and one change of the protected files; any other asks again.
 
 use crate::model::{
     EventName, GateAcceptance, LogAction, MergeHold, Refusal, Section, Task, TaskId, TaskStatus,

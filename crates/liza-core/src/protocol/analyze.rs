@@ -10,15 +10,13 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
 use super::tx::Tx;
 
-/// Records the findings, computed outside the lock. The breaker fires once; a check that finds nothing clears
-/// nothing.
+/// Records the findings, computed outside the lock. The breaker fires once; an empty check clears nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordAnalysis {
     /// The trigger comes first.
     pub findings: Vec<Finding>,
 }
 
-/// The breaker after the check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Analyzed {
     pub status: BreakerStatus,
@@ -39,8 +37,7 @@ impl Rule for RecordAnalysis {
         let (now, breaker) = (tx.now, tx.board.circuit_breaker()?);
         let (before, resolved) = (breaker.status, breaker.last_resolution());
         tx.breaker()?.last_check = Some(now);
-        // Anomalies that a human has resolved since the findings were computed do not make the breaker fire
-        // again.
+        // Anomalies resolved since the findings were computed do not make the breaker fire again.
         let unresolved = |finding: &&Finding| {
             finding.evidence.iter().all(|(anomaly, _)| resolved.is_none_or(|when| anomaly.timestamp > when))
         };

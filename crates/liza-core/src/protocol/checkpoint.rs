@@ -12,7 +12,6 @@ use super::permission::{HUMAN, Rights, SUPERVISION};
 use super::sprint::expect_status;
 use super::tx::Tx;
 
-/// Stops the sprint for a review.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Checkpoint {
     pub cause: CheckpointCause,

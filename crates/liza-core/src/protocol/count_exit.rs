@@ -1,5 +1,4 @@
-//! Counts sessions without a result. At the limit, a coder's task is blocked, and a code reviewer drops its
-//! review.
+//! Counts sessions without a result. At the limit, a task is blocked, or its code reviewer drops the review.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! goal complete, goal abort, goal new: the begin and the end of a goal.
+//! goal complete, goal abort, goal new: the start and the end of a goal.
 
 use serde::Serialize;
 
@@ -17,7 +17,6 @@ use super::tx::{Tx, required};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CompleteGoal;
 
-/// The goal and its sprint end for good.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AbortGoal;
 

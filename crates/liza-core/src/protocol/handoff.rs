@@ -16,7 +16,6 @@ use super::tx::{Tx, required};
 /// The longest phrase that a session can still write and the next one can still take in.
 const PHRASE_MAX: usize = 300;
 
-/// Leaves notes for the next session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteHandoff {
     /// A planner may leave it out.

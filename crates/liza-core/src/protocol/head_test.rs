@@ -1,8 +1,6 @@
-//! The integration test on the integration branch itself: its result, and the merges that wait because it
-//! fails there.
+//! The integration test on the integration branch itself: its result, and the merges that it holds.
 //!
-//! A task is not blamed for a test that fails without it. Its merge waits until the branch moves or the human
-//! says so.
+//! A task is not blamed for a test that fails without it. Its merge waits for a new head or for the human.
 
 use serde::Serialize;
 

@@ -14,7 +14,6 @@ use super::admission::check_fence;
 /// The texts of a task that are its agent's own notes. The criteria of its work are not among them.
 const OWN_NOTES: [&str; 3] = ["blocked_reason", "blocked_questions", "attempted"];
 
-/// A direct edit of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManualEdit {
     pub actor: Actor,
@@ -25,7 +24,6 @@ pub struct ManualEdit {
     pub verb: &'static str,
 }
 
-/// One place that an edit touches.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EditedPlace {
     /// A key of a task; no key if the whole task was added or removed.

@@ -1,5 +1,4 @@
-//! The commands on the blackboard: one file each, with its data, its senders, its load scope, its rule and
-//! its reply.
+//! The commands on the blackboard: one file each, with its data, senders, load scope, rule and reply.
 //!
 //! A command is plain data. Data cannot do IO under the lock, and can be logged, retried and explored by
 //! tests. [`apply`] is the only way to a [`Change`].

@@ -10,8 +10,7 @@ use crate::order::sort_by;
 use super::permission::Rights;
 use super::tx::Tx;
 
-/// A command as the store and the supervisors know it; every [`Rule`] is one, and so is the enum of all
-/// commands.
+/// A command as the store and the supervisors know it: every [`Rule`], and the enum of all commands.
 pub trait Operation: fmt::Debug {
     type Reply: fmt::Debug + Serialize;
     fn verb(&self) -> &'static str;
@@ -33,8 +32,7 @@ pub trait Rule: fmt::Debug {
     const RIGHTS: Rights;
     /// The stage decides the effect of stop files and fencing.
     const STAGE: Stage = Stage::Ongoing;
-    /// The needed part of the blackboard. The store loads no more, which keeps a heartbeat cheap beside ten
-    /// thousand tasks.
+    /// The needed part of the blackboard: a heartbeat stays cheap beside ten thousand tasks.
     const LOADS: LoadScope = LoadScope::named(&[]);
 
     /// The permitted senders, where they depend on the data.

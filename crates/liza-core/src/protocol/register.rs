@@ -106,8 +106,7 @@ impl Rule for Register {
     }
 }
 
-/// A new planner gets everything that is unresolved, but no answer that the last one has used, and may retry
-/// where the last one stopped.
+/// A new planner gets all that is unresolved, but no used answer, and may retry where the last one stopped.
 fn begin_planning(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let Some(sprint) = tx.board.sprint.ready() else { return Ok(()) };
     if sprint.planner_exits.count > 0 || !sprint.seen_triggers.iter().all(|key| is_settled(key)) {

@@ -1,5 +1,4 @@
-//! resume: agents continue after PAUSE or CHECKPOINT, held clients and merges are tried again, and the
-//! human's decision is kept.
+//! resume: agents continue, held clients and merges are tried again, and the human's decision is kept.
 
 use serde::Serialize;
 

@@ -11,8 +11,7 @@ use crate::rules::sprint::{is_complete_after, planned_with_replacements};
 
 use super::tx::Tx;
 
-/// Updates `sprint.metrics` if this change affects them, and asks for the sprint's completion once nothing is
-/// left to do.
+/// Updates `sprint.metrics` if this change affects them, and asks for the sprint's completion at its end.
 pub(super) fn update(tx: &mut Tx<'_>, all_summaries: bool) -> Result<(), Refusal> {
     adopt_injected(tx)?;
     if affects_figures(tx) {

@@ -42,8 +42,7 @@ const MAX_MOVES: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Clear to merge, with the evidence: the commands, their results, and the test for each criterion. A
-    /// person may omit it.
+    /// Clear to merge, with the evidence: commands, results, a test per criterion. Optional for a person.
     Approved(Option<String>),
     Rejected(String),
 }
@@ -158,8 +157,7 @@ impl SubmitVerdict {
     }
 
     /// The human's verdict on a task that a person has set to APPROVED, without a commit or a coder. An
-    /// approval names the commit. A rejection is of the worktree's content; without a coder, any coder may
-    /// claim the task.
+    /// approval names the commit. A rejection is of the worktree's content; without a coder, any may claim.
     fn complete(&self, tx: &mut Tx<'_>, prior: PriorWork) -> Result<TaskReply, Refusal> {
         let id = &self.task;
         let record = tx.board.body(id)?.record().clone();

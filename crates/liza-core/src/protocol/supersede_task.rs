@@ -25,7 +25,6 @@ pub struct SupersedeTask {
     pub task: TaskId,
     pub by: Vec<TaskId>,
     pub reason: String,
-    /// The mistake in the original.
     pub root_cause: String,
     /// The relation of the work to the goal after it.
     pub summary: Option<String>,

@@ -39,8 +39,7 @@ impl<'a> Tx<'a> {
         Self { board, actor, now, stop_files, verb, change, writes_anyway: false }
     }
 
-    /// Raises the file version: programs that know only linked worktrees must not write once a worktree has
-    /// its own repository.
+    /// Raises the file version: programs that know only linked worktrees must not write any more.
     pub(super) fn require_own_repositories(&mut self) {
         if self.board.version < FileVersion::OWN_REPOSITORIES {
             self.change.version = Some(FileVersion::OWN_REPOSITORIES);

@@ -88,8 +88,7 @@ impl MergeFailure {
         }
     }
 
-    /// The failure that an `integration_failed` event records; `None` for another form by people or older
-    /// versions.
+    /// The failure in an `integration_failed` event; `None` for another form by people or older versions.
     pub fn of_event(event: &HistoryEvent) -> Option<Self> {
         let text = |key: &str| event.more.get(key).map(ToString::to_string);
         let reason = text("reason")?;

@@ -54,7 +54,6 @@ impl Pattern {
         }
     }
 
-    /// The number of anomalies that it takes.
     fn threshold(self) -> usize {
         match self {
             Pattern::RetryCluster | Pattern::DebtAccumulation => 3,
@@ -163,8 +162,7 @@ impl<'a> Evidence<'a> {
 }
 
 /// Grows a group to the size that the pattern needs, then adds every anomaly that is similar to all of it.
-/// Similarity is not transitive: all pairs of the group must be similar, so a choice that leads nowhere is
-/// undone.
+/// Similarity is not transitive: all pairs must be similar, so a choice that leads nowhere is undone.
 fn similar_group<'s, 'a>(
     pattern: Pattern,
     rest: &'s [Evidence<'a>],
@@ -207,8 +205,7 @@ fn similar(one: &Evidence<'_>, other: &Evidence<'_>) -> bool {
     same(one, other) || (longest > 0 && within(a, b, longest * 3 / 10))
 }
 
-/// True if at most that many edits turn one into the other. Stops as soon as that is impossible: most pairs
-/// end early.
+/// True if at most that many edits turn one into the other. Stops early for most pairs.
 fn within(a: &[char], b: &[char], edits: usize) -> bool {
     if a.len().abs_diff(b.len()) > edits {
         return false;

@@ -1,8 +1,7 @@
 //! The right to claim a task, and the next task of a free agent.
 //!
 //! The whole rule is [`claim_kind`]: first claims, re-claims of rejected tasks, integration fixes, resuming,
-//! and taking over after a lease has expired. It reads summaries only, so that thousands of tasks can be
-//! asked at once.
+//! and taking over after a lease has expired. It reads summaries only: it is fast for thousands of tasks.
 
 use std::cmp::Reverse;
 
@@ -31,12 +30,10 @@ pub enum ClaimKind {
 ///
 /// | status | who may claim it |
 /// |---|---|
-/// | UNCLAIMED | any coder; after `answer` or `unblock-task --same-coder`, that coder while it is free and
-/// can work |
+/// | UNCLAIMED | any coder; after `answer` or `unblock-task --same-coder` that one if free and able to work |
 /// | REJECTED | its own coder; any coder once that one is gone or its program is held |
 /// | INTEGRATION_FAILED | any coder |
-/// | CLAIMED | its own coder at any time; any coder once that one has left, or the lease and the grace are
-/// over |
+/// | CLAIMED | its own coder at any time; any coder once that one has left, or lease and grace are over |
 ///
 /// In every case all dependencies are MERGED, no other claim is under way, and a coder that failed at the
 /// task may not claim it while another coder is registered.
@@ -258,7 +255,6 @@ fn is_open_to(board: &Board, summary: &TaskSummary, coder: AgentId) -> bool {
     own || (can_be_claimed(summary.status) && board.unmet(summary).next().is_none())
 }
 
-/// True if a claim can lead out of this state.
 fn can_be_claimed(status: Option<Status>) -> bool {
     match status {
         Some(Status::Unclaimed | Status::Rejected | Status::IntegrationFailed | Status::Claimed) => true,
@@ -275,8 +271,7 @@ fn can_be_claimed(status: Option<Status>) -> bool {
     }
 }
 
-/// The tasks that coders may claim now, without those that wait for one coder: handoffs first, then priority,
-/// then age.
+/// The tasks that any coder may claim now: handoffs first, then priority, then age.
 pub fn claimable(board: &Board, now: Timestamp) -> Vec<TaskId> {
     let tasks: Vec<&TaskSummary> =
         board.summaries().filter(|summary| is_claimable(board, summary, now)).collect();
@@ -325,8 +320,7 @@ pub fn reviewable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<T
     in_order(tasks, |summary| (Reverse(own(summary)), summary.priority, summary.created))
 }
 
-/// The merges of this code reviewer's supervisor: tasks that it approved, or that a code reviewer approved
-/// that is gone.
+/// The merges of this code reviewer's supervisor: tasks approved by it, or by a code reviewer that is gone.
 pub fn mergeable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<TaskId> {
     let tasks: Vec<&TaskSummary> = board
         .summaries()

@@ -40,7 +40,6 @@ pub struct ClientEnd {
     pub said: Option<String>,
     /// The task, or `plan`.
     pub subject: String,
-    /// The human's next step.
     pub advice: Option<String>,
 }
 
@@ -102,8 +101,7 @@ fn hold(
     ClientHold { kind: fault.kind, message: fault.message.clone(), advice, since, until, probes }
 }
 
-/// The hold while a session tries the client again: the next try comes later, whatever the result of this
-/// one.
+/// The hold while a session tries the client again: the next try comes later in any case.
 pub(crate) fn probing(hold: &ClientHold, now: Timestamp) -> ClientHold {
     let probes = hold.probes.saturating_add(1);
     ClientHold { probes, until: Some(now + probe_pause(probes)), ..hold.clone() }

@@ -1,5 +1,4 @@
-//! Tasks whose merge is on the integration branch and not on the blackboard, which may have gone back to an
-//! older copy.
+//! Tasks whose merge is on the integration branch and not on the blackboard, perhaps an older copy.
 //!
 //! The program observes the branch; the consequences are here. No agent claims, continues, reviews or merges
 //! such a task until the human has settled it: its work would be done twice.
@@ -70,8 +69,7 @@ impl FoundMerges {
     }
 }
 
-/// The merges of tasks that are open on the blackboard. A name that was used more than once counts once: the
-/// first merge is that of the open task.
+/// The merges of tasks that are open on the blackboard; for a reused name, only the first one counts.
 pub fn unrecorded<'a>(board: &Board, beyond: &'a BranchSteps) -> Vec<&'a BranchMerge> {
     let mut known = IndexSet::new();
     let is_open = |task: &TaskId| board.status(task).is_some_and(|status| !status.is_terminal());

@@ -1,7 +1,6 @@
 //! The sprint's figures, computed from tasks and their histories.
 //!
-//! Every figure is a sum over tasks, so a command can replace the share of its own tasks without reading the
-//! others.
+//! Every figure is a sum over tasks, so a command replaces its own tasks' share without reading the others.
 
 use std::ops::{Add, Sub};
 

@@ -13,7 +13,6 @@ const ROLE_KEYS: [&str; 4] = ["provider", "model", "count", "network"];
 
 const GATE_KEYS: [&str; 2] = ["runs", "watched"];
 
-/// A key that is probably misspelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MisspelledKey {
     /// The place of the key; empty at the top of the file.
@@ -56,8 +55,7 @@ pub fn unknown_settings(config: &Fields) -> Vec<String> {
     config.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect()
 }
 
-/// The error in the name of a part of `roles`: the role is unknown, or has no such part; `None` for any other
-/// setting.
+/// The error in the name of a part of `roles`: an unknown role or part; `None` for other settings.
 pub fn unknown_role_part(setting: &str) -> Option<String> {
     let mut parts = setting.strip_prefix("roles.")?.split('.');
     let role = parts.next()?;
@@ -143,7 +141,7 @@ fn is_similar(key: &str, known: &str) -> bool {
 }
 
 /// The number of typos between two keys: a letter too many, missing, wrong, or two swapped. Case and
-/// separators do not count.
+/// separators are ignored.
 pub fn distance(one: &str, other: &str) -> usize {
     let letters = |text: &str| -> Vec<char> {
         text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).take(64).collect()

@@ -42,9 +42,8 @@ pub fn open_questions(state: &State) -> Vec<Question> {
     questions(state).into_iter().filter(Question::is_open).collect()
 }
 
-/// The reports of agents in this sprint that are not questions and that the human has not commented on: by a
-/// note, a change of a specification, or a decision at a checkpoint. Those about a task that has ended need
-/// no comment.
+/// The reports of agents in this sprint that are not questions, and that the human has not commented on by a
+/// note, a change of a specification or a decision. Those about a task that has ended need no comment.
 pub fn unresolved_anomalies(state: &State) -> Vec<&Anomaly> {
     let Some(sprint) = state.board.sprint.ready() else { return Vec::new() };
     let decided = sprint.decisions.last().map(|decision| decision.timestamp);

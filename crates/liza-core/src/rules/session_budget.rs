@@ -28,7 +28,6 @@ impl SessionBudget {
         }
     }
 
-    /// The number of sessions charged to it.
     pub fn used(&self, sprint: &Sprint) -> u32 {
         match self {
             SessionBudget::Planner => sprint.sessions.planner,

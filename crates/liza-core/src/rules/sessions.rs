@@ -7,8 +7,7 @@ use crate::model::{
 use crate::rules::triggers::{Trigger, TriggerKind, unseen_triggers};
 
 /// True if an agent holds its task or review, but the session of its last claim has ended: its supervisor
-/// waits before the next one. An entry of an older version has no session; its history shows the end of a
-/// coder's.
+/// waits before the next one. Older versions keep no session: there the history shows the end of a coder's.
 pub(crate) fn is_between_sessions(board: &Board, agent: AgentId, entry: &AgentRecord) -> bool {
     if entry.session.is_some() {
         return false;
@@ -39,8 +38,7 @@ pub fn is_in_session_on(board: &Board, agent: AgentId, entry: &AgentRecord, task
     is_in_session(board, agent, entry) && (entry.current_task.as_ref() == Some(task) || ending())
 }
 
-/// The task of a session that has submitted it or given its verdict, and has not ended yet; with the time of
-/// that result.
+/// The task of a session that has submitted it or given its verdict and not ended yet; with the time of that.
 pub fn ending_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> Option<(TaskId, Timestamp)> {
     // Without a program there has been no session since the agent was registered.
     if entry.status.is_in_session() || entry.client.is_none() {
@@ -82,8 +80,7 @@ pub fn decided_since(state: &State, entry: &AgentRecord, now: Timestamp) -> Opti
     (is_settled || leaves_rest()).then_some(decided)
 }
 
-/// The triggers that a planner's running session still has to decide, of those from its start; all of them,
-/// if it has decided them.
+/// The triggers from the start of a planner's session that it still has to decide; all if none is left.
 pub(crate) fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> Vec<Trigger> {
     let mut triggers = unseen_triggers(state, now);
     let Some(session) = &entry.session else { return triggers };
@@ -94,8 +91,7 @@ pub(crate) fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> 
     }
 }
 
-/// The triggers that a planner looks at next by itself, without those that its running session has decided
-/// about or left.
+/// The triggers that a planner looks at next, without those that its running session has decided or left.
 pub(crate) fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
     let mut pending = unseen_triggers(state, now);
     let planners = state.board.agents.entries().map(|(_, entry)| entry);

@@ -1,7 +1,6 @@
 //! The use of the budgets in `config.budget`: a warning at 80 %, a checkpoint at 100 %.
 //!
-//! Sessions that run when a budget is used up are stopped as at any checkpoint; none starts until the human
-//! raises it.
+//! A used-up budget stops running sessions like any checkpoint; none starts until the human raises it.
 
 use std::fmt;
 

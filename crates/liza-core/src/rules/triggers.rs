@@ -206,8 +206,7 @@ pub fn lacks_plan(state: &State) -> bool {
     sprint.status != SprintStatus::Completed && !is_planned(state, goal, sprint)
 }
 
-/// True if the planner has planned. Drafts alone are an unfinished plan, and a person's task is not the
-/// planner's.
+/// True if the planner has planned. Drafts are an unfinished plan, and a person's task is not the planner's.
 fn is_planned(state: &State, goal: &Goal, sprint: &Sprint) -> bool {
     let ready = |status: Option<Status>| status != Some(Status::Draft);
     let any_ready = state.board.summaries().any(|summary| ready(summary.status))
@@ -234,7 +233,6 @@ pub fn proposed_tasks(state: &State) -> impl Iterator<Item = (&TaskId, &TaskBody
     })
 }
 
-/// The newest revision of the proposed tasks.
 pub fn proposed_revision(state: &State) -> Option<Revision> {
     proposed_tasks(state).filter_map(|(_, body)| body.record().revision).max()
 }
@@ -245,7 +243,6 @@ pub(crate) fn is_complete(body: &TaskBody) -> bool {
     has(&body.record().done_when) && has(&body.record().scope)
 }
 
-/// True if the human added the task.
 fn by_human(body: &TaskBody) -> bool {
     let created = body.record().events().find(|event| event.is(EventName::Created));
     created.is_some_and(|event| event.agent.as_deref() == Some("human"))
@@ -335,8 +332,7 @@ pub fn drafts_of_human(state: &State) -> impl Iterator<Item = &TaskId> {
 }
 
 /// Changes when the task is blocked again or for another reason, or when a person leaves a note for it or
-/// changes its specification. The revision would not do: the planner's own edits change it, and must not wake
-/// it again.
+/// changes its specification. The revision would not do: the planner's own edits change it and must not wake it.
 fn blocked_stamp(state: &State, id: &TaskId, body: &TaskBody, reason: &str) -> String {
     let blocks = body.record().events().filter(|event| event.is(EventName::Blocked)).count();
     let notes = state.journal.human_notes.iter().filter(|note| note.to.as_ref() == Some(id)).count();

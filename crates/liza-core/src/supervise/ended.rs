@@ -28,7 +28,6 @@ pub enum SessionEnd {
 /// The exit code by which an agent asks to be started again.
 pub const EXIT_RESTART: i32 = 42;
 
-/// A session that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedSession {
     pub agent: AgentId,
@@ -60,13 +59,11 @@ pub struct AfterSession {
     pub record: Vec<Command>,
     /// The wait before it looks for work again.
     pub pause: Seconds,
-    /// True if the session had a result.
     pub progress: bool,
 }
 
 /// The pause after a clean exit without a result.
 const BRIEF: Seconds = Seconds(2);
-/// The pause after a first crash.
 const FIRST_CRASH: Seconds = Seconds(5);
 const LONGEST: Seconds = Seconds(300);
 
@@ -164,8 +161,7 @@ fn release(state: &State, session: &EndedSession) -> Vec<Command> {
     if named && !held { vec![free.into()] } else { Vec::new() }
 }
 
-/// The pause after another crash. The last crash that a task may have blocks it: there is nothing to wait for
-/// before the answer.
+/// The pause after another crash. The last one blocks the task, so the agent waits only briefly.
 fn crash_pause(state: &State, session: &EndedSession) -> Seconds {
     let crashes = exits_so_far(state, session) + 1;
     let limit = state.board.config.ready().map(|config| config.max_crashes);
@@ -209,8 +205,7 @@ pub fn has_result(state: &State, session: &EndedSession) -> bool {
     }
 }
 
-/// True if a planner that was to plan the goal has left it without a plan: no draft is new, it asks nothing,
-/// and no next session continues.
+/// True if a planner left the goal without a plan: no new draft, no question, and no next session continues.
 fn leaves_no_plan(state: &State, session: &EndedSession) -> bool {
     let was_to_plan = session.triggers.iter().any(|trigger| trigger.kind == TriggerKind::InitialPlanning);
     let is_new = |body: &TaskBody| body.record().revision.is_some_and(|written| written > session.began_at);

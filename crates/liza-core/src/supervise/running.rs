@@ -12,8 +12,7 @@ const CHECK_KILLED: Seconds = Seconds(1);
 /// A supervisor that cannot renew stops its agent this long before the lease ends, at most.
 const LEASE_MARGIN: Seconds = Seconds(15);
 
-/// The last part of a lease, in which it counts as ending: a third of a short one, so that there is time to
-/// renew it.
+/// The last part of a lease, in which it counts as ending: a third of a short one, to leave time to renew it.
 fn lease_margin(lease: Seconds) -> Seconds {
     Seconds(LEASE_MARGIN.0.min(lease.0 / 3))
 }
@@ -63,7 +62,6 @@ pub enum StopCause {
     TaskLost,
     /// Its lease is about to end and could not be renewed.
     LeaseEnding,
-    /// It has run too long.
     OverTime,
     /// It has a result and does not end by itself.
     Done,
@@ -94,7 +92,6 @@ pub enum SessionPhase {
         cause: StopCause,
         since: Timestamp,
     },
-    /// It was asked to end.
     Terminating {
         cause: StopCause,
         since: Timestamp,
@@ -214,8 +211,7 @@ pub fn still_registered(state: &State, agent: AgentId, generation: Generation) -
     agents.get(&agent).is_some_and(|entry| entry.generation == Some(generation))
 }
 
-/// True if a session's task is its own, or was finished by it; false once someone else took it away. An
-/// unreadable task is not lost.
+/// True if a session's task is its own, or was finished by it. An unreadable task is not lost.
 pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool {
     let Some(body) = task.and_then(|task| state.board.body(task).ok()) else { return true };
     let Ok(status) = body.status() else { return true };

@@ -19,9 +19,7 @@ use super::planner_needs_human;
 #[strum(serialize_all = "snake_case")]
 pub enum WorkKind {
     Merge,
-    /// Claim a task and start a session on it.
     Code,
-    /// Claim a review and start a session on it.
     Review,
     Plan,
 }

@@ -1,5 +1,4 @@
-//! The actions of a person on a screen, each as the command line that does it. The terminal and the browser
-//! share it.
+//! The actions of a person on a screen, each as a command line. The terminal and the browser share it.
 //!
 //! The rules decide which task may be changed; here only senseless actions are left out.
 
@@ -273,8 +272,7 @@ impl Action {
                     "accept-gate" => Some("The change of what judges the work is merged with the task."),
                     "agent" => Some(IN_BACKGROUND),
                     "plan" => Some("Coders begin with all of these tasks."),
-                    // Only commands that read, resume or carry a person's text; a goal is asked for only if
-                    // none is open.
+                    // These read, resume or carry a person's text; `goal` is asked for only if none is open.
                     "resume" | "validate" | "status" | "answer" | "note" | "config" | "goal" => None,
                     _ => Some("This changes the project."),
                 }
@@ -414,7 +412,6 @@ impl ActionLane {
     }
 }
 
-/// True if an agent has a claim on the task.
 fn is_claimed(task: &TaskView) -> bool {
     match task.status {
         Some(Status::Claimed) => true,

@@ -1,5 +1,4 @@
-//! The next step of a task or an agent as data: its actor, action, time and conditions; and the sentence made
-//! of it.
+//! The next step of a task or an agent as data: actor, action, time and conditions; with its sentence.
 
 use std::fmt;
 
@@ -179,7 +178,6 @@ impl Next {
         Self { when, ..self }
     }
 
-    /// True if the step waits for `liza resume`.
     pub fn is_after_resume(&self) -> bool {
         self.behind.contains(&Behind::Resume)
     }
@@ -297,7 +295,6 @@ impl Next {
     }
 }
 
-/// The reason that an approved task is not merged while the team is stopped.
 const MERGE_AFTER_RESUME: &str = "its merge waits for liza resume";
 
 /// The progress of a running merge: `: integration test, 23s`.

@@ -1,5 +1,4 @@
-//! The stop files are the human's instruction: a command makes the blackboard agree with them, and with the
-//! clock.
+//! The commands that make the blackboard follow the stop files, the human's instruction, and the clock.
 //!
 //! Does not know the age of a mismatch; the caller waits that out.
 

@@ -138,14 +138,12 @@ pub fn held_back(view: &View) -> Option<String> {
     first_held(view).map(HeldView::text)
 }
 
-/// True if nothing is done although there is work, since an agent program cannot be used; a stop of the team
-/// comes first.
+/// True if work waits only for an agent program that cannot be used; a stop of the team comes first.
 pub fn is_held_up(view: &View) -> bool {
     view.stopped.is_empty() && !view.is_stopping() && held_back(view).is_some()
 }
 
-/// True if there is nothing to do for a person: no session failed, and no program is held while no agent is
-/// in a session.
+/// True if a person has nothing to do: no failed session, and no held program without a running session.
 pub fn is_well(view: &View) -> bool {
     let is_held = !view.held_clients.is_empty() && !view.agents.iter().any(AgentView::is_in_session);
     !is_held && view.agents.iter().all(|agent| agent.next.retry().is_none())
@@ -384,7 +382,6 @@ pub fn lease_left(lease: LeaseView) -> String {
     format!("lease {}", lease_length(lease))
 }
 
-/// The rest of a lease.
 pub fn lease_length(lease: LeaseView) -> String {
     match lease.left {
         left @ 0.. => length(left).to_string(),
@@ -392,7 +389,6 @@ pub fn lease_length(lease: LeaseView) -> String {
     }
 }
 
-/// A number of seconds without its sign.
 fn length(seconds: i64) -> Seconds {
     Seconds(seconds.unsigned_abs())
 }

@@ -92,7 +92,6 @@ struct BoardView<'a> {
 }
 
 impl<'a> BoardView<'a> {
-    /// True if a live task is in that state.
     fn is(&self, id: &TaskId, status: Status) -> bool {
         match self.change.and_then(|change| change.tasks.get(id)) {
             Some(record) => record.status == Some(status),
@@ -167,8 +166,7 @@ pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Vio
     found
 }
 
-/// The violations that no edit may introduce. A person may write APPROVED: it is no approval, and merges
-/// nothing.
+/// The violations that no edit may introduce. A person may write APPROVED: that is no approval.
 pub fn validate_edit(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
     validate_extent(state, Extent::Whole, facts, now)
 }
@@ -187,8 +185,7 @@ fn unapproved(state: &State) -> impl Iterator<Item = Violation> {
 
 /// The same for a blackboard of which only some tasks are loaded; `exists` is true for the ID of a live task.
 ///
-/// May report that a dependency of a claimed task is not merged if it is not loaded: only what an edit adds
-/// counts.
+/// May report an unloaded dependency of a claimed task as not merged: only what an edit adds counts.
 pub fn validate_part(
     state: &State,
     exists: &dyn Fn(&TaskId) -> bool,

@@ -18,8 +18,7 @@ impl Episodes {
         fresh
     }
 
-    /// The same if the blackboard could not be read: an unseen alarm may still be true, so nothing is
-    /// forgotten.
+    /// The same if the blackboard could not be read: an unseen alarm may still be true, so none is forgotten.
     pub fn advance_blind(&mut self, current: &[Alarm]) -> Vec<Alarm> {
         let before = std::mem::take(&mut self.0);
         let fresh = current.iter().filter(|alarm| !before.contains(&alarm.key())).cloned().collect();

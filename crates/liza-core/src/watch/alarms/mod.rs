@@ -157,7 +157,6 @@ impl Alarm {
     }
 }
 
-/// All alarms that are true now.
 pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
     let mut found = Vec::new();
     if let Some(error) = &seen.unreadable {
@@ -267,7 +266,6 @@ fn stray_changes(state: &State) -> Vec<Alarm> {
     state.journal.anomalies.iter().filter(stray).map(alarm).collect()
 }
 
-/// Sessions whose context is nearly full.
 fn full_contexts(state: &State, now: Timestamp) -> Vec<Alarm> {
     let alarm = |(agent, entry): (&AgentId, &AgentRecord)| {
         let percent = entry.full_context(now)?;

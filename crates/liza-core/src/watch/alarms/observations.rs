@@ -24,8 +24,7 @@ pub struct Observations {
     pub unreadable: Option<String>,
     pub kept_versions: Vec<KeptVersion>,
     pub foreign_commits: Option<ForeignCommits>,
-    /// Settings of the project's git configuration that name programs, or ways to sign, and are not as the
-    /// human accepted them.
+    /// Programs, or ways to sign, in the project's git configuration that the human has not accepted.
     pub changed_programs: Vec<String>,
     pub sessions: BTreeMap<AgentId, SessionActivity>,
     /// An edit of the file that the next write records.
@@ -38,8 +37,7 @@ pub struct Observations {
     /// Jobs that supervisors here have failed at again and again, before a session or at a merge.
     pub failing_jobs: Vec<FailingJob>,
     pub remote_problem: Option<RemoteProblem>,
-    /// The place of the shared settings on the integration branch, if they are not those that the human
-    /// accepted.
+    /// The place of changed shared settings on the integration branch that the human has not accepted.
     pub team_file_change: Option<TeamFileChange>,
     /// Agents whose supervisor is proven to have ended without deregistering them.
     pub dead: BTreeSet<AgentId>,
@@ -89,7 +87,6 @@ pub struct FailingJob {
     pub since: Timestamp,
 }
 
-/// A person's way to correct a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remedy {
     /// In words, without a full stop.
@@ -217,7 +214,6 @@ pub struct RemoteProblem {
     pub command: CommandLine,
 }
 
-/// The output of a running session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionActivity {
     /// Its last action or words, on one line.
@@ -233,8 +229,7 @@ pub struct ForeignCommits {
     pub expected: Sha,
     /// The commits, one line each, newest first; none if the branch was moved back.
     pub commits: Vec<String>,
-    /// The task, if they are exactly its approved merge: the blackboard refused it, and it could not be taken
-    /// back.
+    /// The task, if they are exactly its approved merge: the blackboard refused it, and it stayed.
     pub merge_of: Option<TaskId>,
     /// Open tasks whose merges are among them.
     pub merges: FoundMerges,

@@ -28,7 +28,6 @@ pub(super) fn checkpoint(seen: &Observations, now: Timestamp) -> Option<Alarm> {
     Some(found.since(since))
 }
 
-/// The age of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopAge {
     /// More than half an hour.

@@ -75,7 +75,6 @@ pub enum NeedKind {
     Stopped(StopFile),
     /// An alarm that agents cannot handle.
     Alarm(AlarmKind),
-    /// The record of a task cannot be used.
     BrokenRecord,
     /// A finding that is not a task yet.
     Discovery,
@@ -312,8 +311,7 @@ impl<'a> Answers<'a> {
         needs
     }
 
-    /// The time at which the planner looks at a blocked task that it has not looked at yet, if no one has
-    /// asked the human.
+    /// The time at which the planner looks at a new blocked task, if no one has asked the human.
     fn planner_looks(&self, alarm: &Alarm) -> Option<PlannerLooks> {
         let is_asked = alarm.subject.task().is_some_and(|task| self.asked.contains_key(task));
         let looks =
@@ -348,16 +346,14 @@ fn goal(state: &State) -> Option<NeedsYou> {
     missing.then(|| NeedsYou::new(NeedKind::Goal, AlarmLevel::Warning, text, command))
 }
 
-/// True if its coder asks something that an answer settles: after two coders failed, the planner plans it
-/// again.
+/// True if its coder asks something that an answer settles: after two failed coders, the planner decides.
 fn has_question(state: &State, task: Option<&TaskId>) -> bool {
     let record = task.and_then(|task| state.board.body(task).ok()).map(TaskBody::record);
     let failed = record.and_then(|record| record.failed_by.as_ref()).map_or(0, Vec::len);
     failed < MAX_FAILED_CODERS && !asked(state, task).is_empty()
 }
 
-/// The vision document, if it says nothing. Planned tasks can do without one; an unfilled template misleads
-/// reviewers too.
+/// The vision document, if it says nothing. An existing plan can do without; a template misleads reviewers.
 fn vision(state: &State, seen: &Observations) -> Option<NeedsYou> {
     let gap = seen.vision_gap?;
     let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;

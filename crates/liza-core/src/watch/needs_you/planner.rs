@@ -90,8 +90,7 @@ impl PlannerState {
         if is_later { PlannerLooks::Next } else { self.looks }
     }
 
-    /// True if a blocked task waits for the human: the planner has seen it and left it, cannot act, or is not
-    /// running.
+    /// True if a blocked task waits for the human: the planner has left it, cannot act, or is not running.
     pub(super) fn leaves_to_human(&self, subject: &AlarmSubject) -> bool {
         !self.pending.contains(&subject.to_string())
     }

@@ -147,8 +147,7 @@ impl Agent<'_> {
         is_between_sessions(&self.state.board, self.id, self.entry)
     }
 
-    /// The task of a session that has submitted or decided and has not ended yet, with that time; a planner
-    /// has no task.
+    /// The task and the time of a session that has submitted or decided and not ended; a planner has no task.
     fn ending(&self) -> Option<(Option<TaskId>, Timestamp)> {
         let of_task = ending_session(&self.state.board, self.id, self.entry);
         let of_task = of_task.map(|(task, since)| (Some(task), since));

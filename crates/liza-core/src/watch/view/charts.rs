@@ -1,6 +1,5 @@
-//! The figures behind the charts: planned and merged tasks over time, their times and costs, and the verdicts
-//! of reviews. Draws nothing. Tasks in the archive count as merged before the first point; their times are
-//! not known.
+//! The figures behind the charts: planned and merged tasks over time, cycle times, costs and verdicts. Draws
+//! nothing. Tasks in the archive count as merged before the first point; their times are not known.
 
 use indexmap::IndexMap;
 
@@ -53,10 +52,8 @@ pub struct AgentCost {
     pub usage: Usage,
 }
 
-/// The verdicts of one code reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReviewerFigures {
-    /// The code reviewer, or the human.
     pub reviewer: String,
     pub approvals: usize,
     pub rejections: usize,

@@ -4,7 +4,6 @@ use indexmap::IndexMap;
 
 use crate::model::{Board, State, Status, TaskId};
 
-/// A task among its dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DependencyNode {
     pub id: TaskId,

@@ -41,7 +41,6 @@ pub use merging::MergeView;
 pub use outlook::TaskPhase;
 pub use task::{LeaseView, TaskView, UnmetDependency};
 
-/// Everything that a screen shows.
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
     pub revision: Revision,
@@ -83,7 +82,6 @@ impl View {
         held.into_iter().any(|held| held.again_in.is_some())
     }
 
-    /// True if the human has taken all of the result.
     pub fn result_is_taken(&self) -> bool {
         let goal = self.goal.as_ref();
         let taken = goal.and_then(|goal| goal.taken.as_ref()).map(|taken| &taken.head);

@@ -88,7 +88,6 @@ pub struct TaskView {
     /// The parts of its record that commands cannot work with.
     pub broken: Vec<String>,
     pub usage: Option<Usage>,
-    /// The time of its last change.
     pub changed: Option<Timestamp>,
     pub created: Option<Timestamp>,
     /// The write that last changed it.
@@ -201,8 +200,7 @@ fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
 /// The command that records merges which the blackboard does not know.
 const ACCEPT: [&str; 1] = ["accept-integration"];
 
-/// The human's next command on a task: answer, look at the work, or start a missing agent. Agents do the
-/// rest.
+/// The human's next command on a task: answer, look at the work, or start a missing agent.
 fn human_command(
     state: &State,
     seen: &Observations,
