@@ -118,7 +118,7 @@ pub struct AgentRecord {
     /// The fencing token of this registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Generation>,
-    /// The write of its session's last result: whatever it recorded.
+    /// The write of its session's last result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_result: Option<Revision>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

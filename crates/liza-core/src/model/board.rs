@@ -109,8 +109,8 @@ impl TaskSummary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSlot {
     pub summary: TaskSummary,
-    /// Only loaded if a command needs it. Separate, so that thousands of summaries stay close together in memory, and
-    /// shared between one read of the blackboard and the next.
+    /// Only loaded if a command needs it. Separate, so that thousands of summaries stay close together in
+    /// memory, and shared between one read of the blackboard and the next.
     pub body: Option<Arc<TaskBody>>,
 }
 

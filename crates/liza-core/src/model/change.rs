@@ -60,8 +60,8 @@ pub struct Change {
     pub appended: Vec<Appended>,
     /// The one log entry of this write; heartbeats, reservations and metrics have none.
     pub log: Option<LogEntry>,
-    /// Stop files that must exist before the change is written: a process killed in between has stopped everyone,
-    /// and a missing file is never mistaken for one that a person removed.
+    /// Stop files that must exist before the change is written: a process killed in between has stopped
+    /// everyone, and a missing file is never mistaken for one that a person removed.
     pub stop_files: Vec<StopFile>,
     pub effects: Vec<Effect>,
 }

@@ -9,7 +9,7 @@ use crate::model::spending::{Budget, Price};
 use crate::model::team_file::TeamFile;
 use crate::model::value::Fields;
 
-/// The `config` section. A key that is absent takes its default, and a new blackboard has only the keys that differ from it.
+/// The `config` section. An absent key has its default; a new blackboard has only the keys that differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {

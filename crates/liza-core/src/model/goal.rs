@@ -37,11 +37,11 @@ pub struct Goal {
     /// The head of the integration branch that the program set, or that the human accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integration_head: Option<Sha>,
-    /// The result of the integration test on a head of the integration branch, without the change of any task.
+    /// The result of the integration test on an integration head, without the change of any task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_test: Option<HeadTest>,
-    /// Counts the merges and acceptances that may have changed the protected files; a merge that waits for the
-    /// human's word on the gate is tried again after each.
+    /// Counts the merges and acceptances that may have changed the protected files; a merge that waits for
+    /// the human's word on the gate is tried again after each.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gate_version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]

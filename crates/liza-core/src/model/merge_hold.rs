@@ -85,7 +85,7 @@ pub struct GateAcceptance {
 }
 
 impl GateChange {
-    /// True if both are the same change of the same commit, whatever was run and said since.
+    /// True if both are the same change of the same commit.
     pub fn is_same(&self, other: &GateChange) -> bool {
         self.commit.names_same_commit(&other.commit)
             && self.before == other.before

@@ -147,7 +147,7 @@ fn keys(value: &Value) -> impl Iterator<Item = &String> {
     value.as_map().into_iter().flat_map(Fields::keys)
 }
 
-/// The entries of a list by their `id`; those without one, or with that of an earlier entry, by their position.
+/// The entries of a list by their `id`; by position without one, or with that of an earlier entry.
 pub(super) fn by_id(list: &Value) -> Value {
     let Value::List(items) = list else { return Value::Map(Fields::new()) };
     let mut entries = Fields::new();

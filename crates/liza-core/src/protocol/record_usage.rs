@@ -9,7 +9,7 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::Nothing;
 use super::tx::Tx;
 
-/// Adds to the usage of an agent, its task, the sprint, the day and the goal; the context share is the last one measured.
+/// Adds to the usage of an agent, its task, the sprint, the day and the goal; keeps the last context share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordUsage {
     pub agent: AgentId,

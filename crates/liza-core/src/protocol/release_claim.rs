@@ -9,7 +9,7 @@ use super::permission::{HUMAN, Rights};
 use super::reply::TaskReply;
 use super::tx::Tx;
 
-/// Releases a coder's or a code reviewer's claim. Works on the record, so that a broken one can be released too.
+/// Releases a coder's or a code reviewer's claim. Works on the record, so also on a broken one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleaseClaim {
     pub task: TaskId,

@@ -241,7 +241,7 @@ impl<'a> Tx<'a> {
         self.change.effects.push(effect);
     }
 
-    /// A refusal that is returned although the change so far is written: a lost race is logged, a limit blocks.
+    /// Returns a refusal, and still writes the change so far: a lost race is logged, a limit blocks.
     pub(super) fn refuse_but_write(&mut self, refusal: Refusal) -> Refusal {
         self.writes_anyway = true;
         refusal
@@ -264,7 +264,7 @@ impl<'a> Tx<'a> {
         self.log_as(self.actor, action, task, detail);
     }
 
-    /// Sets the log entry of this command, by an agent for which a supervisor or a person acts, or by the system.
+    /// Sets the log entry of this command, by an agent that the caller acts for, or by the system.
     #[allow(clippy::needless_pass_by_value, reason = "names are small, and the calls read better")]
     pub(super) fn log_as(
         &mut self,

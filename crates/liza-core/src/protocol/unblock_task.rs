@@ -101,7 +101,7 @@ impl Rule for UnblockTask {
     }
 }
 
-/// Refuses the planner another round if the task has been blocked too often since the human last looked at it.
+/// Refuses the planner another round if the task was blocked too often since the human unblocked it.
 fn check_blocks(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
     let by_human =
         |event: &&HistoryEvent| event.is(EventName::Unblocked) && event.agent.as_deref() == Some("human");

@@ -34,7 +34,7 @@ pub struct RecordMerge {
     pub merge_commit: Sha,
     /// Commits on the integration branch since the task's base.
     pub drift_commits: u32,
-    /// The head from which the branch moved to the merge commit; `None` if the recorded head contains it already.
+    /// The head before the merge commit; `None` if the recorded head contains that commit already.
     pub old_head: Option<Sha>,
 }
 

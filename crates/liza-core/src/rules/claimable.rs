@@ -174,7 +174,7 @@ fn has_other_coder(
     Ok(board.agents()?.iter().any(other))
 }
 
-/// A claimed task stays with its coder until the lease and the grace have expired, or the coder has left the board.
+/// A claimed task stays with its coder until lease and grace have expired, or the coder has left the board.
 fn leave_to_leaseholder(board: &Board, summary: &TaskSummary, now: Timestamp) -> Result<(), Refusal> {
     let registered = |agent: AgentId| board.agents.ready().is_none_or(|agents| agents.contains_key(&agent));
     match (summary.assigned_to, summary.lease_expires) {

@@ -1,4 +1,4 @@
-//! The agents that are here: by the leases, and by the supervisors that are proven dead before their leases end.
+//! The agents that are here: by their leases, unless their supervisors are proven dead before.
 
 use std::collections::BTreeSet;
 

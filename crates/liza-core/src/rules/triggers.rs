@@ -332,7 +332,7 @@ pub fn drafts_of_human(state: &State) -> impl Iterator<Item = &TaskId> {
 }
 
 /// Changes when the task is blocked again or for another reason, or when a person leaves a note for it or
-/// changes its specification. The revision would not do: the planner's own edits change it and must not wake it.
+/// changes its specification. The revision would not do: the planner's own edits change it.
 fn blocked_stamp(state: &State, id: &TaskId, body: &TaskBody, reason: &str) -> String {
     let blocks = body.record().events().filter(|event| event.is(EventName::Blocked)).count();
     let notes = state.journal.human_notes.iter().filter(|note| note.to.as_ref() == Some(id)).count();

@@ -117,7 +117,7 @@ fn excused(state: &State, session: &EndedSession) -> Vec<Command> {
     record
 }
 
-/// A session that obeyed a stop file, or whose work could not leave the machine, is not charged to its budget.
+/// A session that obeyed a stop file, or could not push its work, is not charged to its budget.
 fn stopped(state: &State, session: &EndedSession) -> Vec<Command> {
     let refund = RefundSession { agent: session.agent, task: session.task.clone() };
     let refund = (session.halted || session.remote_failed).then(|| refund.into());

@@ -66,7 +66,7 @@ pub enum StopReason {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
-    /// That many drafts wait for the planner.
+    /// Drafts wait for the planner.
     Drafts(usize),
     /// There is no goal yet.
     NoGoal,

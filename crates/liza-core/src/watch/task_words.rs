@@ -1,4 +1,4 @@
-//! The words in which a task's page and its history speak to a person. Files and JSON keep the names of the protocol.
+//! The words of a task's page and history for a person. Files and JSON keep the names of the protocol.
 
 use crate::model::{Board, Fields, Status, TaskId, TaskRecord, Value};
 use crate::watch::command_line::{CommandLine, liza};

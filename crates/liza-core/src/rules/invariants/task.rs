@@ -18,7 +18,7 @@ fn blank(text: Option<&String>) -> bool {
     text.is_none_or(|text| text.trim().is_empty())
 }
 
-/// Every task has a description, a status, a priority from 1 to 5 and a date; its own limits are in their ranges.
+/// Every task has a description, a status, a priority from 1 to 5, a date, and limits in their ranges.
 fn check_common(record: &TaskRecord, wrong: &mut impl FnMut(String)) {
     if blank(record.description.as_ref()) {
         wrong("task has no description".to_owned());

@@ -1,4 +1,4 @@
-//! Merges that wait for the human: the integration test fails without them too, or they change what judges them.
+//! Merges that wait for the human: the test fails without them too, or they change what judges them.
 
 use crate::model::{EventName, State, TaskBody, TaskId, TestFailure};
 use crate::rules::claimable::{HeldMerge, held_merge};

@@ -16,8 +16,8 @@ use crate::watch::task_words::without_dead;
 use super::{NeedKind, NeedsYou};
 use crate::watch::command_line::{CommandLine, OPEN, liza};
 
-/// Drafts that no one finishes, and tasks that wait for one that will never be merged. A task with an open question
-/// has its own entry, and a planner's running session may still decide all of them.
+/// Drafts that no one finishes, and tasks that wait for one that will never be merged. A task with an open
+/// question has its own entry, and a planner's running session may still decide all of them.
 pub(super) fn left_by_planner(state: &State, seen: &Observations, now: Timestamp) -> Vec<NeedsYou> {
     if is_deciding(state, seen, now) {
         return Vec::new();

@@ -40,7 +40,7 @@ pub(super) fn is_some<S: Serializer>(looks: &Option<PlannerLooks>, serializer: S
 }
 
 pub(super) struct PlannerState {
-    /// The subjects of triggers that it has neither seen nor decided about yet; none if it is not running or cannot act.
+    /// The subjects of triggers that it has not looked at yet; empty if it is not running or cannot act.
     pending: BTreeSet<String>,
     /// Those that came up while a session is running, which is about something else.
     later: BTreeSet<String>,

@@ -12,7 +12,7 @@ use super::merging::MergeView;
 use super::outlook::TaskPhase;
 use super::task::TaskView;
 
-/// The next step of a task whose agent has no session on it: behind its other task, and behind all that keeps the agent.
+/// The next step of a task whose agent has no session on it: behind the agent's other task and obstacles.
 pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) {
     for agent in agents.iter().filter(|agent| agent.liveness.is_present()) {
         for task in tasks.iter_mut().filter(|task| is_continued(task, agent)) {
