@@ -2,13 +2,13 @@
 //!
 //! No IO, no clock, no randomness, no async: time and facts come in as arguments, decisions go out as data.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
 //! | [`model`] | the blackboard as plain data, and every reason to refuse |
-//! | [`protocol`] | one file per command: its data, who may send it, what it loads, what it does, its reply |
-//! | [`rules`] | what several commands and screens ask: who may claim, invariants, metrics, triggers |
-//! | [`supervise`] | what a supervisor does next, and what a session that ended counts as |
-//! | [`watch`] | what screens and the watcher derive from the blackboard |
+//! | [`protocol`] | one file per command: its data, senders, load scope, rule and reply |
+//! | [`rules`] | rules that commands and screens share: claims, invariants, metrics, triggers |
+//! | [`supervise`] | the next step of a supervisor, and the judgement of a session that ended |
+//! | [`watch`] | everything that screens and the watcher derive from the blackboard |
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Sorting that is compiled once for all types. The compiler makes a copy of the standard library's sort for each type and
-//! key, about 2,400 lines of LLVM code; `docs/design/build.md` has the figures.
+//! Sorting that is compiled once for all types. The compiler makes a copy of the standard library's sort for
+//! each type and key, about 2,400 lines of LLVM code; `docs/design/build.md` has the figures.
 
 use std::cmp::Ordering;
 
@@ -8,11 +8,10 @@ pub(crate) fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, &|a, b| key(a).cmp(&key(b)));
 }
 
-/// Sorts as `compare` says; equal items keep their order.
 pub(crate) fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
     let order = sorted_places(items.len(), &|a, b| compare(&items[a], &items[b]));
     for place in 0..order.len() {
-        // What belongs here may have been swapped away already; its place then tells where to.
+        // The item may have been swapped away already; its place then tells where to.
         let mut from = order[place];
         while from < place {
             from = order[from];

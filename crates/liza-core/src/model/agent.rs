@@ -1,4 +1,4 @@
-//! Roles, what an agent's entry on the blackboard holds, and who is calling.
+//! Roles, an agent's entry on the blackboard, and the sender of a command.
 
 use std::fmt;
 
@@ -9,10 +9,9 @@ use crate::model::client::SessionSummary;
 use crate::model::lease::{lease_holds, lease_is_live};
 use crate::model::spending::Usage;
 
-/// How full a context is, in percent, when its session has to hand off.
+/// The context fill, in percent, at which a session has to hand off.
 pub const HANDOFF_AT: u32 = 90;
 
-/// What an agent is doing.
 #[derive(
     Debug,
     Clone,
@@ -33,9 +32,7 @@ pub enum AgentStatus {
     /// Registered, not yet looking for work.
     Starting,
     Idle,
-    /// A coder's session on its task.
     Working,
-    /// A code reviewer's session on its review.
     Reviewing,
     Planning,
     /// A coder after its submission, or a planner without a trigger.
@@ -55,12 +52,10 @@ impl AgentStatus {
         }
     }
 
-    /// The state as the blackboard writes it.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Whether a session is running.
     pub fn is_in_session(self) -> bool {
         matches!(self, AgentStatus::Working | AgentStatus::Reviewing | AgentStatus::Planning)
     }
@@ -70,10 +65,10 @@ impl AgentStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenSession {
     pub began: Timestamp,
-    /// When it last recorded a result, whatever it was.
+    /// The time of its last result of any kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Timestamp>,
-    /// What a planner's session is about: the keys of the triggers that woke it.
+    /// The keys of the triggers that woke a planner's session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub about: Vec<String>,
 }
@@ -108,27 +103,26 @@ pub struct AgentRecord {
     /// The task or review that it holds. Old files say `task`.
     #[serde(default, alias = "task")]
     pub current_task: Option<TaskId>,
-    /// Until when the registration is valid; equal to the lease of the task that it holds.
+    /// The end of the registration; equal to the lease of the task that it holds.
     #[serde(default)]
     pub lease_expires: Option<Timestamp>,
-    /// When its lease was last renewed.
+    /// The last renewal of its lease.
     #[serde(default)]
     pub heartbeat: Option<Timestamp>,
     /// The terminal where a person can watch it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<String>,
-    /// The machine on which its supervisor runs.
+    /// The machine of its supervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// The fencing token of this registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Generation>,
-    /// The write of its session's last result: whatever it recorded.
+    /// The write of its session's last result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_result: Option<Revision>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations_total: Option<u32>,
-    /// The client that its sessions use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// Its session, from the claim or the start of a planning session until its end is recorded.
@@ -136,33 +130,29 @@ pub struct AgentRecord {
     pub session: Option<OpenSession>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_session: Option<SessionSummary>,
-    /// How full its context is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_percent: Option<u32>,
-    /// Tokens and money that it has used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 }
 
 impl AgentRecord {
-    /// Whether its lease is live.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.lease_expires.is_some_and(|expires| lease_is_live(expires, now))
     }
 
-    /// Whether its lease, or the grace after it, is live: no other agent may take what it holds.
+    /// True during its lease and the grace after it: no other agent may take what it holds.
     pub fn holds(&self, now: Timestamp) -> bool {
         self.lease_expires.is_some_and(|expires| lease_holds(expires, now))
     }
 
-    /// How full the context of its session is, once that session should hand off.
+    /// The context fill of its session, once that session should hand off.
     pub fn full_context(&self, now: Timestamp) -> Option<u32> {
         let in_session = self.status.is_in_session();
         self.context_percent.filter(|percent| in_session && self.is_live(now) && *percent >= HANDOFF_AT)
     }
 
-    /// Begins a session on a task.
     pub(crate) fn begin_session(
         &mut self,
         status: AgentStatus,
@@ -179,7 +169,6 @@ impl AgentRecord {
         self.context_percent = None;
     }
 
-    /// Frees it from what it held.
     pub fn release(&mut self, status: AgentStatus) {
         self.current_task = None;
         self.status = status;
@@ -192,8 +181,8 @@ pub enum Actor {
     Human,
     /// An agent's session: its ID, and the generation that its supervisor gave it.
     Agent(AgentId, Generation),
-    /// An ID without a generation: an old script, or a person who acts for the agent. Has the rights of that agent and
-    /// of its supervisor, and is not fenced.
+    /// An ID without a generation: an old script, or a person who acts for the agent. Has the rights of that
+    /// agent and of its supervisor, and is not fenced.
     Operator(AgentId),
     /// The supervisor of that agent, inside `liza agent` or `liza run`.
     Supervisor(AgentId, Generation),
@@ -208,7 +197,6 @@ impl Actor {
         }
     }
 
-    /// The registration that the sender claims.
     pub fn generation(&self) -> Option<Generation> {
         match self {
             Actor::Human | Actor::Operator(_) => None,
@@ -218,7 +206,7 @@ impl Actor {
 }
 
 impl fmt::Display for Actor {
-    /// As the log and the histories name it.
+    /// The name in the log and the histories.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.agent() {
             Some(id) => id.fmt(f),

@@ -1,8 +1,6 @@
-//! The blackboard as rules see it: summaries of all tasks, the records of those that a command touches, and the
-//! sections that it needs.
+//! The blackboard for rules: summaries of all tasks, and the records and sections that a command needs.
 //!
-//! A [`Board`] may be partly loaded; asking it for what was not loaded is a refusal, never a guess. A [`State`] is
-//! the whole file.
+//! A [`Board`] may be partly loaded: the rest is a refusal, never a guess. A [`State`] is the whole file.
 
 use std::sync::Arc;
 
@@ -27,45 +25,42 @@ use crate::model::task::{Task, TaskBody};
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSummary {
     pub id: TaskId,
-    /// Its status; `None` if the file says something unknown.
+    /// `None` if the file has an unknown status.
     pub status: Option<Status>,
     /// 1 (highest) to 5 (lowest).
     pub priority: i64,
     pub created: Option<Timestamp>,
-    /// What must be MERGED first.
+    /// These must be MERGED first.
     pub depends_on: Vec<TaskId>,
     pub assigned_to: Option<AgentId>,
-    /// Until when the coder owns it.
+    /// The end of the coder's lease.
     pub lease_expires: Option<Timestamp>,
     /// The first step of a claim.
     pub reservation: Option<Reservation>,
     pub reviewing_by: Option<AgentId>,
-    /// Until when the code reviewer owns the review.
+    /// The end of the code reviewer's lease.
     pub review_lease_expires: Option<Timestamp>,
     pub approved_by: Option<AgentId>,
     pub merge_held: Option<MergeHold>,
-    /// The coders who failed at it.
     pub failed_by: Vec<AgentId>,
     /// Code reviewers who no longer take its review.
     pub review_dropped_by: Vec<AgentId>,
     /// The coder who had it before it was unblocked for another one.
     pub previous_coder: Option<AgentId>,
-    /// Whether handoff notes of an earlier session are waiting.
+    /// True if handoff notes of an earlier session are waiting.
     pub handoff_pending: bool,
-    /// The tasks that replace it.
     pub superseded_by: Vec<TaskId>,
     /// The write that last changed it.
     pub revision: Revision,
 }
 
-/// The priorities, from the highest to the lowest.
+/// From the highest to the lowest.
 pub const PRIORITIES: std::ops::RangeInclusive<i64> = 1..=5;
 
 /// The priority of a task that names none.
 pub const DEFAULT_PRIORITY: i64 = 3;
 
 impl TaskSummary {
-    /// The summary of a record.
     pub fn of(id: &TaskId, record: &TaskRecord) -> Self {
         Self {
             id: id.clone(),
@@ -89,12 +84,11 @@ impl TaskSummary {
         }
     }
 
-    /// Whether the task is in that state.
     pub fn is(&self, status: Status) -> bool {
         self.status == Some(status)
     }
 
-    /// Whether this agent holds it, as its coder or as its code reviewer.
+    /// True if this agent is its coder or its code reviewer.
     pub fn is_held_by(&self, agent: AgentId) -> bool {
         (self.is(Status::Claimed) && self.assigned_to == Some(agent))
             || (self.is(Status::ReadyForReview) && self.reviewing_by == Some(agent))
@@ -105,19 +99,18 @@ impl TaskSummary {
         self.reservation.as_ref().filter(|reservation| reservation.is_live(now))
     }
 
-    /// Whether a code reviewer may claim it: none has, or its lease has expired.
+    /// True if no code reviewer has claimed it, or the reviewer's lease has expired.
     pub fn review_is_free(&self, now: Timestamp) -> bool {
         self.reviewing_by.is_none()
             || self.review_lease_expires.is_none_or(|expires| !lease_is_live(expires, now))
     }
 }
 
-/// A task on the board.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSlot {
     pub summary: TaskSummary,
-    /// Only loaded if a command needs it. Separate, so that thousands of summaries stay close together in memory, and
-    /// shared between one read of the blackboard and the next.
+    /// Only loaded if a command needs it. Separate, so that thousands of summaries stay close together in
+    /// memory, and shared between one read of the blackboard and the next.
     pub body: Option<Arc<TaskBody>>,
 }
 
@@ -139,7 +132,6 @@ pub enum Section {
 impl Section {
     pub const ALL: &'static [Section] = <Section as strum::VariantArray>::VARIANTS;
 
-    /// The key in the file.
     pub fn key(self) -> &'static str {
         self.into()
     }
@@ -185,7 +177,6 @@ impl<T> Loaded<T> {
         }
     }
 
-    /// The content, if there is any.
     pub fn ready(&self) -> Option<&T> {
         match self {
             Loaded::Ready(content) => Some(content),
@@ -208,12 +199,10 @@ impl<K, V> Loaded<IndexMap<K, V>> {
     }
 }
 
-/// What a command sees of the blackboard.
+/// The part of the blackboard that a command sees.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Board {
-    /// The format of the file.
     pub version: FileVersion,
-    /// The number of the last write.
     pub revision: Revision,
     /// All tasks, in the order of the file.
     pub tasks: IndexMap<TaskId, TaskSlot>,
@@ -225,14 +214,11 @@ pub struct Board {
     pub sprint: Loaded<Sprint>,
     pub circuit_breaker: Loaded<CircuitBreaker>,
     pub discovered: Loaded<Vec<Discovery>>,
-    /// The handoff notes by task.
     pub handoff: Loaded<IndexMap<TaskId, Handoff>>,
-    /// The direct edits that wait for the human.
     pub direct_edits: Loaded<Vec<DirectEdit>>,
 }
 
 impl Board {
-    /// The summary of that task, if it is on the board.
     pub fn summary(&self, task: &TaskId) -> Option<&TaskSummary> {
         self.tasks.get(task).map(|slot| &slot.summary)
     }
@@ -247,12 +233,12 @@ impl Board {
         self.summaries().filter(move |summary| summary.is(status)).map(|summary| summary.id.clone())
     }
 
-    /// The state of a task, live or archived.
+    /// The status of a live or archived task.
     pub fn status(&self, task: &TaskId) -> Option<Status> {
         self.archived.get(task).copied().or_else(|| self.summary(task).and_then(|summary| summary.status))
     }
 
-    /// Whether the name is taken, by a live task or an archived one.
+    /// True if a live or an archived task has this name.
     pub fn knows(&self, task: &TaskId) -> bool {
         self.tasks.contains_key(task) || self.archived.contains_key(task)
     }
@@ -289,7 +275,7 @@ impl Board {
     }
 }
 
-/// Declares how a section is asked for: its content, or why there is none.
+/// Declares the accessors of the sections: each returns the content, or the reason that there is none.
 macro_rules! sections {
     ($($name:ident = $field:ident: $section:ident, $type:ty;)+) => {
         #[allow(missing_docs, clippy::missing_errors_doc, reason = "each is the section of that name")]
@@ -318,7 +304,6 @@ pub struct Journal {
     pub anomalies: Vec<Anomaly>,
     pub human_notes: Vec<HumanNote>,
     pub spec_changes: Vec<SpecChange>,
-    /// How the work related to the goal over time.
     pub alignment_history: Vec<Alignment>,
     /// Entries that could not be understood.
     pub faults: Vec<Fault>,
@@ -328,7 +313,6 @@ pub struct Journal {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
     pub board: Board,
-    /// The lists that only grow.
     pub journal: Journal,
 }
 

@@ -5,14 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::value::Fields;
 
-/// Whether the breaker has fired.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum BreakerStatus {
     #[default]
     Ok,
-    /// It has, and a human has to resolve it.
+    /// The breaker has fired, and a human has to resolve it.
     Triggered,
 }
 
@@ -22,7 +21,6 @@ pub struct BreakerTrip {
     pub pattern: String,
     #[serde(default)]
     pub severity: Option<String>,
-    /// What the anomalies have in common.
     #[serde(default)]
     pub common_factor: Option<String>,
     #[serde(default)]
@@ -31,7 +29,7 @@ pub struct BreakerTrip {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CircuitBreaker {
-    /// When the anomalies were last checked.
+    /// The last check of the anomalies.
     #[serde(default)]
     pub last_check: Option<Timestamp>,
     #[serde(default)]
@@ -44,7 +42,6 @@ pub struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// When a human last resolved one.
     pub fn last_resolution(&self) -> Option<Timestamp> {
         let time = |entry: &Fields| entry.get("resolved_at")?.to_string().parse().ok();
         self.history.iter().filter_map(time).max()

@@ -1,4 +1,4 @@
-//! What a command does to the blackboard, as data: the store writes it, `State::apply` does the same in memory.
+//! The outcome of a command as data: the store writes it, `State::apply` does the same in memory.
 
 use indexmap::IndexMap;
 use liza_ids::{AgentId, FileVersion, Revision, TaskId};
@@ -22,7 +22,7 @@ pub enum Appended {
     Alignment(Alignment),
 }
 
-/// What remains to be done outside the blackboard once the change is written.
+/// A step outside the blackboard, to be taken once the change is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Save unmerged work, then remove the task's worktree and branch.
@@ -38,45 +38,36 @@ pub enum Effect {
 #[must_use = "a change has to be written, and its effects still have to run"]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Change {
-    /// The revision of this write.
     pub revision: Revision,
-    /// The format of the file, if it changed.
     pub version: Option<FileVersion>,
     /// New and changed tasks; new ones go to the end.
     pub tasks: IndexMap<TaskId, TaskRecord>,
     /// Tasks that move to the archive; their last records are in `tasks`.
     pub archived: Vec<TaskId>,
-    /// New, changed and removed agents.
+    /// New and changed agents; `None` removes one.
     pub agents: IndexMap<AgentId, Option<AgentRecord>>,
-    /// The goal, if it changed.
     pub goal: Option<Goal>,
-    /// The sprint, if it changed.
     pub sprint: Option<Sprint>,
     /// A goal that has ended and goes to the archive.
     pub closed_goal: Option<Goal>,
     /// A sprint that has ended and goes to the archive.
     pub closed_sprint: Option<Sprint>,
-    /// The breaker, if it changed.
     pub circuit_breaker: Option<CircuitBreaker>,
-    /// The discoveries, if they changed.
     pub discovered: Option<Vec<Discovery>>,
-    /// The handoff notes, if they changed.
     pub handoff: Option<IndexMap<TaskId, Handoff>>,
-    /// The direct edits that wait for the human, if they changed.
     pub direct_edits: Option<Vec<DirectEdit>>,
     /// Entries added to lists that only grow.
     pub appended: Vec<Appended>,
     /// The one log entry of this write; heartbeats, reservations and metrics have none.
     pub log: Option<LogEntry>,
-    /// Stop files that must exist before the change is written: a process killed in between has stopped everyone,
-    /// and a missing file is never mistaken for one that a person removed.
+    /// Stop files that must exist before the change is written: a process killed in between has stopped
+    /// everyone, and a missing file is never mistaken for one that a person removed.
     pub stop_files: Vec<StopFile>,
-    /// What to do once it is written.
     pub effects: Vec<Effect>,
 }
 
 impl Change {
-    /// Whether there is nothing to write.
+    /// True if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         // Destructured, so that the compiler asks about every new field.
         let Self {

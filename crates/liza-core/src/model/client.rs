@@ -1,11 +1,10 @@
-//! What an agent program, or the provider behind it, can do wrong.
+//! The faults of an agent program, or of the provider behind it.
 
 use std::fmt;
 
 use liza_ids::{Seconds, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What went wrong with an agent program.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::Display,
 )]
@@ -26,7 +25,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Whether the client or its provider is at fault, whatever the task: it counts against no task and no agent.
+    /// True if the client or its provider is at fault: the fault counts against no task and no agent.
     pub fn is_of_client(self) -> bool {
         match self {
             FaultKind::Auth | FaultKind::Quota | FaultKind::Overloaded => true,
@@ -34,7 +33,7 @@ impl FaultKind {
         }
     }
 
-    /// What happened, for a person.
+    /// One sentence for people.
     pub fn describe(self) -> &'static str {
         match self {
             FaultKind::Auth => "no valid login",
@@ -47,7 +46,7 @@ impl FaultKind {
     }
 }
 
-/// When a limit of the account ends, as the provider says it.
+/// The end of an account's limit, as the provider reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LimitReset {
     At(Timestamp),
@@ -55,14 +54,14 @@ pub enum LimitReset {
     In(Seconds),
 }
 
-/// The longest that a client is held without a try; limits of a week are usual.
+/// The longest hold of a client without a retry; limits of a week are usual.
 const LONGEST_LIMIT: Seconds = Seconds(8 * 24 * 60 * 60);
 
 impl LimitReset {
     /// The time, for an error that happened at `now`.
     pub fn time(self, now: Timestamp) -> Timestamp {
         match self {
-            // What a session prints is not trusted.
+            // The output of a session is not trusted.
             LimitReset::At(time) => time.min(now + LONGEST_LIMIT),
             LimitReset::In(wait) => now + wait.min(LONGEST_LIMIT),
         }
@@ -75,14 +74,12 @@ pub struct ClientFault {
     pub kind: FaultKind,
     /// In the program's words, on one line.
     pub message: String,
-    /// When the limit ends, if it says so.
     pub reset: Option<LimitReset>,
 }
 
 /// A result that a session tried to record and that Liza refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedResult {
-    /// The command.
     pub verb: &'static str,
     pub why: String,
 }
@@ -93,20 +90,20 @@ impl fmt::Display for RefusedResult {
     }
 }
 
-/// Why no session of a client starts now.
+/// The reason that no session of a client starts now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientHold {
     pub kind: FaultKind,
     #[serde(default)]
     pub message: String,
-    /// What the human can do about it.
+    /// The human's next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
     pub since: Timestamp,
-    /// When one session may try again; `None` until the human continues.
+    /// The time of the next try by one session; `None` until the human continues.
     #[serde(default)]
     pub until: Option<Timestamp>,
-    /// How many sessions have tried again.
+    /// The sessions that have tried again.
     #[serde(default)]
     pub probes: u32,
 }
@@ -114,7 +111,7 @@ pub struct ClientHold {
 /// Sessions of a client in a row that failed in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlikeFailures {
-    /// How they ended, folded so that it can be compared.
+    /// Their ending, normalized for comparison.
     pub sign: String,
     pub count: u32,
     /// The tasks that they worked on, `plan` for the planner; no more than needed.
@@ -122,10 +119,8 @@ pub struct AlikeFailures {
     pub subjects: Vec<String>,
 }
 
-/// What the team knows about a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRecord {
-    /// Why no session of it starts now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<ClientHold>,
     /// The last failures, while they are alike.
@@ -134,24 +129,23 @@ pub struct ClientRecord {
 }
 
 impl ClientRecord {
-    /// Whether no session of it starts now.
+    /// True if no session of it starts now.
     pub fn is_held(&self, now: Timestamp) -> bool {
         self.hold.as_ref().is_some_and(|hold| hold.until.is_none_or(|until| until > now))
     }
 }
 
-/// The last session of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
     pub client: String,
-    /// On which task; a planner has none.
+    /// `None` for a planner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     pub started: Timestamp,
     pub ended: Timestamp,
-    /// How it ended, in one line for people.
+    /// Its ending, in one line for people.
     pub result: String,
-    /// Whether it had no result, or its client failed.
+    /// True if it had no result, or its client failed.
     #[serde(default)]
     pub failed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]

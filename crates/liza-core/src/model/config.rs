@@ -9,21 +9,20 @@ use crate::model::spending::{Budget, Price};
 use crate::model::team_file::TeamFile;
 use crate::model::value::Fields;
 
-/// The `config` section. A key that is absent takes its default, and a new blackboard has only the keys that differ from it.
+/// The `config` section. An absent key has its default; a new blackboard has only the keys that differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// How often one coder may claim a task.
+    /// Claims of a task by one coder.
     pub max_coder_iterations: u32,
-    /// How often one coder's work on a task may be rejected.
+    /// Rejections of one coder's work on a task.
     pub max_review_cycles: u32,
-    /// How often a supervisor renews leases.
+    /// The time between two renewals of a lease.
     pub heartbeat_interval: Seconds,
-    /// How long a lease runs.
     pub lease_duration: Seconds,
-    /// How long an idle supervisor waits before it looks for work again by itself.
+    /// The time after which an idle supervisor looks for work again by itself.
     pub coder_poll_interval: Seconds,
-    /// How long a lone supervisor waits for work before it ends.
+    /// The time that a lone supervisor waits for work before it ends.
     pub coder_max_wait: Seconds,
     /// The branch that approved work is merged to.
     pub integration_branch: String,
@@ -31,20 +30,20 @@ pub struct Config {
     pub main_branch: Option<String>,
     /// The git remote through which machines exchange work; without one, all work is on this machine.
     pub remote: Option<String>,
-    /// How long a command to the git remote may take.
+    /// The longest time for a command to the git remote.
     pub remote_limit: Seconds,
-    /// What the shared file says, as the human accepted it. The other settings already include it.
+    /// The shared file as the human accepted it. The other settings already include it.
     pub team_file: Option<TeamFile>,
-    /// Whether the human approves the planner's tasks before coders get them.
+    /// If true, the human approves the planner's tasks before coders get them.
     pub plan_approval: bool,
-    /// Whom agents' commits name as their author.
+    /// The author of agents' commits.
     pub agent_commits: AgentCommits,
-    /// Whether sessions may submit changes of what agent programs take settings from.
+    /// The rule for submitted changes of files from which agent programs take settings.
     pub client_settings: ClientSettings,
     pub sandbox: Sandbox,
     /// The lowest level at which `sandbox: require` starts a session.
     pub sandbox_min: SandboxMin,
-    /// What of the home folder a session can read.
+    /// The part of the home folder that a session can read.
     pub sandbox_read: SandboxRead,
     /// Further files and folders that sessions can read.
     pub sandbox_readable: Vec<String>,
@@ -62,51 +61,50 @@ pub struct Config {
     pub network_ports: Vec<u16>,
     /// A program that is put in front of each session, with its arguments.
     pub exec_wrapper: Vec<String>,
-    /// Where alarms are posted to.
+    /// The address that alarms are posted to.
     pub escalation_webhook: Option<String>,
-    /// How many crashes in a row block a task.
+    /// Crashes in a row that block a task.
     pub max_crashes: u32,
-    /// How many sessions without a result block a task.
+    /// Sessions without a result that block a task.
     pub max_idle_exits: u32,
-    /// How many sessions of coders and code reviewers a task and its replacements may have until the human refills it.
+    /// Sessions of coders and code reviewers on a task and its replacements before the human must refill.
     pub max_sessions: u32,
-    /// How many sessions the planner may have in a sprint without a merge.
+    /// Sessions of the planner in a sprint without a merge.
     pub max_planner_sessions: u32,
-    /// How often a task may be blocked before only the human can unblock it.
+    /// Blocks of a task after which only the human can unblock it.
     pub max_blocks: u32,
-    /// How often a task may be replaced in a row before only the human can replace it again.
+    /// Replacements in a row after which only the human can replace the task again.
     pub max_rescopes: u32,
-    /// How much sessions may use, in dollars or tokens.
+    /// The spending limits of sessions, in dollars or tokens.
     pub budget: Budget,
-    /// What the tokens of a model cost, by its name, for clients that do not report it.
+    /// The token prices by model, for clients that do not report their cost.
     pub prices: IndexMap<String, Price>,
-    /// How long a running session may continue after PAUSE or CHECKPOINT.
+    /// The time that a running session may continue after PAUSE or CHECKPOINT.
     pub stop_grace: Seconds,
-    /// How long one session may run.
+    /// The longest time of one session.
     pub session_limit: Seconds,
-    /// How long a session may print nothing before it is an alarm.
+    /// The longest silence of a session before an alarm.
     pub quiet_limit: Seconds,
     pub gate: GateSettings,
-    /// How long the integration test may run.
+    /// The longest time of the integration test.
     pub integration_test_limit: Seconds,
-    /// Whether a coder's session resumes the client's own conversation after a rejection, where the client can.
+    /// If true, a coder's session resumes the client's conversation after a rejection, where the client can.
     pub resume_conversation: bool,
     /// A command that is run in every new checkout before it is used.
     pub setup: Option<String>,
-    /// How long that command may take.
+    /// The longest time of `setup`.
     pub setup_limit: Seconds,
     /// Ignored files and folders of the human's checkout that every new checkout gets.
     pub copy: Vec<String>,
-    /// How long a command waits for the lock.
+    /// The longest wait of a command for the lock.
     pub lock_timeout: Seconds,
-    /// How long a command of a session may take.
+    /// The longest time of a command in a session.
     pub command_limit: Seconds,
     pub providers: Fields,
     /// Provider and model, by role.
     pub roles: Fields,
 }
 
-/// Whom agents' commits name as their author.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentCommits {
@@ -116,13 +114,13 @@ pub enum AgentCommits {
     Person,
 }
 
-/// Whether sessions may submit changes of what agent programs take settings from.
+/// The rule for submitted changes of files from which agent programs take settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientSettings {
     #[default]
     Refuse,
-    /// They may, and the reviewer's program starts with it.
+    /// The reviewer's program starts with the changed settings.
     Allow,
 }
 
@@ -185,17 +183,17 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How often one coder may claim this task.
+    /// The task's own limit, or that of the goal.
     pub fn max_iterations(&self, task: &TaskRecord) -> u32 {
         task.max_iterations.unwrap_or(self.max_coder_iterations)
     }
 
-    /// How often one coder's work on this task may be rejected.
+    /// The task's own limit, or that of the goal.
     pub fn max_review_cycles(&self, task: &TaskRecord) -> u32 {
         task.max_review_cycles.unwrap_or(self.max_review_cycles)
     }
 
-    /// How long a lease on this task runs.
+    /// The task's own lease, or that of the goal.
     pub fn lease(&self, task: &TaskRecord) -> Seconds {
         task.lease_duration_override.unwrap_or(self.lease_duration)
     }

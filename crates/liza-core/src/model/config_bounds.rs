@@ -9,10 +9,8 @@ use liza_ids::Role;
 use crate::model::record::TaskRecord;
 use crate::model::value::{Fields, Value};
 
-/// The allowed range of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// The key in the file.
     pub name: &'static str,
     pub min: u64,
     pub max: u64,
@@ -29,7 +27,7 @@ pub enum Unit {
 /// A number that is not in its range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutOfRange {
-    /// Where it is: keys with dots between, such as `roles.coder.count`.
+    /// The keys with dots between them, such as `roles.coder.count`.
     pub place: String,
     pub found: i128,
     pub bounds: Bounds,
@@ -62,13 +60,10 @@ const fn seconds(name: &'static str, min: u64, max: u64) -> Bounds {
 const DAY: u64 = 86_400;
 const WEEK: u64 = 7 * DAY;
 
-/// The length of a lease.
 pub const LEASE: Bounds = seconds("lease_duration", 10, DAY);
 
-/// The number of agents of a role.
 pub const AGENT_COUNT: Bounds = times("count", 0, 200);
 
-/// The numbers of `config`.
 pub const CONFIG_BOUNDS: &[Bounds] = &[
     times("max_coder_iterations", 1, 1_000),
     times("max_review_cycles", 1, 1_000),
@@ -100,14 +95,14 @@ pub const TASK_BOUNDS: [Bounds; 3] = [
 ];
 
 impl Bounds {
-    /// The number as one that is out of range, if it is.
+    /// Returns the number if it is out of range.
     fn check(self, place: impl Into<String>, found: i128) -> Option<OutOfRange> {
         let allowed = i128::from(self.min)..=i128::from(self.max);
         (!allowed.contains(&found)).then(|| OutOfRange { place: place.into(), found, bounds: self })
     }
 }
 
-/// The first number of the section that is out of range. What is no number at all is not judged here.
+/// The first number of the section that is out of range. Values that are not numbers are not judged here.
 pub fn out_of_range(config: &Fields) -> Option<OutOfRange> {
     let number = |value: Option<&Value>| match value {
         Some(Value::Int(number)) => Some(i128::from(*number)),
@@ -128,12 +123,11 @@ pub fn out_of_range(config: &Fields) -> Option<OutOfRange> {
     CONFIG_BOUNDS.iter().find_map(own).or_else(counted)
 }
 
-/// Whether a key of `config.roles` names a role.
+/// True if a key of `config.roles` names a role.
 fn is_role(key: &str) -> bool {
     Role::ALL.into_iter().any(|role| key == role.id_prefix() || key == role.to_string())
 }
 
-/// The task's own limits that are out of range.
 pub(crate) fn task_out_of_range(record: &TaskRecord) -> Vec<OutOfRange> {
     let [iterations, cycles, lease] = TASK_BOUNDS;
     let given = [

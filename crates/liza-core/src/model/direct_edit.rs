@@ -11,7 +11,7 @@ pub const EDITED_BY_HAND: &str = "edited by hand";
 pub struct DirectEdit {
     pub id: DirectEditId,
     pub timestamp: Timestamp,
-    /// The places that only commands should change, such as `tasks.t-3.status`; none if what was edited is not known.
+    /// Places that only commands should change, such as `tasks.t-3.status`; empty if the place is unknown.
     #[serde(default)]
     pub places: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What happened, as data: entries of a task's history and of the log.
+//! Entries of a task's history and of the log.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ pub enum EventName {
     ReclaimedAfterExpiry,
     /// The same coder continues its own claim.
     Resumed,
-    /// The coder recorded what it intends.
+    /// The coder recorded its intention.
     PreExecutionCheckpoint,
     ReadyForReview,
     Approved,
@@ -49,7 +49,7 @@ pub enum EventName {
     IntegrationFailed,
     /// The merge waits for the human.
     MergeHeld,
-    /// The human accepted that it changes what judges it.
+    /// The human accepted that the task changes what judges it.
     GateAccepted,
     Blocked,
     Unblocked,
@@ -57,7 +57,6 @@ pub enum EventName {
     Abandoned,
     /// A session left notes for the next one.
     Handoff,
-    /// An agent's session on it ended.
     SessionEnded,
     /// A person took the claim away.
     Released,
@@ -65,12 +64,11 @@ pub enum EventName {
 }
 
 impl EventName {
-    /// The word in the file.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Whether it counts as an iteration: a coder started, or started again. Resuming its own claim does not.
+    /// True if it counts as an iteration: a coder started, or started again. A resumed claim does not count.
     pub fn is_claim(self) -> bool {
         matches!(
             self,
@@ -96,7 +94,6 @@ pub struct HistoryEvent {
 }
 
 impl HistoryEvent {
-    /// An event without further facts.
     pub fn new(time: Timestamp, event: EventName, agent: impl fmt::Display) -> Self {
         Self { time, event: event.name().to_owned(), agent: Some(agent.to_string()), more: Fields::new() }
     }
@@ -107,7 +104,6 @@ impl HistoryEvent {
         self
     }
 
-    /// Adds a fact if there is one.
     #[must_use]
     pub fn with_some(self, key: &str, value: Option<impl Into<Value>>) -> Self {
         match value {
@@ -121,17 +117,15 @@ impl HistoryEvent {
         self.event.parse().ok()
     }
 
-    /// Whether this is an event of that name.
     pub fn is(&self, name: EventName) -> bool {
         self.event == name.name()
     }
 
-    /// Whether a coder claimed the task with it; see [`EventName::is_claim`].
+    /// See [`EventName::is_claim`].
     pub fn is_claim(&self) -> bool {
         self.name().is_some_and(EventName::is_claim)
     }
 
-    /// A further fact as text.
     pub fn text(&self, key: &str) -> Option<String> {
         self.more.get(key).map(ToString::to_string)
     }
@@ -145,7 +139,6 @@ impl HistoryEvent {
     }
 }
 
-/// What the log says happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum LogAction {
@@ -162,18 +155,16 @@ pub enum LogAction {
     Registered,
     Deregistered,
     Rescoped,
-    /// A code reviewer took a review.
     ReviewClaimed,
     ReviewsCleared,
     Anomaly,
     /// A discovery was added, or became a task.
     Discovered,
-    /// A person left a note.
     Note,
-    /// A person answered what was asked about a task.
+    /// A person answered a question about a task.
     Answered,
     SpecUpdated,
-    /// A summary of how the work relates to the goal.
+    /// A summary of the work's relation to the goal.
     Aligned,
     Paused,
     Resumed,
@@ -181,7 +172,6 @@ pub enum LogAction {
     Checkpoint,
     /// The breaker fired or was resolved.
     CircuitBreaker,
-    /// Every planned task has ended.
     SprintCompleted,
     SprintStarted,
     /// The sprint's deadline or retrospective was set.
@@ -195,27 +185,24 @@ pub enum LogAction {
     TasksProposed,
     /// The integration branch was brought up to date, or foreign commits on it were accepted.
     IntegrationUpdated,
-    /// The integration test was run on the integration branch itself.
+    /// The integration test ran on the integration branch itself.
     HeadTested,
-    /// The human took the result of the goal.
     GoalFinished,
-    /// What a crash left was repaired.
+    /// The remains of a crash were repaired.
     Recovered,
     /// A person edited the file.
     Edit,
-    /// A person changed a setting.
     Configured,
     /// A person accepted the settings of the shared file.
     SettingsApplied,
 }
 
 impl LogAction {
-    /// The word in the file.
     pub fn name(self) -> &'static str {
         if let LogAction::Task(event) = self { event.name() } else { self.into() }
     }
 
-    /// Whether an entry of that name says that the work moved: agents that come and go do not.
+    /// True if an entry of that name says that the work moved: agents that come and go do not.
     pub fn is_progress(name: &str) -> bool {
         let others = [
             LogAction::Registered,
@@ -228,11 +215,11 @@ impl LogAction {
     }
 }
 
-/// One entry of the log: what one write did, on one line.
+/// One entry of the log: one write on one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
     pub timestamp: Timestamp,
-    /// Who: an agent's ID, `human` or `system`.
+    /// An agent's ID, `human` or `system`.
     pub agent: String,
     pub action: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! The goal: what the human wants, and how the work has related to it over time.
+//! The goal of the human, and the alignment of the work with it over time.
 
 use liza_ids::{Sha, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum GoalStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     pub id: String,
-    /// What is wanted; empty until the human has stated it.
+    /// Empty until the human has stated it.
     #[serde(default)]
     pub description: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct Goal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<Timestamp>,
     pub status: GoalStatus,
-    /// Whether the planner has planned for it.
+    /// True once the planner has planned for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub planned: bool,
     /// Tokens and money that all its sessions have used.
@@ -37,14 +37,13 @@ pub struct Goal {
     /// The head of the integration branch that the program set, or that the human accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integration_head: Option<Sha>,
-    /// The result of the integration test on a head of the integration branch, without the change of any task.
+    /// The result of the integration test on an integration head, without the change of any task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_test: Option<HeadTest>,
-    /// How often the protected files of the integration branch may have changed: a merge that waits for the human's word on
-    /// the gate is tried again after that.
+    /// Counts the merges and acceptances that may have changed the protected files; a merge that waits for
+    /// the human's word on the gate is tried again after each.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gate_version: u32,
-    /// What the human last took of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<TakenResult>,
 }
@@ -56,38 +55,35 @@ fn is_zero(number: &u32) -> bool {
 /// The result of a goal as the human took it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenResult {
-    /// The head of the integration branch that was taken.
+    /// The integration head that was taken.
     pub head: Sha,
     pub time: Timestamp,
     pub how: String,
 }
 
-/// The result of the integration test on the integration branch itself. It tells a task that breaks the test from a test
-/// that was broken before.
+/// The result of the integration test on the integration branch itself: it tells a task that breaks the test
+/// from a test that was broken before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadTest {
-    /// The commit that was tested.
     pub head: Sha,
     pub time: Timestamp,
-    /// How it failed; absent if it passed.
+    /// `None` if it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<TestFailure>,
 }
 
-/// How an integration test failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestFailure {
-    /// What happened, in one line.
+    /// One line for people.
     pub what: String,
     /// The file that has its output.
     pub output: String,
-    /// The last lines of the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_lines: Vec<String>,
 }
 
 impl Goal {
-    /// A goal that begins now, before anything is planned for it.
+    /// Creates a goal that begins now, with nothing planned for it.
     pub fn begin(number: u32, description: &str, now: Timestamp) -> Self {
         Self {
             id: format!("goal-{number}"),
@@ -104,8 +100,7 @@ impl Goal {
         }
     }
 
-    /// The failure of the integration test on the head from which the next merge starts; `None` if it passed there or was
-    /// not run.
+    /// The failed integration test on the head of the next merge; `None` if it passed there or was not run.
     pub fn failing_head(&self) -> Option<(&HeadTest, &TestFailure)> {
         let test =
             self.head_test.as_ref().filter(|test| Some(&test.head) == self.integration_head.as_ref())?;
@@ -119,6 +114,6 @@ pub struct Alignment {
     pub timestamp: Timestamp,
     /// `initialization`, `alignment` or `rescope_<task>`.
     pub event: String,
-    /// How the work relates to the goal.
+    /// The relation of the work to the goal.
     pub summary: String,
 }

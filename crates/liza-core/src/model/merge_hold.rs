@@ -1,6 +1,6 @@
-//! Why the merge of an approved task waits, and the change of the gate that it asks the human about.
+//! The reasons that the merge of an approved task waits, and its change of the gate.
 //!
-//! Plain data. `rules::claimable` decides whether a hold is still in effect.
+//! Plain data. `rules::claimable` decides if a hold is still in effect.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::goal::TestFailure;
 
-/// Why a merge waits. In the file it is one word: `head-SHA` or `gate-NUMBER`.
+/// The reason that a merge waits. In the file it is one word: `head-SHA` or `gate-NUMBER`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeHold {
     /// The integration test fails on this head with and without the task.
@@ -28,7 +28,6 @@ impl fmt::Display for MergeHold {
     }
 }
 
-/// A text that names no hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no reason for a merge to wait: expected head-SHA or gate-NUMBER")]
 pub struct MergeHoldError(String);
@@ -68,7 +67,8 @@ pub struct GateChange {
     pub after: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// How the merge fails under the protected files of the integration branch; absent if it passes, or they have no test.
+    /// The failure under the integration branch's protected files; absent if the merge passes, or without a
+    /// test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_failure: Option<TestFailure>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,13 +79,13 @@ pub struct GateChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateAcceptance {
     pub time: Timestamp,
-    /// Whether it holds although the merge fails under the old gate.
+    /// If true, it is valid although the merge fails under the old gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub old_fails: bool,
 }
 
 impl GateChange {
-    /// Whether both are the same change of the same commit, whatever was run and said since.
+    /// True if both are the same change of the same commit.
     pub fn is_same(&self, other: &GateChange) -> bool {
         self.commit.names_same_commit(&other.commit)
             && self.before == other.before

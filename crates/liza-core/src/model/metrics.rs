@@ -20,7 +20,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Whether the verdicts look as if the code was not read: over 95 % approvals among five or more.
+    /// True if the code was probably not read: over 95 % approvals among five or more verdicts.
     pub fn looks_rubber_stamped(&self) -> bool {
         self.review_verdict_count >= 5
             && u64::from(self.review_verdict_approvals) * 100 > u64::from(self.review_verdict_count) * 95

@@ -1,6 +1,6 @@
-//! The blackboard as plain data: what the file holds, what a change to it is, and every reason to refuse one.
+//! The blackboard as plain data: the content of the file, a change to it, and every reason to refuse one.
 //!
-//! Nothing here decides what a state may become; that is `protocol` and `rules`.
+//! Nothing here decides the next state of a task; that is `protocol` and `rules`.
 
 mod agent;
 mod board;

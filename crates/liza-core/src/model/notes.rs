@@ -1,6 +1,6 @@
-//! What agents and people leave for each other: anomalies, discoveries, handoffs, human notes and changes of the specification.
+//! Notes of agents and people: anomalies, discoveries, handoffs, human notes and changes of specifications.
 //!
-//! Holds their shapes and what each must contain; the commands in `protocol/` write them.
+//! Holds their shapes and required content; the commands in `protocol/` write them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub enum DetailType {
 }
 
 impl DetailType {
-    /// The value of a text, if it has this type.
+    /// Converts a text, if it has this type.
     pub fn parse(self, text: &str) -> Option<Value> {
         match self {
             DetailType::Text => Some(Value::Text(text.to_owned())),
@@ -33,7 +33,7 @@ impl DetailType {
         }
     }
 
-    /// Whether the value is of this type and not blank.
+    /// True if the value is of this type and not blank.
     pub fn fits(self, value: &Value) -> bool {
         match self {
             DetailType::Text => value.as_text().is_some_and(|text| !text.trim().is_empty()),
@@ -51,7 +51,7 @@ impl DetailType {
     }
 }
 
-/// Declares the anomaly types: which roles have the duty to log it, and its required details.
+/// Declares the anomaly types: the roles that have the duty to log it, and its required details.
 macro_rules! anomaly_types {
     ($($(#[$doc:meta])* $variant:ident by [$($role:ident),*] needs [$($field:literal: $type:ident),*],)+) => {
         /// The thirteen kinds of anomaly.
@@ -65,12 +65,11 @@ macro_rules! anomaly_types {
 
         impl AnomalyType {
 
-            /// The roles that log it.
             pub fn duty_of(self) -> &'static [Role] {
                 match self { $(AnomalyType::$variant => &[$(Role::$role),*]),+ }
             }
 
-            /// What its details must say.
+            /// The details that it must have.
             pub fn required(self) -> &'static [(&'static str, DetailType)] {
                 match self { $(AnomalyType::$variant => &[$(($field, DetailType::$type)),*]),+ }
             }
@@ -87,9 +86,9 @@ anomaly_types! {
     SpecAmbiguity by [Coder] needs [],
     /// Something outside the project is in the way.
     ExternalBlocker by [Coder] needs ["blocker_service": Text],
-    /// The specification assumed what is not so.
+    /// An assumption of the specification is wrong.
     AssumptionViolated by [Coder, CodeReviewer] needs ["assumption": Text, "reality": Text],
-    /// The implementation is not what the task says.
+    /// The implementation differs from the task.
     ScopeDeviation by [CodeReviewer] needs [],
     /// A shortcut instead of a proper fix.
     Workaround by [CodeReviewer] needs [],
@@ -109,12 +108,11 @@ impl AnomalyType {
     /// All of them, in the order of the specification.
     pub const ALL: &'static [AnomalyType] = <AnomalyType as strum::VariantArray>::VARIANTS;
 
-    /// The word in the file.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Whether it asks the human something, and waits for the answer.
+    /// True if it asks the human something and waits for the answer.
     pub fn is_question(self) -> bool {
         matches!(self, AnomalyType::SpecGap | AnomalyType::SystemAmbiguity)
     }
@@ -131,7 +129,6 @@ impl AnomalyType {
     }
 }
 
-/// A word that names no kind of anomaly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an anomaly type: expected one of {names}", names = anomaly_names())]
 pub struct AnomalyTypeError(String);
@@ -168,7 +165,6 @@ pub struct Anomaly {
 }
 
 impl Anomaly {
-    /// An anomaly of a known kind.
     pub(crate) fn new(
         timestamp: Timestamp,
         kind: AnomalyType,
@@ -180,13 +176,11 @@ impl Anomaly {
         Self { timestamp, task, reporter, kind: kind.name().to_owned(), details }
     }
 
-    /// Whether it is of that kind.
     pub fn is(&self, kind: AnomalyType) -> bool {
         self.kind == kind.name()
     }
 }
 
-/// What is wrong with an anomaly's details; empty when nothing is.
 pub fn detail_faults(kind: AnomalyType, details: &Fields) -> Vec<String> {
     let fault = |(field, wanted): &(&str, DetailType)| match details.get(*field) {
         None | Some(Value::Null) => Some(format!("{kind} needs the detail {field}")),
@@ -198,7 +192,6 @@ pub fn detail_faults(kind: AnomalyType, details: &Fields) -> Vec<String> {
     kind.required().iter().filter_map(fault).collect()
 }
 
-/// How bad a discovery is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -208,7 +201,7 @@ pub enum Severity {
     Low,
 }
 
-/// How soon the planner has to look at a discovery.
+/// The time by which the planner has to look at a discovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Urgency {
@@ -236,43 +229,41 @@ pub struct Discovery {
     /// The task that came of it.
     #[serde(default)]
     pub converted_to_task: Option<TaskId>,
-    /// When the human decided that it needs no task.
+    /// The time at which the human decided that it needs no task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dismissed: Option<Timestamp>,
 }
 
 impl Discovery {
-    /// Whether it is still to be decided.
+    /// True until it becomes a task or is dismissed.
     pub fn is_open(&self) -> bool {
         self.converted_to_task.is_none() && self.dismissed.is_none()
     }
 
-    /// Whether the planner must look at it now.
+    /// True if the planner must look at it now.
     pub fn is_pressing(&self) -> bool {
         self.urgency == Urgency::Immediate && self.is_open()
     }
 }
 
-/// What a session whose context was used up leaves to the next one.
+/// The notes of a session with a full context for the next one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Handoff {
     pub agent: AgentId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// How full the context was.
+    /// The context fill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_used: Option<String>,
     #[serde(default)]
     pub timestamp: Option<Timestamp>,
-    /// How far the task is.
+    /// The progress on the task.
     #[serde(default)]
     pub summary: String,
     #[serde(default)]
     pub next_action: String,
-    /// How it was being done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approach: Option<String>,
-    /// What is in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockers: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -282,7 +273,7 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// The role that the notes are meant for.
+    /// The role that the notes are for.
     pub fn reader(&self) -> Role {
         self.role.unwrap_or(self.agent.role())
     }
@@ -292,9 +283,8 @@ impl Handoff {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HumanNote {
     pub timestamp: Timestamp,
-    /// What the human has to say.
     pub message: String,
-    /// For the agents of which task; for all if absent.
+    /// The notes are for the agents of this task; for all if absent.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub to: Option<TaskId>,
 }
@@ -303,7 +293,7 @@ pub struct HumanNote {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecChange {
     pub timestamp: Timestamp,
-    /// Which document, perhaps with an anchor.
+    /// The document, with or without an anchor.
     pub spec: String,
     pub change: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! A task as it is in the file: every field optional, so that a broken file can still be loaded and shown.
 //!
-//! Rules never work on these: they ask for a [`Task`](crate::model::task::Task), which exists only if the record has
-//! what its status needs.
+//! Rules never work on these: they ask for a [`Task`](crate::model::task::Task), which exists only if the
+//! record is complete for its status.
 
 use std::fmt;
 
@@ -38,7 +38,6 @@ pub enum Status {
     /// The planner is still defining it.
     Draft,
     Unclaimed,
-    /// A coder works on it.
     Claimed,
     /// Submitted at an exact commit.
     ReadyForReview,
@@ -57,18 +56,17 @@ impl Status {
     /// All states, in the order of a task's life.
     pub const ALL: &'static [Status] = <Status as strum::VariantArray>::VARIANTS;
 
-    /// The state as the blackboard writes it.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Whether nothing can happen to the task any more.
+    /// True if nothing can happen to the task any more.
     pub fn is_terminal(self) -> bool {
         matches!(self, Status::Merged | Status::Abandoned | Status::Superseded)
     }
 }
 
-/// What can be done with a task in this state: the commands that lead out of it.
+/// The commands that lead out of a state.
 pub fn ways_out(status: Status) -> &'static str {
     match status {
         Status::Draft => "edit-task, finalize, supersede-task, abandon-task, mark-blocked (human)",
@@ -86,25 +84,25 @@ pub fn ways_out(status: Status) -> &'static str {
 /// Something in the file that could not be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The key that is wrong, such as `status`.
+    /// The broken key, such as `status`.
     pub field: String,
-    /// What is wrong with it, with line and column if they are known.
+    /// The error, with line and column if they are known.
     pub message: String,
 }
 
-/// The first step of a claim: who is making the worktree, and until when the task is reserved.
+/// The first step of a claim: the agent that creates the worktree, and the end of its reservation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     pub by: AgentId,
     pub generation: Generation,
-    /// When it expires by itself.
+    /// The time at which it expires by itself.
     pub expires: Timestamp,
     /// The head of the integration branch that the worktree starts from.
     pub base_commit: Sha,
 }
 
 impl Reservation {
-    /// Whether it still keeps others away.
+    /// True while it keeps others away.
     pub fn is_live(&self, now: Timestamp) -> bool {
         lease_is_live(self.expires, now)
     }
@@ -138,28 +136,26 @@ record! {
         status: Status,
         /// 1 (highest) to 5 (lowest).
         priority: i64,
-        /// The tasks that this one replaces.
         #[serde(deserialize_with = "one_or_many")]
         supersedes: Vec<TaskId>,
-        /// The tasks that replace this one.
         #[serde(deserialize_with = "one_or_many")]
         superseded_by: Vec<TaskId>,
-        /// Why it was replaced, or why it replaces another.
+        /// The reason that it was replaced, or that it replaces another.
         rescope_reason: String,
-        /// How many tasks it replaces in a row: the length of the chain of replacements that leads to it.
+        /// The length of the chain of replacements that leads to it.
         rescope_depth: u32,
-        /// What must be MERGED first.
+        /// These must be MERGED first.
         depends_on: Vec<TaskId>,
         assigned_to: AgentId,
-        /// Where the work is, below the project root.
+        /// The path of the work, below the project root.
         worktree: Worktree,
         /// The integration head that the work started from.
         base_commit: Sha,
-        /// Until when the coder owns it.
+        /// The end of the coder's lease.
         lease_expires: Timestamp,
         /// The first step of a claim.
         reservation: Reservation,
-        /// Which of the coder's claims of this task it is.
+        /// The number of this claim among the coder's claims of the task.
         iteration: u32,
         /// Rejections since the coder changed.
         review_cycles_current: u32,
@@ -167,11 +163,11 @@ record! {
         /// The commit under review, or last reviewed.
         review_commit: Sha,
         reviewing_by: AgentId,
-        /// Until when the code reviewer owns the review.
+        /// The end of the code reviewer's lease.
         review_lease_expires: Timestamp,
         /// The integration head at which the code reviewer has read the change.
         review_head: Sha,
-        /// Approvals of this review that were refused since the change had moved.
+        /// Approvals of this review that were refused because the change had moved.
         review_moves: u32,
         /// Merges in the submitted work that take back what the integration branch has, each with its files.
         takes_back: Vec<String>,
@@ -183,25 +179,22 @@ record! {
         merge_commit: Sha,
         /// The specification that it implements: a path, with or without an anchor.
         spec_ref: String,
-        /// How to tell that it is done.
         done_when: String,
         scope: String,
-        /// Why the last review sent it back.
         rejection_reason: String,
         blocked_reason: String,
         /// Questions whose answers would unblock it.
         blocked_questions: Vec<String>,
-        /// What was tried before it was blocked.
+        /// The attempts before it was blocked.
         attempted: Vec<String>,
-        /// The coders who failed at it.
         failed_by: Vec<AgentId>,
-        /// Code reviewers whose sessions on this submission ended too often without a verdict; another one has to take it.
+        /// Code reviewers whose sessions on this submission ended too often without a verdict.
         review_dropped_by: Vec<AgentId>,
         /// The coder who had it before it was unblocked for another one.
         previous_coder: AgentId,
-        /// Whether the claim repairs a failed merge.
+        /// True if the claim repairs a failed merge.
         integration_fix: bool,
-        /// Whether handoff notes of an earlier session are waiting.
+        /// True if handoff notes of an earlier session are waiting.
         handoff_pending: bool,
         /// Its own limit of claims by one coder.
         max_iterations: u32,
@@ -210,31 +203,29 @@ record! {
         lease_duration_override: Seconds,
         /// The task whose session budget it uses, if not its own: the first of a chain of replacements.
         budget_task: TaskId,
-        /// Whether it uses the session budget that all tasks share which the planner added to a running plan.
+        /// If true, it uses the one session budget of all tasks that the planner added to a running plan.
         shared_budget: bool,
         /// Sessions that crashed since the last progress.
         crashes: u32,
-        /// Sessions that ended without a result since the last progress.
+        /// Sessions without a result since the last progress.
         idle_exits: u32,
-        /// Tokens and money spent on it.
         usage: Usage,
         /// The number of notes in the list when each agent last read them in a session on it.
         notes_read: IndexMap<AgentId, usize>,
         created: Timestamp,
         /// The write that last changed it.
         revision: Revision,
-        /// What happened to it; append-only.
+        /// Append-only.
         history: Vec<HistoryEvent>,
     }
 }
 
 impl TaskRecord {
-    /// What happened to the task, oldest first.
+    /// The history, oldest first.
     pub fn events(&self) -> std::slice::Iter<'_, HistoryEvent> {
         self.history.as_deref().unwrap_or_default().iter()
     }
 
-    /// The last event of that name.
     pub fn last_event(&self, name: EventName) -> Option<&HistoryEvent> {
         self.events().rev().find(|event| event.is(name))
     }
@@ -258,8 +249,8 @@ impl TaskRecord {
         self.idle_exits = None;
     }
 
-    /// Clears the fields that belong to a status. What later readers want stays: the last review's commit and reason,
-    /// who approved, why it was rescoped.
+    /// Clears the fields of a status. Fields for later readers stay: the last review's commit and reason, the
+    /// approver, the reason of a rescope.
     pub(crate) fn clear_status_fields(&mut self) {
         self.assigned_to = None;
         self.worktree = None;

@@ -1,13 +1,13 @@
-//! Budgets and prices: how much sessions may use, and what the tokens of a model cost.
+//! Budgets of sessions, and prices of a model's tokens.
 //!
-//! Plain data; what a budget leads to is in `rules/spending.rs`.
+//! Plain data; the effect of a budget is in `rules/spending.rs`.
 
 use liza_ids::Timestamp;
 use liza_ids::text::compact_number;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// How much sessions may use: `config.budget`.
+/// The spending limits of sessions: `config.budget`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
@@ -21,7 +21,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Whether any of it is in dollars.
+    /// True if any limit is in dollars.
     pub fn counts_dollars(&self) -> bool {
         [self.task, self.sprint, self.day].into_iter().flatten().any(|limit| limit.dollars.is_some())
     }
@@ -46,13 +46,12 @@ pub struct Price {
     pub input: f64,
     #[serde(deserialize_with = "price")]
     pub output: f64,
-    /// Tokens read from the provider's cache; as other tokens read if absent.
+    /// Tokens read from the provider's cache; if absent, they cost as much as other input.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_price")]
     pub cached: Option<f64>,
 }
 
 impl Price {
-    /// The cost of these tokens.
     pub fn cost(&self, usage: &Usage) -> f64 {
         #[allow(clippy::cast_precision_loss, reason = "a cost needs no 53 bits")]
         let millions = |tokens: u64| tokens as f64 / 1_000_000.0;
@@ -70,10 +69,9 @@ pub struct Usage {
     pub input: u64,
     #[serde(default)]
     pub output: u64,
-    /// Tokens read from the provider's cache.
     #[serde(default)]
     pub cached: u64,
-    /// What the provider says that it cost.
+    /// The cost that the provider reports.
     #[serde(default)]
     pub cost_usd: f64,
     /// The tokens of ended sessions whose cost is not known.
@@ -160,7 +158,6 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What sessions have used in one day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DayUsage {
     /// The midnight at which the day ends.
@@ -168,13 +165,13 @@ pub struct DayUsage {
     pub usage: Usage,
 }
 
-/// What is accepted as a budget in tokens.
+/// The accepted forms of a budget in tokens.
 pub const TOKENS_IN_WORDS: &str = "a number of tokens, such as 5000000, 5M, 5 million or 500k";
 
-/// What is accepted as a budget in dollars.
+/// The accepted forms of a budget in dollars.
 pub const DOLLARS_IN_WORDS: &str = "an amount of dollars, such as 20 or 12.50";
 
-/// Tokens as people write them: `5000000`, `5M`, `1.5 million`, `500k tokens`.
+/// Parses tokens as people write them: `5000000`, `5M`, `1.5 million`, `500k tokens`.
 pub fn parse_tokens(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let text = text.trim_end_matches("tokens").trim_end();
@@ -194,7 +191,7 @@ pub fn parse_tokens(text: &str) -> Option<u64> {
     (scaled % divisor == 0).then(|| u64::try_from(scaled / divisor).ok())?
 }
 
-/// Dollars as people write them: `20`, `$12.50`, `20 dollars`.
+/// Parses dollars as people write them: `20`, `$12.50`, `20 dollars`.
 pub fn parse_dollars(text: &str) -> Option<f64> {
     let text = text.trim().trim_end_matches("dollars").trim_end();
     let number = text.strip_prefix('$').unwrap_or(text);

@@ -8,7 +8,6 @@ use crate::model::client::ClientRecord;
 use crate::model::metrics::Metrics;
 use crate::model::spending::{DayUsage, Usage};
 
-/// The state of the sprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
@@ -22,40 +21,37 @@ pub enum SprintStatus {
 }
 
 impl SprintStatus {
-    /// Whether it has ended for good.
     pub fn is_terminal(self) -> bool {
         matches!(self, SprintStatus::Completed | SprintStatus::Aborted)
     }
 }
 
-/// Which tasks the sprint is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SprintScope {
-    /// What has to be done.
+    /// The tasks that must be done.
     #[serde(default)]
     pub planned: Vec<TaskId>,
     #[serde(default)]
     pub stretch: Vec<TaskId>,
 }
 
-/// When the sprint began, is due, was reviewed and ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     #[serde(default)]
     pub started: Option<Timestamp>,
-    /// When a person wants to review it at the latest.
+    /// The latest time at which a person wants to review it.
     #[serde(default)]
     pub deadline: Option<Timestamp>,
     #[serde(default)]
     pub checkpoint_at: Option<Timestamp>,
-    /// Since when agents are paused, so that a PAUSE file created or removed by hand is noticed.
+    /// The beginning of a pause, so that a PAUSE file created or removed by hand is noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_at: Option<Timestamp>,
     #[serde(default)]
     pub ended: Option<Timestamp>,
 }
 
-/// What a human can decide at a checkpoint.
+/// The possible decisions of a human at a checkpoint.
 pub const DECISIONS: [&str; 6] = ["continue", "adjust specs", "adjust contracts", "replan", "pivot", STOP];
 
 /// The decision that ends the goal.
@@ -71,8 +67,7 @@ pub struct Decision {
     pub note: Option<String>,
 }
 
-/// Sessions since the human, or a merge, last refilled their budget. They bound every run: see
-/// `rules/session_budget.rs`.
+/// Sessions since the human, or a merge, last refilled their budget: see `rules/session_budget.rs`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCounts {
     #[serde(default)]
@@ -94,13 +89,12 @@ impl SessionCounts {
 /// Planning sessions that ended without a result, since the last one that had one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannerExits {
-    /// How many in a row.
     #[serde(default)]
     pub count: u32,
     /// The last lines that the last of them printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
-    /// Why the last of them was started, for a person.
+    /// The reason that the last of them was started, for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub woken_because: Option<String>,
     /// The matters that the last of them was started for.
@@ -117,7 +111,6 @@ impl PlannerExits {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sprint {
     pub id: String,
-    /// The goal that it serves.
     #[serde(default)]
     pub goal_ref: Option<String>,
     #[serde(default)]
@@ -129,7 +122,7 @@ pub struct Sprint {
     pub metrics: Metrics,
     #[serde(default)]
     pub retrospective: Option<String>,
-    /// What the planner was last woken for.
+    /// The triggers that last woke the planner.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen_triggers: Vec<String>,
     /// The number of notes in the list when each planner last read them.
@@ -138,25 +131,21 @@ pub struct Sprint {
     /// Sessions since their budget was refilled.
     #[serde(default, skip_serializing_if = "SessionCounts::is_empty")]
     pub sessions: SessionCounts,
-    /// Planning sessions that ended without a result.
     #[serde(default, skip_serializing_if = "PlannerExits::is_empty")]
     pub planner_exits: PlannerExits,
-    /// Tokens and money that its sessions have used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What was used on the last day with a session, in this sprint or before it.
+    /// The usage of the last day with a session, in this sprint or before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub today: Option<DayUsage>,
     /// Agent programs that fail, or are held.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub clients: IndexMap<String, ClientRecord>,
-    /// What the human decided at checkpoints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
 }
 
 impl Sprint {
-    /// A sprint that begins now.
     pub fn begin(number: u32, goal: &str, now: Timestamp) -> Self {
         Self {
             id: format!("sprint-{number}"),
@@ -182,8 +171,7 @@ impl Sprint {
         self.id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(1)
     }
 
-    /// Whether the deadline has passed and no person has reviewed the sprint since: there was neither a checkpoint nor a
-    /// decision after it.
+    /// True if the deadline has passed, without a checkpoint or a decision since.
     pub fn deadline_due(&self, now: Timestamp) -> bool {
         let decided = self.decisions.iter().map(|decision| decision.timestamp).max();
         let reviewed = self.timeline.checkpoint_at.max(decided);
@@ -191,7 +179,7 @@ impl Sprint {
         due.is_some_and(|deadline| reviewed.is_none_or(|reviewed| reviewed < deadline))
     }
 
-    /// Whether the task is in the plan, planned or stretch.
+    /// True if the task is in the plan, planned or stretch.
     pub fn names(&self, task: &TaskId) -> bool {
         self.scope.planned.contains(task) || self.scope.stretch.contains(task)
     }

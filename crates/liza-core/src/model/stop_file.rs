@@ -4,7 +4,6 @@ use liza_ids::Timestamp;
 use serde::Serialize;
 use strum::IntoStaticStr;
 
-/// One of the three files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE")]
@@ -27,7 +26,6 @@ impl StopFile {
     }
 }
 
-/// Which stop files are present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StopFiles {
     pub pause: bool,
@@ -36,7 +34,6 @@ pub struct StopFiles {
 }
 
 impl StopFiles {
-    /// Whether that file is present.
     pub fn contains(self, file: StopFile) -> bool {
         match file {
             StopFile::Pause => self.pause,
@@ -51,7 +48,7 @@ impl StopFiles {
     }
 }
 
-/// Since when each stop file has been present.
+/// The time since which each stop file has been present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StopFileTimes {
     pub pause: Option<Timestamp>,
@@ -60,7 +57,7 @@ pub struct StopFileTimes {
 }
 
 impl StopFileTimes {
-    /// Whether nothing new starts until `liza resume`.
+    /// True if nothing new starts until `liza resume`.
     pub fn is_paused(&self) -> bool {
         self.abort.is_none() && (self.pause.is_some() || self.checkpoint.is_some())
     }

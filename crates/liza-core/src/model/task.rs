@@ -13,7 +13,7 @@ use crate::model::merge_hold::MergeHold;
 use crate::model::record::{Fault, Status, TaskRecord};
 use crate::model::refusal::Refusal;
 
-/// Who works where, starting from which commit.
+/// The coder, the worktree and the first commit of the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     pub coder: AgentId,
@@ -22,12 +22,11 @@ pub struct Assignment {
     pub base: Option<Sha>,
 }
 
-/// What a task still has from earlier work.
+/// The remains of earlier work on a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PriorWork {
     /// The coder that it is meant for, or was last with.
     pub coder: Option<AgentId>,
-    /// The worktree that still exists.
     pub worktree: Option<Worktree>,
     /// The commit that it started from.
     pub base: Option<Sha>,
@@ -39,19 +38,18 @@ impl From<Assignment> for PriorWork {
     }
 }
 
-/// Who reviews, and until when.
+/// The code reviewer and its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewClaim {
     pub by: AgentId,
     pub lease: Timestamp,
     /// The integration head at which it has read the change; reviews of older versions have none.
     pub head: Option<Sha>,
-    /// Its approvals that were refused since the change had moved.
+    /// Its approvals that were refused because the change had moved.
     pub moves: u32,
 }
 
 impl ReviewClaim {
-    /// Whether its lease is still live.
     pub fn is_live(&self, now: Timestamp) -> bool {
         lease_is_live(self.lease, now)
     }
@@ -62,7 +60,6 @@ pub const HUMAN_OVERRIDE: &str = "human override";
 /// The question of such a block.
 pub(crate) const OVERRIDE_QUESTION: &str = "What does the human want changed?";
 
-/// Why a task is blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     pub reason: String,
@@ -80,21 +77,20 @@ impl Block {
 /// The reason of a block after too many rejections of one coder.
 pub const REVIEW_DEADLOCK: &str = "review_deadlock";
 
-/// When this many different coders have failed at a task, its framing is presumed wrong.
+/// After this many different coders have failed at a task, its framing is presumed wrong.
 pub const MAX_FAILED_CODERS: usize = 2;
 
-/// The eleven states, each with what it must have.
+/// The eleven states, each with the data that it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskStatus {
     Draft,
     Unclaimed {
-        /// What an unblocked task still has.
+        /// The remains of an unblocked task.
         prior: PriorWork,
     },
-    /// A coder works on it.
     Claimed {
         work: Assignment,
-        /// Until when it is the coder's.
+        /// The end of the coder's lease.
         lease: Timestamp,
     },
     ReadyForReview {
@@ -112,7 +108,7 @@ pub enum TaskStatus {
         work: Assignment,
         commit: Sha,
         by: Option<AgentId>,
-        /// Why its merge waits; `None` if it does not.
+        /// The reason that its merge waits.
         held: Option<MergeHold>,
     },
     IntegrationFailed {
@@ -122,11 +118,10 @@ pub enum TaskStatus {
     },
     Blocked {
         block: Block,
-        /// What stays until the planner decides.
+        /// The work that stays until the planner decides.
         prior: PriorWork,
     },
     Merged {
-        /// The commit on the integration branch.
         merge_commit: Option<Sha>,
     },
     Superseded {
@@ -163,13 +158,13 @@ impl TaskStatus {
         if let TaskStatus::ReadyForReview { review, .. } = self { review.as_ref() } else { None }
     }
 
-    /// Whether that agent holds it, to code or to review.
+    /// True if that agent is its coder or its code reviewer.
     pub fn is_held_by(&self, agent: AgentId) -> bool {
         self.claim().is_some_and(|(work, _)| work.coder == agent)
             || self.review().is_some_and(|review| review.by == agent)
     }
 
-    /// What exists of earlier or present work.
+    /// The present or earlier work.
     pub fn prior_work(&self) -> PriorWork {
         match self {
             TaskStatus::Claimed { work, .. }
@@ -195,7 +190,7 @@ pub struct TaskBody {
 }
 
 impl TaskBody {
-    /// Reads the status of a record; `faults` is what in it could not be understood.
+    /// Reads the status of a record; `faults` are its parts that could not be understood.
     pub fn new(record: TaskRecord, faults: Vec<Fault>) -> Self {
         let mut missing = Vec::new();
         let status = read_status(&record, &mut missing);
@@ -217,7 +212,6 @@ impl TaskBody {
         &self.faults
     }
 
-    /// The status with its data.
     pub fn status(&self) -> Result<&TaskStatus, &[String]> {
         self.status.as_ref().map_err(Vec::as_slice)
     }
@@ -227,7 +221,6 @@ impl TaskBody {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     pub id: TaskId,
-    /// Its status, with what the status must have.
     pub status: TaskStatus,
     /// Everything else; the status's own fields are overwritten when the task becomes a record again.
     pub record: TaskRecord,
@@ -309,7 +302,7 @@ pub(crate) fn missing_fields(record: &TaskRecord) -> Vec<String> {
 struct MissingField {
     status: Status,
     field: &'static str,
-    /// Whether the specification demands it; otherwise the record is valid, but commands on the task need the field.
+    /// True if the specification demands it; otherwise only commands on the task need the field.
     is_demanded: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The settings that a team shares: `liza.yaml`, as the human accepted it. The blackboard keeps a copy, so that every
-//! command works with the same settings.
+//! The settings that a team shares: `liza.yaml`, as the human accepted it. The blackboard keeps a copy, so
+//! that every command works with the same settings.
 
 use liza_ids::{Role, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::model::value::{Fields, Value};
 /// The name of the file, in the root of the project.
 pub const TEAM_FILE: &str = "liza.yaml";
 
-/// What is never taken from the file: where merges and work go, and everything that would open a session's confinement.
+/// Settings never taken from the file: targets of merges and work, and all that opens a confinement.
 pub const NEVER_SHARED: [&str; 16] = [
     "team_file",
     "integration_branch",
@@ -32,14 +32,14 @@ pub const NEVER_SHARED: [&str; 16] = [
 /// `config.team_file`: the accepted content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TeamFile {
-    /// The name that git gives to the content.
+    /// The git hash of the content.
     pub hash: String,
-    /// When the human accepted it.
+    /// The time at which the human accepted it.
     pub accepted: Timestamp,
     pub values: Fields,
 }
 
-/// Where a setting comes from.
+/// The origin of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum SettingSource {
@@ -55,7 +55,7 @@ pub enum SettingSource {
     Both,
 }
 
-/// What earlier versions wrote into every blackboard, whether or not someone had chosen it.
+/// Settings that earlier versions wrote into every blackboard, chosen or not.
 const ALWAYS_WRITTEN: [&str; 19] = [
     "max_coder_iterations",
     "max_review_cycles",
@@ -78,9 +78,8 @@ const ALWAYS_WRITTEN: [&str; 19] = [
     "lock_timeout",
 ];
 
-/// The settings in force: those of the blackboard, below them those of the shared file. Of a setting with parts, such as
-/// `budget`, each part by itself. A default on the blackboard that earlier versions wrote by themselves does not override
-/// the file.
+/// The settings in force: those of the blackboard over those of the shared file, part by part for a setting
+/// such as `budget`. A default that an earlier version wrote to the blackboard does not override the file.
 pub fn settings_in_force(own: &Fields, defaults: &Fields) -> Fields {
     let mut settings = own.clone();
     for (key, shared) in shared_values(own) {
@@ -102,7 +101,7 @@ pub fn all_settings(own: &Fields, defaults: &Fields) -> Fields {
     settings
 }
 
-/// Where a setting comes from, or a part of one: `lease_duration`, `roles.coder.count`.
+/// The origin of a setting or of a part: `lease_duration`, `roles.coder.count`.
 pub fn source_of(key: &str, own: &Fields, defaults: &Fields) -> SettingSource {
     let (first, parts) = key.split_once('.').map_or((key, None), |(first, parts)| (first, Some(parts)));
     let shared = shared_values(own).find(|(shared, _)| *shared == first).map(|(_, value)| value);
@@ -129,12 +128,12 @@ fn part_of<'v>(value: &'v Value, parts: Option<&str>) -> Option<&'v Value> {
         .try_fold(value, |value, part| value.as_map()?.get(part))
 }
 
-/// Whether a value on the blackboard is there because someone wants it.
+/// True if someone chose this value of the blackboard.
 fn is_chosen(key: &str, value: &Value, defaults: &Fields) -> bool {
     *value != Value::Null && (Some(value) != defaults.get(key) || !ALWAYS_WRITTEN.contains(&key))
 }
 
-/// The shared value of a setting with what the blackboard sets: maps key by key, down to the last part.
+/// Merges the blackboard's value of a setting over the shared one: maps key by key, down to the last part.
 fn merged(key: &str, shared: &Value, own: &Value) -> Value {
     let (Value::Map(shared), Value::Map(own)) = (shared, own) else { return own.clone() };
     let is_roles = key == "roles";
@@ -160,8 +159,7 @@ fn by_role(roles: &Fields) -> Fields {
     roles.iter().map(|(written, value)| (name(written), value.clone())).collect()
 }
 
-/// The same for one role: it may be only the name of its agent program, and a model belongs to the program that it is
-/// configured with.
+/// The same for one role: it may be only the name of its agent program; a model belongs to its own program.
 fn merged_role(shared: &Value, own: &Value) -> Value {
     let with_parts = |role: &Value| match role.as_text() {
         Some(_) => Value::Map(Fields::from_iter([("provider".to_owned(), role.clone())])),

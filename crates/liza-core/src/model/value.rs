@@ -1,6 +1,6 @@
-//! A plain value as YAML and JSON know it, for what has no fixed shape: anomaly details, extra fields of an event.
+//! A plain value as YAML and JSON know it, for data without a fixed shape, such as anomaly details.
 //!
-//! Maps keep their order, so that what is read is written back as it was.
+//! Maps keep their order, so that a file is written back as it was read.
 
 use std::fmt;
 
@@ -19,7 +19,6 @@ pub enum Value {
     Null,
     Bool(bool),
     Int(i64),
-    /// A number with a fraction.
     Float(f64),
     Text(String),
     /// A point in time; read back as text, since only the field's schema distinguishes the two.
@@ -40,12 +39,10 @@ impl Value {
         }
     }
 
-    /// Its entries, if it is a map.
     pub fn as_map(&self) -> Option<&Fields> {
         if let Value::Map(fields) = self { Some(fields) } else { None }
     }
 
-    /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
@@ -59,7 +56,7 @@ impl Value {
         }
     }
 
-    /// Whether it says nothing: null or blank text.
+    /// True for null or blank text.
     pub fn is_blank(&self) -> bool {
         match self {
             Value::Null => true,

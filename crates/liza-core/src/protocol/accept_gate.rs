@@ -1,6 +1,6 @@
 //! accept-gate: the human's word on a task that changes what judges it.
 //!
-//! It holds for one commit and one change of the protected files; another commit or another gate asks again.
+//! It is valid for one commit and one change of the protected files; any other asks again.
 
 use crate::model::{
     EventName, GateAcceptance, LogAction, MergeHold, Refusal, Section, Task, TaskId, TaskStatus,
@@ -15,7 +15,7 @@ use super::tx::Tx;
 #[derive(Debug, Clone, PartialEq)]
 pub struct AcceptGate {
     pub task: TaskId,
-    /// Whether it holds although the merge fails under the gate of the integration branch.
+    /// If true, it is valid although the merge fails under the gate of the integration branch.
     pub old_fails: bool,
 }
 

@@ -1,6 +1,6 @@
 //! accept-integration, sync: the head of the integration branch from which the program continues.
 //!
-//! The program records each head that it sets. Commits that came another way stop merges until the human accepts them.
+//! The program records each head that it sets. Foreign commits stop merges until the human accepts them.
 
 use liza_ids::BranchMerge;
 use serde::Serialize;
@@ -17,24 +17,21 @@ use super::tx::Tx;
 /// The human accepts the branch as it is, or has just brought another branch into it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AcceptIntegration {
-    /// The head of the integration branch.
     pub head: Sha,
-    /// What was done, for the log.
+    /// The action, for the log.
     pub detail: String,
-    /// Merges of tasks among what is accepted that the blackboard does not know: it may be older than they are.
+    /// Accepted merges of tasks that the blackboard does not know: it may be older than they are.
     pub merged: Vec<BranchMerge>,
 }
 
-/// Nothing was recorded before: the head that was found is where the program starts from.
+/// Nothing was recorded before: the program starts from the head that it found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdoptIntegration {
-    /// The head of the integration branch.
     pub head: Sha,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IntegrationAccepted {
-    /// The head of the integration branch.
     pub integration_head: Sha,
 }
 
@@ -64,8 +61,8 @@ impl Rule for AcceptIntegration {
     }
 }
 
-/// Makes the task MERGED, whatever its status was: its work is on the branch that the human accepts, and would otherwise be
-/// done and merged once more. Budgets are refilled as by any other merge.
+/// Makes the task MERGED from any status: its work is on the branch that the human accepts, and would
+/// otherwise be done and merged once more. Budgets are refilled as by any other merge.
 fn record(merge: &BranchMerge, tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let BranchMerge { task: id, commit, merge_commit } = merge;
     let mut record = tx.board.body(id)?.record().clone();

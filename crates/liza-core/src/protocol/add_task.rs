@@ -25,17 +25,14 @@ pub struct AddTask {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewTask {
     pub description: String,
-    /// The specification that it implements.
     pub spec_ref: Option<String>,
-    /// How to tell that it is done.
     pub done_when: Option<String>,
     pub scope: Option<String>,
     pub priority: Option<i64>,
-    /// What must be MERGED first.
+    /// These must be MERGED first.
     pub depends_on: Vec<TaskId>,
-    /// Whether it stays a draft.
     pub draft: bool,
-    /// Whether the sprint may end without it.
+    /// If true, the sprint may end without it.
     pub stretch: bool,
     /// Its own limit of claims.
     pub max_iterations: Option<u32>,
@@ -103,8 +100,8 @@ impl Rule for AddTask {
 }
 
 impl AddTask {
-    /// What the planner adds to a running plan shares one session budget. What a person adds has its own, and lets the
-    /// planner look at it.
+    /// Tasks that the planner adds to a running plan share one session budget. A task that a person adds has
+    /// its own, and lets the planner look at it.
     fn mark_planned(&self, tx: &mut Tx<'_>, record: &mut TaskRecord) -> Result<(), Refusal> {
         if tx.actor == Actor::Human {
             return refill_planner(tx);
@@ -119,7 +116,7 @@ impl AddTask {
     }
 }
 
-/// A task that is added after the sprint was completed opens the next sprint.
+/// A task that is added to a completed sprint opens the next sprint.
 fn join_sprint(tx: &mut Tx<'_>, id: &TaskId, stretch: bool) -> Result<(), Refusal> {
     match tx.sprint()?.status {
         status @ SprintStatus::Aborted => {

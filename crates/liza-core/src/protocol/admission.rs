@@ -7,8 +7,8 @@ use crate::model::{
 use super::operation::{Operation, Request, Stage};
 use super::permission::Rights;
 
-/// Checks a request against the table, the registration, the lease, the stop files and the revision. Compiled for each
-/// command, so that everything long is in functions that are compiled once.
+/// Checks a request against the table, the registration, the lease, the stop files and the revision. Compiled
+/// for each command, so everything long is in functions that are compiled once.
 pub(super) fn admit<C: Operation>(board: &Board, request: &Request<C>) -> Result<(), Refusal> {
     let Request { actor, now, stop_files, if_revision, command } = request;
     let (verb, stage) = (command.verb(), command.stage());

@@ -1,4 +1,4 @@
-//! align: how the work relates to the goal.
+//! align: the relation of the work to the goal.
 
 use serde::Serialize;
 
@@ -11,11 +11,9 @@ use super::tx::{Tx, required};
 /// Adds an entry to the goal's alignment history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Align {
-    /// How the work relates to the goal.
     pub summary: String,
 }
 
-/// The entry that was added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Aligned {
     pub event: String,

@@ -1,4 +1,4 @@
-//! analyze: what the circuit breaker found.
+//! analyze: the findings of the circuit breaker.
 
 use serde::Serialize;
 
@@ -10,19 +10,17 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
 use super::tx::Tx;
 
-/// Records the findings, which were computed outside the lock. The breaker fires once; a check
-/// that finds nothing clears nothing.
+/// Records the findings, computed outside the lock. The breaker fires once; an empty check clears nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordAnalysis {
-    /// The patterns that were found, the trigger first.
+    /// The trigger comes first.
     pub findings: Vec<Finding>,
 }
 
-/// The breaker after the check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Analyzed {
     pub status: BreakerStatus,
-    /// Whether it fired just now.
+    /// True if it fired just now.
     pub fired: bool,
     /// The pattern that made it fire.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +37,7 @@ impl Rule for RecordAnalysis {
         let (now, breaker) = (tx.now, tx.board.circuit_breaker()?);
         let (before, resolved) = (breaker.status, breaker.last_resolution());
         tx.breaker()?.last_check = Some(now);
-        // What a human has resolved since the findings were computed does not make the breaker fire again.
+        // Anomalies resolved since the findings were computed do not make the breaker fire again.
         let unresolved = |finding: &&Finding| {
             finding.evidence.iter().all(|(anomaly, _)| resolved.is_none_or(|when| anomaly.timestamp > when))
         };

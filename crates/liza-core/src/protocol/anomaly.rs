@@ -58,7 +58,7 @@ impl Rule for LogAnomaly {
     }
 }
 
-/// What a planner that names no task asks about: the blocked task, if there is one only.
+/// The task of a planner's question that names none: the blocked task, if there is only one.
 fn waiting_task<'a>(tx: &Tx<'a>, kind: AnomalyType) -> Option<&'a TaskId> {
     let asks = kind.is_question() && tx.actor.agent().is_some_and(|agent| agent.role() == Role::Planner);
     let mut blocked = tx.board.summaries().filter(|summary| asks && summary.is(Status::Blocked));
@@ -66,7 +66,7 @@ fn waiting_task<'a>(tx: &Tx<'a>, kind: AnomalyType) -> Option<&'a TaskId> {
     blocked.next().is_none().then_some(&first.id)
 }
 
-/// Each role logs what the duty table gives it; people and supervisors log anything.
+/// Each role logs the kinds that the duty table gives it; people and supervisors log anything.
 fn check_duty(tx: &Tx<'_>, kind: AnomalyType) -> Result<(), Refusal> {
     let role = match tx.actor {
         Actor::Human | Actor::Supervisor(..) => return Ok(()),

@@ -1,4 +1,4 @@
-//! answer: the human answers what a task is waiting for.
+//! answer: the human answers the question of a task.
 
 use serde::Serialize;
 
@@ -15,8 +15,8 @@ use super::permission::{HUMAN, Rights};
 use super::tx::{Tx, required};
 use super::unblock_task::UnblockTask;
 
-/// Leaves a note for the task. A BLOCKED one is unblocked and goes back to its coder, unless two coders failed at it: then
-/// the note wakes the planner.
+/// Leaves a note for the task. A BLOCKED one is unblocked and goes back to its coder, unless two coders
+/// failed at it: then the note wakes the planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub task: TaskId,
@@ -31,9 +31,9 @@ pub struct Answered {
     /// The coder to which it goes back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coder: Option<AgentId>,
-    /// Whether that coder is in the team now.
+    /// True if that coder is in the team now.
     pub coder_is_present: bool,
-    /// What that coder works on now.
+    /// The present task of that coder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coder_works_on: Option<TaskId>,
 }
@@ -55,7 +55,7 @@ impl Rule for Answer {
         if task.status.name().is_terminal() {
             return Err(tx.wrong_status(&task, "an open task"));
         }
-        // Its tasks were dropped with it: nobody would read the answer.
+        // Its tasks were dropped with it: no agent would read the answer.
         if let status @ GoalStatus::Aborted = tx.board.goal()?.status {
             return Err(Refusal::GoalNotOpen { status });
         }
@@ -85,7 +85,7 @@ impl Rule for Answer {
             assessment: Some(text.clone()),
         };
         let reply = unblock.run(tx)?;
-        // People look for what was answered; that it unblocks is in the history of the task.
+        // People look for the answer; the history of the task records that it unblocks.
         tx.log(LogAction::Answered, Some(id), &text);
         let (mut coder_is_present, mut coder_works_on) = (false, None);
         if let Some(coder) = coder {

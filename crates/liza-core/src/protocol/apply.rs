@@ -1,4 +1,4 @@
-//! How a request becomes a change: admission, the command's rule, the sprint's figures.
+//! The way of a request to a change: admission, the command's rule, the sprint's figures.
 
 use crate::model::{Board, Change, Refusal, Section, TaskId, Timestamp};
 
@@ -11,11 +11,11 @@ use super::tx::Tx;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decided<R> {
     pub change: Change,
-    /// The reply, or why the caller did not get what it wanted although something is written: a lost race, a limit.
+    /// The reply, or the refusal if the write is not what the caller wanted: a lost race, a limit.
     pub answer: Result<R, Refusal>,
 }
 
-/// Decides a request: the change to write, or why not. Nothing else may change the blackboard.
+/// Decides a request: returns the change to write, or a refusal. Nothing else may change the blackboard.
 pub fn apply<C: Operation>(board: &Board, request: &Request<C>) -> Result<Decided<C::Reply>, Refusal> {
     admit(board, request)?;
     let mut tx = Tx::new(board, request.actor, request.now, request.stop_files, request.command.verb());
@@ -32,7 +32,6 @@ pub fn apply<C: Operation>(board: &Board, request: &Request<C>) -> Result<Decide
 
 /// A request whose command's type the store need not know: it loads, decides and keeps the answer.
 pub trait Pending {
-    /// When the request was made.
     fn now(&self) -> Timestamp;
     fn sections(&self) -> Vec<Section>;
     fn summaries(&self, board: &Board) -> Option<Vec<TaskId>>;
@@ -46,7 +45,7 @@ pub trait Pending {
 #[derive(Debug)]
 pub struct PendingRequest<C: Operation> {
     pub request: Request<C>,
-    /// The reply, or why not; see [`Decided::answer`].
+    /// See [`Decided::answer`].
     pub answer: Option<Result<C::Reply, Refusal>>,
 }
 

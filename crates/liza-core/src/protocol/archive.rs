@@ -10,7 +10,6 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
 use super::tx::Tx;
 
-/// Archives tasks in a final state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Archive {
     pub tasks: Vec<TaskId>,

@@ -1,4 +1,4 @@
-//! How a task becomes BLOCKED, and the limits at which the rules block it themselves.
+//! The change of a task to BLOCKED, and the limits at which the rules block it themselves.
 
 use crate::model::{
     AgentId, AgentStatus, Block, EventName, HistoryEvent, LogAction, REVIEW_DEADLOCK, Refusal, Task,

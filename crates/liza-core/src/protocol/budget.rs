@@ -1,4 +1,4 @@
-//! What commands share about session budgets: charging a session, and refilling by a merge or a person.
+//! Session budgets, for all commands: charging a session, and refilling by a merge or a person.
 
 use crate::model::{Actor, Refusal, TaskId, TaskRecord};
 use crate::rules::session_budget::SessionBudget;
@@ -11,7 +11,7 @@ pub(super) fn charge_session(tx: &mut Tx<'_>, budget: &SessionBudget) -> Result<
     Ok(())
 }
 
-/// Refuses what would need another session if the budget is used up.
+/// Refuses a command that would need another session if the budget is used up.
 pub(super) fn check_budget(tx: &Tx<'_>, budget: &SessionBudget) -> Result<(), Refusal> {
     let (sprint, config) = (tx.board.sprint()?, tx.config()?);
     if !budget.is_used_up(sprint, config) {

@@ -12,23 +12,18 @@ use super::permission::{HUMAN, Rights, SUPERVISION};
 use super::sprint::expect_status;
 use super::tx::Tx;
 
-/// Stops the sprint for a review.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Checkpoint {
     pub cause: CheckpointCause,
 }
 
-/// Why the sprint goes to CHECKPOINT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckpointCause {
-    /// A person asked for it.
     Human,
     Deadline,
-    /// A budget is used up.
     Budget,
 }
 
-/// The sprint is at a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckpointReached {
     pub sprint: SprintStatus,
@@ -117,7 +112,6 @@ pub(super) fn leave_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Keeps what the human decided.
 pub(super) fn record_decision(tx: &mut Tx<'_>, decision: &str, note: Option<&str>) -> Result<(), Refusal> {
     let entry = Decision { timestamp: tx.now, decision: decision.to_owned(), note: note.map(str::to_owned) };
     tx.sprint()?.decisions.push(entry);

@@ -25,7 +25,7 @@ pub struct ClaimReview {
     pub reviewer: AgentId,
     /// The worktree's HEAD; `None` if there is no worktree.
     pub head: Option<Sha>,
-    /// Why no checkout of the submitted commit can be set up, if that is the fault of the task.
+    /// The reason that no checkout of the submitted commit can be set up, if the task is at fault.
     pub setup_failure: Option<String>,
     /// The head of the integration branch, which the change is read against.
     pub integration: Option<Sha>,

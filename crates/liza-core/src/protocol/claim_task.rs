@@ -1,7 +1,7 @@
 //! claim-task: a coder gets a task and a worktree, in two steps.
 //!
-//! Who may claim is decided in `rules/claimable.rs`. The first step only reserves; the second comes when the worktree
-//! exists, so no observer sees CLAIMED without one.
+//! `rules/claimable.rs` decides who may claim. The first step only reserves; the second comes when the
+//! worktree exists, so no observer sees CLAIMED without one.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::TaskReply;
 use super::tx::Tx;
 
-/// How long making the worktree may take; then the reservation expires by itself.
+/// The time to create the worktree; then the reservation expires by itself.
 const RESERVATION: Seconds = Seconds(120);
 
 /// First step: reserves the task while its worktree is made.
@@ -51,9 +51,8 @@ pub struct CancelReservation {
 pub struct Reserved {
     #[serde(flatten)]
     pub task: TaskReply,
-    /// Where a new worktree starts.
+    /// The start of a new worktree.
     pub base_commit: Sha,
-    /// Whether the existing worktree is kept.
     #[serde(skip)]
     pub mode: WorktreeMode,
 }
@@ -63,13 +62,13 @@ pub struct Claimed {
     #[serde(flatten)]
     pub task: TaskReply,
     pub agent: AgentId,
-    /// Until when the task is the coder's.
+    /// The end of the coder's lease.
     pub lease_expires: Timestamp,
-    /// Which of the coder's claims of this task it is.
+    /// The number of this claim among the coder's claims of the task.
     pub iteration: u32,
 }
 
-/// How long a reservation lasts: until earlier work is fetched, and the worktree is made and set up.
+/// The length of a reservation: time to fetch earlier work, and to create and set up the worktree.
 fn reservation(config: &Config) -> Seconds {
     let setup = config.setup.as_ref().map_or(0, |_| config.setup_limit.0);
     let fetch = config.remote.as_ref().map_or(0, |_| config.remote_limit.0);
@@ -222,7 +221,7 @@ fn worktree_mode(task: &Task, kind: ClaimKind, coder: AgentId) -> WorktreeMode {
     if keeps && prior.worktree.is_some() { WorktreeMode::Keep } else { WorktreeMode::Fresh }
 }
 
-/// A kept worktree keeps its base; a fix takes the head that it has to merge in.
+/// A kept worktree keeps its base; a fix takes the head that it must merge in.
 fn base_for(task: &Task, kind: ClaimKind, mode: WorktreeMode, head: &Sha) -> Sha {
     match (kind, mode) {
         (ClaimKind::IntegrationFix, _) | (_, WorktreeMode::Fresh) => head.clone(),
@@ -246,7 +245,7 @@ fn exceeded_iterations(
     Ok((again && done >= tx.config()?.max_iterations(&task.record)).then_some(done))
 }
 
-/// Whether the coder continues its own work: the task is still its own, or the last claim was.
+/// True if the coder continues its own work: the task is still its own, or the last claim was.
 fn is_same_coder(task: &Task, coder: AgentId) -> bool {
     let last = task.record.events().rev().find(|event| event.is_claim());
     let own = |event: &HistoryEvent| event.agent.as_deref() == Some(coder.to_string().as_str());

@@ -1,5 +1,4 @@
-//! Counts sessions that ended without a result. At the limit a coder's task is blocked, and a code reviewer drops its
-//! review.
+//! Counts sessions without a result. At the limit, a task is blocked, or its code reviewer drops the review.
 
 use serde::Serialize;
 
@@ -19,7 +18,7 @@ pub struct CountExit {
     pub task: TaskId,
     pub agent: AgentId,
     pub exit: UnproductiveExit,
-    /// Why it ended, or the last lines that it printed.
+    /// The reason of its end, or the last lines that it printed.
     pub last_words: Option<String>,
 }
 
@@ -27,23 +26,23 @@ pub struct CountExit {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountPlannerExit {
     pub agent: AgentId,
-    /// Why it ended, or the last lines that it printed.
+    /// The reason of its end, or the last lines that it printed.
     pub last_words: Option<String>,
-    /// Why it was started, for a person.
+    /// The reason of its start, for a person.
     pub woken_because: Option<String>,
     /// The matters that it was started for.
     pub woken_for: Vec<String>,
 }
 
-/// Takes a session back from its budget, because it ended through no fault of its agent.
+/// Takes a session back from its budget, because its agent was not at fault.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefundSession {
     pub agent: AgentId,
-    /// On which task; a planner's has none.
+    /// `None` for a planner.
     pub task: Option<TaskId>,
 }
 
-/// How a session without a result ended.
+/// The ending of a session without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnproductiveExit {
     Crash,
@@ -57,7 +56,7 @@ pub enum UnproductiveExit {
 pub struct ExitCounted {
     #[serde(flatten)]
     pub task: TaskReply,
-    /// How many in a row.
+    /// The exits in a row.
     pub count: u32,
     pub limit: u32,
 }
@@ -117,13 +116,13 @@ fn drop_review(tx: &mut Tx<'_>, mut task: Task, reviewer: AgentId, reason: &str)
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannerExitCounted {
-    /// How many in a row.
+    /// The exits in a row.
     pub count: u32,
     pub limit: u32,
 }
 
 impl CountPlannerExit {
-    /// Whether the sessions before it were for one of the same matters.
+    /// True if the sessions before it were for one of the same matters.
     fn is_about_the_same(&self, exits: &PlannerExits) -> bool {
         exits.woken_for.is_empty() || self.woken_for.iter().any(|matter| exits.woken_for.contains(matter))
     }

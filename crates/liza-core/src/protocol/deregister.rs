@@ -13,7 +13,7 @@ use super::tx::Tx;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deregister {
     pub agent: AgentId,
-    /// Its registration, if only that one may be removed: another agent may have got the name since.
+    /// If set, only this registration is removed: another agent may have taken the name since.
     pub if_generation: Option<Generation>,
     pub because: LeaveReason,
 }
@@ -27,7 +27,7 @@ pub enum LeaveReason {
 }
 
 impl Deregister {
-    /// Removes the entry whichever registration it has.
+    /// Removes the entry of any registration.
     pub fn any(agent: AgentId) -> Self {
         Self::of(agent, None)
     }

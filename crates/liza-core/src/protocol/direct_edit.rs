@@ -1,4 +1,4 @@
-//! A change of the file that no command made: which places it touches, and which of them are an alarm.
+//! A change of the file that no command made: the places that it touches, and those that are an alarm.
 //!
 //! Only compares two versions; the store finds the edit, logs it and records the alarm with its next write.
 
@@ -11,7 +11,7 @@ use super::manual_edit::{by_id, differing, get};
 /// The reason that the documents prescribe for a task that a person sends back to the planner.
 const HUMAN_OVERRIDE: &str = "human override";
 
-/// What only commands change in a task: its state, what judges it, and what the judge is shown.
+/// Keys of a task that only commands change: its state, what judges it, and what the judge is shown.
 const TASK_KEYS: [&str; 8] = [
     "status",
     "review_commit",
@@ -23,15 +23,15 @@ const TASK_KEYS: [&str; 8] = [
     "gate_change",
 ];
 
-/// How many places the log names.
+/// The most places that the log names.
 const NAMED: usize = 20;
 
-/// How deep a section is compared: `config.providers.mine` is one place.
+/// The depth at which a section is compared: `config.providers.mine` is one place.
 const DEPTH: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditFound {
-    /// All places; none if the previous version is not known.
+    /// All places; `None` if the previous version is not known.
     places: Option<Vec<String>>,
     /// The places that only commands should change.
     alarming: Vec<String>,
@@ -43,7 +43,7 @@ impl EditFound {
         Self { places: None, alarming: Vec::new() }
     }
 
-    /// What differs between the last version that the store wrote and the file; none if only comments or form differ.
+    /// Compares the last version that the store wrote with the file; `None` if only comments or form differ.
     pub fn between(old: &Value, new: &Value) -> Option<Self> {
         let (mut places, mut alarming) = (Vec::new(), Vec::new());
         for section in differing(old, new) {
@@ -59,7 +59,6 @@ impl EditFound {
         (!places.is_empty()).then_some(Self { places: Some(places), alarming })
     }
 
-    /// Its entry in the log.
     pub fn log_entry(&self, now: Timestamp) -> LogEntry {
         let detail = match self.places.as_deref() {
             None => "state.yaml is not the version that was last written, which is no longer kept: \
@@ -75,7 +74,6 @@ impl EditFound {
         LogEntry { timestamp: now, agent: EDITED_BY_HAND.to_owned(), action, task: None, detail }
     }
 
-    /// Its alarm, if it is one.
     pub fn alarm(&self, revision: Revision, now: Timestamp) -> Option<DirectEdit> {
         let is_alarm = self.places.is_none() || !self.alarming.is_empty();
         let places = self.alarming.iter().take(NAMED).cloned().collect();
@@ -95,7 +93,7 @@ fn places_below(path: &str, (old, new): (&Value, &Value), depth: usize) -> Vec<S
     keys.iter().flat_map(below).collect()
 }
 
-/// The settings that decide which programs are run, where merges go, and what agents may spend, reach or begin.
+/// The settings that decide which programs run, where merges go, and what agents may spend, reach or begin.
 const ALARMING_SETTINGS: [&str; 13] = [
     "providers",
     "roles",
@@ -112,8 +110,8 @@ const ALARMING_SETTINGS: [&str; 13] = [
     "pass_env",
 ];
 
-/// Whether a place outside the tasks is one that only commands, or the human on purpose, should change: who an agent is,
-/// which programs are run, and where merges go.
+/// True if only commands, or the human on purpose, should change this place outside the tasks: the identity
+/// of an agent, the programs that run, and the target of merges.
 fn is_alarming(place: &str) -> bool {
     let mut keys = place.split('.');
     match (keys.next(), keys.next(), keys.next()) {
@@ -146,7 +144,7 @@ fn compare_tasks(old: &Value, new: &Value, places: &mut Vec<String>, alarming: &
     }
 }
 
-/// Whether a new status is one that the documents tell people to write: BLOCKED by human override, and a new task.
+/// True if the documents tell people to write this status: BLOCKED by human override, and a new task.
 fn is_prescribed(before: &Value, after: &Value) -> bool {
     let is = |status: Status| get(after, "status").as_text() == Some(status.name());
     let reason = get(after, "blocked_reason").as_text().unwrap_or_default();

@@ -8,7 +8,6 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
 use super::tx::Tx;
 
-/// Closes a discovery without a task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DismissDiscovery {
     pub discovery: DiscoveryId,

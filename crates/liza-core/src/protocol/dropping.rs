@@ -1,11 +1,11 @@
-//! What abandon-task, supersede-task and goal new share: taking a task off the board.
+//! The removal of a task from the board, for abandon-task, supersede-task and goal new.
 
 use crate::model::{AgentStatus, Effect, EventName, Refusal, Status, Task, TaskId, TaskRecord};
 
 use super::ownership::check_unreserved;
 use super::tx::Tx;
 
-/// Whether the planner may take the task off the board: not while an agent has it.
+/// Lets the planner take the task off the board only while no agent has it.
 pub(super) fn check_removable(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
     let free = matches!(
         task.status.name(),

@@ -16,17 +16,15 @@ pub struct EditTask {
     pub edit: TaskEdit,
 }
 
-/// The new values; what is absent stays.
+/// The new values; an absent one stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskEdit {
     pub description: Option<String>,
-    /// The specification that it implements.
     pub spec_ref: Option<String>,
-    /// How to tell that it is done.
     pub done_when: Option<String>,
     pub scope: Option<String>,
     pub priority: Option<i64>,
-    /// What must be MERGED first.
+    /// These must be MERGED first.
     pub depends_on: Option<Vec<TaskId>>,
 }
 
@@ -82,7 +80,7 @@ impl Rule for EditTask {
         }
         let rewritten = changed.iter().any(|name| *name != "priority");
         if rewritten && needs_approval(tx)? && !matches!(task.status, TaskStatus::Draft) {
-            // What the human approved was another text.
+            // The human approved another text.
             if task.status != (TaskStatus::Unclaimed { prior: PriorWork::default() }) {
                 return Err(
                     tx.wrong_status(&task, "a task without work: the human approves changes of plans")

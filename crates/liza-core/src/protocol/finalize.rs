@@ -14,9 +14,9 @@ use super::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finalize {
-    /// Which tasks; all drafts if none is named.
+    /// All drafts if none is named.
     pub tasks: Vec<TaskId>,
-    /// Refuses tasks that have changed since this revision: what the human has read is what is approved.
+    /// Refuses tasks that have changed since this revision: the human approves only the text that was read.
     pub unchanged_since: Option<Revision>,
 }
 

@@ -1,6 +1,6 @@
 //! finish: the human has taken the goal's result out of the integration branch.
 //!
-//! Git says whether the main branch has it; the blackboard keeps what was taken, when and how.
+//! Git knows if the main branch has it; the blackboard keeps the commit, the time and the way.
 
 use serde::Serialize;
 
@@ -13,9 +13,9 @@ use super::tx::Tx;
 /// The result of the goal was merged into another branch or pushed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finish {
-    /// The head of the integration branch that was taken.
+    /// The integration head that was taken.
     pub head: Sha,
-    /// What was done, for the log.
+    /// The action, for the log.
     pub detail: String,
 }
 

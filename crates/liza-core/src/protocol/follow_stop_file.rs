@@ -13,7 +13,7 @@ use super::tx::Tx;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FollowStopFile {
     pub file: StopFile,
-    /// Since when it is present; `None` if it is gone.
+    /// The time of its creation; `None` if it is gone.
     pub since: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! What add-task, edit-task, finalize and supersede-task share: when a task is ready to be claimed.
+//! The conditions of a claimable task, for add-task, edit-task, finalize and supersede-task.
 
 use crate::model::{Actor, EventName, PRIORITIES, PriorWork, Refusal, Task, TaskId, TaskRecord, TaskStatus};
 
@@ -19,7 +19,7 @@ pub(super) fn check_gates(task: &TaskId, record: &TaskRecord) -> Result<(), Refu
     if missing.is_empty() { Ok(()) } else { Err(Refusal::GatesMissing { task: task.clone(), missing }) }
 }
 
-/// What became of a draft that passes all gates.
+/// The result for a draft that passes all gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readiness {
     Claimable,
@@ -28,7 +28,6 @@ pub(super) enum Readiness {
 }
 
 impl Readiness {
-    /// The event in its history.
     pub(super) fn event(self) -> EventName {
         match self {
             Readiness::Claimable => EventName::Finalized,
@@ -48,12 +47,12 @@ pub(super) fn make_claimable(tx: &Tx<'_>, task: &mut Task) -> Result<Readiness, 
     Ok(Readiness::Claimable)
 }
 
-/// Whether the human has to approve what this caller plans.
+/// True if the human has to approve the plans of this caller.
 pub(super) fn needs_approval(tx: &Tx<'_>) -> Result<bool, Refusal> {
     Ok(tx.actor != Actor::Human && tx.board.config()?.plan_approval)
 }
 
-/// What a task needs before it can leave DRAFT; a blocked one may lack a scope.
+/// The gaps that keep a task in DRAFT; a blocked one may lack a scope.
 pub(super) fn missing_gates(record: &TaskRecord, with_scope: bool) -> Vec<&'static str> {
     let blank = |text: &Option<String>| text.as_deref().is_none_or(|text| text.trim().is_empty());
     let gates = [

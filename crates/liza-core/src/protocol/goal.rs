@@ -1,4 +1,4 @@
-//! goal complete, goal abort, goal new: what the human wants, and how it ends.
+//! goal complete, goal abort, goal new: the start and the end of a goal.
 
 use serde::Serialize;
 
@@ -17,11 +17,10 @@ use super::tx::{Tx, required};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CompleteGoal;
 
-/// The goal and its sprint end for good.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AbortGoal;
 
-/// The next goal. What is left of an aborted one is abandoned; everything goes to the archive.
+/// The next goal. The rest of an aborted one is abandoned; everything goes to the archive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewGoal {
     pub description: String,

@@ -16,29 +16,25 @@ use super::tx::{Tx, required};
 /// The longest phrase that a session can still write and the next one can still take in.
 const PHRASE_MAX: usize = 300;
 
-/// Leaves notes for the next session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteHandoff {
-    /// On which task; a planner may leave it out.
+    /// A planner may leave it out.
     pub task: Option<TaskId>,
     pub notes: HandoffNotes,
     /// Uncommitted paths in the worktree.
     pub dirty: Vec<String>,
 }
 
-/// What a session leaves to the next one.
+/// The notes of a session for the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HandoffNotes {
-    /// How far the task is.
+    /// The progress on the task.
     pub summary: String,
     pub next_action: String,
-    /// How it was being done.
     pub approach: Option<String>,
-    /// What is in the way.
     pub blockers: Option<String>,
     pub files_modified: Vec<String>,
     pub next_steps: Vec<String>,
-    /// How full the context was, in percent.
     pub context_percent: Option<u32>,
 }
 
@@ -48,10 +44,9 @@ pub struct TakeHandoff {
     pub task: TaskId,
 }
 
-/// What the notes are about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HandoffWritten {
-    /// The task; `None` if they are about the goal.
+    /// `None` if the notes are about the goal.
     pub task: Option<TaskId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,

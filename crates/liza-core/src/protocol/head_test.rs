@@ -1,6 +1,6 @@
-//! The integration test on the integration branch itself: its result, and the merges that wait because it fails there.
+//! The integration test on the integration branch itself: its result, and the merges that it holds.
 //!
-//! A task is not blamed for a test that fails without it. Its merge waits until the branch moves or the human says so.
+//! A task is not blamed for a test that fails without it. Its merge waits for a new head or for the human.
 
 use serde::Serialize;
 
@@ -15,12 +15,11 @@ use super::reply::TaskReply;
 use super::tx::Tx;
 use super::wt_merge::{approved, check_commit, merger};
 
-/// Records how the test ended on the integration branch itself.
+/// Records the result of the test on the integration branch itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordHeadTest {
-    /// The commit that was tested.
     pub head: Sha,
-    /// How it failed; `None` if it passed.
+    /// `None` if it passed.
     pub failure: Option<TestFailure>,
 }
 
@@ -33,7 +32,7 @@ pub struct HoldMerge {
     pub cause: HoldCause,
 }
 
-/// Why a merge waits for the human.
+/// The reason that a merge waits for the human.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HoldCause {
     /// The test fails without the task too.
@@ -51,7 +50,6 @@ pub enum HoldCause {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeadTested {
-    /// The commit that was tested.
     pub head: Sha,
     pub passed: bool,
 }
@@ -118,7 +116,7 @@ impl HoldCause {
         }
     }
 
-    /// Whether the recorded change is the one of this cause, so that the human is asked already.
+    /// True if the human is already asked: the recorded change is the one of this cause.
     fn is_asked(&self, recorded: Option<&GateChange>) -> bool {
         match self {
             HoldCause::HeadFails { .. } => true,

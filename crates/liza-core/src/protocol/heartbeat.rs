@@ -1,4 +1,4 @@
-//! heartbeat: agents are alive; their leases and those of what they hold are renewed.
+//! heartbeat: renews the leases of live agents and of their tasks and reviews.
 
 use serde::Serialize;
 
@@ -15,9 +15,9 @@ use super::tx::Tx;
 /// Renews leases. Alone, a stale registration is refused; in a batch it is listed and the others are renewed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heartbeat {
-    /// Which agents, each with its registration if the caller knows it.
+    /// The agents, each with its registration if the caller knows it.
     pub agents: Vec<(AgentId, Option<Generation>)>,
-    /// For how long, if not for the usual time.
+    /// The length of the lease, if not the usual one.
     pub length: Option<Seconds>,
 }
 
@@ -25,7 +25,7 @@ pub struct Heartbeat {
 pub struct Renewed {
     /// The agents whose registration is lost.
     pub lost: Vec<AgentId>,
-    /// Until when the last one's lease runs.
+    /// The end of the last one's lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_expires: Option<Timestamp>,
     /// The claims that were renewed, each with the registration of its coder.
@@ -80,7 +80,7 @@ fn renew(
     let least = entry.lease_expires.filter(|lease| !lease_is_too_long(*lease, tx.now)).unwrap_or(tx.now);
     let mut lease = least.max(tx.now + length.unwrap_or(tx.config()?.lease_duration));
     if let Some(id) = entry.current_task.clone()
-        // What it holds may be broken: that must not cost the agent its own lease.
+        // Its task may be broken: that must not cost the agent its own lease.
         && let Ok(mut task) = tx.task(&id)
     {
         lease = least.max(tx.now + length.unwrap_or(tx.config()?.lease(&task.record)));
@@ -97,7 +97,7 @@ fn renew(
     Ok(lease)
 }
 
-/// Renews the lease on what the agent holds, unless another one is taking it over.
+/// Renews the lease on the agent's task or review, unless another agent is taking it over.
 fn renew_task(task: &mut Task, agent: AgentId, until: Timestamp, now: Timestamp) -> bool {
     let taken = task.record.reservation.as_ref().is_some_and(|r| r.by != agent && r.is_live(now));
     if let TaskStatus::Claimed { work, lease } = &mut task.status

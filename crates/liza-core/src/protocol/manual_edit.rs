@@ -1,7 +1,7 @@
-//! lock write, lock modify, edit: who may change what in the file itself.
+//! lock write, lock modify, edit: the right to change the file itself.
 //!
-//! A person may make any valid change. An agent may set fields that the program does not know, and its own notes on its
-//! own task; everything else has a command. What is valid is decided in `rules/invariants`.
+//! A person may make any valid change. An agent may set fields that the program does not know, and its own
+//! notes on its own task; everything else has a command. `rules/invariants` decides what is valid.
 
 use crate::model::{
     Actor, AgentId, AgentRecord, Board, Fields, Refusal, Revision, StopFile, StopFiles, TOP_KEYS, TaskId,
@@ -11,22 +11,19 @@ use crate::order::{sort_by, sort_by_key};
 
 use super::admission::check_fence;
 
-/// The texts of a task that are its agent's own notes. What its work is judged by is not among them.
+/// The texts of a task that are its agent's own notes. The criteria of its work are not among them.
 const OWN_NOTES: [&str; 3] = ["blocked_reason", "blocked_questions", "attempted"];
 
-/// A direct edit of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManualEdit {
     pub actor: Actor,
     pub now: Timestamp,
-    /// Which stop files are present.
     pub stop_files: StopFiles,
-    /// The revision that they had read.
+    /// The revision that the editor had read.
     pub if_revision: Option<Revision>,
     pub verb: &'static str,
 }
 
-/// One place that an edit touches.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EditedPlace {
     /// A key of a task; no key if the whole task was added or removed.
@@ -46,7 +43,7 @@ impl EditedPlace {
     }
 }
 
-/// What differs between two versions of the file.
+/// The differences between two versions of the file.
 pub fn edited_places(old: &Value, new: &Value) -> Vec<EditedPlace> {
     let mut places = Vec::new();
     for name in differing(old, new) {
@@ -107,7 +104,7 @@ fn check_revision(board: &Board, expected: Option<Revision>, places: &[EditedPla
     if current > expected { Err(Refusal::StaleRevision { what, expected, current }) } else { Ok(()) }
 }
 
-/// Whether an agent may touch that place.
+/// True if an agent may touch that place.
 fn may(board: &Board, agent: AgentId, place: &EditedPlace, (old, new): (&Value, &Value)) -> bool {
     match place {
         EditedPlace::Task(_, None) => false,
@@ -126,7 +123,7 @@ fn may(board: &Board, agent: AgentId, place: &EditedPlace, (old, new): (&Value, 
     }
 }
 
-/// Whether the program knows that key of an agent's entry; old files say `task`.
+/// True if the program knows that key of an agent's entry; old files say `task`.
 fn is_agent_key(key: &str) -> bool {
     key == "task" || AgentRecord::KEYS.contains(&key)
 }
@@ -139,7 +136,6 @@ pub(super) fn get<'v>(value: &'v Value, key: &str) -> &'v Value {
     value.as_map().and_then(|fields| fields.get(key)).unwrap_or(&Value::Null)
 }
 
-/// The keys whose values differ.
 pub(super) fn differing(old: &Value, new: &Value) -> Vec<String> {
     let mut keys: Vec<&String> = keys(old).chain(keys(new)).collect();
     sort_by_key(&mut keys, |key| *key);
@@ -151,7 +147,7 @@ fn keys(value: &Value) -> impl Iterator<Item = &String> {
     value.as_map().into_iter().flat_map(Fields::keys)
 }
 
-/// The entries of a list by their `id`; those without one, or with that of an earlier entry, by their position.
+/// The entries of a list by their `id`; by position without one, or with that of an earlier entry.
 pub(super) fn by_id(list: &Value) -> Value {
     let Value::List(items) = list else { return Value::Map(Fields::new()) };
     let mut entries = Fields::new();

@@ -44,8 +44,7 @@ impl Rule for MarkBlocked {
 }
 
 impl MarkBlocked {
-    /// The coder's own block counts as its failure; its supervisor's, made when sessions end without a result, does
-    /// not.
+    /// The coder's own block counts as its failure; that of its supervisor, for lack of a result, does not.
     fn block_own(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let task = tx.task(&self.task)?;
         let (coder, _) = own_claim(tx, &task)?;

@@ -1,4 +1,4 @@
-//! What the planner has been woken for, so that the same unchanged trigger does not wake it again.
+//! The triggers that have woken the planner, so that the same unchanged trigger does not wake it again.
 
 use crate::model::{PlannerExits, Refusal, Section};
 
@@ -7,7 +7,7 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::Nothing;
 use super::tx::Tx;
 
-/// After a planning session with a result. Replaces the list, so that what is resolved is forgotten.
+/// After a planning session with a result. Replaces the list, so that resolved triggers are forgotten.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MarkTriggersSeen {
     /// The keys of all current triggers.

@@ -1,12 +1,12 @@
-//! What can be done to the blackboard: one file per command, with its data, who may send it, what it loads, its rule
-//! and its reply.
+//! The commands on the blackboard: one file each, with its data, senders, load scope, rule and reply.
 //!
-//! A command is plain data. Data cannot do IO under the lock, and can be logged, retried and explored by tests.
-//! [`apply`] is the only way to a [`Change`].
+//! A command is plain data. Data cannot do IO under the lock, and can be logged, retried and explored by
+//! tests. [`apply`] is the only way to a [`Change`].
 //!
-//! What commands share: `operation` (what every command has), `apply` with `admission` (the checks before every rule)
-//! and `sprint_figures` (metrics and the end of a sprint), `tx` (the working copy that a rule changes), `permission`,
-//! `ownership` (whose task is it), `blocking` (limits), `budget` (sessions), `gates` (ready to be claimed), `dropping` and `open_work`.
+//! Shared parts: `operation` (the trait of every command), `apply` with `admission` (the checks before every
+//! rule) and `sprint_figures` (metrics and the end of a sprint), `tx` (the working copy that a rule changes),
+//! `permission`, `ownership` (of tasks and reviews), `blocking` (limits), `budget` (sessions), `gates` (ready
+//! to be claimed), `dropping` and `open_work`.
 
 mod abandon_task;
 mod abort;
@@ -148,7 +148,7 @@ use crate::model::{Board, Refusal, TaskId, Timestamp};
 /// Declares the list of commands; the enum, its replies and its dispatch follow from it.
 macro_rules! commands {
     ($($name:ident,)+) => {
-        /// Any command, for those who handle commands without knowing which one.
+        /// Any command, for code that handles all of them.
         #[allow(missing_docs, reason = "each variant is documented at its type")]
         #[derive(Debug, Clone, PartialEq)]
         pub enum Command {

@@ -15,13 +15,13 @@ use super::tx::{Tx, required};
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteNote {
     pub message: String,
-    /// For the agents of which task; for all if absent.
+    /// The note is for the agents of this task; for all if absent.
     pub to: Option<TaskId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NoteWritten {
-    /// The task; `None` means all.
+    /// `None` means all.
     #[serde(rename = "for")]
     pub to: Option<TaskId>,
     /// The agents that read it next.

@@ -1,4 +1,4 @@
-//! What goal, sprint and add-task share: which work is open, and the start of the next sprint.
+//! The open work and the start of the next sprint, for goal, sprint and add-task.
 
 use crate::model::{Board, GoalStatus, Refusal, Sprint, Status, TaskId};
 
@@ -16,12 +16,12 @@ pub(super) fn open_tasks(board: &Board) -> Vec<TaskId> {
     open.map(|summary| summary.id.clone()).collect()
 }
 
-/// Closes the sprint and begins the next one with the tasks that are still open; gives its name.
+/// Closes the sprint, begins the next one with the tasks that are still open, and returns its name.
 pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<String, Refusal> {
     let past = tx.sprint()?.clone();
     let goal = tx.board.goal()?.id.clone();
     let mut next = Sprint::begin(past.number().saturating_add(1), &goal, tx.now);
-    // What the planner has seen is not new because the sprint is.
+    // A new sprint does not make the triggers new that the planner has seen.
     next.seen_triggers = past.seen_triggers.clone();
     next.notes_read = past.notes_read.clone();
     // Only a person or a merge refills session budgets, not the planner by opening another sprint.

@@ -1,4 +1,4 @@
-//! What every command has in common: who sends it, what it loads, what it replies.
+//! The interface of every command: its senders, its load scope and its reply.
 
 use std::fmt;
 
@@ -10,9 +10,8 @@ use crate::order::sort_by;
 use super::permission::Rights;
 use super::tx::Tx;
 
-/// What the store and the supervisors know of a command; every [`Rule`] is one, and so is the enum of all commands.
+/// A command as the store and the supervisors know it: every [`Rule`], and the enum of all commands.
 pub trait Operation: fmt::Debug {
-    /// What the caller gets back.
     type Reply: fmt::Debug + Serialize;
     fn verb(&self) -> &'static str;
     fn rights(&self) -> Rights;
@@ -24,21 +23,19 @@ pub trait Operation: fmt::Debug {
     fn run(&self, tx: &mut Tx<'_>) -> Result<Self::Reply, Refusal>;
 }
 
-/// One command: the type is what it carries, this is everything else about it.
+/// One command: the type carries its data, the trait everything else.
 pub trait Rule: fmt::Debug {
-    /// What the caller gets back.
     type Reply: fmt::Debug + Serialize;
-    /// The word people use for it, in messages and in the matrix of states and commands.
+    /// The word for people, in messages and in the matrix of states and commands.
     const VERB: &'static str;
-    /// Who may send it. "Own task" and "own review" are checked by the rule.
+    /// The permitted senders. "Own task" and "own review" are checked by the rule.
     const RIGHTS: Rights;
-    /// Whether it begins or ends something, which decides what stop files and fencing do to it.
+    /// The stage decides the effect of stop files and fencing.
     const STAGE: Stage = Stage::Ongoing;
-    /// What it has to see of the blackboard. The store loads this and no more, which keeps a heartbeat cheap beside
-    /// ten thousand tasks.
+    /// The needed part of the blackboard: a heartbeat stays cheap beside ten thousand tasks.
     const LOADS: LoadScope = LoadScope::named(&[]);
 
-    /// Who may send it, where that depends on what it carries.
+    /// The permitted senders, where they depend on the data.
     fn rights(&self) -> Rights {
         Self::RIGHTS
     }
@@ -48,7 +45,7 @@ pub trait Rule: fmt::Debug {
         None
     }
 
-    /// What it loads, where that depends on what it carries.
+    /// The load scope, where it depends on the data.
     fn scope(&self) -> LoadScope {
         Self::LOADS
     }
@@ -58,7 +55,7 @@ pub trait Rule: fmt::Debug {
         Vec::new()
     }
 
-    /// Whether a session that sent it has a result: a decision of the planner, or a question to the human.
+    /// True if it is the result of a session: a decision of the planner, or a question to the human.
     fn is_result(&self) -> bool {
         false
     }
@@ -102,7 +99,7 @@ impl<R: Rule> Operation for R {
     }
 }
 
-/// Where in the life of a piece of work a command belongs.
+/// The place of a command in the life of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// An agent joins; it has no registration yet that could be checked.
@@ -114,12 +111,12 @@ pub enum Stage {
     Leaves,
 }
 
-/// What a command has to see of the blackboard.
+/// The part of the blackboard that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadScope {
     /// Sections besides `agents`, which is always loaded: every caller is checked.
     pub sections: &'static [Section],
-    /// Whether it needs the summaries of all tasks, or only of those that it names.
+    /// If false, only the summaries of the tasks that it names are loaded.
     pub all_summaries: bool,
 }
 
@@ -129,20 +126,19 @@ impl LoadScope {
         Self { sections, all_summaries: false }
     }
 
-    /// All tasks: names, dependencies, who has which claim, the plan.
+    /// All tasks: names, dependencies, claims, the plan.
     pub const fn all(sections: &'static [Section]) -> Self {
         Self { sections, all_summaries: true }
     }
 }
 
-/// A command with who sends it, when, and what they had read.
+/// A command with its sender, its time and the revision that the sender had read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request<C> {
     pub actor: Actor,
     pub now: Timestamp,
-    /// Which stop files are present.
     pub stop_files: StopFiles,
-    /// The revision that the caller had read; refused if the target has changed since.
+    /// Refused if the target has changed since this revision.
     pub if_revision: Option<Revision>,
     pub command: C,
 }
@@ -167,7 +163,7 @@ impl<C: Operation> Request<C> {
         tasks
     }
 
-    /// The tasks that the command names or finds on the board, whether they exist or not.
+    /// The tasks that the command names or finds on the board, existing or not.
     pub fn named_tasks(&self, board: &Board) -> Vec<TaskId> {
         let target = self.command.target().cloned();
         target.into_iter().chain(self.command.other_tasks(board, self.now)).collect()

@@ -1,4 +1,4 @@
-//! Ownership: for which agent a caller may act, and whether a claim is its own.
+//! Ownership: the agents that a caller may act for, and the claims that are its own.
 
 use crate::model::{
     Actor, AgentId, AgentRecord, Assignment, Refusal, ReviewClaim, Role, Sha, Task, TaskStatus, Timestamp,

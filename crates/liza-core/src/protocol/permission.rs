@@ -1,16 +1,15 @@
-//! Who may send which command.
+//! The permitted senders of each command.
 //!
 //! Each command names its row of the table. "Own task" and "own review" are checked by the command's rule.
 
 use crate::model::{Actor, Role};
 
-/// A row of the table: who may try.
+/// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rights {
     pub planner: bool,
     pub coder: bool,
     pub reviewer: bool,
-    /// The supervisor of an agent.
     pub supervisor: bool,
     pub human: bool,
 }
@@ -37,7 +36,6 @@ impl Rights {
         }
     }
 
-    /// Whether the actor may try.
     pub fn allow(self, actor: &Actor) -> bool {
         match actor {
             Actor::Human => self.human,

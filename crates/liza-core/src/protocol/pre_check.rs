@@ -1,4 +1,4 @@
-//! pre-check: what a coder intends before it starts; the code reviewer compares it with the result.
+//! pre-check: a coder's intent before it starts; the code reviewer compares it with the result.
 
 use crate::model::{EventName, Refusal, TaskId};
 
@@ -17,11 +17,9 @@ pub struct PreCheck {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Intent {
-    /// What it is going to do.
     pub intent: String,
-    /// How it will show that it works.
+    /// The planned proof that it works.
     pub validation: String,
-    /// What it takes for granted.
     pub assumptions: Vec<String>,
     pub risks: Vec<String>,
     pub files: Vec<String>,

@@ -1,4 +1,4 @@
-//! record-session: how a session ended and what it used, on its task, its agent and its client.
+//! record-session: the end and the usage of a session, on its task, its agent and its client.
 
 use serde::Serialize;
 
@@ -20,21 +20,20 @@ const PLANNING: &str = "plan";
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordSession {
     pub agent: AgentId,
-    /// On which task; a planner has none.
+    /// `None` for a planner.
     pub task: Option<TaskId>,
     pub client: String,
     pub started: Timestamp,
-    /// How it ended, such as `exited 1`.
+    /// Its ending, such as `exited 1`.
     pub end: String,
-    /// What the client said last.
+    /// The last words of the client.
     pub said: Option<String>,
-    /// The error that the client reported.
     pub fault: Option<ClientFault>,
-    /// What the human can do about the error.
+    /// The human's remedy for the error.
     pub advice: Option<String>,
-    /// Whether it ended by itself without a result.
+    /// True if it ended by itself without a result.
     pub failed: bool,
-    /// The result that Liza refused, for lack of which it has none: no sign that its client fails.
+    /// The result that Liza refused, so that it has none: no sign that its client fails.
     pub refusal: Option<RefusedResult>,
     /// The commit that a coder left without submitting it.
     pub unsubmitted: Option<Sha>,
@@ -43,15 +42,15 @@ pub struct RecordSession {
     pub conversation: Option<String>,
 }
 
-/// What follows from the session's end.
+/// The consequences of the session's end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionRecorded {
-    /// How it ended, in one line.
+    /// Its ending, in one line.
     pub line: String,
-    /// Whether the client is at fault, so that the session counts against no task and no agent.
+    /// True if the client is at fault, so that the session counts against no task and no agent.
     pub is_clients_fault: bool,
-    /// Why the client is held now, if no other session has reported it: one that began before the hold fails like the
-    /// first, and one that tries the client again is news.
+    /// The hold of the client, if no other session has reported it: one that began before the hold fails like
+    /// the first, and one that tries the client again is news.
     pub new_hold: Option<ClientHold>,
 }
 
@@ -80,7 +79,7 @@ impl Rule for RecordSession {
 }
 
 impl RecordSession {
-    /// What the human can do about it: to set the key that the error names says more than how to log in.
+    /// The human's remedy: the missing key that the error names says more than the way to log in.
     fn advice(&self) -> Option<String> {
         let variable = self.fault.as_ref().and_then(|fault| missing_variable(&fault.message));
         variable.map(|name| format!("Set {name}")).or_else(|| self.advice.clone())
@@ -99,7 +98,7 @@ impl RecordSession {
         let (after, is_clients_fault) = after_end(&before, &end, tx.now);
         let is_known = |hold: &ClientHold| {
             let other = before.hold.as_ref();
-            // Before the first try, all that fail had begun without knowing of the hold.
+            // Before the first try, all failing sessions had begun without knowing of the hold.
             let is_unaware = |other: &ClientHold| self.started <= other.since || other.probes == 0;
             other.is_some_and(|other| other.kind == hold.kind && is_unaware(other))
         };

@@ -1,4 +1,4 @@
-//! What a session used: tokens, money, context.
+//! The usage of a session: tokens, money, context.
 
 use crate::model::{AgentId, Board, Refusal, Section, TaskId, Timestamp, Usage};
 use crate::rules::spending::add_to_day;
@@ -9,16 +9,15 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::Nothing;
 use super::tx::Tx;
 
-/// Adds to the usage of an agent, its task, the sprint, the day and the goal; the context share is the last one measured.
+/// Adds to the usage of an agent, its task, the sprint, the day and the goal; keeps the last context share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordUsage {
     pub agent: AgentId,
     pub task: Option<TaskId>,
-    /// How much since the last report.
+    /// The usage since the last report.
     pub usage: Usage,
-    /// How full its context is, in percent.
     pub context_percent: Option<u32>,
-    /// The midnight at which the day ends where the human is.
+    /// The midnight at which the day ends in the human's time zone.
     pub day_ends: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! recover: what a crash left on the blackboard. What it left in git is repaired by the program.
+//! recover: repairs the remains of a crash on the blackboard. The program repairs those in git.
 
 use crate::model::{LogAction, Refusal, Reservation, TaskId};
 
@@ -7,10 +7,10 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::{Nothing, TaskReply};
 use super::tx::Tx;
 
-/// Logs what was repaired. With an empty list it writes nothing and only checks that the caller may.
+/// Logs the repairs. With an empty list it writes nothing and only checks that the caller may.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recover {
-    /// What was repaired, one line each.
+    /// One line for each repair.
     pub repaired: Vec<String>,
 }
 

@@ -18,15 +18,15 @@ use super::tx::Tx;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Register {
     pub agent: AgentId,
-    /// Where a person can watch it.
+    /// The terminal where a person can watch it.
     pub terminal: String,
-    /// The machine on which its supervisor runs, if that is known.
+    /// The machine of its supervisor, if that is known.
     pub machine: Option<String>,
-    /// The registration under that name whose supervisor is known to be dead, because the lock that it held while
-    /// alive is free. It is not in use, however long its lease runs.
+    /// The registration under that name whose supervisor is proven dead: the lock that it held while alive is
+    /// free. It is not in use, however long its lease runs.
     pub proven_dead: Option<Generation>,
-    /// The fencing token of the new registration: random in a database, which may lose a write and use its revision again.
-    /// Without one it is the revision of this write.
+    /// The fencing token of the new registration: random in a database, which may lose a write and use its
+    /// revision again. Without one it is the revision of this write.
     pub generation: Option<Generation>,
 }
 
@@ -34,9 +34,7 @@ pub struct Register {
 pub struct Registered {
     pub agent: AgentId,
     pub role: Role,
-    /// The fencing token of this registration.
     pub generation: Generation,
-    /// Until when it is valid.
     pub lease_expires: Timestamp,
 }
 
@@ -108,7 +106,7 @@ impl Rule for Register {
     }
 }
 
-/// A new planner is given everything that is unresolved, but no answer that the last one has used, and may try again where the last one stopped.
+/// A new planner gets all that is unresolved, but no used answer, and may retry where the last one stopped.
 fn begin_planning(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let Some(sprint) = tx.board.sprint.ready() else { return Ok(()) };
     if sprint.planner_exits.count > 0 || !sprint.seen_triggers.iter().all(|key| is_settled(key)) {
@@ -119,7 +117,7 @@ fn begin_planning(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The person who starts an agent has seen why its client was stopped: it may be tried again.
+/// The person who starts an agent knows why its client was stopped: it may be tried again.
 fn release_clients(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let Some(sprint) = tx.board.sprint.ready() else { return Ok(()) };
     if sprint.clients.values().any(waits_for_human) {
@@ -128,7 +126,7 @@ fn release_clients(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A code reviewer that was started again may try again what it dropped.
+/// A code reviewer that was started again may retry the reviews that it dropped.
 fn take_reviews_again(tx: &mut Tx<'_>, reviewer: AgentId, dropped: &[TaskId]) -> Result<(), Refusal> {
     for id in dropped {
         let mut task = tx.task(id)?;

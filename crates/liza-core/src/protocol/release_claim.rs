@@ -9,17 +9,16 @@ use super::permission::{HUMAN, Rights};
 use super::reply::TaskReply;
 use super::tx::Tx;
 
-/// Releases a coder's or a code reviewer's claim. Works on the record, so that a broken one can be released too.
+/// Releases a coder's or a code reviewer's claim. Works on the record, so also on a broken one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleaseClaim {
     pub task: TaskId,
     pub role: ClaimRole,
-    /// Even if its lease is still live.
+    /// If true, a live lease is no obstacle.
     pub force: bool,
     pub reason: Option<String>,
 }
 
-/// Which claim a person takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimRole {
     Coder,

@@ -1,4 +1,4 @@
-//! resolve: the human has fixed what made the circuit breaker fire.
+//! resolve: the human has removed the cause of the circuit breaker's trigger.
 
 use crate::model::{BreakerStatus, Fields, LogAction, Refusal, Section, SprintStatus, Value};
 

@@ -1,4 +1,4 @@
-//! resume: agents continue after PAUSE or CHECKPOINT, what was held is tried again, and the human's decision is kept.
+//! resume: agents continue, held clients and merges are tried again, and the human's decision is kept.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use super::tx::Tx;
 /// Lets agents continue. The decision `stop` ends the goal instead.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resume {
-    /// What the human decided: one of [`DECISIONS`].
+    /// One of [`DECISIONS`].
     pub decision: Option<String>,
     pub note: Option<String>,
 }
@@ -83,7 +83,7 @@ impl Rule for Resume {
     }
 }
 
-/// Lets held clients and merges be tried again; whether there were any.
+/// Lets held clients and merges be tried again; returns true if there were any.
 fn release_held(tx: &mut Tx<'_>) -> Result<bool, Refusal> {
     let clients = !tx.board.sprint()?.clients.is_empty();
     if clients {

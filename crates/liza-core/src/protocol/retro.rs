@@ -1,4 +1,4 @@
-//! retro: what was learned in the sprint.
+//! retro: the lessons of the sprint.
 
 use crate::model::{LogAction, Refusal, Section};
 

@@ -1,4 +1,4 @@
-//! What an agent is doing, as its supervisor reports it.
+//! The status of an agent, as its supervisor reports it.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use super::tx::Tx;
 pub struct SetStatus {
     pub agent: AgentId,
     pub status: AgentStatus,
-    /// What a planner's session is about: the keys of its triggers.
+    /// The keys of the triggers of a planner's session.
     pub about: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Rule for SetStatus {
         check_acts_for(tx, agent)?;
         let mut entry = tx.agent(agent)?;
         let role = agent.role();
-        // A task that a person took away in the file is no longer held, whatever the entry says.
+        // A task that a person took away in the file is no longer held, even if the entry says so.
         let held = |id: &TaskId| tx.board.summary(id).is_some_and(|summary| summary.is_held_by(agent));
         entry.current_task = entry.current_task.filter(held);
         // WORKING and REVIEWING come with a task: only a claim sets them. Only registering sets STARTING.

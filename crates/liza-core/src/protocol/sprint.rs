@@ -20,10 +20,10 @@ pub struct CompleteSprint;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NewSprint;
 
-/// When a person wants to review the sprint at the latest.
+/// Sets the latest time at which a person wants to review the sprint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SetDeadline {
-    /// When; `None` removes it.
+    /// `None` removes it.
     pub deadline: Option<Timestamp>,
 }
 
@@ -33,10 +33,8 @@ pub struct SprintReply {
     pub sprint: String,
 }
 
-/// The deadline as it is now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeadlineSet {
-    /// When; `None` if there is none.
     pub deadline: Option<Timestamp>,
 }
 
@@ -73,7 +71,7 @@ impl Rule for NewSprint {
     const RIGHTS: Rights = HUMAN;
     const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
 
-    /// The figures of the next sprint begin with what its tasks have gone through.
+    /// The figures of the next sprint begin with the past of its tasks.
     fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
         open_tasks(board)
     }

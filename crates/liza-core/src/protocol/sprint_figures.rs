@@ -1,7 +1,7 @@
-//! Keeps the sprint's figures true in the write that changes them, and notices when the sprint has ended.
+//! Keeps the sprint's figures true in the write that changes them, and notices the end of the sprint.
 //!
-//! If every task of the sprint is loaded they are counted again, which also repairs them after an edit by hand;
-//! otherwise what the changed tasks contribute is replaced. Tests compare the two ways.
+//! If every task of the sprint is loaded they are counted again, which also repairs them after an edit by
+//! hand; otherwise only the contributions of the changed tasks are replaced. Tests compare the two ways.
 
 use crate::model::{
     AgentStatus, Effect, Metrics, Refusal, Section, Sprint, SprintStatus, Status, TaskId, TaskRecord,
@@ -11,8 +11,7 @@ use crate::rules::sprint::{is_complete_after, planned_with_replacements};
 
 use super::tx::Tx;
 
-/// Updates `sprint.metrics` if this change affects them, and asks for the sprint's completion once nothing is left to
-/// do in it.
+/// Updates `sprint.metrics` if this change affects them, and asks for the sprint's completion at its end.
 pub(super) fn update(tx: &mut Tx<'_>, all_summaries: bool) -> Result<(), Refusal> {
     adopt_injected(tx)?;
     if affects_figures(tx) {
@@ -53,7 +52,7 @@ fn adopt_injected(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Counts the figures, or adjusts them by what has changed.
+/// Counts the figures, or adjusts them by the changes.
 pub(super) fn write_figures(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let before = tx.board.sprint()?;
     let after = tx.change().sprint.as_ref().unwrap_or(before);
@@ -64,7 +63,7 @@ pub(super) fn write_figures(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a task contributes something else now, or the plan has changed.
+/// True if the contribution of a task, or the plan, has changed.
 fn affects_figures(tx: &Tx<'_>) -> bool {
     let plan = |sprint: &Sprint| tx.board.sprint.ready().is_none_or(|old| old.scope != sprint.scope);
     let mut tasks = tx.change().tasks.iter();
@@ -88,7 +87,7 @@ fn recount(tx: &Tx<'_>, sprint: &Sprint) -> Option<Metrics> {
     Some(sum.into())
 }
 
-/// The figures with what the changed tasks contributed before replaced by what they contribute now.
+/// The figures, with the old contributions of the changed tasks replaced by the new ones.
 fn adjust(tx: &Tx<'_>, before: &Sprint, after: &Sprint) -> Metrics {
     let mut sum = Contribution::from(&after.metrics);
     for (id, new) in &tx.change().tasks {
@@ -102,13 +101,13 @@ fn adjust(tx: &Tx<'_>, before: &Sprint, after: &Sprint) -> Metrics {
     sum.into()
 }
 
-/// Whether the task is in the plan, or replaces one that is.
+/// True if the task is in the plan, or replaces one that is.
 fn is_planned(sprint: &Sprint, id: &TaskId, record: &TaskRecord) -> bool {
     let planned = &sprint.scope.planned;
     planned.contains(id) || record.supersedes.iter().flatten().any(|original| planned.contains(original))
 }
 
-/// Whether this change may be the last thing that the sprint has waited for.
+/// True if the sprint may have waited for this change as the last one.
 fn settles(tx: &Tx<'_>) -> bool {
     let ended = |record: &TaskRecord| record.status.is_some_and(Status::is_terminal);
     let planner = |id: &crate::model::AgentId| {

@@ -18,7 +18,7 @@ use super::wt_merge::MergeFailure;
 pub struct SubmitForReview {
     pub task: TaskId,
     pub commit: Sha,
-    /// The state of the worktree; `None` if there is no worktree.
+    /// `None` if there is no worktree.
     pub facts: Option<WorktreeFacts>,
     /// The authors of the work's commits, the oldest first.
     pub authors: Vec<CommitAuthor>,
@@ -28,7 +28,6 @@ pub struct SubmitForReview {
 pub struct Submitted {
     #[serde(flatten)]
     pub task: TaskReply,
-    /// The submitted commit, in full.
     pub commit: Sha,
 }
 
@@ -87,7 +86,7 @@ fn check_authors(task: &Task, coder: AgentId, authors: &[CommitAuthor]) -> Resul
     }
 }
 
-/// The names of the authors that are no agents, each once.
+/// The names of the authors who are not agents, each once.
 fn people_among(authors: &[CommitAuthor]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for author in authors.iter().filter(|author| author.agent.is_none()) {

@@ -15,16 +15,16 @@ use super::reply::{TaskReply, WorktreeFacts};
 use super::tx::{Tx, non_blank, required};
 use super::wt_merge::check_commit;
 
-/// Approves or rejects what was submitted; refused if the worktree has moved.
+/// Approves or rejects a submission; refused if the worktree has moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubmitVerdict {
     pub task: TaskId,
     pub verdict: Verdict,
-    /// The state of the worktree; `None` if there is no worktree.
+    /// `None` if there is no worktree.
     pub facts: Option<WorktreeFacts>,
     /// The commit that the human judges, if the task names none.
     pub commit: Option<Sha>,
-    /// How the change differs from the one that the reviewer has read, since the integration branch moved.
+    /// The difference to the change that the reviewer has read, since the integration branch moved.
     pub moved: Option<MovedChange>,
 }
 
@@ -33,19 +33,17 @@ pub struct SubmitVerdict {
 pub struct MovedChange {
     /// The head of the integration branch now.
     pub head: Sha,
-    /// The files whose change is another one, and conflicts.
+    /// Conflicts, and the files that would change in another way.
     pub what: Vec<String>,
 }
 
-/// How many approvals of one review are refused because the change moved: on a busy branch a review must end too.
+/// The refusals of one review because the change moved: on a busy branch a review must end too.
 const MAX_MOVES: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Clear to merge, with the evidence: what was run, with what result, and which test shows each criterion. A person
-    /// may leave it out.
+    /// Clear to merge, with the evidence: commands, results, a test per criterion. Optional for a person.
     Approved(Option<String>),
-    /// Sent back, with the reason.
     Rejected(String),
 }
 
@@ -100,8 +98,8 @@ impl Rule for SubmitVerdict {
 }
 
 impl SubmitVerdict {
-    /// The human's verdict needs no review: it ends a running one, and gives a status that was written by hand the
-    /// approval that it lacks.
+    /// The human's verdict needs no review: it ends a running one, and adds the missing approval of a status
+    /// that was written by hand.
     fn by_human(&self, tx: &mut Tx<'_>, task: Task) -> Result<TaskReply, Refusal> {
         let (work, commit) = match &task.status {
             TaskStatus::ReadyForReview { work, commit, .. } => (work.clone(), commit.clone()),
@@ -153,13 +151,13 @@ impl SubmitVerdict {
 }
 
 impl SubmitVerdict {
-    /// Whether it is the human's no to a change of the gate.
+    /// True if the human rejects a change of the gate.
     fn answers_gate(&self, held: Option<&MergeHold>) -> bool {
         matches!((held, &self.verdict), (Some(MergeHold::Gate(_)), Verdict::Rejected(_)))
     }
 
-    /// The human's verdict on a task that a person has set to APPROVED, without a commit or the coder whose work it is. An
-    /// approval names the commit. A rejection is of what the worktree has; without a coder, any coder may claim the task.
+    /// The human's verdict on a task that a person has set to APPROVED, without a commit or a coder. An
+    /// approval names the commit. A rejection is of the worktree's content; without a coder, any may claim.
     fn complete(&self, tx: &mut Tx<'_>, prior: PriorWork) -> Result<TaskReply, Refusal> {
         let id = &self.task;
         let record = tx.board.body(id)?.record().clone();
@@ -190,8 +188,8 @@ impl SubmitVerdict {
     }
 }
 
-/// Refuses an approval of a change that its reviewer has not read as it is now. The review goes on, at the new head; after
-/// two refusals the merge decides.
+/// Refuses an approval of a change that its reviewer has not read as it is now. The review goes on at the new
+/// head; after two refusals the merge decides.
 fn refuse_moved(tx: &mut Tx<'_>, mut task: Task, moved: &MovedChange) -> Result<Task, Refusal> {
     let TaskStatus::ReadyForReview { review: Some(review), .. } = &mut task.status else { return Ok(task) };
     if review.moves >= MAX_MOVES {
@@ -269,8 +267,8 @@ pub(super) fn reject(
     Ok(())
 }
 
-/// Notes from one code reviewer's session to the next end with the review; the coder's next claim must not take them
-/// for a handoff of its own work.
+/// Notes from one code reviewer's session to the next end with the review; the coder's next claim must not
+/// take them for a handoff of its own work.
 pub(super) fn end_review_handoff(tx: &mut Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
     let notes = tx.board.handoffs()?.get(&task.id);
     if notes.is_some_and(|notes| notes.reader() == Role::CodeReviewer) {
@@ -280,7 +278,7 @@ pub(super) fn end_review_handoff(tx: &mut Tx<'_>, task: &mut Task) -> Result<(),
     Ok(())
 }
 
-/// An agent's approval says what it is based on.
+/// An agent's approval names its evidence.
 fn check_evidence<'t>(tx: &Tx<'_>, evidence: Option<&'t str>) -> Result<Option<&'t str>, Refusal> {
     let evidence = non_blank(evidence);
     if let Some(text) = evidence.filter(|text| is_unfilled(text)) {
@@ -294,7 +292,7 @@ fn check_evidence<'t>(tx: &Tx<'_>, evidence: Option<&'t str>) -> Result<Option<&
     }
 }
 
-/// What the templates in the prompts leave to be filled in.
+/// The gaps in the templates of the prompts.
 const PLACEHOLDERS: [&str; 10] = [
     "[count]",
     "[impact]",
@@ -316,7 +314,7 @@ fn is_unfilled(text: &str) -> bool {
     !placeholder(text).is_empty()
 }
 
-/// From the second rejection on, the reason has to say what became of the earlier feedback.
+/// From the second rejection on, the reason must cover the earlier feedback.
 fn check_reason(task: &Task, reason: &str) -> Result<String, Refusal> {
     let reason = required(reason, "the reason for the rejection")?;
     if is_unfilled(reason) {

@@ -25,13 +25,11 @@ pub struct SupersedeTask {
     pub task: TaskId,
     pub by: Vec<TaskId>,
     pub reason: String,
-    /// What was wrong with the original.
     pub root_cause: String,
-    /// How the work relates to the goal after it.
+    /// The relation of the work to the goal after it.
     pub summary: Option<String>,
 }
 
-/// A task and its replacements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Superseded {
     #[serde(flatten)]
@@ -111,7 +109,7 @@ fn each_once(tasks: &[TaskId]) -> Vec<TaskId> {
     once
 }
 
-/// Makes a replacement claimable, with a reference to what it replaces.
+/// Makes a replacement claimable, with a reference to the original.
 fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<(), Refusal> {
     let bad = |why: &str| Refusal::BadReplacement {
         task: original.id.clone(),
@@ -158,13 +156,12 @@ fn check_depth(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
     Err(Refusal::RescopeLimit { task: task.id.clone(), depth })
 }
 
-/// The tasks that depend on this one.
 fn dependants(board: &Board, task: &TaskId) -> Vec<TaskId> {
     let waiting = board.summaries().filter(|summary| summary.depends_on.contains(task));
     waiting.map(|summary| summary.id.clone()).collect()
 }
 
-/// Lets those that depended on the original depend on its replacements.
+/// Lets the dependants of the original depend on its replacements.
 fn rewire(tx: &mut Tx<'_>, original: &TaskId, by: &[TaskId]) -> Result<(), Refusal> {
     for id in dependants(tx.board, original) {
         if tx.status(&id).is_some_and(Status::is_terminal) {

@@ -12,10 +12,10 @@ use crate::text::one_line;
 
 use super::reply::TaskReply;
 
-/// How long a log line may be.
+/// The longest log line.
 const DETAIL_MAX: usize = 300;
 
-/// The board as a rule sees it, with what the rule has changed so far.
+/// The board as a rule sees it, with the rule's changes so far.
 #[derive(Debug)]
 pub struct Tx<'a> {
     pub(super) board: &'a Board,
@@ -39,8 +39,7 @@ impl<'a> Tx<'a> {
         Self { board, actor, now, stop_files, verb, change, writes_anyway: false }
     }
 
-    /// A worktree with a repository of its own is about to be made: from now on, programs that know only linked worktrees
-    /// must not write.
+    /// Raises the file version: programs that know only linked worktrees must not write any more.
     pub(super) fn require_own_repositories(&mut self) {
         if self.board.version < FileVersion::OWN_REPOSITORIES {
             self.change.version = Some(FileVersion::OWN_REPOSITORIES);
@@ -78,7 +77,6 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Whether the name is taken.
     pub(super) fn knows(&self, id: &TaskId) -> bool {
         self.change.tasks.contains_key(id) || self.board.knows(id)
     }
@@ -208,7 +206,6 @@ impl<'a> Tx<'a> {
         Ok(self.change.direct_edits.get_or_insert_with(|| edits.clone()))
     }
 
-    /// Removes the notes for a task, if there are any.
     pub(super) fn drop_handoff(&mut self, task: &TaskId) -> Result<(), Refusal> {
         if self.board.handoffs()?.contains_key(task) {
             self.handoffs()?.shift_remove(task);
@@ -244,7 +241,7 @@ impl<'a> Tx<'a> {
         self.change.effects.push(effect);
     }
 
-    /// A refusal that is returned although the change so far is written: a lost race is logged, a limit blocks.
+    /// Returns a refusal, and still writes the change so far: a lost race is logged, a limit blocks.
     pub(super) fn refuse_but_write(&mut self, refusal: Refusal) -> Refusal {
         self.writes_anyway = true;
         refusal
@@ -254,12 +251,10 @@ impl<'a> Tx<'a> {
         self.writes_anyway
     }
 
-    /// An event by the caller.
     pub(super) fn event(&self, name: EventName) -> HistoryEvent {
         HistoryEvent::new(self.now, name, self.actor)
     }
 
-    /// An event that the rules themselves cause.
     pub(super) fn system_event(&self, name: EventName) -> HistoryEvent {
         HistoryEvent::new(self.now, name, "system")
     }
@@ -269,7 +264,7 @@ impl<'a> Tx<'a> {
         self.log_as(self.actor, action, task, detail);
     }
 
-    /// Sets the log entry of this command, by an agent for which a supervisor or a person acts, or by the system.
+    /// Sets the log entry of this command, by an agent that the caller acts for, or by the system.
     #[allow(clippy::needless_pass_by_value, reason = "names are small, and the calls read better")]
     pub(super) fn log_as(
         &mut self,
@@ -299,12 +294,12 @@ impl<'a> Tx<'a> {
     }
 }
 
-/// The text without surrounding space, if there is any.
+/// Trims the text; refuses a blank one.
 pub(super) fn required<'t>(text: &'t str, what: &'static str) -> Result<&'t str, Refusal> {
     non_blank(Some(text)).ok_or(Refusal::Missing { what })
 }
 
-/// The text without surrounding space; `None` if it is blank.
+/// Trims the text; `None` if it is blank.
 pub(super) fn non_blank(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }

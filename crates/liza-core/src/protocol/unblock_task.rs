@@ -18,11 +18,11 @@ use super::tx::{Tx, non_blank};
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnblockTask {
     pub task: TaskId,
-    /// Whether the count of rejections starts again at zero.
+    /// If true, the count of rejections starts again at zero.
     pub reset_cycles: bool,
-    /// Whether it goes back to its coder.
+    /// If true, it goes back to its coder.
     pub same_coder: bool,
-    /// Whether another coder continues in its worktree.
+    /// If true, another coder continues in its worktree.
     pub keep_worktree: bool,
     /// The planner's assessment of the deadlock.
     pub assessment: Option<String>,
@@ -101,7 +101,7 @@ impl Rule for UnblockTask {
     }
 }
 
-/// Refuses the planner another round if the task has been blocked too often since the human last looked at it.
+/// Refuses the planner another round if the task was blocked too often since the human unblocked it.
 fn check_blocks(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
     let by_human =
         |event: &&HistoryEvent| event.is(EventName::Unblocked) && event.agent.as_deref() == Some("human");
@@ -115,7 +115,7 @@ fn check_blocks(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
 }
 
 impl UnblockTask {
-    /// What of the prior work the next coder gets.
+    /// The part of the prior work that the next coder gets.
     fn kept(&self, prior: PriorWork) -> Result<PriorWork, Refusal> {
         let nothing = |what| Refusal::NothingKept { task: self.task.clone(), what };
         if self.same_coder {

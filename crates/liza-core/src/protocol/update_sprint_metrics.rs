@@ -1,6 +1,6 @@
 //! update-sprint-metrics: counts the sprint's figures again from all of its tasks.
 //!
-//! They are kept up to date by every command (`sprint_figures.rs`); this is for a file that was edited by hand.
+//! Every command keeps them up to date (`sprint_figures.rs`); this is for a file that was edited by hand.
 
 use crate::model::{Board, Metrics, Refusal, Section, TaskId, Timestamp};
 use crate::rules::sprint::planned_with_replacements;

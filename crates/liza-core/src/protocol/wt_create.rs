@@ -1,4 +1,4 @@
-//! wt-create: makes a worktree on request, for a task that is claimed or being claimed.
+//! wt-create: creates a worktree on request, for a task that is claimed or being claimed.
 
 use serde::Serialize;
 
@@ -10,13 +10,12 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::TaskReply;
 use super::tx::Tx;
 
-/// Asks whether the worktree may be made, and from where.
+/// Checks that the worktree may be created, and finds its base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateWorktree {
     pub task: TaskId,
-    /// Whether it starts again from the base.
+    /// If true, it starts again from the base.
     pub fresh: bool,
-    /// The head of the integration branch.
     pub head: Sha,
 }
 
@@ -24,10 +23,8 @@ pub struct CreateWorktree {
 pub struct WorktreeOrder {
     #[serde(flatten)]
     pub task: TaskReply,
-    /// Where a new worktree starts.
     #[serde(skip)]
     pub base: Sha,
-    /// Whether the existing worktree is kept.
     #[serde(skip)]
     pub mode: WorktreeMode,
 }

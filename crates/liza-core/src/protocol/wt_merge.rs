@@ -1,6 +1,6 @@
-//! wt-merge: whether a merge may begin, and what git did.
+//! wt-merge: the permission to begin a merge, and its record afterwards.
 //!
-//! Nothing is ever recorded as merged that was not approved at exactly that commit.
+//! Only a commit that was approved is ever recorded as merged.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::TaskReply;
 use super::tx::Tx;
 
-/// Asks whether the merge may begin. It changes nothing: the merge is computed outside, then recorded.
+/// Checks that the merge may begin. It changes nothing: the merge is computed outside, then recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeginMerge {
     pub task: TaskId,
@@ -31,11 +31,10 @@ pub struct RecordMerge {
     pub task: TaskId,
     /// The approved commit that was merged.
     pub commit: Sha,
-    /// The commit by which it was merged.
     pub merge_commit: Sha,
     /// Commits on the integration branch since the task's base.
     pub drift_commits: u32,
-    /// The head from which the branch moved to the merge commit; `None` if the recorded head contains it already.
+    /// The head before the merge commit; `None` if the recorded head contains that commit already.
     pub old_head: Option<Sha>,
 }
 
@@ -48,7 +47,7 @@ pub struct RecordMergeFailure {
     pub failure: MergeFailure,
 }
 
-/// Why a merge failed: from git to the history, and from the history to the next coder's prompt.
+/// The reason that a merge failed: from git to the history, and from the history to the next coder's prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeFailure {
     Conflict {
@@ -58,7 +57,7 @@ pub enum MergeFailure {
     Unrelated,
     /// The integration test failed or took too long.
     Test {
-        /// What happened, in one line.
+        /// One line for people.
         what: String,
         /// The file that has its output.
         output: String,
@@ -89,8 +88,7 @@ impl MergeFailure {
         }
     }
 
-    /// The failure that an `integration_failed` event records; `None` for an event that people or older versions
-    /// wrote in another form.
+    /// The failure in an `integration_failed` event; `None` for another form by people or older versions.
     pub fn of_event(event: &HistoryEvent) -> Option<Self> {
         let text = |key: &str| event.more.get(key).map(ToString::to_string);
         let reason = text("reason")?;
@@ -103,7 +101,6 @@ impl MergeFailure {
     }
 }
 
-/// What is to be merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mergeable {
     #[serde(flatten)]
@@ -116,7 +113,7 @@ pub struct Mergeable {
     pub description: Option<String>,
     #[serde(skip)]
     pub approved_by: Option<AgentId>,
-    /// The head of the integration branch that the program set, or the human accepted.
+    /// The integration head that the program set, or the human accepted.
     #[serde(skip)]
     pub integration_head: Option<Sha>,
     /// The result of the integration test on that head, if it was run.
@@ -134,9 +131,7 @@ pub struct Mergeable {
 pub struct MergeRecorded {
     #[serde(flatten)]
     pub task: TaskReply,
-    /// The commit on the integration branch.
     pub merge_commit: Sha,
-    /// Commits on the integration branch since the task's base.
     pub drift_commits: u32,
 }
 
@@ -224,8 +219,8 @@ impl Rule for RecordMerge {
 }
 
 impl RecordMerge {
-    /// Records the new head of the branch. It never goes back: a merge below the recorded head leaves it where it is, and
-    /// one onto another head is refused.
+    /// Records the new head of the branch. It never goes back: a merge below the recorded head leaves it
+    /// where it is, and one onto another head is refused.
     fn move_head(&self, tx: &mut Tx<'_>) -> Result<(), Refusal> {
         let goal = tx.goal()?;
         match (&self.old_head, &goal.integration_head) {
@@ -292,7 +287,7 @@ pub(super) fn check_commit(task: &Task, approved: &Sha, commit: &Sha) -> Result<
     Err(Refusal::NotApprovedCommit { task, approved, commit })
 }
 
-/// Who the log names: the supervisor's agent, else the approver.
+/// The name in the log: the approver for a merge by the human, else the caller.
 pub(super) fn merger(tx: &Tx<'_>, by: Option<AgentId>) -> String {
     match (tx.actor, by) {
         (Actor::Human, Some(by)) => by.to_string(),

@@ -1,4 +1,4 @@
-//! Whether an APPROVED task has what lets it be merged: an approval of exactly its commit.
+//! The condition for merging an APPROVED task: an approval of exactly its commit.
 //!
 //! A person can write the status into the file; that is no approval.
 
@@ -6,7 +6,7 @@ use crate::model::{
     AgentId, EventName, HistoryEvent, PriorWork, Role, Sha, Status, TaskBody, TaskId, TaskRecord, Worktree,
 };
 
-/// The last approval, if it is of exactly the commit under review and by someone else than the task's coder.
+/// The last approval, if it is of exactly the commit under review and not by the task's coder.
 pub fn find_approval(record: &TaskRecord) -> Option<&HistoryEvent> {
     let commit = record.review_commit.as_ref()?;
     let coder = record.assigned_to.map(|coder| coder.to_string());
@@ -19,13 +19,13 @@ pub fn find_approval(record: &TaskRecord) -> Option<&HistoryEvent> {
     is_valid.then_some(approval)
 }
 
-/// Whether the task is APPROVED by its status alone: it is not merged before a person has decided.
+/// True if the task is APPROVED by its status alone: it is not merged before a person has decided.
 pub fn lacks_approval(record: &TaskRecord) -> bool {
     record.status == Some(Status::Approved) && find_approval(record).is_none()
 }
 
-/// The work of an APPROVED task whose record lacks only the commit, or whose work it is: a person's verdict or block leads out
-/// of it. `None` if the record is complete, or lacks something else.
+/// The work of an APPROVED task whose record lacks only the commit or the coder: a person's verdict or block
+/// leads out of it. `None` if the record is complete, or lacks something else.
 pub(crate) fn incomplete_approval(id: &TaskId, body: &TaskBody) -> Option<PriorWork> {
     let record = body.record();
     if body.status().is_ok() || record.status != Some(Status::Approved) || !body.faults().is_empty() {

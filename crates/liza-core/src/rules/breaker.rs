@@ -41,7 +41,6 @@ impl Pattern {
     /// All of them, in the order in which they become the trigger.
     pub const ALL: &'static [Pattern] = <Pattern as strum::VariantArray>::VARIANTS;
 
-    /// The word in the file.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -55,7 +54,6 @@ impl Pattern {
         }
     }
 
-    /// How many anomalies it takes.
     fn threshold(self) -> usize {
         match self {
             Pattern::RetryCluster | Pattern::DebtAccumulation => 3,
@@ -66,7 +64,7 @@ impl Pattern {
         }
     }
 
-    /// What an anomaly contributes to this pattern; `None` if it is of another kind or lacks the field.
+    /// An anomaly's text for this pattern; `None` if it is of another kind or lacks the field.
     fn evidence(self, anomaly: &Anomaly) -> Option<String> {
         let text =
             |key: &str| anomaly.details.get(key).filter(|value| !value.is_blank()).map(ToString::to_string);
@@ -102,14 +100,12 @@ impl Pattern {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub pattern: Pattern,
-    /// What the anomalies have in common.
     pub common_factor: String,
     /// The anomalies, with the text that they share.
     pub evidence: Vec<(Anomaly, String)>,
 }
 
 impl Finding {
-    /// The affected tasks, each once.
     pub fn tasks(&self) -> Vec<TaskId> {
         let mut tasks: Vec<TaskId> =
             self.evidence.iter().filter_map(|(anomaly, _)| anomaly.task.clone()).collect();
@@ -150,11 +146,11 @@ fn find(pattern: Pattern, anomalies: &[&Anomaly]) -> Option<Finding> {
     Some(Finding { pattern, common_factor, evidence })
 }
 
-/// An anomaly with what it contributes to a pattern.
+/// An anomaly with its text for a pattern.
 struct Evidence<'a> {
     anomaly: &'a Anomaly,
     text: String,
-    /// The same, folded once because it is compared with all others.
+    /// The text, folded once because it is compared with all others.
     folded: Vec<char>,
 }
 
@@ -165,8 +161,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Grows a group to the size that the pattern needs, then adds whatever else is similar to all of it. Similarity is not
-/// transitive: all pairs of the group must be similar, so a choice that leads nowhere is undone.
+/// Grows a group to the size that the pattern needs, then adds every anomaly that is similar to all of it.
+/// Similarity is not transitive: all pairs must be similar, so a choice that leads nowhere is undone.
 fn similar_group<'s, 'a>(
     pattern: Pattern,
     rest: &'s [Evidence<'a>],
@@ -188,7 +184,7 @@ fn similar_group<'s, 'a>(
         .find_map(|(n, other)| similar_group(pattern, &rest[n + 1..], [group.as_slice(), &[other]].concat()))
 }
 
-/// How much of a text is compared: enough to tell errors apart, little enough for hundreds of them.
+/// The compared part of a text: enough to tell errors apart, little enough for hundreds of them.
 const COMPARED: usize = 200;
 
 /// The letters of a text: case, white space, digits and punctuation folded away.
@@ -196,20 +192,20 @@ fn fold(text: &str) -> Vec<char> {
     text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).take(COMPARED).collect()
 }
 
-/// Whether two texts are the same. Texts without any letter are compared as they are.
+/// True if two texts are the same. Texts without any letter are compared as they are.
 fn same(one: &Evidence<'_>, other: &Evidence<'_>) -> bool {
     let bare = one.folded.is_empty() && other.folded.is_empty();
     if bare { one.text.trim() == other.text.trim() } else { one.folded == other.folded }
 }
 
-/// Whether two texts are similar: edit similarity of at least 0.7.
+/// True for an edit similarity of at least 0.7.
 fn similar(one: &Evidence<'_>, other: &Evidence<'_>) -> bool {
     let (a, b) = (&one.folded, &other.folded);
     let longest = a.len().max(b.len());
     same(one, other) || (longest > 0 && within(a, b, longest * 3 / 10))
 }
 
-/// Whether at most that many edits turn one into the other. Stops as soon as that is impossible: most pairs end early.
+/// True if at most that many edits turn one into the other. Stops early for most pairs.
 fn within(a: &[char], b: &[char], edits: usize) -> bool {
     if a.len().abs_diff(b.len()) > edits {
         return false;

@@ -1,7 +1,7 @@
-//! Who may claim what, and what a free agent takes next.
+//! The right to claim a task, and the next task of a free agent.
 //!
-//! The whole rule is [`claim_kind`]: first claims, re-claims of rejected tasks, integration fixes, resuming, and
-//! taking over after a lease has expired. It reads summaries only, so that thousands of tasks can be asked at once.
+//! The whole rule is [`claim_kind`]: first claims, re-claims of rejected tasks, integration fixes, resuming,
+//! and taking over after a lease has expired. It reads summaries only: it is fast for thousands of tasks.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,6 @@ use crate::model::{
 };
 use crate::order::sort_by_key;
 
-/// How a claim comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimKind {
     First,
@@ -27,17 +26,17 @@ pub enum ClaimKind {
     Takeover,
 }
 
-/// How `coder` would claim the task, or why it may not.
+/// The kind of claim by which `coder` gets the task, or the refusal.
 ///
 /// | status | who may claim it |
 /// |---|---|
-/// | UNCLAIMED | any coder; after `answer` or `unblock-task --same-coder`, that coder while it is free and can work |
+/// | UNCLAIMED | any coder; after `answer` or `unblock-task --same-coder` that one if free and able to work |
 /// | REJECTED | its own coder; any coder once that one is gone or its program is held |
 /// | INTEGRATION_FAILED | any coder |
-/// | CLAIMED | its own coder at any time; any coder once that one has left, or the lease and the grace are over |
+/// | CLAIMED | its own coder at any time; any coder once that one has left, or lease and grace are over |
 ///
-/// In every case all dependencies are MERGED, no other claim is under way, and a coder that failed at the task may not
-/// claim it while another coder is registered.
+/// In every case all dependencies are MERGED, no other claim is under way, and a coder that failed at the
+/// task may not claim it while another coder is registered.
 pub fn claim_kind(
     board: &Board,
     summary: &TaskSummary,
@@ -53,7 +52,7 @@ pub fn claim_kind(
         return Err(Refusal::Reserved { task: task(), by: reservation.by, until: reservation.expires });
     }
     let mine = summary.assigned_to == Some(coder);
-    // A claim that is under way is finished, although its first choice may be free by now.
+    // A claim that is under way is finished, even if its intended coder is free by now.
     let is_left = || match reserved {
         Some(_) => Ok(()),
         None => leave_to_owner(board, summary, coder, now)
@@ -107,8 +106,8 @@ fn leave_to_owner(
     }
 }
 
-/// The only coder who may claim an UNCLAIMED or REJECTED task now: the one whose work it is, if it can work. A rejected task
-/// waits for its coder's other task; an answered one does not.
+/// The only coder who may claim an UNCLAIMED or REJECTED task now: the author of its work, if it can work. A
+/// rejected task waits for its coder's other task; an answered one does not.
 pub fn reserved_for(
     board: &Board,
     summary: &TaskSummary,
@@ -137,7 +136,7 @@ pub fn reserved_for(
     Ok((waits && can_work(board, entry, now)).then_some(owner))
 }
 
-/// Whether an agent is alive and its program is not held.
+/// True if an agent is alive and its program is not held.
 fn can_work(board: &Board, entry: &AgentRecord, now: Timestamp) -> bool {
     let sprint = board.sprint.ready();
     let client = entry.client.as_ref().and_then(|client| sprint?.clients.get(client));
@@ -159,7 +158,7 @@ fn leave_to_new_coder(
     Err(Refusal::LeftToAnother { task: summary.id.clone(), coder })
 }
 
-/// Whether another coder can work who has not failed at the task.
+/// True if another coder can work who has not failed at the task.
 fn has_other_coder(
     board: &Board,
     summary: &TaskSummary,
@@ -175,7 +174,7 @@ fn has_other_coder(
     Ok(board.agents()?.iter().any(other))
 }
 
-/// A claimed task stays with its coder until the lease and the grace have expired, or the coder has left the board.
+/// A claimed task stays with its coder until lease and grace have expired, or the coder has left the board.
 fn leave_to_leaseholder(board: &Board, summary: &TaskSummary, now: Timestamp) -> Result<(), Refusal> {
     let registered = |agent: AgentId| board.agents.ready().is_none_or(|agents| agents.contains_key(&agent));
     match (summary.assigned_to, summary.lease_expires) {
@@ -215,7 +214,7 @@ fn check_dependencies(board: &Board, summary: &TaskSummary) -> Result<(), Refusa
     }
 }
 
-/// Whether the agent is registered with a lease that still holds.
+/// True if the agent is registered, with a lease or its grace still running.
 pub fn is_present(board: &Board, agent: AgentId, now: Timestamp) -> Result<bool, Refusal> {
     Ok(board.agents()?.get(&agent).is_some_and(|entry| entry.holds(now)))
 }
@@ -227,8 +226,8 @@ pub fn claimed_by<'a>(board: &'a Board, coder: AgentId, except: Option<&TaskId>)
     })
 }
 
-/// The tasks that this coder may claim now, best first: its own claim, its own rejected task, tasks with a handoff
-/// waiting, then priority, then age.
+/// The tasks that this coder may claim now, best first: its own claim, its own rejected task, tasks with a
+/// handoff, then priority, then age.
 pub fn claimable_for(board: &Board, coder: AgentId, now: Timestamp) -> Vec<TaskId> {
     let holding = claimed_by(board, coder, None);
     let tasks: Vec<&TaskSummary> = board
@@ -250,13 +249,12 @@ fn in_order<K: Ord>(mut tasks: Vec<&TaskSummary>, key: impl Fn(&TaskSummary) -> 
     tasks.into_iter().map(|summary| summary.id.clone()).collect()
 }
 
-/// Whether it is worth asking [`claim_kind`], which spells out the reason for every task that has ended or waits.
+/// Filters cheaply before [`claim_kind`], which spells out the reason for every task that has ended or waits.
 fn is_open_to(board: &Board, summary: &TaskSummary, coder: AgentId) -> bool {
     let own = summary.is(Status::Claimed) && summary.assigned_to == Some(coder);
     own || (can_be_claimed(summary.status) && board.unmet(summary).next().is_none())
 }
 
-/// Whether a claim can lead out of this state.
 fn can_be_claimed(status: Option<Status>) -> bool {
     match status {
         Some(Status::Unclaimed | Status::Rejected | Status::IntegrationFailed | Status::Claimed) => true,
@@ -273,7 +271,7 @@ fn can_be_claimed(status: Option<Status>) -> bool {
     }
 }
 
-/// What coders may claim now, without what waits for one of them: waiting handoffs first, then priority, then age.
+/// The tasks that any coder may claim now: handoffs first, then priority, then age.
 pub fn claimable(board: &Board, now: Timestamp) -> Vec<TaskId> {
     let tasks: Vec<&TaskSummary> =
         board.summaries().filter(|summary| is_claimable(board, summary, now)).collect();
@@ -290,7 +288,7 @@ fn is_claimable(board: &Board, summary: &TaskSummary, now: Timestamp) -> bool {
         && matches!(reserved_for(board, summary, now), Ok(None))
 }
 
-/// The coders who are registered and may not claim an open task, since another one should: they had it before, or failed at it.
+/// The registered coders that must leave an open task to another one: they had it before, or failed at it.
 pub fn left_to_others(board: &Board, summary: &TaskSummary, now: Timestamp) -> Vec<AgentId> {
     let had = summary.failed_by.iter().copied().chain(summary.previous_coder);
     let may_not = |coder: &AgentId| {
@@ -302,7 +300,7 @@ pub fn left_to_others(board: &Board, summary: &TaskSummary, now: Timestamp) -> V
     coders
 }
 
-/// What any code reviewer may take now: priority, then age.
+/// The reviews that any code reviewer may take now: priority, then age.
 pub fn reviewable(board: &Board, now: Timestamp) -> Vec<TaskId> {
     let tasks: Vec<&TaskSummary> = board
         .summaries()
@@ -322,8 +320,7 @@ pub fn reviewable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<T
     in_order(tasks, |summary| (Reverse(own(summary)), summary.priority, summary.created))
 }
 
-/// The merges that this code reviewer's supervisor has to do: what it approved, and what a code reviewer approved that
-/// is gone.
+/// The merges of this code reviewer's supervisor: tasks approved by it, or by a code reviewer that is gone.
 pub fn mergeable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<TaskId> {
     let tasks: Vec<&TaskSummary> = board
         .summaries()
@@ -348,7 +345,7 @@ pub fn check_merger(
     }
 }
 
-/// Why the merge of a task waits for the human.
+/// The reason that the merge of a task waits for the human.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldMerge<'b> {
     /// The integration test fails on the branch with and without it.
@@ -357,7 +354,7 @@ pub enum HeldMerge<'b> {
     Gate,
 }
 
-/// Why the merge of this task waits for the human; `None` if it does not, or no longer.
+/// `None` if the merge of this task does not wait for the human, or no longer.
 pub fn held_merge<'b>(board: &'b Board, summary: &TaskSummary) -> Option<HeldMerge<'b>> {
     let goal = board.goal.ready()?;
     let hold = summary.merge_held.as_ref().filter(|_| summary.is(Status::Approved))?;
@@ -370,7 +367,6 @@ pub fn held_merge<'b>(board: &'b Board, summary: &TaskSummary) -> Option<HeldMer
     }
 }
 
-/// Refuses a merge that waits for the human.
 pub(crate) fn check_not_held(board: &Board, summary: &TaskSummary) -> Result<(), Refusal> {
     match held_merge(board, summary) {
         Some(HeldMerge::HeadFails(failure)) => {

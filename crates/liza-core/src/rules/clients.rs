@@ -1,8 +1,9 @@
-//! When a client is held for the whole team, for how long, and which client an agent uses.
+//! The hold of a client for the whole team, its length, and the choice of an agent's client.
 //!
-//! A client is held when it is not logged in, when a limit is reached, when its provider does not answer, or when its
-//! sessions fail alike on several tasks. Sessions that fail by its fault count against no task, so this bounds them: while
-//! a client is held, one session at a time tries it again, with growing pauses and no more than [`MAX_PROBES`] times.
+//! A client is held when it is not logged in, when a limit is reached, when its provider does not answer, or
+//! when its sessions fail alike on several tasks. Sessions that fail by its fault count against no task, so
+//! this bounds them: while a client is held, one session at a time tries it again, with growing pauses and no
+//! more than [`MAX_PROBES`] times.
 
 use crate::model::{
     AgentId, AlikeFailures, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind,
@@ -20,7 +21,6 @@ const ALIKE_SUBJECTS: usize = 2;
 const FIRST_PAUSE: Seconds = Seconds(30);
 /// The longest pause, unless the provider names a longer one.
 const LONGEST_PAUSE: Seconds = Seconds::minutes(30);
-/// The length of a sign.
 const SIGN_MAX: usize = 80;
 
 /// The pause after that many tries: 30 s, doubling, at most 30 min.
@@ -29,23 +29,21 @@ pub fn probe_pause(probes: u32) -> Seconds {
     Seconds(doubled.min(LONGEST_PAUSE.0))
 }
 
-/// How a session ended, as far as its client is concerned.
+/// The end of a session, as far as its client is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientEnd {
-    /// The error that the client reported.
     pub fault: Option<ClientFault>,
-    /// Whether it ended by itself without a result.
+    /// True if it ended by itself without a result.
     pub failed: bool,
-    /// How it ended, such as `exited 1`.
+    /// Its ending, such as `exited 1`.
     pub end: String,
     pub said: Option<String>,
     /// The task, or `plan`.
     pub subject: String,
-    /// What the human can do about it.
     pub advice: Option<String>,
 }
 
-/// The client after a session of it, and whether it is the client's fault that the session failed.
+/// The client after a session of it, and true if the client is at fault for the session's failure.
 pub fn after_end(before: &ClientRecord, end: &ClientEnd, now: Timestamp) -> (ClientRecord, bool) {
     if let Some(fault) = end.fault.as_ref().filter(|fault| fault.kind.is_of_client()) {
         let hold = hold(before.hold.as_ref(), fault, end.advice.clone(), now);
@@ -75,7 +73,7 @@ fn add_failure(before: Option<&AlikeFailures>, sign: String, subject: &str) -> A
     failures
 }
 
-/// How a session ended, without the digits and the punctuation of its words.
+/// The ending of a session, without the digits and the punctuation of its words.
 fn sign(end: &str, said: &str) -> String {
     let folded = said.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase);
     let folded: String = folded.take(SIGN_MAX).collect();
@@ -103,7 +101,7 @@ fn hold(
     ClientHold { kind: fault.kind, message: fault.message.clone(), advice, since, until, probes }
 }
 
-/// The hold while a session tries the client again: the next try comes later, whatever becomes of this one.
+/// The hold while a session tries the client again: the next try comes later in any case.
 pub(crate) fn probing(hold: &ClientHold, now: Timestamp) -> ClientHold {
     let probes = hold.probes.saturating_add(1);
     ClientHold { probes, until: Some(now + probe_pause(probes)), ..hold.clone() }
@@ -117,7 +115,7 @@ pub fn continue_command(here: Presence<'_>) -> &'static str {
     if here.has_team() { RESUME } else { "liza run" }
 }
 
-/// The first verb of the same: a running team has the variables with which it was started, so it has to end first.
+/// The verb of its first command: a running team keeps the variables of its start, so it has to end first.
 pub(crate) fn first_verb(hold: &ClientHold, here: Presence<'_>) -> &'static str {
     match (here.has_team(), variable_to_set(hold)) {
         (true, Some(_)) => "stop",
@@ -126,7 +124,7 @@ pub(crate) fn first_verb(hold: &ClientHold, here: Presence<'_>) -> &'static str 
     }
 }
 
-/// What repairs a hold that only the human ends, before `command` lets the client continue.
+/// The repair of a hold that only the human ends, before `command` lets the client continue.
 pub fn repair_command(hold: &ClientHold, command: &str) -> String {
     let login = || hold.advice.as_deref()?.strip_prefix("Run ");
     match (hold.until, variable_to_set(hold), login()) {
@@ -151,12 +149,12 @@ pub(crate) fn missing_variable(message: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Whether only the human lets it continue.
+/// True if only the human lets it continue.
 pub fn waits_for_human(client: &ClientRecord) -> bool {
     client.hold.as_ref().is_some_and(|hold| hold.until.is_none())
 }
 
-/// That a team has no client: those that only the human lets continue, and why.
+/// The sentence for a team without a client: those that only the human lets continue, each with its reason.
 pub fn no_client_left(sprint: &Sprint) -> String {
     let held = sprint.clients.iter().filter(|(_, client)| waits_for_human(client));
     let why = held.filter_map(|(name, client)| {
@@ -172,14 +170,13 @@ pub fn no_client_left(sprint: &Sprint) -> String {
     format!("no agent program can be used ({})", why.collect::<Vec<_>>().join("; "))
 }
 
-/// Which client an agent uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientChoice {
-    /// This one of its list.
+    /// A client of its list, by position.
     Use(usize),
-    /// This one of its list, which is held: one session tries it again.
+    /// The same, but held: one session tries it again.
     Probe(usize),
-    /// None: all of them are held.
+    /// All of them are held.
     Held {
         /// The client that is free first.
         client: String,
@@ -230,7 +227,7 @@ pub fn session_line(client: &str, end: &str, said: Option<&str>, advice: Option<
     line
 }
 
-/// Why a client is held and until when, with what to do, for people who have a team running.
+/// The reason and the end of a hold, with the next step, for people who have a team running.
 pub fn describe_hold(hold: &ClientHold, now: Timestamp) -> String {
     describe_hold_with(hold, RESUME, now)
 }
@@ -243,7 +240,7 @@ pub fn describe_hold_with(hold: &ClientHold, command: &str, now: Timestamp) -> S
         said => format!(" ({said})"),
     };
     match hold.until {
-        // What to do comes first: a narrow screen cuts the end.
+        // The next step comes first: a narrow screen cuts the end.
         None => format!("{what}. {}{said}", way_forward(hold, command)),
         Some(until) if until <= now => format!("{what}; tried again now{said}"),
         Some(until) => format!("{what}; tried again in {}{said}", until.since(now)),
@@ -260,8 +257,8 @@ fn way_forward(hold: &ClientHold, command: &str) -> String {
     }
 }
 
-/// The conversation that a coder's session resumes: its last one on the task with the same client, if the task was claimed
-/// again after a rejection and nothing has happened since.
+/// The conversation that a coder's session resumes: its last one on the task with the same client, if the
+/// task was claimed again after a rejection and nothing has happened since.
 pub fn conversation_to_resume(
     config: &Config,
     record: &TaskRecord,

@@ -1,7 +1,7 @@
-//! Tasks whose merge is on the integration branch and not on the blackboard, which may have gone back to an older copy.
+//! Tasks whose merge is on the integration branch and not on the blackboard, perhaps an older copy.
 //!
-//! The program observes the branch; here is what follows from it. Such a task is not claimed, continued, reviewed or
-//! merged by any agent until the human has settled it: its work would be done twice.
+//! The program observes the branch; the consequences are here. No agent claims, continues, reviews or merges
+//! such a task until the human has settled it: its work would be done twice.
 
 use indexmap::IndexSet;
 use liza_ids::{BranchMerge, BranchSteps};
@@ -9,7 +9,7 @@ use liza_ids::{BranchMerge, BranchSteps};
 use crate::model::{Board, Refusal, Sha, TaskId, TaskStatus};
 use crate::order::sort_by;
 
-/// The open tasks whose merge is on the branch and not on the blackboard, with the merge; and whether all merges wait.
+/// The open tasks whose merge is on the branch and not on the blackboard, with the merge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundMerges {
     tasks: Vec<(TaskId, Sha)>,
@@ -19,8 +19,8 @@ pub struct FoundMerges {
 impl FoundMerges {
     pub const NONE: Self = Self { tasks: Vec::new(), hold_merges: false };
 
-    /// The tasks that wait. Merges of tasks that are APPROVED at exactly that commit need no human if there is nothing
-    /// else: the machine that made them, the next merge or `recover` records them.
+    /// Finds the tasks that wait. Merges of tasks that are APPROVED at exactly that commit need no human if
+    /// there is nothing else: the machine that made them, the next merge or `recover` records them.
     pub fn new(board: &Board, beyond: &BranchSteps) -> Self {
         let status = |merge: &BranchMerge| board.task(&merge.task).map(|task| task.status);
         let is_recorded_soon = |merge: &BranchMerge| match status(merge) {
@@ -50,12 +50,11 @@ impl FoundMerges {
         self.tasks.is_empty()
     }
 
-    /// Whether a merge onto the branch would be refused: it has commits that the human has to settle first.
+    /// True if every merge is refused: the branch has commits that the human has to settle first.
     pub fn hold_merges(&self) -> bool {
         self.hold_merges
     }
 
-    /// The tasks that do not wait.
     pub fn without_waiting(&self, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
         tasks.retain(|task| self.of(task).is_none());
         tasks
@@ -70,8 +69,7 @@ impl FoundMerges {
     }
 }
 
-/// The merges of tasks that are open on the blackboard. A name that was used more than once counts once: the first merge
-/// is that of the task which is open.
+/// The merges of tasks that are open on the blackboard; for a reused name, only the first one counts.
 pub fn unrecorded<'a>(board: &Board, beyond: &'a BranchSteps) -> Vec<&'a BranchMerge> {
     let mut known = IndexSet::new();
     let is_open = |task: &TaskId| board.status(task).is_some_and(|status| !status.is_terminal());

@@ -1,6 +1,6 @@
 //! The sprint's figures, computed from tasks and their histories.
 //!
-//! Every figure is a sum over tasks, so a command can replace what its own tasks contribute without reading the others.
+//! Every figure is a sum over tasks, so a command replaces its own tasks' share without reading the others.
 
 use std::ops::{Add, Sub};
 
@@ -8,7 +8,7 @@ use crate::model::{EventName, Metrics, State, Status, TaskRecord};
 
 use super::sprint::planned_with_replacements;
 
-/// What one task contributes to the figures, or the sum over several.
+/// The share of one task in the figures, or the sum over several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Contribution {
     done: u32,

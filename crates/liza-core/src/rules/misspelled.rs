@@ -1,5 +1,5 @@
-//! Keys of the file that the program does not know and that look like one that it knows: probably misspelled, so that
-//! the setting has no effect. A person may add keys of their own, so this is a warning and never an error.
+//! Unknown keys of the file that look like a known one: probably misspelled, so that the setting has no
+//! effect. A person may add keys of their own, so this is a warning and never an error.
 
 use std::fmt;
 
@@ -9,19 +9,15 @@ use serde::forward_to_deserialize_any;
 
 use crate::model::{Config, Fields, Role, TOP_KEYS, TaskRecord, Value};
 
-/// The keys of a role in `config.roles`.
 const ROLE_KEYS: [&str; 4] = ["provider", "model", "count", "network"];
 
-/// The keys of `config.gate`.
 const GATE_KEYS: [&str; 2] = ["runs", "watched"];
 
-/// A key that is probably misspelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MisspelledKey {
-    /// What has the key: empty at the top of the file.
+    /// The place of the key; empty at the top of the file.
     pub parent: String,
     pub key: String,
-    /// The key that was probably meant.
     pub meant: String,
 }
 
@@ -59,7 +55,7 @@ pub fn unknown_settings(config: &Fields) -> Vec<String> {
     config.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect()
 }
 
-/// What is wrong with the name of a part of `roles`: the role is unknown, or has no such part; none for any other setting.
+/// The error in the name of a part of `roles`: an unknown role or part; `None` for other settings.
 pub fn unknown_role_part(setting: &str) -> Option<String> {
     let mut parts = setting.strip_prefix("roles.")?.split('.');
     let role = parts.next()?;
@@ -74,20 +70,20 @@ pub fn unknown_role_part(setting: &str) -> Option<String> {
     (!is_known).then(|| format!("{setting} is not a setting; a role has {}", ROLE_KEYS.join(", ")))
 }
 
-/// What is wrong with the name of a part of `gate`; none for any other setting.
+/// The error in the name of a part of `gate`; `None` for any other setting.
 pub fn unknown_gate_part(setting: &str) -> Option<String> {
     let part = setting.strip_prefix("gate.")?;
     let is_known = GATE_KEYS.contains(&part);
     (!is_known).then(|| format!("{setting} is not a setting; gate has {}", GATE_KEYS.join(", ")))
 }
 
-/// What is wrong with the names in a whole section `gate` of the settings; none if all are known.
+/// The first unknown name in a whole section `gate`, as an error.
 pub fn unknown_part_of_gate(settings: &Fields) -> Option<String> {
     let keys = map(settings.get("gate")).into_iter().flat_map(Fields::keys);
     keys.into_iter().find_map(|key| unknown_gate_part(&format!("gate.{key}")))
 }
 
-/// What is wrong with the names in a whole section `roles`; none if all are known.
+/// The first unknown name in a whole section `roles`, as an error.
 pub fn unknown_part_of_roles(roles: &Fields) -> Option<String> {
     let parts = |role: &str, entry: &Value| {
         let keys = map(Some(entry)).into_iter().flat_map(Fields::keys);
@@ -117,7 +113,6 @@ fn map(value: Option<&Value>) -> Option<&Fields> {
     value?.as_map()
 }
 
-/// The setting that was probably meant by a misspelled one.
 pub fn meant_setting(key: &str) -> Option<&'static str> {
     meant(key, known_keys::<Config>().iter().copied())
 }
@@ -139,14 +134,14 @@ fn check(parent: &str, fields: &Fields, known: &[&str], found: &mut Vec<Misspell
     }
 }
 
-/// Whether a key differs from a known one only in its spelling: one typo in a short word, two in a long one.
+/// True if a key differs from a known one only in its spelling: one typo in a short word, two in a long one.
 fn is_similar(key: &str, known: &str) -> bool {
     let allowed = if known.len() < 8 { 1 } else { 2 };
     distance(key, known) <= allowed
 }
 
-/// How many typos lie between two keys: a letter too many, missing, wrong, or two swapped. Case and the kind of separator
-/// do not count.
+/// The number of typos between two keys: a letter too many, missing, wrong, or two swapped. Case and
+/// separators are ignored.
 pub fn distance(one: &str, other: &str) -> usize {
     let letters = |text: &str| -> Vec<char> {
         text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).take(64).collect()

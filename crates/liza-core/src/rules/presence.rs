@@ -1,4 +1,4 @@
-//! The agents that are here: by the leases, and by the supervisors that are proven dead before their leases end.
+//! The agents that are here: by their leases, unless their supervisors are proven dead before.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub enum Liveness {
     Grace,
     /// Its lease and the grace have expired.
     Gone,
-    /// Its supervisor has ended without deregistering it, whatever its lease says.
+    /// Its supervisor has ended without deregistering it, even if its lease is live.
     Dead,
 }
 
@@ -29,7 +29,7 @@ impl Liveness {
     }
 }
 
-/// The agents of a team at one moment, and which of them are here.
+/// The agents of a team at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Presence<'a> {
     pub board: &'a Board,
@@ -48,13 +48,11 @@ impl<'a> Presence<'a> {
         }
     }
 
-    /// The agents that are here.
     pub fn agents(self) -> impl Iterator<Item = (AgentId, &'a AgentRecord)> + use<'a> {
         let all = self.board.agents.entries().map(|(id, entry)| (*id, entry));
         all.filter(move |(id, entry)| self.liveness(*id, entry).is_present())
     }
 
-    /// The agents of a role that are here.
     pub fn of(self, role: Role) -> impl Iterator<Item = (AgentId, &'a AgentRecord)> + use<'a> {
         self.agents().filter(move |(_, entry)| entry.role == role)
     }

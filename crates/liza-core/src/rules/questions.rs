@@ -1,29 +1,26 @@
-//! What agents have asked the human, and what has been answered.
+//! Questions of agents to the human, and the answers.
 //!
-//! An agent cannot wait for an answer: it records its question and ends. The question stays open until the human writes a
-//! note or changes a specification.
+//! An agent cannot wait for an answer: it records its question and ends. The question stays open until the
+//! human writes a note or changes a specification.
 
 use crate::model::{Actor, AgentId, Anomaly, AnomalyType, EventName, State, Status, TaskId, Timestamp};
 
-/// A question of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     pub asked: Timestamp,
     pub by: String,
-    /// About which task; the goal if absent.
+    /// The question is about the goal if absent.
     pub task: Option<TaskId>,
     pub text: String,
-    /// When the human answered, and how.
+    /// The time and the text of the human's answer.
     pub answer: Option<(Timestamp, String)>,
 }
 
 impl Question {
-    /// Whether it waits for the human.
     pub fn is_open(&self) -> bool {
         self.answer.is_none()
     }
 
-    /// Whether this agent waits for the answer.
     pub fn is_from(&self, agent: AgentId) -> bool {
         self.by == agent.to_string()
     }
@@ -41,13 +38,12 @@ pub fn questions(state: &State) -> Vec<Question> {
     state.journal.anomalies.iter().filter(current).map(|anomaly| question(state, anomaly)).collect()
 }
 
-/// The questions that wait for the human.
 pub fn open_questions(state: &State) -> Vec<Question> {
     questions(state).into_iter().filter(Question::is_open).collect()
 }
 
-/// What agents have reported in this sprint that is no question, and that the human has not commented on: by a note, a
-/// change of a specification, or a decision at a checkpoint. Those about a task that has ended need no comment.
+/// The reports of agents in this sprint that are not questions, and that the human has not commented on by a
+/// note, a change of a specification or a decision. Those about a task that has ended need no comment.
 pub fn unresolved_anomalies(state: &State) -> Vec<&Anomaly> {
     let Some(sprint) = state.board.sprint.ready() else { return Vec::new() };
     let decided = sprint.decisions.last().map(|decision| decision.timestamp);
@@ -82,7 +78,7 @@ fn question(state: &State, anomaly: &Anomaly) -> Question {
     }
 }
 
-/// The question itself, or whatever the details hold.
+/// The question itself, or all details.
 fn text(anomaly: &Anomaly) -> String {
     let named =
         ["question", "gap", "description", "what"].into_iter().find_map(|key| anomaly.details.get(key));

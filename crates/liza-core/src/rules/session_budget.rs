@@ -1,13 +1,14 @@
-//! How many sessions may run without a merge or a person's decision: the bound of every loop of agents.
+//! The number of sessions without a merge or a person's decision: the bound of every loop of agents.
 //!
-//! Each session is charged to one budget when it starts. New commits refill nothing. A merge refills the planner's and
-//! the shared budget, a person refills any. Proven in `tests/rules/session_budget.rs` with agents that do their worst.
+//! Each session is charged to one budget when it starts. New commits refill nothing. A merge refills the
+//! planner's and the shared budget, a person refills any. Proven in `tests/rules/session_budget.rs` with
+//! agents that do their worst.
 
 use std::fmt;
 
 use crate::model::{Board, Config, SessionCounts, Sprint, Status, TaskId, TaskRecord};
 
-/// What a session is charged to.
+/// The budget that a session is charged to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionBudget {
     Planner,
@@ -27,7 +28,6 @@ impl SessionBudget {
         }
     }
 
-    /// How many sessions have been charged to it.
     pub fn used(&self, sprint: &Sprint) -> u32 {
         match self {
             SessionBudget::Planner => sprint.sessions.planner,
@@ -43,7 +43,7 @@ impl SessionBudget {
         }
     }
 
-    /// Whether no session may start.
+    /// True if no session may start.
     pub fn is_used_up(&self, sprint: &Sprint, config: &Config) -> bool {
         self.used(sprint) >= self.limit(config)
     }
@@ -53,13 +53,11 @@ impl SessionBudget {
         *count = count.saturating_add(1);
     }
 
-    /// Takes one session back, which does not count.
     pub(crate) fn refund(&self, counts: &mut SessionCounts) {
         let count = self.count(counts);
         *count = count.saturating_sub(1);
     }
 
-    /// Allows as many sessions as at the beginning.
     pub(crate) fn refill(&self, counts: &mut SessionCounts) {
         match self {
             SessionBudget::Planner => counts.planner = 0,
@@ -87,7 +85,7 @@ impl fmt::Display for SessionBudget {
     }
 }
 
-/// Whether work on the plan has begun, so that tasks which the planner adds now share one budget.
+/// True once work on the plan has begun: tasks that the planner adds now share one budget.
 pub fn plan_has_begun(board: &Board, sprint: &Sprint) -> bool {
     let waits = |status: Option<Status>| matches!(status, Some(Status::Draft | Status::Unclaimed));
     let counts = &sprint.sessions;

@@ -1,4 +1,4 @@
-//! Whether a session of an agent is running, as far as the blackboard shows it.
+//! The running sessions of agents, as far as the blackboard shows them.
 
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, Board, EventName, HistoryEvent, OpenSession, State, Status, TaskBody,
@@ -6,8 +6,8 @@ use crate::model::{
 };
 use crate::rules::triggers::{Trigger, TriggerKind, unseen_triggers};
 
-/// Whether an agent holds its task or review, but the session that began with its last claim has ended: its supervisor
-/// waits before the next one. An entry of an older version has no session; its history says when a coder's ended.
+/// True if an agent holds its task or review, but the session of its last claim has ended: its supervisor
+/// waits before the next one. Older versions keep no session: there the history shows the end of a coder's.
 pub(crate) fn is_between_sessions(board: &Board, agent: AgentId, entry: &AgentRecord) -> bool {
     if entry.session.is_some() {
         return false;
@@ -24,7 +24,7 @@ pub(crate) fn is_between_sessions(board: &Board, agent: AgentId, entry: &AgentRe
     entry.status.is_in_session() && last.is_some_and(|event| event.is(EventName::SessionEnded))
 }
 
-/// Whether a session of the agent is running: also one that has submitted, or has given its verdict, and has not ended yet.
+/// True also for a session that has submitted or given its verdict, and has not ended yet.
 pub fn is_in_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> bool {
     match entry.status.is_in_session() {
         true => !is_between_sessions(board, agent, entry),
@@ -32,13 +32,13 @@ pub fn is_in_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> bool
     }
 }
 
-/// Whether a session of the agent is running that is about this task.
+/// True if the agent's running session is about this task.
 pub fn is_in_session_on(board: &Board, agent: AgentId, entry: &AgentRecord, task: &TaskId) -> bool {
     let ending = || ending_session(board, agent, entry).is_some_and(|(own, _)| own == *task);
     is_in_session(board, agent, entry) && (entry.current_task.as_ref() == Some(task) || ending())
 }
 
-/// The task of a session that has submitted it, or has given its verdict, and has not ended yet; and since when.
+/// The task of a session that has submitted it or given its verdict and not ended yet; with the time of that.
 pub fn ending_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> Option<(TaskId, Timestamp)> {
     // Without a program there has been no session since the agent was registered.
     if entry.status.is_in_session() || entry.client.is_none() {
@@ -53,21 +53,21 @@ pub fn ending_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> Opt
         let is_new = ended.is_none_or(|ended| last.time >= ended);
         (is_new && is_result(last)).then(|| (summary.id.clone(), last.time))
     };
-    // Its task may have been merged meanwhile. An entry without a session is of an older version, or has none: looking through
-    // what has ended would take long.
+    // Its task may have been merged meanwhile. An entry without a session is of an older version, or has
+    // none: a search of all ended tasks would take long.
     let is_looked_at =
         |summary: &&TaskSummary| entry.session.is_some() || !summary.status.is_some_and(Status::is_terminal);
     board.summaries().filter(is_looked_at).filter_map(result).max_by_key(|(_, since)| *since)
 }
 
-/// Whether nothing is left to do for the session that recorded it.
+/// True if nothing is left to do for the session that recorded it.
 fn is_result(event: &HistoryEvent) -> bool {
     let results = [EventName::ReadyForReview, EventName::Approved, EventName::Rejected, EventName::Blocked];
     results.into_iter().any(|result| event.is(result))
 }
 
-/// Since when a planner's session has nothing left to decide, if it has not ended yet: it has recorded a result, and what
-/// woke it is settled; or its last result says how the work relates to the goal, which is its last step.
+/// The time since which a running planner's session has nothing left to decide: it has recorded a result and
+/// its triggers are settled, or its last result is the alignment with the goal, which is its last step.
 pub fn decided_since(state: &State, entry: &AgentRecord, now: Timestamp) -> Option<Timestamp> {
     let session = entry.session.as_ref().filter(|_| entry.status == AgentStatus::Planning)?;
     let decided = session.result?;
@@ -80,7 +80,7 @@ pub fn decided_since(state: &State, entry: &AgentRecord, now: Timestamp) -> Opti
     (is_settled || leaves_rest()).then_some(decided)
 }
 
-/// What a planner's running session still has to decide, of what was there when it began; all of that, if it has decided it.
+/// The triggers from the start of a planner's session that it still has to decide; all if none is left.
 pub(crate) fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> Vec<Trigger> {
     let mut triggers = unseen_triggers(state, now);
     let Some(session) = &entry.session else { return triggers };
@@ -91,7 +91,7 @@ pub(crate) fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> 
     }
 }
 
-/// What a planner looks at next by itself: nothing that its running session has decided about or left.
+/// The triggers that a planner looks at next, without those that its running session has decided or left.
 pub(crate) fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
     let mut pending = unseen_triggers(state, now);
     let planners = state.board.agents.entries().map(|(_, entry)| entry);
@@ -102,18 +102,18 @@ pub(crate) fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
     pending
 }
 
-/// Whether it came up after the session began: the next one looks at it.
+/// True if it came up after the session began: the next one looks at it.
 pub(crate) fn is_newer(state: &State, trigger: &Trigger, session: &OpenSession) -> bool {
     let is_same_matter =
         |key: &String| Trigger::of_key(key).is_some_and(|known| known.matter() == trigger.matter());
     let knows =
         |is_same: &dyn Fn(&String) -> bool| session.about.is_empty() || session.about.iter().any(is_same);
     match trigger.kind {
-        // Blocked again, it is another question. What a person writes about it meanwhile is not.
+        // Blocked again, it is another question. A person's note about it meanwhile is not.
         TriggerKind::BlockedTasks | TriggerKind::HypothesisExhausted => {
             !knows(&is_same_matter) || is_blocked_since(state, trigger, session.began)
         }
-        // The same matter, whatever becomes known about it meanwhile.
+        // The same matter, even if more becomes known about it meanwhile.
         TriggerKind::InitialPlanning | TriggerKind::SprintCompleted => !knows(&is_same_matter),
         TriggerKind::HumanDecision
         | TriggerKind::QuestionAnswered

@@ -1,6 +1,6 @@
-//! What sessions have used of the budgets in `config.budget`: a warning at 80 %, a checkpoint at 100 %.
+//! The use of the budgets in `config.budget`: a warning at 80 %, a checkpoint at 100 %.
 //!
-//! Sessions that run when a budget is used up are stopped as at any checkpoint; none starts until the human raises it.
+//! A used-up budget stops running sessions like any checkpoint; none starts until the human raises it.
 
 use std::fmt;
 
@@ -12,7 +12,6 @@ use crate::text::compact_number;
 /// From this share on, a budget is a warning.
 const WARNING_PERCENT: u8 = 80;
 
-/// What a budget is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpendingScope {
@@ -32,7 +31,7 @@ impl fmt::Display for SpendingScope {
     }
 }
 
-/// How much of a budget is used.
+/// The used part of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
@@ -41,7 +40,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// Whether this share of it is used.
+    /// True if this share of it is used.
     fn reaches(&self, percent: u8) -> bool {
         match self {
             Amount::Dollars { used, limit } => *used >= limit * f64::from(percent) / 100.0,
@@ -72,11 +71,9 @@ impl fmt::Display for Amount {
     }
 }
 
-/// A budget and what is used of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spending {
     pub scope: SpendingScope,
-    /// How much of it is used.
     pub amount: Amount,
 }
 
@@ -93,12 +90,12 @@ impl Spending {
         }
     }
 
-    /// Whether the human should know that it will soon be used up.
+    /// True if the human should know that it will soon be used up.
     pub fn is_high(&self) -> bool {
         self.amount.reaches(WARNING_PERCENT)
     }
 
-    /// Whether no session may start.
+    /// True if no session may start.
     pub fn is_used_up(&self) -> bool {
         self.amount.reaches(100)
     }
@@ -150,7 +147,7 @@ pub fn used_up(board: &Board, now: Timestamp) -> Option<Spending> {
     spending(board, now).into_iter().find(Spending::is_used_up)
 }
 
-/// What a session on this task can use until one of the budgets is used up.
+/// The rest that a session on this task can use until one of the budgets is used up.
 pub fn left_for(board: &Board, task: Option<&TaskId>, now: Timestamp) -> SpendingLimit {
     let applies = |spending: &Spending| match &spending.scope {
         SpendingScope::Task(other) => Some(other) == task,
@@ -179,7 +176,7 @@ pub(crate) fn tasks_with_budget(board: &Board) -> Vec<TaskId> {
     open.map(|task| task.id.clone()).collect()
 }
 
-/// What was used in a day, with one more report of it.
+/// Adds one more report to the usage of a day.
 pub(crate) fn add_to_day(day: Option<DayUsage>, usage: &Usage, ends: Timestamp, now: Timestamp) -> DayUsage {
     let same = day.filter(|day| day.until > now);
     let mut day = same.unwrap_or(DayUsage { until: ends, usage: Usage::default() });
@@ -187,7 +184,7 @@ pub(crate) fn add_to_day(day: Option<DayUsage>, usage: &Usage, ends: Timestamp, 
     day
 }
 
-/// Whether a task in this state can have another session without a decision of the human or the planner.
+/// True if a task in this state can have another session without a decision of the human or the planner.
 fn needs_sessions(status: Status) -> bool {
     match status {
         Status::Unclaimed

@@ -1,4 +1,4 @@
-//! Which tasks a sprint is about, and when it has ended.
+//! The tasks of a sprint, and its end.
 //!
 //! Reads task summaries only, so that it stays cheap on a large blackboard.
 
@@ -22,7 +22,7 @@ pub fn planned_with_replacements(board: &Board, sprint: &Sprint) -> BTreeSet<Tas
     found
 }
 
-/// Whether the current sprint counts the task: it is planned, a stretch, or replaces one of them.
+/// True if the current sprint counts the task: it is planned, a stretch, or replaces one of them.
 pub fn belongs_to_running(board: &Board, sprint: &Sprint, task: &TaskId) -> bool {
     let replaces = || {
         let mut seen = BTreeSet::new();
@@ -41,8 +41,8 @@ pub fn belongs_to_running(board: &Board, sprint: &Sprint, task: &TaskId) -> bool
     !sprint.status.is_terminal() && replaces()
 }
 
-/// Whether the sprint has ended: it has planned tasks; all of them, their replacements and the injected ones are in a
-/// final state; no DRAFT is left; and no planning session is running, which may have more to add.
+/// True if the sprint has ended: it has planned tasks; all of them, their replacements and the injected ones
+/// are in a final state; no DRAFT is left; and no planning session is running, which may have more to add.
 pub fn is_complete(board: &Board, sprint: &Sprint, planning: bool) -> bool {
     is_complete_with(board, sprint, planning, |task| board.status(task))
 }
@@ -69,7 +69,7 @@ fn is_complete_with(
     let planned = planned_with_replacements(board, sprint);
     let stretch: IndexSet<&TaskId> = sprint.scope.stretch.iter().collect();
     let ended = |task: &TaskId| status(task).is_some_and(Status::is_terminal);
-    // What is neither planned nor stretch was injected by a person, and counts as planned.
+    // A task that is neither planned nor stretch was injected by a person, and counts as planned.
     let rest_ended = || {
         let mut tasks = board.tasks.keys();
         tasks.all(|task| ended(task) || (stretch.contains(task) && status(task) != Some(Status::Draft)))
@@ -77,7 +77,6 @@ fn is_complete_with(
     !planning && !planned.is_empty() && planned.iter().all(ended) && rest_ended()
 }
 
-/// Whether a planning session is running.
 pub fn is_planning(board: &Board, now: Timestamp) -> bool {
     board.agents.ready().is_none_or(|agents| agents.values().any(|entry| plans(entry, now)))
 }

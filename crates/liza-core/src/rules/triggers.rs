@@ -1,4 +1,4 @@
-//! What wakes the planner, each thing once per change.
+//! The triggers that wake the planner, each once per change.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use crate::order::sort_by_key;
 use crate::rules::questions::{Question, questions};
 use crate::text::{count, one_line};
 
-/// How long a failed merge is left to the coders before the planner is asked.
+/// The time that coders get to fix a failed merge before the planner is asked.
 const FIX_GRACE: Seconds = Seconds(60);
 
 /// Decisions at a checkpoint after which the planner has to look at the plan.
 const CHANGES_PLAN: [&str; 3] = ["replan", "adjust specs", "pivot"];
 
-/// Why the planner is woken, in the order in which it should look.
+/// The kind of a trigger, in the order in which the planner should look.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display, strum::EnumString, strum::VariantArray,
 )]
@@ -37,7 +37,7 @@ pub enum TriggerKind {
     DeadDependency,
     /// A draft is not finished: the human has added it in one line, or a planning session has left it.
     NewDraft,
-    /// There is a goal and the planner has not planned for it. What is already wrong comes first.
+    /// There is a goal and the planner has not planned for it. Existing trouble comes first.
     InitialPlanning,
     /// The sprint has ended: is the goal reached?
     SprintCompleted,
@@ -47,12 +47,12 @@ impl TriggerKind {
     /// All of them, the first to look at first.
     pub const ALL: &'static [TriggerKind] = <TriggerKind as strum::VariantArray>::VARIANTS;
 
-    /// Whether it remains until the planner has decided, however often it was woken.
+    /// True if it remains until the planner has decided, however often it was woken.
     pub fn needs_decision(self) -> bool {
         matches!(self, TriggerKind::InitialPlanning | TriggerKind::SprintCompleted)
     }
 
-    /// Whether it is about a task or a discovery that needs a decision.
+    /// True if it is about a task or a discovery that needs a decision.
     fn is_trouble(self) -> bool {
         match self {
             TriggerKind::HypothesisExhausted
@@ -68,7 +68,7 @@ impl TriggerKind {
         }
     }
 
-    /// Whether it is news, settled once a planner has used it; the others remain until the matter is resolved.
+    /// True if a planner settles it by using it; the others remain until the matter is resolved.
     fn is_news(self) -> bool {
         matches!(self, TriggerKind::HumanDecision | TriggerKind::QuestionAnswered)
     }
@@ -78,16 +78,16 @@ impl TriggerKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     pub kind: TriggerKind,
-    /// The task, discovery, sprint or goal.
+    /// A task, discovery, sprint or goal.
     pub subject: String,
-    /// What about it, in one line.
+    /// One line for people.
     pub detail: String,
     /// Changes when the matter changes; kept in `sprint.seen_triggers` once the planner has looked.
     pub key: String,
 }
 
 impl Trigger {
-    /// Why the planner is needed, for a person.
+    /// The reason that the planner is needed, for a person.
     pub fn in_words(&self) -> String {
         let subject = &self.subject;
         match self.kind {
@@ -104,7 +104,7 @@ impl Trigger {
         }
     }
 
-    /// What it is about, whatever changes about it.
+    /// The kind and the subject: stays the same when the details change.
     pub(crate) fn matter(&self) -> String {
         format!("{}:{}", self.kind, self.subject)
     }
@@ -122,7 +122,7 @@ impl Trigger {
     }
 }
 
-/// Why the planner is needed, for a person; of many reasons the first ones.
+/// The first reasons that the planner is needed, for a person.
 pub fn in_words(triggers: &[Trigger]) -> String {
     const MOST: usize = 3;
     let mut words: Vec<String> = triggers.iter().take(MOST).map(Trigger::in_words).collect();
@@ -132,14 +132,14 @@ pub fn in_words(triggers: &[Trigger]) -> String {
     words.join(", ")
 }
 
-/// What a planner's session is for.
+/// The purpose of a planner's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannerWork {
-    /// To plan the goal, or to change the plan.
+    /// Plan the goal, or change the plan.
     Planning,
-    /// To judge whether the goal is reached.
+    /// Judge if the goal is reached.
     Judging,
-    /// To decide what becomes of this task or discovery.
+    /// Decide about this task or discovery.
     LookingAt(String),
 }
 
@@ -153,7 +153,6 @@ impl fmt::Display for PlannerWork {
     }
 }
 
-/// What a session for these triggers is for.
 pub fn planner_work(triggers: &[Trigger]) -> PlannerWork {
     let has = |kind: TriggerKind| triggers.iter().any(|trigger| trigger.kind == kind);
     let trouble = triggers.iter().find(|trigger| trigger.kind.is_trouble());
@@ -200,7 +199,6 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
     found
 }
 
-/// Whether the goal waits for its plan.
 pub fn lacks_plan(state: &State) -> bool {
     let (Some(goal), Some(sprint)) = (state.board.goal.ready(), state.board.sprint.ready()) else {
         return false;
@@ -208,8 +206,7 @@ pub fn lacks_plan(state: &State) -> bool {
     sprint.status != SprintStatus::Completed && !is_planned(state, goal, sprint)
 }
 
-/// Whether the planner has planned. Drafts alone are an unfinished plan, and a task that a person added is not the
-/// planner's.
+/// True if the planner has planned. Drafts are an unfinished plan, and a person's task is not the planner's.
 fn is_planned(state: &State, goal: &Goal, sprint: &Sprint) -> bool {
     let ready = |status: Option<Status>| status != Some(Status::Draft);
     let any_ready = state.board.summaries().any(|summary| ready(summary.status))
@@ -218,7 +215,7 @@ fn is_planned(state: &State, goal: &Goal, sprint: &Sprint) -> bool {
     (any_ready || proposed_tasks(state).next().is_some()) && (goal.planned || own())
 }
 
-/// What the human says about a plan that waits for approval, once for each note.
+/// The human's note on a plan that waits for approval, once for each note.
 fn note_on_plan(state: &State, goal: &Goal) -> Option<Trigger> {
     let proposed = proposed_tasks(state).filter_map(|(_, body)| {
         body.record().events().rev().find(|event| event.is(EventName::Proposed)).map(|event| event.time)
@@ -236,24 +233,22 @@ pub fn proposed_tasks(state: &State) -> impl Iterator<Item = (&TaskId, &TaskBody
     })
 }
 
-/// The revision of the newest change to what the planner proposes; `None` if it proposes nothing.
 pub fn proposed_revision(state: &State) -> Option<Revision> {
     proposed_tasks(state).filter_map(|(_, body)| body.record().revision).max()
 }
 
-/// Whether a task says when it is done and what belongs to it.
+/// True if a task has its criterion and its scope.
 pub(crate) fn is_complete(body: &TaskBody) -> bool {
     let has = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
     has(&body.record().done_when) && has(&body.record().scope)
 }
 
-/// Whether the human added the task.
 fn by_human(body: &TaskBody) -> bool {
     let created = body.record().events().find(|event| event.is(EventName::Created));
     created.is_some_and(|event| event.agent.as_deref() == Some("human"))
 }
 
-/// Whether the task has an event of a planner, as files of earlier versions show it.
+/// True if the task has an event of a planner, as files of earlier versions show it.
 fn by_planner(body: &TaskBody) -> bool {
     let role = |name: &str| name.parse::<AgentId>().map(|agent| agent.role());
     body.record().events().any(|event| event.agent.as_deref().map(role) == Some(Ok(Role::Planner)))
@@ -318,8 +313,8 @@ fn task_trigger(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp) -> 
     }
 }
 
-/// A draft that nobody else finishes: one that the human added in one line, or one that a planning session has left beside
-/// the tasks of its plan. While the plan itself is missing, its drafts are part of that.
+/// A draft that no one else finishes: one that the human added in one line, or one that a planning session
+/// has left beside the tasks of its plan. While the plan itself is missing, its drafts are part of that.
 fn draft_trigger(id: &TaskId, body: &TaskBody, lacks_plan: bool) -> Option<Trigger> {
     let is_left = match by_human(body) {
         true => !is_complete(body),
@@ -336,8 +331,8 @@ pub fn drafts_of_human(state: &State) -> impl Iterator<Item = &TaskId> {
     drafts.filter(|(_, body)| by_human(body) && is_complete(body)).map(|(id, _)| id)
 }
 
-/// Changes when the task is blocked again, for another reason, or when a person has left a note for it or changed its specification. The revision
-/// would not do: the planner's own edits change it, and must not wake it again.
+/// Changes when the task is blocked again or for another reason, or when a person leaves a note for it or
+/// changes its specification. The revision would not do: the planner's own edits change it.
 fn blocked_stamp(state: &State, id: &TaskId, body: &TaskBody, reason: &str) -> String {
     let blocks = body.record().events().filter(|event| event.is(EventName::Blocked)).count();
     let notes = state.journal.human_notes.iter().filter(|note| note.to.as_ref() == Some(id)).count();
@@ -346,7 +341,7 @@ fn blocked_stamp(state: &State, id: &TaskId, body: &TaskBody, reason: &str) -> S
     format!("{blocks}-{}-{}", notes + changes, one_line(reason, 40))
 }
 
-/// Whether a changed specification is the task's, or was changed because of it.
+/// True if a changed specification is the task's, or was changed because of it.
 fn concerns(change: &SpecChange, id: &TaskId, spec: Option<&str>) -> bool {
     let file = |reference: &str| reference.split('#').next().unwrap_or_default().trim().to_owned();
     let words = |text: &str| {
@@ -356,18 +351,16 @@ fn concerns(change: &SpecChange, id: &TaskId, spec: Option<&str>) -> bool {
         || change.triggered_by.as_deref().is_some_and(words)
 }
 
-/// Whether a key in `sprint.seen_triggers` is that of news, which a new planner is not given again.
+/// True for a key in `sprint.seen_triggers` of news, which a new planner does not get again.
 pub(crate) fn is_settled(key: &str) -> bool {
     let mut news = TriggerKind::ALL.iter().filter(|kind| kind.is_news());
     news.any(|kind| key.strip_prefix(&kind.to_string()).is_some_and(|rest| rest.starts_with(':')))
 }
 
-/// Those that the planner has not yet been woken for.
 pub fn unseen(triggers: &[Trigger], seen: &[String]) -> Vec<Trigger> {
     triggers.iter().filter(|trigger| !seen.contains(&trigger.key)).cloned().collect()
 }
 
-/// What the planner has not been woken for.
 pub fn unseen_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
     let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice());
     unseen(&planner_triggers(state, now), seen.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What to do when an agent's session has ended.
+//! The next step after an agent's session has ended.
 
 use crate::model::{
     AgentId, AgentStatus, GoalStatus, RefusedResult, Revision, Role, Seconds, State, TaskBody, TaskId,
@@ -13,7 +13,7 @@ use crate::rules::triggers::{Trigger, TriggerKind, in_words, lacks_plan};
 use super::failed_planning;
 use super::running::is_done;
 
-/// How a session ended, as the operating system and the supervisor report it.
+/// The ending of a session, as the operating system and the supervisor report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEnd {
     Code(i32),
@@ -28,45 +28,42 @@ pub enum SessionEnd {
 /// The exit code by which an agent asks to be started again.
 pub const EXIT_RESTART: i32 = 42;
 
-/// A session that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedSession {
     pub agent: AgentId,
-    /// On which task or review; a planner has none.
+    /// `None` for a planner.
     pub task: Option<TaskId>,
     /// The revision of the blackboard when it began.
     pub began_at: Revision,
     /// Crashes in a row before this one, of a code reviewer; others are on the blackboard.
     pub crashes_before: u32,
-    /// What a planner was woken for, and what else waited for it.
+    /// The triggers that woke a planner, and those that also waited for it.
     pub triggers: Vec<Trigger>,
-    /// Whether a stop file was present when it ended.
+    /// True if a stop file was present when it ended.
     pub halted: bool,
-    /// Whether the git remote failed when it tried to submit.
+    /// True if the git remote failed when it tried to submit.
     pub remote_failed: bool,
     pub has_commits: bool,
     /// The last result that it tried to record, if that was refused.
     pub refusal: Option<RefusedResult>,
     /// The reason of its end: a guard, a refusal, or the last lines that it printed.
     pub last_words: Option<String>,
-    /// Whether it failed by the fault of its client, which is held now.
+    /// True if it failed by the fault of its client, which is held now.
     pub is_clients_fault: bool,
 }
 
-/// What the supervisor does now.
+/// The next step of the supervisor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AfterSession {
-    /// What goes on the blackboard first.
+    /// The commands for the blackboard, sent first.
     pub record: Vec<Command>,
-    /// How long to wait before looking for work again.
+    /// The wait before it looks for work again.
     pub pause: Seconds,
-    /// Whether the session had a result.
     pub progress: bool,
 }
 
 /// The pause after a clean exit without a result.
 const BRIEF: Seconds = Seconds(2);
-/// The pause after a first crash.
 const FIRST_CRASH: Seconds = Seconds(5);
 const LONGEST: Seconds = Seconds(300);
 
@@ -106,8 +103,8 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
     AfterSession { record, pause, progress: false }
 }
 
-/// A session that failed by the fault of its client is not charged to its budget, and counts against no one. A code
-/// reviewer gives the review back: one with another client can take it.
+/// A session that failed by the fault of its client is not charged to its budget, and counts against no
+/// agent. A code reviewer gives the review back: one with another client can take it.
 fn excused(state: &State, session: &EndedSession) -> Vec<Command> {
     let (agent, task) = (session.agent, session.task.clone());
     let mut record: Vec<Command> = vec![RefundSession { agent, task: task.clone() }.into()];
@@ -120,14 +117,14 @@ fn excused(state: &State, session: &EndedSession) -> Vec<Command> {
     record
 }
 
-/// A session that obeyed a stop file, or whose work could not leave the machine, is not charged to its budget.
+/// A session that obeyed a stop file, or could not push its work, is not charged to its budget.
 fn stopped(state: &State, session: &EndedSession) -> Vec<Command> {
     let refund = RefundSession { agent: session.agent, task: session.task.clone() };
     let refund = (session.halted || session.remote_failed).then(|| refund.into());
     refund.into_iter().chain(release(state, session)).collect()
 }
 
-/// What remains to be done after a session with a result.
+/// The remaining steps after a session with a result.
 fn keep_result(state: &State, session: &EndedSession) -> Vec<Command> {
     match &session.task {
         None => vec![MarkTriggersSeen { keys: seen_keys(state, session) }.into()],
@@ -142,8 +139,8 @@ fn keep_result(state: &State, session: &EndedSession) -> Vec<Command> {
     }
 }
 
-/// The triggers that the planner need not be woken for again. One that handed off continues with all of them, and what
-/// needs a decision waits for it, unless the planner waits for the human.
+/// The triggers that need not wake the planner again. One that handed off continues with all of them; those
+/// that need a decision remain, unless the planner waits for the human.
 fn seen_keys(state: &State, session: &EndedSession) -> Vec<String> {
     let entry = state.board.agents.ready().and_then(|agents| agents.get(&session.agent));
     let asked = open_questions(state).iter().any(|question| question.is_from(session.agent));
@@ -164,7 +161,7 @@ fn release(state: &State, session: &EndedSession) -> Vec<Command> {
     if named && !held { vec![free.into()] } else { Vec::new() }
 }
 
-/// The pause after another crash. The last one that a task may have blocks it: there is nothing to wait for before the answer.
+/// The pause after another crash. The last one blocks the task, so the agent waits only briefly.
 fn crash_pause(state: &State, session: &EndedSession) -> Seconds {
     let crashes = exits_so_far(state, session) + 1;
     let limit = state.board.config.ready().map(|config| config.max_crashes);
@@ -196,8 +193,8 @@ fn count(session: &EndedSession, exit: UnproductiveExit) -> Vec<Command> {
     record
 }
 
-/// Whether the session did what it was for: the agent no longer holds the task, handed off, recorded a decision of the
-/// planner, or asked the human.
+/// True if the session did its work: the agent no longer holds the task, handed off, recorded a decision of
+/// the planner, or asked the human.
 pub fn has_result(state: &State, session: &EndedSession) -> bool {
     let entry = state.board.agents.ready().and_then(|agents| agents.get(&session.agent));
     let recorded = entry.and_then(|entry| entry.last_result).is_some_and(|last| last > session.began_at);
@@ -208,8 +205,7 @@ pub fn has_result(state: &State, session: &EndedSession) -> bool {
     }
 }
 
-/// Whether a planner that was to plan the goal has left it without one: no draft is new, it asks nothing, and no next
-/// session continues.
+/// True if a planner left the goal without a plan: no new draft, no question, and no next session continues.
 fn leaves_no_plan(state: &State, session: &EndedSession) -> bool {
     let was_to_plan = session.triggers.iter().any(|trigger| trigger.kind == TriggerKind::InitialPlanning);
     let is_new = |body: &TaskBody| body.record().revision.is_some_and(|written| written > session.began_at);

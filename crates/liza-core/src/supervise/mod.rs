@@ -1,7 +1,7 @@
-//! What a supervisor does next: pure decisions over the blackboard, the stop files and `now`.
+//! The next step of a supervisor: pure decisions over the blackboard, the stop files and `now`.
 //!
-//! The loop that waits, starts and stops processes carries these out; it decides nothing itself.
-//! What an agent did is judged by the blackboard first, by its exit code last.
+//! The loop that waits, starts and stops processes carries these out; it decides nothing itself. An agent is
+//! judged by the blackboard first, by its exit code last.
 
 mod ended;
 mod running;
@@ -27,22 +27,20 @@ use crate::rules::triggers::Trigger;
 pub use crate::rules::triggers::unseen_triggers;
 pub(crate) use work::work_of;
 
-/// How long a supervisor waits for a broken blackboard to be fixed before it looks again.
+/// The time after which a supervisor looks at a broken blackboard again.
 const RETRY: Seconds = Seconds(5);
 
-/// What a supervisor sees when it asks what to do.
+/// The input of a supervisor's decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
     pub state: &'a State,
     pub agent: AgentId,
-    /// Which stop files are present.
     pub stop_files: StopFiles,
     /// Tasks whose merge is on the integration branch and not on the blackboard.
     pub found_merges: &'a FoundMerges,
     pub now: Timestamp,
-    /// Since when it has had nothing to do.
     pub idle_since: Timestamp,
-    /// Whether it runs inside a team, which keeps waiting when a lone supervisor would end.
+    /// If true, it runs inside a team, which keeps waiting when a lone supervisor would end.
     pub in_team: bool,
     /// Its clients, the preferred one first; empty if none can be held.
     pub clients: &'a [String],
@@ -61,14 +59,14 @@ pub enum StopReason {
     /// Its client cannot be used until the human has done something.
     ClientHeld {
         client: String,
-        /// Why, and what to do.
+        /// The reason and the remedy.
         why: String,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
-    /// That many drafts wait for the planner.
+    /// Drafts wait for the planner.
     Drafts(usize),
     /// There is no goal yet.
     NoGoal,
@@ -78,7 +76,7 @@ pub enum WaitReason {
     BrokenConfig(String),
     /// All that it could do failed a moment ago.
     PutOff,
-    /// A budget is used up: how much, in words.
+    /// A budget is used up; the amount in words.
     BudgetUsedUp(String),
     /// All of its clients are held; this one is free first.
     ClientHeld { client: String, hold: ClientHold },
@@ -94,13 +92,13 @@ pub enum Step {
     /// Wait for a change of the blackboard, at most until then.
     Wait {
         why: WaitReason,
-        /// When to look again without a change.
+        /// The time to look again without a change.
         until: Timestamp,
     },
 }
 
-/// Decides: ABORT, then CHECKPOINT and PAUSE, then merges, then work, then waiting. What cannot go on now is left out, and
-/// never keeps the agent from the rest.
+/// Decides: ABORT, then CHECKPOINT and PAUSE, then merges, then work, then waiting. Work that cannot go on
+/// now is left out, and never keeps the agent from the rest.
 pub fn next_step(situation: &Situation<'_>) -> Step {
     let goal = situation.state.board.goal.ready();
     match situation.stop_files.strongest() {
@@ -138,7 +136,7 @@ pub fn next_step(situation: &Situation<'_>) -> Step {
     }
 }
 
-/// What the agent does instead of a session, if none can start: a budget is used up, or all of its clients are held.
+/// The step of the agent if no session can start: a budget is used up, or all of its clients are held.
 fn no_session(situation: &Situation<'_>) -> Option<Step> {
     let spent = used_up(&situation.state.board, situation.now);
     spent.map(|spent| over_budget(&spent, situation.now)).or_else(|| held_clients(situation))
@@ -166,7 +164,7 @@ fn held_clients(situation: &Situation<'_>) -> Option<Step> {
     })
 }
 
-/// Whether the next thing that an agent does needs a session.
+/// True if the agent's next work needs a session.
 pub(crate) fn needs_session(
     state: &State,
     agent: AgentId,
@@ -176,7 +174,7 @@ pub(crate) fn needs_session(
     work_of(state, agent, found_merges, now).first().is_some_and(Work::needs_session)
 }
 
-/// Whether only the human can let the planner continue: its sessions are used up, or too many had no result.
+/// True if only the human can let the planner continue: its sessions are used up, or too many had no result.
 pub(crate) fn planner_needs_human(state: &State, now: Timestamp) -> bool {
     let (Some(sprint), Some(config)) = (state.board.sprint.ready(), state.board.config.ready()) else {
         return false;
@@ -186,7 +184,7 @@ pub(crate) fn planner_needs_human(state: &State, now: Timestamp) -> bool {
             && failed_planning(sprint, &unseen_triggers(state, now)) >= config.max_crashes)
 }
 
-/// How many planning sessions in a row had no result. None count once nothing of what they were for is left.
+/// The planning sessions in a row without a result. None count once all their matters are settled.
 pub(crate) fn failed_planning(sprint: &Sprint, pending: &[Trigger]) -> u32 {
     let PlannerExits { count, woken_for, .. } = &sprint.planner_exits;
     let is_left = |trigger: &Trigger| woken_for.contains(&trigger.matter());
@@ -217,8 +215,8 @@ fn wait_or_stop(situation: &Situation<'_>) -> Step {
     Step::Wait { why, until: now + config.coder_poll_interval }
 }
 
-/// Whether this role has nothing to do now or later. Inside a team only a decided goal ends it, since the planner may
-/// open the next sprint.
+/// True if this role has nothing to do now or later. Inside a team only a decided goal ends it, since the
+/// planner may open the next sprint.
 pub fn role_complete(state: &State, role: Role, in_team: bool) -> bool {
     let decided = state.board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress);
     let started = !state.board.tasks.is_empty();

@@ -1,49 +1,47 @@
-//! When a running session has to be stopped, and how hard.
+//! The rules for stopping a running session, gently or by force.
 
 use crate::model::{
     AgentId, ClientFault, Config, EventName, FaultKind, Generation, HistoryEvent, Role, Seconds, State,
     StopFiles, TaskId, TaskRecord, TaskStatus, Timestamp, lease_is_live,
 };
 
-/// How long after SIGTERM the rest is killed.
+/// The time from SIGTERM to SIGKILL.
 const KILL_AFTER: Seconds = Seconds(10);
-/// How often a session that was killed and has not ended is looked at.
+/// The interval at which a killed session that has not ended is looked at.
 const CHECK_KILLED: Seconds = Seconds(1);
 /// A supervisor that cannot renew stops its agent this long before the lease ends, at most.
 const LEASE_MARGIN: Seconds = Seconds(15);
 
-/// How long before its end a lease counts as ending: a third of a short one, so that there is time to renew it.
+/// The last part of a lease, in which it counts as ending: a third of a short one, to leave time to renew it.
 fn lease_margin(lease: Seconds) -> Seconds {
     Seconds(LEASE_MARGIN.0.min(lease.0 / 3))
 }
 
-/// Whether a session may start under a lease: it does not end before it can be renewed.
+/// True if a session may start under a lease: it does not end before it can be renewed.
 pub fn can_be_renewed(expires: Timestamp, lease: Seconds, now: Timestamp) -> bool {
     now < expires - lease_margin(lease) && lease_is_live(expires, now)
 }
 
-/// How often leases are renewed, so that the shortest of them does not end in between.
+/// The interval of renewals, so that the shortest lease does not end in between.
 pub fn renewal_interval(config: &Config, shortest: Seconds) -> Seconds {
     Seconds(config.heartbeat_interval.0.min(shortest.0 / 3).max(1))
 }
 
-/// What can be seen of a running session.
+/// The visible facts of a running session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionFacts {
     pub started: Timestamp,
-    /// Until when its lease runs, as last renewed.
+    /// The end of its lease, as last renewed.
     pub lease_expires: Timestamp,
-    /// How long its lease runs each time that it is renewed.
+    /// The length of its lease after each renewal.
     pub lease: Seconds,
-    /// Whether its task is still its own.
     pub owns_task: bool,
-    /// Whether it has nothing left to do, because it no longer holds its task.
+    /// True if it has nothing left to do, because it no longer holds its task.
     pub is_done: bool,
-    /// Which stop files are present.
     pub stop_files: StopFiles,
-    /// Whether its supervisor ends, and how urgently.
+    /// The end of its supervisor, if that is due.
     pub shutdown: Option<Shutdown>,
-    /// Whether its client reports that it cannot work now.
+    /// True if its client reports that it cannot work now.
     pub client_failed: bool,
 }
 
@@ -54,7 +52,7 @@ pub enum Shutdown {
     Immediate,
 }
 
-/// Why a session has to end.
+/// The reason that a session has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopCause {
     Abort,
@@ -64,7 +62,6 @@ pub enum StopCause {
     TaskLost,
     /// Its lease is about to end and could not be renewed.
     LeaseEnding,
-    /// It has run too long.
     OverTime,
     /// It has a result and does not end by itself.
     Done,
@@ -73,7 +70,7 @@ pub enum StopCause {
     Shutdown,
 }
 
-/// Whether an error of the client ends the session: trying again does not help, or not soon.
+/// True if an error of the client ends the session: trying again does not help, or not soon.
 pub fn stops_session(fault: &ClientFault) -> bool {
     match fault.kind {
         FaultKind::Auth => true,
@@ -84,7 +81,7 @@ pub fn stops_session(fault: &ClientFault) -> bool {
     }
 }
 
-/// How far a session has got on its way to its end.
+/// The progress of a session towards its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SessionPhase {
     /// It has work to do.
@@ -95,7 +92,6 @@ pub enum SessionPhase {
         cause: StopCause,
         since: Timestamp,
     },
-    /// It was asked to end.
     Terminating {
         cause: StopCause,
         since: Timestamp,
@@ -105,17 +101,16 @@ pub enum SessionPhase {
     },
 }
 
-/// What to do to a session now.
+/// The next action on a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionStep {
-    /// The phase that it is in from now on.
     pub phase: SessionPhase,
-    /// When to look at it again, at the latest.
+    /// The latest time to look at it again.
     pub check_again: Timestamp,
 }
 
 impl SessionPhase {
-    /// Why the supervisor ends the session; `None` while it does not.
+    /// `None` unless the supervisor ends the session.
     pub fn stop_cause(self) -> Option<StopCause> {
         match self {
             SessionPhase::Working | SessionPhase::Ending { .. } => None,
@@ -123,7 +118,7 @@ impl SessionPhase {
         }
     }
 
-    /// Decides whether the session has to end, and how hard.
+    /// Decides if the session has to end, and by which signal.
     #[must_use]
     pub fn advance(self, facts: &SessionFacts, config: &Config, now: Timestamp) -> SessionStep {
         let phase = match self {
@@ -174,7 +169,7 @@ impl SessionPhase {
         }
     }
 
-    /// When each reason to stop it comes due, the strongest first.
+    /// The due time of each reason to stop it, the strongest first.
     fn deadlines(self, facts: &SessionFacts, config: &Config) -> Vec<(StopCause, Timestamp)> {
         let mut due = Vec::new();
         let at_once = |applies: bool, cause| applies.then_some((cause, facts.started));
@@ -201,23 +196,22 @@ impl SessionPhase {
     }
 }
 
-/// How much longer than its own running time a process may see the time of day advance.
+/// The tolerated difference between the time of day and the running time of a process.
 const CLOCK_TOLERANCE: Seconds = Seconds(20);
 
-/// Whether the machine was suspended: the time of day has advanced, the running time has not. Leases look expired then,
-/// and have to be renewed before anything is judged by them.
+/// True if the machine was suspended: the time of day has advanced, the running time has not. Leases look
+/// expired then, and have to be renewed before anything is judged by them.
 pub fn was_suspended(time_of_day: Seconds, running: Seconds) -> bool {
     time_of_day.0 > running.0 + CLOCK_TOLERANCE.0
 }
 
-/// Whether the registration is still valid under which a session was started. What cannot be read is not lost.
+/// True if the registration of a session is still valid. An unreadable one is not lost.
 pub fn still_registered(state: &State, agent: AgentId, generation: Generation) -> bool {
     let Some(agents) = state.board.agents.ready() else { return true };
     agents.get(&agent).is_some_and(|entry| entry.generation == Some(generation))
 }
 
-/// Whether a session's task is its own, or was finished by it; false once someone else took it away. What cannot be
-/// read is not lost.
+/// True if a session's task is its own, or was finished by it. An unreadable task is not lost.
 pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool {
     let Some(body) = task.and_then(|task| state.board.body(task).ok()) else { return true };
     let Ok(status) = body.status() else { return true };
@@ -245,15 +239,15 @@ pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool 
     }
 }
 
-/// Whether the last verdict is the reviewer's own; also if there is none. The human may have decided instead.
+/// True if the last verdict is the reviewer's own; also if there is none. The human may have decided instead.
 fn gave_verdict(record: &TaskRecord, reviewer: AgentId) -> bool {
     let is_verdict = |event: &&HistoryEvent| event.is(EventName::Approved) || event.is(EventName::Rejected);
     let verdict = record.events().rev().find(is_verdict);
     verdict.is_none_or(|event| event.agent.as_deref() == Some(reviewer.to_string().as_str()))
 }
 
-/// Whether the agent itself, or the rules on its account, blocked the task. A human's override is someone else's, and
-/// so is a BLOCKED without an event of its own: a person wrote it into the file.
+/// True if the agent itself, or the rules on its account, blocked the task. A human's override is someone
+/// else's, and so is a BLOCKED without an event: a person wrote it into the file.
 fn blocked_by(record: &TaskRecord, agent: AgentId) -> bool {
     let started = |event: &HistoryEvent| event.is_claim() || event.is(EventName::Resumed);
     let mut since = record.events().rev().take_while(|event| !started(event));
@@ -262,8 +256,8 @@ fn blocked_by(record: &TaskRecord, agent: AgentId) -> bool {
     block.and_then(|event| event.agent.as_deref()).is_some_and(own)
 }
 
-/// Whether a session has nothing left to do: it no longer holds its task or review, or it has handed off. A planner has
-/// no task whose status would show it. What cannot be read is not done.
+/// True if a session has nothing left to do: it no longer holds its task or review, or it has handed off. A
+/// planner has no task whose status would show it. An unreadable task is not done.
 pub fn is_done(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool {
     let Some(body) = task.and_then(|task| state.board.body(task).ok()) else { return false };
     let Ok(status) = body.status() else { return false };

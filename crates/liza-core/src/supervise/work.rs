@@ -1,4 +1,4 @@
-//! What an agent could do now, the best first, and what it leaves alone because it failed a moment ago.
+//! The possible work of an agent, the best first, without work that failed a moment ago.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,9 +19,7 @@ use super::planner_needs_human;
 #[strum(serialize_all = "snake_case")]
 pub enum WorkKind {
     Merge,
-    /// Claim a task and start a session on it.
     Code,
-    /// Claim a review and start a session on it.
     Review,
     Plan,
 }
@@ -37,15 +35,12 @@ impl WorkKind {
     }
 }
 
-/// Something that an agent could do now.
+/// A piece of work that an agent could do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
     Merge(TaskId),
-    /// Claim this task, and start a session on it.
     Code(TaskId),
-    /// Claim the review of this task, and start a session on it.
     Review(TaskId),
-    /// Start a planning session for these triggers.
     Plan(Vec<Trigger>),
 }
 
@@ -59,7 +54,6 @@ impl Work {
         }
     }
 
-    /// The task that it is about.
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             Work::Merge(task) | Work::Code(task) | Work::Review(task) => Some(task),
@@ -67,23 +61,23 @@ impl Work {
         }
     }
 
-    /// Whether it needs a session, and so a program and a budget.
+    /// True if it needs a session, and so a program and a budget.
     pub fn needs_session(&self) -> bool {
         self.kind() != WorkKind::Merge
     }
 }
 
-/// What failed: the work on one task, by any agent, or all work of that kind by one agent.
+/// The subject of a failure: the work on one task, by any agent, or all work of that kind by one agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkSubject {
     Task(TaskId),
-    /// The agent: its program, or what is about no task.
+    /// The agent's program, or work that is about no task.
     Agent(AgentId),
 }
 
-/// Work that failed here and is not tried again before its time. All agents of a supervisor share it: what the environment
-/// refuses to one, it refuses to the others.
+/// Failed work that is not tried again before its time. All agents of a supervisor share it: the environment
+/// that refuses one refuses the others.
 #[derive(Debug, Clone, Default)]
 pub struct Backoffs(Vec<(WorkKind, WorkSubject, Timestamp)>);
 
@@ -96,7 +90,6 @@ impl Backoffs {
         self.0.push((kind, subject, until));
     }
 
-    /// It may be tried again at once.
     pub fn end(&mut self, kind: WorkKind, subject: &WorkSubject) {
         self.0.retain(|(known, about, _)| *known != kind || about != subject);
     }
@@ -105,7 +98,7 @@ impl Backoffs {
         self.0.retain(|(_, _, until)| *until > now);
     }
 
-    /// Until when this agent leaves that work alone.
+    /// The time until which this agent leaves that work alone.
     pub(super) fn until(&self, agent: AgentId, work: &Work, now: Timestamp) -> Option<Timestamp> {
         let is_about = |subject: &WorkSubject| match subject {
             WorkSubject::Task(task) => work.task() == Some(task),
@@ -116,7 +109,7 @@ impl Backoffs {
     }
 }
 
-/// What the blackboard has for this agent, the best first: merges, then what needs a session.
+/// The work of this agent on the blackboard, the best first: merges, then work that needs a session.
 pub(crate) fn work_of(state: &State, agent: AgentId, found: &FoundMerges, now: Timestamp) -> Vec<Work> {
     let board = &state.board;
     match agent.role() {
@@ -140,8 +133,8 @@ pub(crate) fn work_of(state: &State, agent: AgentId, found: &FoundMerges, now: T
     }
 }
 
-/// The tasks about which this agent does not wait for an answer of the human. A coder that waits takes nothing else,
-/// since it holds its task.
+/// The tasks about which this agent does not wait for an answer of the human. A coder that waits takes
+/// nothing else, since it holds its task.
 fn unasked(state: &State, agent: AgentId, tasks: Vec<TaskId>) -> Vec<TaskId> {
     let asked: Vec<TaskId> = open_questions(state)
         .into_iter()

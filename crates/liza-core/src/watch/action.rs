@@ -1,6 +1,6 @@
-//! What a person can do from a screen, each as the command line that does it. The terminal and the browser share it.
+//! The actions of a person on a screen, each as a command line. The terminal and the browser share it.
 //!
-//! Which task may be changed how is decided by the rules; here only what makes no sense at all is not offered.
+//! The rules decide which task may be changed; here only senseless actions are left out.
 
 use crate::model::{AgentId, Generation, Revision, Role, Status, TaskId};
 use crate::rules::spending::{Amount, Spending};
@@ -8,68 +8,54 @@ use crate::watch::command_line::{CommandLine, OPEN};
 use crate::watch::needs_you::NeedsYou;
 use crate::watch::view::{AgentView, TaskView};
 
-/// Something that a person can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     Pause,
     /// After a pause or a checkpoint.
     Resume,
-    /// Stops all agents for a review.
     Checkpoint,
     Abort,
     /// A note for the agents of one task, or for all.
     Note(Option<TaskId>),
     /// An answer for a task; a blocked one continues.
     Answer(TaskId),
-    /// Approve what was submitted up to this revision of the task: what the person has seen.
+    /// Approve the submission up to this revision of the task: the one that the person has seen.
     Approve(TaskId, Revision),
-    /// Reject what was submitted up to this revision of the task.
+    /// Reject the submission up to this revision of the task.
     Reject(TaskId, Revision),
-    /// Take the claim on a task away.
     Release(TaskId),
     Add,
     /// Block a task, so that the planner plans it again.
     Replan(TaskId),
-    /// Start an agent in the background.
     StartAgent,
     /// End an agent and its session: the registration that the person has seen.
     StopAgent(AgentSubject),
-    /// The command that answers what needs the human; `...` is to be typed.
+    /// The command that answers a need of the human; the person types `...`.
     Suggested(Vec<String>),
 }
 
-/// What a person should know before an agent is started.
+/// The warning before an agent is started.
 const IN_BACKGROUND: &str = "It runs in the background until its role has nothing left to do.";
 
-/// The name of something that a person can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ActionName {
     Pause,
-    /// After a pause or a checkpoint.
     Resume,
-    /// Stops all agents for a review.
     Checkpoint,
     Abort,
-    /// A note for the agents of a task.
     Note,
-    /// A note for all agents.
     NoteAll,
     Answer,
     Approve,
     Reject,
-    /// Releases the claim on a task.
     Release,
-    /// Blocks a task, so that it is planned again.
     Replan,
     Add,
-    /// Starts an agent in the background.
     StartAgent,
-    /// Ends an agent and its session.
     StopAgent,
 }
 
-/// What an action is about.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ActionSubject<'v> {
     pub task: Option<&'v TaskView>,
@@ -100,17 +86,14 @@ impl<'v> ActionSubject<'v> {
     }
 }
 
-/// A text that a person types for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionField {
     pub label: &'static str,
-    /// Whether it may stay empty.
     pub optional: bool,
-    /// The texts that are possible; any text if there are none.
+    /// Empty if any text is possible.
     pub choices: &'static [&'static str],
 }
 
-/// The roles, as a person writes them.
 const ROLES: [&str; 3] = [Role::Planner.id_prefix(), Role::Coder.id_prefix(), Role::CodeReviewer.id_prefix()];
 
 impl ActionField {
@@ -159,8 +142,8 @@ impl Action {
         }
     }
 
-    /// The action that a person requests who has seen that revision of the task. Whether it still applies is decided by the
-    /// rules, so that the person gets the refusal of the command.
+    /// The action of a person who has seen that revision of the task. The rules decide if it still applies,
+    /// so that the person gets the refusal of the command.
     pub fn requested(
         name: ActionName,
         subject: ActionSubject<'_>,
@@ -209,11 +192,11 @@ impl Action {
         }
     }
 
-    /// Whether it needs a terminal or a process of its own, so that it cannot run here.
+    /// True if it needs a terminal or a process of its own, so that it cannot run here.
     pub fn needs_terminal(&self) -> bool {
         let Action::Suggested(words) = self else { return false };
         let Some(verb) = words.first().map(String::as_str) else { return true };
-        // What a shared file changes is shown only there, before it is accepted.
+        // The changes of a shared file are shown only there, before it is accepted.
         let accepts_file = verb == "config" && words.iter().any(|word| word == "--trust");
         accepts_file || matches!(verb, "edit" | "run" | "demo" | "tui" | "web")
     }
@@ -249,7 +232,7 @@ impl Action {
         raised_budget(words).is_some() || own_title(words).is_some()
     }
 
-    /// The label of what has to be typed, with the old value of a budget.
+    /// The label of a text to type, with the old value of a budget.
     pub fn label(&self, field: &ActionField, budgets: &[Spending]) -> String {
         let words = if let Action::Suggested(words) = self { words.as_slice() } else { &[] };
         let key = raised_budget(words).and(words.get(1));
@@ -261,7 +244,7 @@ impl Action {
         }
     }
 
-    /// What a person should know before it happens; `None` if it can be undone without a loss.
+    /// The warning before it happens; `None` if it can be undone without a loss.
     pub fn warning(&self) -> Option<&'static str> {
         match self {
             Action::Abort => {
@@ -289,7 +272,7 @@ impl Action {
                     "accept-gate" => Some("The change of what judges the work is merged with the task."),
                     "agent" => Some(IN_BACKGROUND),
                     "plan" => Some("Coders begin with all of these tasks."),
-                    // Only what reads, resumes or carries a text of the person's; a goal is asked for only if none is open.
+                    // These read, resume or carry a person's text; `goal` is asked for only if none is open.
                     "resume" | "validate" | "status" | "answer" | "note" | "config" | "goal" => None,
                     _ => Some("This changes the project."),
                 }
@@ -298,7 +281,7 @@ impl Action {
         }
     }
 
-    /// What has to be typed.
+    /// The texts to type.
     pub fn fields(&self) -> Vec<ActionField> {
         match self {
             Action::Pause | Action::Resume | Action::Checkpoint | Action::Abort | Action::StopAgent(_) => {
@@ -326,9 +309,9 @@ impl Action {
         }
     }
 
-    /// The command, with what was typed.
+    /// The command with the typed texts.
     pub fn words(&self, texts: &[&str]) -> Vec<String> {
-        // What a person types is never an option.
+        // A typed text is never an option.
         let guarded =
             |text: &&str| if text.starts_with('-') { format!(" {text}") } else { (*text).to_owned() };
         let texts: Vec<String> = texts.iter().map(guarded).collect();
@@ -388,7 +371,6 @@ fn own_title(words: &[String]) -> Option<String> {
     }
 }
 
-/// What the text of an option is.
 fn option_label(option: &str) -> Option<&'static str> {
     match option {
         "--done" => Some("Done when"),
@@ -398,7 +380,7 @@ fn option_label(option: &str) -> Option<&'static str> {
     }
 }
 
-/// The budget that a command raises, and in what: `day` and `tokens`.
+/// The budget that a command raises, with its unit: `day` and `tokens`.
 fn raised_budget(words: &[String]) -> Option<(&str, &str)> {
     match words {
         [verb, key, open] if verb == "config" && open == "..." => {
@@ -408,14 +390,14 @@ fn raised_budget(words: &[String]) -> Option<(&str, &str)> {
     }
 }
 
-/// Which commands of a person wait for each other: those of one lane run in the order in which they were given.
+/// A queue of a person's commands: those of one lane run in the order in which they were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter)]
 pub enum ActionLane {
     /// Stops the whole team, or lets it continue: waits for nothing else, so that the brake always works.
     Team,
     /// Stops one agent, or the work on one task.
     Stop,
-    /// Everything else. Some of it takes long: the start of an agent, what needs a git remote.
+    /// Everything else. Some commands take long: the start of an agent, or the use of a git remote.
     Other,
 }
 
@@ -430,7 +412,6 @@ impl ActionLane {
     }
 }
 
-/// Whether an agent has a claim on the task.
 fn is_claimed(task: &TaskView) -> bool {
     match task.status {
         Some(Status::Claimed) => true,

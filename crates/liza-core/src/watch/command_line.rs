@@ -5,19 +5,17 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The word that stands for what a person types.
+/// The placeholder for a text that a person types.
 pub const OPEN: &str = "...";
 
-/// A command to copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The words after `liza`; none if another program answers.
+    /// The words after `liza`; empty if another program answers.
     words: Vec<String>,
     text: String,
 }
 
 impl CommandLine {
-    /// A command of Liza.
     pub fn liza<W: ToString>(words: impl IntoIterator<Item = W>) -> Self {
         let words: Vec<String> = words.into_iter().map(|word| word.to_string()).collect();
         let shown = |word: &String| match word.is_empty() || word == OPEN {

@@ -1,4 +1,4 @@
-//! The next step of a task or an agent as data: who does what, when, and behind what it waits; and the one sentence made of it.
+//! The next step of a task or an agent as data: actor, action, time and conditions; with its sentence.
 
 use std::fmt;
 
@@ -8,12 +8,11 @@ use serde::{Serialize, Serializer};
 use crate::model::{AgentId, Role, Seconds, Sha, TaskId, Timestamp};
 use crate::watch::held::HeldView;
 
-/// The next step of a task or an agent; of one that works, what its session does.
+/// The next step of a task or an agent; for one at work, the action of its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
     pub who: Who,
     pub what: What,
-    /// The task of an agent's step.
     pub on: Option<TaskId>,
     /// The conditions of the step; none if it happens now.
     pub behind: Vec<Behind>,
@@ -21,7 +20,6 @@ pub struct Next {
     pub when: Option<Timestamp>,
 }
 
-/// The one who takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     You,
@@ -31,7 +29,6 @@ pub enum Who {
     Nobody,
 }
 
-/// The kinds of steps.
 #[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum What {
@@ -72,7 +69,7 @@ pub enum What {
     /// It waits for other tasks.
     Wait,
     Nothing(Ended),
-    /// A planner's session, and which try of how many it is after others without a result.
+    /// A planner's session; after sessions without a result, with the number of the try and the limit.
     Plan {
         attempt: Option<(u32, u32)>,
     },
@@ -86,7 +83,6 @@ pub enum What {
     },
 }
 
-/// The ways in which a task or an agent has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     Merged,
@@ -97,7 +93,6 @@ pub enum Ended {
     Left,
 }
 
-/// The kinds of conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, strum::VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -126,16 +121,13 @@ pub enum Behind {
     StoppedPlanner,
     /// Other things that the planner's session decides first.
     OtherDecisions,
-    /// A goal, which nobody has stated.
     Goal,
     /// Something for the agent's role to do.
     NewWork,
 }
 
-/// The pause of an agent before its next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Retry {
-    /// The sessions in a row without a result.
     pub failed: u32,
     pub limit: u32,
     pub again_in: Seconds,
@@ -186,31 +178,26 @@ impl Next {
         Self { when, ..self }
     }
 
-    /// True if the step waits for `liza resume`.
     pub fn is_after_resume(&self) -> bool {
         self.behind.contains(&Behind::Resume)
     }
 
-    /// The task that its agent works on before.
     pub fn after_work(&self) -> Option<&TaskId> {
         self.behind.iter().find_map(|behind| if let Behind::Work(task) = behind { Some(task) } else { None })
     }
 
-    /// The program that cannot be used now.
     pub fn held(&self) -> Option<&HeldView> {
         self.behind
             .iter()
             .find_map(|behind| if let Behind::Program(held) = behind { Some(held) } else { None })
     }
 
-    /// The pause before the next try.
     pub fn retry(&self) -> Option<Retry> {
         self.behind
             .iter()
             .find_map(|behind| if let Behind::Pause(retry) = behind { Some(*retry) } else { None })
     }
 
-    /// The tasks that must be merged first.
     fn tasks_before(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for behind in &self.behind {
@@ -221,7 +208,7 @@ impl Next {
         names
     }
 
-    /// Says when an approved task is merged, beside "approved"; `None` if nothing is in the way.
+    /// The merge of an approved task, in words beside "approved"; `None` if nothing is in the way.
     pub(crate) fn merge_words(&self) -> Option<String> {
         let (What::Merge | What::MergeNow { .. }) = self.what else { return None };
         if let What::MergeNow { is_testing, age } = self.what {
@@ -297,7 +284,7 @@ impl Next {
         }
     }
 
-    /// Says when the planner looks at it.
+    /// The time at which the planner looks at it, in words.
     fn look_time(&self) -> &'static str {
         match self.behind.first() {
             Some(Behind::Resume) => "after liza resume",
@@ -308,7 +295,6 @@ impl Next {
     }
 }
 
-/// The reason why an approved task is not merged while the team is stopped.
 const MERGE_AFTER_RESUME: &str = "its merge waits for liza resume";
 
 /// The progress of a running merge: `: integration test, 23s`.
@@ -320,7 +306,7 @@ pub(crate) fn progress(is_testing: bool, age: Seconds) -> String {
 impl fmt::Display for Next {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.step())?;
-        // Some steps begin with what they wait for.
+        // Some steps begin with their condition.
         let is_said = matches!((&self.what, self.behind.first()), (What::Look, Some(_)))
             || (self.what == What::Continue && self.held().is_some());
         for behind in self.behind.iter().filter(|_| !is_said) {

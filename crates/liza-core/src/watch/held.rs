@@ -14,7 +14,7 @@ use crate::watch::alarms::Observations;
 pub struct HeldView {
     pub client: String,
     pub kind: FaultKind,
-    /// How long until it is tried again; `None` if only the human lets it continue.
+    /// The time until the next try; `None` if only the human lets it continue.
     pub again_in: Option<Seconds>,
 }
 
@@ -87,8 +87,8 @@ pub(crate) fn held_roles(state: &State, seen: &Observations, now: Timestamp) -> 
     [Role::Planner, Role::Coder, Role::CodeReviewer].into_iter().filter(is_held).collect()
 }
 
-/// The running sessions after which a team ends by itself: an agent has work and no program, and all programs of the team
-/// wait for the human. 0 if the team does not end so.
+/// The running sessions after which a team ends by itself: an agent has work and no program, and all programs
+/// of the team wait for the human. 0 if the team does not end this way.
 pub(crate) fn sessions_before_end(state: &State, seen: &Observations, now: Timestamp) -> usize {
     let Some(sprint) = state.board.sprint.ready() else { return 0 };
     let waits = |name: &String| sprint.clients.get(name).is_some_and(waits_for_human);

@@ -1,4 +1,4 @@
-//! What screens and the watcher derive from the blackboard; nothing here changes it.
+//! Everything that screens and the watcher derive from the blackboard; nothing here changes it.
 
 pub mod action;
 pub mod alarms;

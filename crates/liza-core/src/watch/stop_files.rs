@@ -1,14 +1,14 @@
-//! The stop files are the human's instruction: which command makes the blackboard agree with them, and with the clock.
+//! The commands that make the blackboard follow the stop files, the human's instruction, and the clock.
 //!
-//! Does not know how long a mismatch has lasted; the caller waits that out.
+//! Does not know the age of a mismatch; the caller waits that out.
 
 use crate::model::{GoalStatus, SprintStatus, State, StopFile, StopFileTimes, Timestamp};
 use crate::protocol::{Checkpoint, CheckpointCause, Command, CompleteSprint, FollowStopFile};
 use crate::rules::spending::used_up;
 use crate::rules::sprint::{is_complete, is_planning};
 
-/// The command that makes the blackboard agree with the files, the deadline, the budgets, or a sprint whose last task a person has
-/// ended; `None` if it agrees. The strongest file comes first.
+/// The command that makes the blackboard agree with the files, the deadline, the budgets, or a sprint whose
+/// last task a person has ended; `None` if it agrees. The strongest file comes first.
 pub fn reconcile(state: &State, files: StopFileTimes, now: Timestamp) -> Option<Command> {
     let sprint = state.board.sprint.ready()?;
     let follow = |file, since| Some(FollowStopFile { file, since }.into());
@@ -43,7 +43,7 @@ pub fn reconcile(state: &State, files: StopFileTimes, now: Timestamp) -> Option<
     if known == files.pause.is_some() { None } else { follow(StopFile::Pause, files.pause) }
 }
 
-/// When the sprint's deadline will ask for a checkpoint by itself.
+/// The time at which the sprint's deadline asks for a checkpoint.
 pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
     let sprint = state.board.sprint.ready().filter(|sprint| sprint.status == SprintStatus::InProgress)?;
     sprint.timeline.deadline.filter(|deadline| *deadline > now)

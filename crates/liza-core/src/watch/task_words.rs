@@ -1,9 +1,8 @@
-//! The words in which a task's page and its history speak to a person. Files and JSON keep the names of the protocol.
+//! The words of a task's page and history for a person. Files and JSON keep the names of the protocol.
 
 use crate::model::{Board, Fields, Status, TaskId, TaskRecord, Value};
 use crate::watch::command_line::{CommandLine, liza};
 
-/// An event of a task's history.
 pub fn event_name(event: &str) -> String {
     let known = match event {
         "finalized" => "ready",
@@ -21,7 +20,7 @@ pub fn event_name(event: &str) -> String {
     known.to_owned()
 }
 
-/// The facts of an event or an anomaly that say something, with their names.
+/// The facts of an event or an anomaly that are worth showing, with their names.
 pub fn facts(fields: &Fields) -> impl Iterator<Item = (String, &Value)> {
     let is_nothing =
         |key: &str, value: &Value| value.is_blank() || (key == "drift_commits" && value.to_string() == "0");
@@ -45,7 +44,7 @@ fn fact_name(key: &str) -> String {
     known.to_owned()
 }
 
-/// What an agent reports, as the object of a sentence.
+/// The report of an agent, as the object of a sentence.
 pub fn anomaly_name(kind: &str) -> String {
     let known = match kind {
         "retry_loop" => "a retry loop",
@@ -71,7 +70,7 @@ pub(super) fn plain(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// The command that lets a task go on without what will never be merged, and keeps all else that it waits for.
+/// The command that removes dead dependencies, and keeps all others.
 pub(crate) fn without_dead(board: &Board, id: &TaskId, record: &TaskRecord) -> CommandLine {
     let lives =
         |task: &&TaskId| !matches!(board.status(task), None | Some(Status::Abandoned | Status::Superseded));

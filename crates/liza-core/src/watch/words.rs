@@ -25,7 +25,7 @@ pub const PHASES: [(TaskPhase, &str); 7] = [
     (TaskPhase::Draft, "DRAFT"),
 ];
 
-/// What became of a task that was open when its goal was aborted.
+/// The words for a task that was open when its goal was aborted.
 const DROPPED: &str = "dropped with the goal; its work is kept";
 
 pub fn ago(age: Seconds) -> String {
@@ -58,14 +58,14 @@ pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
     facts
 }
 
-/// What is used of the budgets: those of the sprint and the day, and of tasks that have used much.
+/// The use of the budgets: those of the sprint and the day, and of tasks that have used much.
 pub fn budgets(all: &[Spending]) -> Option<String> {
     let shown = all.iter().filter(|one| !matches!(one.scope, SpendingScope::Task(_)) || one.is_high());
     let words: Vec<String> = shown.map(|one| format!("{} {}", one.scope, one.amount)).collect();
     (!words.is_empty()).then(|| format!("budget: {}", words.join(" · ")))
 }
 
-/// How much of a bar of that many columns is full: the merged tasks among those that are to be merged.
+/// The full columns of a bar: the merged tasks among those that are to be merged.
 pub fn full_columns(sprint: &SprintView, columns: usize) -> usize {
     match sprint.progress.to_merge() {
         0 => 0,
@@ -73,12 +73,12 @@ pub fn full_columns(sprint: &SprintView, columns: usize) -> usize {
     }
 }
 
-/// What an agent does: its status and its task; what it did if it is not present.
+/// An agent's status and task; the last ones if it is not present.
 pub fn agent_doing(agent: &AgentView) -> String {
     doing(agent, true)
 }
 
-/// The same, without what a second row says: how far a merge is, and when a program is tried again.
+/// The same, without the contents of a second row: the progress of a merge, and the next try of a program.
 pub fn agent_doing_short(agent: &AgentView) -> String {
     doing(agent, false)
 }
@@ -124,25 +124,23 @@ fn ended(agent: &AgentView) -> String {
     }
 }
 
-/// Why nothing is done although there is work: the agent program that all wait for; `None` while an agent works.
+/// The agent program that all wait for although there is work; `None` while an agent works.
 pub fn held_back(view: &View) -> Option<String> {
     first_held(view).map(HeldView::text)
 }
 
-/// Whether nothing is done although there is work, since an agent program cannot be used; what stops the whole team comes
-/// first.
+/// True if work waits only for an agent program that cannot be used; a stop of the team comes first.
 pub fn is_held_up(view: &View) -> bool {
     view.stopped.is_empty() && !view.is_stopping() && held_back(view).is_some()
 }
 
-/// Whether the team does what it should, so that there is nothing to do for a person: no session failed, and no program is
-/// held while no agent is in a session.
+/// True if a person has nothing to do: no failed session, and no held program without a running session.
 pub fn is_well(view: &View) -> bool {
     let is_held = !view.held_clients.is_empty() && !view.agents.iter().any(AgentView::is_in_session);
     !is_held && view.agents.iter().all(|agent| agent.next.retry().is_none())
 }
 
-/// What the team does, when a person need not do anything.
+/// The team's present work, in words, if a person need not do anything.
 pub fn team_does(view: &View) -> String {
     let judge =
         view.agents.iter().find(|agent| agent.next.what == What::Judge && agent.liveness.is_present());
@@ -155,7 +153,7 @@ pub fn team_does(view: &View) -> String {
     }
 }
 
-/// What a team waits for that is stopping: its merge, if one is running.
+/// The reason that a stopping team waits: its merge, if one is running.
 pub fn stop_waits_for(merge: Option<&TaskId>) -> String {
     match merge {
         Some(task) => format!("it waits for the merge of {task}"),
@@ -163,7 +161,7 @@ pub fn stop_waits_for(merge: Option<&TaskId>) -> String {
     }
 }
 
-/// How many agents are in a session, or merge; of how many, unless they are leaving.
+/// The number of agents in a session or a merge, and that of all unless they are leaving.
 pub fn at_work(view: &View, is_stopping: bool) -> String {
     let working = view.agents.iter().filter(|agent| agent.is_at_work()).count();
     match is_stopping || view.is_stopping() {
@@ -182,7 +180,7 @@ fn first_held(view: &View) -> Option<&HeldView> {
     held.min_by_key(|held| held.again_in.map_or(u64::MAX, |left| left.0))
 }
 
-/// What an agent does, in one word; one that has nothing to do waits, and for what.
+/// An agent's status in one word; if it waits, with the matter that it waits for.
 fn status_words(agent: &AgentView) -> String {
     let for_what = match (agent.status, agent.role) {
         (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner)
@@ -206,7 +204,7 @@ fn status_words(agent: &AgentView) -> String {
     format!("{} {for_what}", status_word(agent.status))
 }
 
-/// Which try a running session is, after others without a result: `, try 5 of 5`.
+/// The number of a running session's try, after others without a result: `, try 5 of 5`.
 fn which_try(what: &What) -> String {
     let What::Plan { attempt: Some((number, limit)) } = what else { return String::new() };
     format!(", try {number} of {limit}")
@@ -222,7 +220,6 @@ pub fn agent_lease(agent: &AgentView) -> Option<String> {
     agent.lease.filter(|_| agent.task.is_some()).map(lease_left)
 }
 
-/// The sign before an agent.
 pub fn agent_sign(agent: &AgentView) -> &'static str {
     match agent.liveness {
         Liveness::Live => "●",
@@ -232,7 +229,6 @@ pub fn agent_sign(agent: &AgentView) -> &'static str {
     }
 }
 
-/// The figures of an agent.
 pub fn agent_facts(agent: &AgentView) -> Vec<String> {
     let mut facts: Vec<String> = agent.machine.iter().map(|machine| format!("on {machine}")).collect();
     facts.extend(agent.heartbeat_age.map(|age| format!("heartbeat {}", ago(age))));
@@ -242,7 +238,7 @@ pub fn agent_facts(agent: &AgentView) -> Vec<String> {
     facts
 }
 
-/// What its session does now, or how its last one failed.
+/// The action of its session, or the failure of its last one.
 pub fn agent_activity(agent: &AgentView) -> Option<String> {
     let failed = || agent.last_session.as_ref().filter(|last| last.failed).map(|last| last.result.clone());
     if agent.is_in_session() { agent.last_action.clone() } else { failed() }
@@ -276,7 +272,7 @@ pub fn task_status(task: &TaskView) -> String {
     }
 }
 
-/// What a task's row says beside its description.
+/// The words of a task's row beside its description.
 pub fn task_facts(task: &TaskView) -> Vec<String> {
     let mut facts = Vec::new();
     let is_later = task.next.is_after_resume();
@@ -345,7 +341,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
     facts
 }
 
-/// The ended tasks, counted by how they ended.
+/// The numbers of ended tasks, by their end.
 pub fn ended_counts(view: &View) -> Vec<String> {
     let number = |status: Status| view.tasks.iter().filter(|task| task.status == Some(status)).count();
     let counts = [
@@ -367,17 +363,16 @@ fn waiting(waiting: &UnmetDependency) -> String {
     }
 }
 
-/// Whether it will never be merged.
+/// True if it will never be merged.
 fn is_dead(waiting: &UnmetDependency) -> bool {
     waiting.status.is_none_or(|status| matches!(status, Status::Abandoned | Status::Superseded))
 }
 
-/// How long a lease still runs, after its name.
+/// The rest of a lease, after its name.
 pub fn lease_left(lease: LeaseView) -> String {
     format!("lease {}", lease_length(lease))
 }
 
-/// How long a lease still runs.
 pub fn lease_length(lease: LeaseView) -> String {
     match lease.left {
         left @ 0.. => length(left).to_string(),
@@ -385,12 +380,11 @@ pub fn lease_length(lease: LeaseView) -> String {
     }
 }
 
-/// A number of seconds without its sign.
 fn length(seconds: i64) -> Seconds {
     Seconds(seconds.unsigned_abs())
 }
 
-/// What only a person can do now, each with its command.
+/// The next steps of a person, each with its command.
 pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
     steps(view, true)
 }
@@ -403,7 +397,7 @@ pub fn next_steps_short(view: &View) -> Vec<(String, &'static str)> {
 fn steps(view: &View, is_long: bool) -> Vec<(String, &'static str)> {
     let Some(goal) = &view.goal else { return Vec::new() };
     match goal.status {
-        // What needs the human says it.
+        // The entry in `needs_you` says it.
         GoalStatus::InProgress if goal.description.trim().is_empty() => return Vec::new(),
         GoalStatus::InProgress if view.stopped.is_empty() => {}
         GoalStatus::InProgress => return Vec::new(),
@@ -419,7 +413,7 @@ fn steps(view: &View, is_long: bool) -> Vec<(String, &'static str)> {
         return Vec::new();
     }
     if let Some(held) = first_held(view) {
-        // What only the human lets continue is among what needs the human.
+        // A hold that only the human ends is in `needs_you`.
         let step = held.again_in.map(|_| (format!("{}. To try it now:", held.text()), "liza resume"));
         return step.into_iter().collect();
     }

@@ -1,7 +1,8 @@
-//! Every reason to refuse a request: what is wrong, what would be right, and what to type next.
+//! Every reason to refuse a request: the error, the right form, and the next command.
 //!
-//! Codes are a contract with programs; messages and hints are for people and agents, who take them literally. Each row of
-//! the table is one reason; the enum, its messages and hints, and the rows of `docs/reference/error-codes.md` follow.
+//! Codes are a contract with programs; messages and hints are for people and agents, who take them literally.
+//! Each row of the table is one reason; the enum, its messages and hints, and the rows of
+//! `docs/reference/error-codes.md` follow.
 
 use std::fmt;
 
@@ -19,7 +20,7 @@ mod phrases;
 
 use phrases::{are, detail_options, gate_options, has_work, held_until, names, next_step, short_list};
 
-/// What a refusal means for the caller; the program turns it into an exit code in one place.
+/// The consequence of a refusal for the caller; the program turns it into an exit code in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalClass {
     /// The request was wrong, or came at the wrong time.
@@ -38,7 +39,6 @@ pub const PRIOR_FEEDBACK: &str = "Prior Feedback Status";
 pub struct RefusalRow {
     /// The stable word by which programs know it.
     pub code: &'static str,
-    /// Its consequence for the caller.
     pub class: RefusalClass,
     /// Its meaning; each line begins with a space.
     pub means: &'static [&'static str],
@@ -71,12 +71,10 @@ macro_rules! refusals {
                 hints: &[$($special,)? $($hint)?],
             },)+];
 
-            /// The stable word by which programs know it.
             pub fn code(&self) -> &'static str {
                 match self { $(Self::$name { .. } => $code,)+ }
             }
 
-            /// Its consequence for the caller.
             pub fn class(&self) -> RefusalClass {
                 match self { $(Self::$name { .. } => RefusalClass::$class,)+ }
             }

@@ -18,7 +18,7 @@ pub(super) fn next_step(status: Status) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether a task in this state has work that is not abandoned at once.
+/// True if a task in this state has work that is not abandoned at once.
 pub(super) fn has_work(status: Status) -> bool {
     matches!(status, Status::Claimed | Status::ReadyForReview | Status::Approved)
 }

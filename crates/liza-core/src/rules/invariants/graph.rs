@@ -1,4 +1,4 @@
-//! What must hold between tasks: dependencies exist, form no cycle and are met; no coder has two claims.
+//! Invariants between tasks: dependencies exist, form no cycle and are met; no coder has two claims.
 
 use indexmap::IndexMap;
 
@@ -6,7 +6,7 @@ use crate::model::{AgentId, Status, TaskId};
 
 use super::{BoardView, Violation};
 
-/// Adds what is wrong between these tasks and the others.
+/// Adds the violations between these tasks and the others.
 pub(super) fn check<'t>(view: &BoardView<'t>, tasks: &[&'t TaskId], found: &mut Vec<Violation>) {
     for id in tasks {
         check_dependencies(view, id, found);
@@ -63,7 +63,6 @@ fn check_cycles<'t>(view: &BoardView<'t>, tasks: &[&'t TaskId], found: &mut Vec<
     }
 }
 
-/// No coder has two claims.
 fn check_claims(view: &BoardView<'_>, found: &mut Vec<Violation>) {
     let mut claims: IndexMap<AgentId, TaskId> = IndexMap::new();
     let changed = |id: &TaskId| view.change.is_some_and(|change| change.tasks.contains_key(id));

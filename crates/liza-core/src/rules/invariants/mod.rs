@@ -1,7 +1,7 @@
-//! What must hold of the blackboard beyond what the types express.
+//! Invariants of the blackboard beyond its types.
 //!
-//! Works on records as read, so that a broken file can be loaded, shown and repaired. A write is refused for what it
-//! introduces ([`introduced`]), not for what was wrong before; [`validate`] reports everything.
+//! Works on records as read, so that a broken file can be loaded, shown and repaired. A write is refused for
+//! the violations that it introduces ([`introduced`]), not for older ones; [`validate`] reports everything.
 
 mod graph;
 mod references;
@@ -19,10 +19,10 @@ use crate::text::count;
 
 pub use task_relations::TaskRelations;
 
-/// What the rules have to know of the disk.
+/// The facts on the disk that the rules need.
 pub trait DiskFacts {
     fn worktree_exists(&self, worktree: &Worktree) -> bool;
-    /// Whether the file of a `spec_ref` (anchor stripped) exists below the project root.
+    /// True if the file of a `spec_ref` (anchor stripped) exists below the project root.
     fn spec_exists(&self, path: &str) -> bool;
 }
 
@@ -39,7 +39,6 @@ impl DiskFacts for SharedWork<'_> {
     }
 }
 
-/// What a violation is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     Task(TaskId),
@@ -105,7 +104,6 @@ struct BoardView<'a> {
 }
 
 impl<'a> BoardView<'a> {
-    /// Whether a live task is in that state.
     fn is(&self, id: &TaskId, status: Status) -> bool {
         match self.change.and_then(|change| change.tasks.get(id)) {
             Some(record) => record.status == Some(status),
@@ -113,7 +111,6 @@ impl<'a> BoardView<'a> {
         }
     }
 
-    /// What a task depends on.
     fn depends_on(&self, id: &TaskId) -> &'a [TaskId] {
         match self.change.and_then(|change| change.tasks.get(id)) {
             Some(record) => record.depends_on.as_deref().unwrap_or_default(),
@@ -166,23 +163,22 @@ impl<'a> BoardView<'a> {
     }
 }
 
-/// How much of a blackboard is loaded.
+/// The loaded part of a blackboard.
 #[derive(Clone, Copy)]
 enum Extent<'a> {
     Whole,
-    /// Only some tasks; which others exist is known.
+    /// Only some tasks are loaded; the function tells which others exist.
     Part(&'a dyn Fn(&TaskId) -> bool),
 }
 
-/// Everything that is wrong with the blackboard.
+/// All violations.
 pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
     let mut found = validate_edit(state, facts, now);
     found.extend(unapproved(state));
     found
 }
 
-/// What is wrong with the blackboard and no edit may introduce. A person may write APPROVED: it is no approval, and nothing is
-/// merged by it.
+/// The violations that no edit may introduce. A person may write APPROVED: that is no approval.
 pub fn validate_edit(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
     validate_extent(state, Extent::Whole, facts, now)
 }
@@ -199,9 +195,9 @@ fn unapproved(state: &State) -> impl Iterator<Item = Violation> {
     })
 }
 
-/// The same of a blackboard of which only some tasks are loaded. `exists` says whether there is a live task with an ID.
+/// The same for a blackboard of which only some tasks are loaded; `exists` is true for the ID of a live task.
 ///
-/// May report that a dependency of a claimed task is not merged if it is not loaded: only what an edit adds counts.
+/// May report an unloaded dependency of a claimed task as not merged: only what an edit adds counts.
 pub fn validate_part(
     state: &State,
     exists: &dyn Fn(&TaskId) -> bool,
@@ -241,7 +237,7 @@ fn validate_extent(
     found
 }
 
-/// What a change makes wrong that was not wrong before.
+/// The violations that a change adds.
 pub fn introduced(board: &Board, change: &Change, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
     let touched: Vec<&TaskId> = change.tasks.keys().collect();
     let view = |change| BoardView { board, change, extent: Extent::Whole };
@@ -251,7 +247,7 @@ pub fn introduced(board: &Board, change: &Change, facts: &dyn DiskFacts, now: Ti
     after
 }
 
-/// What is wrong with these tasks, with the agents and with the plan.
+/// The violations of these tasks, of the agents and of the plan.
 fn violations_near<'t>(
     view: &BoardView<'t>,
     tasks: &[&'t TaskId],

@@ -1,4 +1,4 @@
-//! What must hold of one task's record by itself.
+//! Invariants of one task's record by itself.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,6 @@ use crate::model::{EventName, PRIORITIES, Status, TaskId, TaskRecord, missing_fi
 
 use super::{DiskFacts, Violation};
 
-/// Adds what is wrong with the record.
 pub(super) fn check(id: &TaskId, record: &TaskRecord, facts: &dyn DiskFacts, found: &mut Vec<Violation>) {
     let mut wrong = |message: String| found.push(Violation::task(id, message));
     check_common(record, &mut wrong);
@@ -19,7 +18,7 @@ fn blank(text: Option<&String>) -> bool {
     text.is_none_or(|text| text.trim().is_empty())
 }
 
-/// Every task has a description, a status, a priority from 1 to 5 and a date; its own limits are in their ranges.
+/// Every task has a description, a status, a priority from 1 to 5, a date, and limits in their ranges.
 fn check_common(record: &TaskRecord, wrong: &mut impl FnMut(String)) {
     if blank(record.description.as_ref()) {
         wrong("task has no description".to_owned());
@@ -37,7 +36,7 @@ fn check_common(record: &TaskRecord, wrong: &mut impl FnMut(String)) {
     task_out_of_range(record).iter().map(ToString::to_string).for_each(wrong);
 }
 
-/// A task that is neither a draft nor dropped says what it is measured by.
+/// A task that is neither a draft nor dropped names its criteria.
 fn check_definition(record: &TaskRecord, facts: &dyn DiskFacts, wrong: &mut impl FnMut(String)) {
     let Some(status) = record.status else { return };
     if matches!(status, Status::Draft | Status::Superseded | Status::Abandoned) {
@@ -57,7 +56,7 @@ fn check_definition(record: &TaskRecord, facts: &dyn DiskFacts, wrong: &mut impl
     }
 }
 
-/// What each status must have, and must not.
+/// The fields that each status must have, and must not.
 fn check_status(record: &TaskRecord, facts: &dyn DiskFacts, wrong: &mut impl FnMut(String)) {
     let Some(status) = record.status else { return };
     missing_fields(record).into_iter().for_each(&mut *wrong);
@@ -67,7 +66,7 @@ fn check_status(record: &TaskRecord, facts: &dyn DiskFacts, wrong: &mut impl FnM
                 wrong(format!("DRAFT task is assigned to {agent}"));
             }
         }
-        // That its lease is past is an alarm: the write that would renew it must not be refused for it.
+        // A past lease is an alarm: the write that would renew it must not be refused for it.
         Status::Claimed => {
             if record.base_commit.is_none() && record.integration_fix != Some(true) {
                 wrong("CLAIMED task has no base_commit".to_owned());

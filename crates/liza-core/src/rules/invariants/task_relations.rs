@@ -1,22 +1,22 @@
-//! Which other tasks the rules of `graph.rs` and `references.rs` look at when one task changes.
+//! The other tasks that the rules of `graph.rs` and `references.rs` look at when one task changes.
 //!
-//! Must be kept true to these rules: an edit of a large file is checked only with the tasks that are named here.
+//! Must be kept true to these rules: an edit of a large file is checked only with the tasks named here.
 
 use crate::model::{Status, Value};
 
 /// The tasks that the rules look at besides one that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskRelations {
-    /// What it depends on, however far: it may close a cycle.
+    /// Its dependencies, direct and indirect: it may close a cycle.
     pub dependencies: bool,
-    /// Those that are claimed, and what it depends on itself: a coder may have two claims, a claim needs merged dependencies.
+    /// Claimed tasks and its dependencies: no coder has two claims, a claim needs merged dependencies.
     pub claims: bool,
-    /// Those that name it: it may be missing now. If there are such tasks, it may also close a cycle.
+    /// Tasks that name it: it may be missing now. If there are such tasks, it may also close a cycle.
     pub named_by: bool,
 }
 
 impl TaskRelations {
-    /// Those of a task that had the fields `old` and has the fields `new`; none if there was or is no task with its ID.
+    /// The relations of a change from the fields `old` to the fields `new`; `None` for a missing task.
     pub fn of_change(old: Option<&Value>, new: Option<&Value>) -> Self {
         let differs = |key: &str| field(old, key) != field(new, key);
         let status_counts = differs("status") && !(is_free(old) && is_free(new));
@@ -32,7 +32,7 @@ fn field<'v>(task: Option<&'v Value>, key: &str) -> &'v Value {
     task.and_then(Value::as_map).and_then(|fields| fields.get(key)).unwrap_or(&Value::Null)
 }
 
-/// Whether no rule about other tasks asks for a task's status: such rules are only about claims and merged dependencies.
+/// True if no rule about other tasks needs this status: those are about claims and merged dependencies.
 fn is_free(task: Option<&Value>) -> bool {
     let is_asked_for = |status: Status| status == Status::Claimed || status == Status::Merged;
     match field(task, "status").as_text().map(str::parse) {

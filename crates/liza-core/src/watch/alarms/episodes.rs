@@ -1,4 +1,4 @@
-//! Which alarms have been raised: an episode lasts while its condition is true.
+//! The raised alarms: an episode lasts while its condition is true.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use crate::model::Sha;
 
 use super::{Alarm, AlarmKind};
 
-/// What has already been raised, as the keys of what is true.
+/// The keys of the raised alarms that are still true.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Episodes(pub BTreeSet<String>);
 
 impl Episodes {
-    /// The alarms that are new; remembers what is true from now on. A condition that ended may be raised again.
+    /// Returns the new alarms and remembers all current ones. A condition that ended may be raised again.
     pub fn advance(&mut self, current: &[Alarm]) -> Vec<Alarm> {
         let fresh = current.iter().filter(|alarm| !self.0.contains(&alarm.key())).cloned().collect();
         self.0 = current.iter().map(Alarm::key).collect();
         fresh
     }
 
-    /// The same if the blackboard could not be read: what was not seen may still be true, so nothing is forgotten.
+    /// The same if the blackboard could not be read: an unseen alarm may still be true, so none is forgotten.
     pub fn advance_blind(&mut self, current: &[Alarm]) -> Vec<Alarm> {
         let before = std::mem::take(&mut self.0);
         let fresh = current.iter().filter(|alarm| !before.contains(&alarm.key())).cloned().collect();
@@ -27,8 +27,8 @@ impl Episodes {
     }
 }
 
-/// Whether an alarm with this key may be true although a machine does not see it: commits on the remote's branch are seen
-/// when the branch here has followed. They are settled when they are the recorded head.
+/// True if an alarm with this key may be true unseen: commits on the remote's branch are seen when the branch
+/// here has followed. They are settled when they are the recorded head.
 pub fn is_seen_late(key: &str, recorded: Option<&Sha>) -> bool {
     let head = key.strip_prefix(&format!("{}:", AlarmKind::ForeignCommits));
     head.is_some_and(|head| recorded.is_none_or(|recorded| head != recorded.as_str()))

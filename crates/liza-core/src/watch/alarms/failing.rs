@@ -1,4 +1,4 @@
-//! What supervisors try again and again: no job is retried for ever in silence, also when its team has ended.
+//! Jobs that supervisors retry: none is retried for ever in silence, also when its team has ended.
 
 use crate::model::{GoalStatus, State, Status, TaskSummary, Timestamp};
 use crate::supervise::WorkKind;
@@ -7,13 +7,12 @@ use crate::text::count;
 use super::{Alarm, AlarmKind, AlarmSubject, FailingJob, Observations, Remedy};
 use crate::watch::command_line::{CommandLine, liza};
 
-/// One for each job that still waits to be done.
 pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
     let open = seen.failing_jobs.iter().filter(|job| job.count >= FailingJob::LIMIT && is_open(state, job));
     open.map(|job| alarm(state, seen, job, now)).collect()
 }
 
-/// Whether what failed still has to be done: its task waits for exactly that.
+/// True if the failed job still has to be done: its task waits for exactly that.
 pub fn is_open(state: &State, job: &FailingJob) -> bool {
     let is_current = |goal: GoalStatus| goal == GoalStatus::InProgress;
     let Some(task) = &job.task else {
@@ -52,7 +51,7 @@ fn alarm(state: &State, seen: &Observations, job: &FailingJob, now: Timestamp) -
 }
 
 impl FailingJob {
-    /// Why it fails, and what a person can do about it.
+    /// The reason of the failure, and the remedy for a person.
     pub fn in_words(&self) -> String {
         let why = self.message.trim_end_matches('.');
         match &self.remedy {
@@ -62,7 +61,7 @@ impl FailingJob {
     }
 }
 
-/// What a person does about it: what is wrong with a task is in its page, everything else is the doctor's.
+/// The command for a person: the page of a task shows its error, the doctor everything else.
 pub(in crate::watch) fn command(seen: &Observations, subject: &AlarmSubject) -> CommandLine {
     let is_about = |job: &&FailingJob| match (&job.task, subject) {
         (Some(task), subject) => subject.task() == Some(task),

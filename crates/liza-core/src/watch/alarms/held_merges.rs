@@ -1,4 +1,4 @@
-//! Merges that wait for the human: the integration test fails without them too, or they change what judges them.
+//! Merges that wait for the human: the test fails without them too, or they change what judges them.
 
 use crate::model::{EventName, State, TaskBody, TaskId, TestFailure};
 use crate::rules::claimable::{HeldMerge, held_merge};
@@ -6,10 +6,10 @@ use crate::text::one_line;
 
 use super::{Alarm, AlarmKind};
 
-/// How many files of a change an alarm names.
+/// The most files of a change that an alarm names.
 const SHOWN_FILES: usize = 5;
 
-/// How long the line that an alarm quotes may be.
+/// The longest line that an alarm quotes.
 const QUOTED: usize = 120;
 
 /// The integration test is broken on the integration branch itself.
@@ -56,7 +56,7 @@ pub(super) fn gate_changed(state: &State, id: &TaskId, body: &TaskBody) -> Optio
     Some(Alarm::critical(AlarmKind::GateChanged, id, text).since(since))
 }
 
-/// The first files of a change, and how many more there are.
+/// The first files of a change, and the number of the others.
 fn shown(files: &[String]) -> String {
     let (first, rest) = files.split_at(files.len().min(SHOWN_FILES));
     let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };

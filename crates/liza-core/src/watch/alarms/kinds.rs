@@ -7,7 +7,6 @@ use serde::{Serialize, Serializer};
 use crate::model::StopFile;
 use crate::watch::command_line::OPEN;
 
-/// The machines that see an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SeenBy {
     /// It follows from the blackboard, so every machine sees the same.
@@ -16,10 +15,8 @@ enum SeenBy {
     One,
 }
 
-/// The answer to an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Agents handle it.
     Agents,
     /// By the human with this command.
     Human(&'static [&'static str]),
@@ -69,7 +66,6 @@ macro_rules! alarm_kinds {
                 }
             }
 
-            /// The stop file that it is about, if any.
             pub fn stop_file(self) -> Option<StopFile> {
                 match self {
                     $(AlarmKind::$kind => None$(.or(Some(StopFile::$file)))?,)*

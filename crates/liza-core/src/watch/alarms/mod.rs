@@ -1,6 +1,6 @@
-//! What the human should know: every alarm condition as a pure function of state, files and `now`.
+//! Alarms for the human: every condition is a pure function of state, files and `now`.
 //!
-//! An alarm is raised once per episode: [`Episodes`] remembers what is true, and forgets it when the condition ends.
+//! An alarm is raised once per episode: [`Episodes`] remembers a true condition, and forgets it at its end.
 
 mod episodes;
 pub(in crate::watch) mod failing;
@@ -38,7 +38,6 @@ pub use stops::StopAge;
 pub(super) use team::budget_subject;
 pub use text::AlarmText;
 
-/// How loud an alarm is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -58,7 +57,7 @@ impl AlarmLevel {
     }
 }
 
-/// What an alarm is about; part of the key of its episode.
+/// The subject of an alarm; part of the key of its episode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AlarmSubject {
     Task(TaskId),
@@ -66,12 +65,11 @@ pub enum AlarmSubject {
     Figure(TaskId, &'static str),
     Agent(AgentId),
     Discovery(DiscoveryId),
-    /// A sprint, a goal, a file, a length of time: whatever else has a name.
+    /// A sprint, a goal, a file, a length of time: anything else with a name.
     Name(String),
 }
 
 impl AlarmSubject {
-    /// The task that it is about, if any.
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             AlarmSubject::Task(task) | AlarmSubject::Figure(task, _) => Some(task),
@@ -116,14 +114,13 @@ impl From<&str> for AlarmSubject {
     }
 }
 
-/// One thing that the human should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alarm {
     pub level: AlarmLevel,
     pub kind: AlarmKind,
     pub subject: AlarmSubject,
-    /// Since when it has been true, if the blackboard says so: what ended and came back is another episode, even if no
-    /// one looked in between.
+    /// The time since which it has been true, if the blackboard has it: an alarm that ended and came back is
+    /// another episode, even if no one looked in between.
     pub since: Option<Timestamp>,
     /// The rest of the alert.
     pub text: AlarmText,
@@ -150,7 +147,7 @@ impl Alarm {
         format!("{}:{}{since}", self.kind, self.subject)
     }
 
-    /// The same with its kind, to join it with what is said about it.
+    /// The key with its kind, to join it with other data about the alarm.
     pub(super) fn join_key(&self) -> (AlarmKind, String) {
         (self.kind, self.key())
     }
@@ -160,7 +157,6 @@ impl Alarm {
     }
 }
 
-/// Everything that is true now.
 pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
     let mut found = Vec::new();
     if let Some(error) = &seen.unreadable {
@@ -270,7 +266,6 @@ fn stray_changes(state: &State) -> Vec<Alarm> {
     state.journal.anomalies.iter().filter(stray).map(alarm).collect()
 }
 
-/// Sessions whose context is nearly full.
 fn full_contexts(state: &State, now: Timestamp) -> Vec<Alarm> {
     let alarm = |(agent, entry): (&AgentId, &AgentRecord)| {
         let percent = entry.full_context(now)?;

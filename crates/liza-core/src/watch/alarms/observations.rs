@@ -1,6 +1,6 @@
-//! What is observed besides the blackboard: files, branches, sessions.
+//! Observations besides the blackboard: files, branches, sessions.
 //!
-//! Only data: who observes it is outside, what follows from it is decided in `alarms` and in the view.
+//! Only data: the observer is outside, the consequences are decided in `alarms` and in the view.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,53 +14,43 @@ use crate::rules::presence::Presence;
 use crate::supervise::WorkKind;
 use crate::watch::command_line::{CommandLine, liza};
 
-/// What the watcher has observed besides the blackboard.
 #[derive(Debug, Clone, Default)]
 pub struct Observations {
-    /// Since when each stop file has been present.
     pub stop_files: StopFileTimes,
     /// The last task, sprint or note event in the log; heartbeats and registrations do not count.
     pub last_progress: Option<Timestamp>,
-    /// What is wrong with the blackboard.
     pub violations: Vec<Violation>,
-    /// Why the file cannot be read at all.
+    /// The reason that the file cannot be read at all.
     pub unreadable: Option<String>,
-    /// Versions of the file that are kept beside it.
     pub kept_versions: Vec<KeptVersion>,
-    /// Commits on the integration branch that neither the program nor the human put there.
     pub foreign_commits: Option<ForeignCommits>,
-    /// Settings of the project's git configuration that name programs, or ways to sign, and are not as the human accepted
-    /// them.
+    /// Programs, or ways to sign, in the project's git configuration that the human has not accepted.
     pub changed_programs: Vec<String>,
     pub sessions: BTreeMap<AgentId, SessionActivity>,
     /// An edit of the file that the next write records.
     pub pending_edit: Option<DirectEdit>,
     /// The confinement of each agent's last session.
     pub confinement: BTreeMap<AgentId, Confinement>,
-    /// Why the last new checkout could not be set up.
+    /// The reason that the last new checkout could not be set up.
     pub setup_failure: Option<String>,
-    /// The tasks whose review could not be set up.
     pub review_setups: BTreeMap<TaskId, FailedReviewSetup>,
-    /// What supervisors here have failed at again and again, before a session or at a merge.
+    /// Jobs that supervisors here have failed at again and again, before a session or at a merge.
     pub failing_jobs: Vec<FailingJob>,
-    /// Why work cannot be exchanged through the git remote now.
     pub remote_problem: Option<RemoteProblem>,
-    /// Where the shared settings on the integration branch are, if they are not those that the human accepted.
+    /// The place of changed shared settings on the integration branch that the human has not accepted.
     pub team_file_change: Option<TeamFileChange>,
     /// Agents whose supervisor is proven to have ended without deregistering them.
     pub dead: BTreeSet<AgentId>,
-    /// How far the result is from the main branch; observed only once the goal is reached.
+    /// The distance of the result from the main branch; observed only once the goal is reached.
     pub main_branch: Option<MainBranch>,
-    /// Why the vision document says nothing to the planner; observed only while the goal is open.
+    /// Observed only while the goal is open.
     pub vision_gap: Option<VisionGap>,
-    /// The agent programs of the team for which no login is found.
     pub missing_logins: Vec<MissingLogin>,
     /// The merge that is running here.
     pub merge: Option<RunningMerge>,
 }
 
 impl Observations {
-    /// Who is here.
     pub fn presence<'a>(&'a self, board: &'a Board, now: Timestamp) -> Presence<'a> {
         Presence { board, dead: &self.dead, now }
     }
@@ -72,35 +62,31 @@ impl Observations {
     }
 }
 
-/// A merge that is running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningMerge {
     pub task: TaskId,
-    /// Who merges; `None` if the human does.
+    /// `None` if the human merges.
     pub by: Option<AgentId>,
     pub since: Timestamp,
-    /// Whether its integration test has begun.
+    /// True once its integration test has begun.
     pub is_testing: bool,
-    /// Whether another agent has left the team since it began.
+    /// True if another agent has left the team since it began.
     pub team_leaves: bool,
 }
 
-/// Something that supervisors try again and again.
+/// A job that supervisors try again and again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingJob {
     pub kind: WorkKind,
     pub agent: AgentId,
-    /// Its task, if it is about one.
     pub task: Option<TaskId>,
-    /// How often it has failed in a row.
+    /// The failures in a row.
     pub count: u32,
     pub message: String,
-    /// What a person can do about it, if that is known.
     pub remedy: Option<Remedy>,
     pub since: Timestamp,
 }
 
-/// What a person can do about a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remedy {
     /// In words, without a full stop.
@@ -115,17 +101,17 @@ impl FailingJob {
     pub const LIMIT: u32 = 3;
 }
 
-/// How often the checkout of a review could not be set up.
+/// The failures to set up the checkout of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedReviewSetup {
     pub commit: Sha,
     pub count: u32,
-    /// What happened the last time.
+    /// The error of the last failure.
     pub message: String,
 }
 
 impl FailedReviewSetup {
-    /// How many failures lead to the question whose fault it is.
+    /// From this many failures on, the program asks whose fault it is.
     pub const LIMIT: u32 = 3;
 }
 
@@ -134,8 +120,8 @@ impl FailedReviewSetup {
 pub struct KeptVersion {
     /// Its file, from the root of the project.
     pub file: String,
-    /// Whether it is what a person wrote before the program rewrote it without comments; else it is an edit that was based
-    /// on an older revision.
+    /// True if it is a person's text from before the program rewrote it without comments; else it is an edit
+    /// that was based on an older revision.
     pub is_before_rewrite: bool,
 }
 
@@ -145,11 +131,11 @@ pub struct MissingLogin {
     pub client: String,
     /// The command that logs in.
     pub command: String,
-    /// What else can be done.
+    /// The other ways.
     pub more: Option<String>,
 }
 
-/// Where changed settings of the team are.
+/// The place of changed settings of the team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TeamFileChange {
     /// In the checkout, where they can be accepted.
@@ -157,17 +143,16 @@ pub enum TeamFileChange {
     OnBranch(String),
 }
 
-/// Why the vision document says nothing.
+/// The reason that the vision document is of no use to the planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisionGap {
-    /// The file does not exist.
     Missing,
     /// It is the template, not filled in.
     Template,
 }
 
 impl VisionGap {
-    /// What is wrong with the document at this path, and what follows from it.
+    /// The error in the document at this path, and its consequence.
     pub fn problem(self, file: &str) -> String {
         match self {
             VisionGap::Missing => format!("{file} does not exist: the planner plans from the goal alone"),
@@ -186,7 +171,6 @@ impl VisionGap {
     }
 }
 
-/// The confinement of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
     /// In words, without the network.
@@ -209,7 +193,7 @@ impl Serialize for Confinement {
     }
 }
 
-/// How far the integration branch is from the main branch.
+/// The distance of the integration branch from the main branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MainBranch {
     pub name: String,
@@ -219,37 +203,33 @@ pub struct MainBranch {
     pub behind: u64,
 }
 
-/// Why work cannot be exchanged through the git remote.
+/// The reason that work cannot be exchanged through the git remote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RemoteProblem {
     pub since: Timestamp,
-    /// When it was last tried.
+    /// The last try.
     pub last: Timestamp,
     pub message: String,
     /// The command with which the human finds out more, or answers it.
     pub command: CommandLine,
 }
 
-/// What a running session prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionActivity {
-    /// The last thing that it did or said, on one line.
+    /// Its last action or words, on one line.
     pub last_action: Option<String>,
-    /// When it last printed something.
     pub last_output: Timestamp,
 }
 
 /// Commits on the integration branch that neither the program nor the human put there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignCommits {
-    /// The head of the branch.
     pub head: Sha,
     /// The head that the program set, or the human accepted.
     pub expected: Sha,
     /// The commits, one line each, newest first; none if the branch was moved back.
     pub commits: Vec<String>,
-    /// The task whose merge they are, if they are exactly that, and the commit was approved: the blackboard refused it, and
-    /// it could not be taken back.
+    /// The task, if they are exactly its approved merge: the blackboard refused it, and it stayed.
     pub merge_of: Option<TaskId>,
     /// Open tasks whose merges are among them.
     pub merges: FoundMerges,

@@ -1,4 +1,4 @@
-//! What waits for the human's consent: a plan, changed settings of the team.
+//! Alarms that wait for the human's consent: a plan, changed settings of the team.
 
 use crate::model::{State, TEAM_FILE, TaskId};
 use crate::rules::triggers::proposed_tasks;

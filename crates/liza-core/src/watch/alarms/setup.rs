@@ -32,13 +32,13 @@ pub(super) fn alarms(state: &State, seen: &Observations) -> Vec<Alarm> {
     reviews.iter().map(of_task).chain(other).collect()
 }
 
-/// Whether the commit that could not be set up still waits for its review.
+/// True if the commit that could not be set up still waits for its review.
 fn is_open(state: &State, task: &TaskId, failed: &FailedReviewSetup) -> bool {
     let status = state.board.task(task).map(|task| task.status);
     matches!(status, Ok(TaskStatus::ReadyForReview { commit, .. }) if commit == failed.commit)
 }
 
-/// What to do about such an alarm.
+/// The command that answers such an alarm.
 pub(in crate::watch) fn command(state: &State, subject: &AlarmSubject) -> CommandLine {
     if let Some(task) = subject.task() {
         return liza!("show", task);

@@ -30,7 +30,7 @@ pub(super) fn alarm(state: &State, seen: &Observations, now: Timestamp) -> Optio
     Some(Alarm::warning(AlarmKind::Stalled, goal.id.as_str(), text).since(since))
 }
 
-/// Why nothing moves: which role is missing, else what everything waits for.
+/// The reason that nothing moves: the missing role, else the work that everything waits for.
 fn reason(state: &State, seen: &Observations, goal: &Goal, now: Timestamp) -> String {
     let here = seen.presence(&state.board, now);
     let in_status = |status: Status| state.board.in_status(status).count();
@@ -87,7 +87,7 @@ fn nothing_open(state: &State, goal: &Goal, here: Presence<'_>) -> &'static str 
     }
 }
 
-/// Who works on what, if anyone does.
+/// The agents at work and their tasks, if there are any.
 fn in_work(state: &State, now: Timestamp) -> Option<String> {
     let holder = |status: &TaskStatus| -> Option<AgentId> {
         let claim =

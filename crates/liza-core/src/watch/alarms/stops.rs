@@ -4,14 +4,14 @@ use crate::model::{Seconds, Timestamp};
 
 use super::{Alarm, AlarmKind, Observations};
 
-/// How long a stop may last before a reminder.
+/// The length of a stop before a reminder.
 pub(super) const STALE: Seconds = Seconds::minutes(30);
-/// When a reminder becomes urgent.
+/// The length of a stop before an urgent reminder.
 const STUCK: Seconds = Seconds::hours(2);
-/// When it looks as if no one is coming back.
+/// The length of a stop after which probably no one is coming back.
 const ABANDONED: Seconds = Seconds::hours(8);
 
-/// How long a checkpoint has waited for the human.
+/// A checkpoint that waits for the human.
 pub(super) fn checkpoint(seen: &Observations, now: Timestamp) -> Option<Alarm> {
     let since = seen.stop_files.checkpoint?;
     let waited = now.since(since);
@@ -28,7 +28,6 @@ pub(super) fn checkpoint(seen: &Observations, now: Timestamp) -> Option<Alarm> {
     Some(found.since(since))
 }
 
-/// How long a stop has lasted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopAge {
     /// More than half an hour.
@@ -40,14 +39,13 @@ pub enum StopAge {
 }
 
 impl StopAge {
-    /// What a wait of that length amounts to.
     pub fn of(waited: Seconds) -> Option<Self> {
         let all = [(ABANDONED, StopAge::Abandoned), (STUCK, StopAge::Stuck), (STALE, StopAge::Stale)];
         all.into_iter().find(|(limit, _)| waited > *limit).map(|(_, age)| age)
     }
 }
 
-/// How long PAUSE has lasted.
+/// A long PAUSE.
 pub(super) fn pause(seen: &Observations, now: Timestamp) -> Option<Alarm> {
     let since = seen.stop_files.pause?;
     let waited = now.since(since);

@@ -13,10 +13,10 @@ use super::stops::STALE;
 use super::{Alarm, AlarmKind, AlarmSubject, AlarmText};
 use crate::watch::command_line::{CommandLine, OPEN, liza};
 
-/// How long a rejected task may wait for its coder.
+/// The time that a rejected task may wait for its coder.
 const ORPHAN_GRACE: Seconds = Seconds(30);
 
-/// Adds what is true of this task. A broken record is reported as invalid elsewhere; its limits still count.
+/// Adds the alarms of this task. A broken record is reported as invalid elsewhere; its limits still count.
 pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp, found: &mut Vec<Alarm>) {
     let record = body.record();
     if record.status.is_none_or(Status::is_terminal) {
@@ -44,7 +44,7 @@ pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp
     }
 }
 
-/// Work that is about to be merged, with a merge in it that drops what others have merged.
+/// Work that is about to be merged, with a merge in it that drops the merged work of others.
 fn takes_back(id: &TaskId, record: &TaskRecord) -> Option<Alarm> {
     let waits = matches!(record.status, Some(Status::ReadyForReview | Status::Approved));
     let merges = record.takes_back.as_ref().filter(|merges| waits && !merges.is_empty())?;
@@ -118,7 +118,7 @@ pub(in crate::watch) fn verdict_command(id: &TaskId, record: &TaskRecord) -> Com
     }
 }
 
-/// When that last happened to the task; `None` if a person wrote the status into the file.
+/// The time of the last such event; `None` if a person wrote the status into the file.
 fn last(record: &TaskRecord, name: EventName) -> Option<Timestamp> {
     record.last_event(name).map(|event| event.time)
 }
@@ -155,7 +155,7 @@ fn orphaned(
     Some(Alarm::critical(AlarmKind::OrphanedRejected, id, text).since(rejected))
 }
 
-/// When the agent last did something on any task.
+/// The agent's last action on any task.
 fn last_act(state: &State, agent: AgentId) -> Option<Timestamp> {
     let name = agent.to_string();
     let events = state.bodies().flat_map(|(_, body)| body.record().events());
@@ -190,7 +190,7 @@ fn limits(config: &Config, id: &TaskId, record: &TaskRecord, found: &mut Vec<Ala
     }
 }
 
-/// Whether a figure has reached that many percent of its limit; people may have written any number.
+/// True if a figure has reached that many percent of its limit; people may have written any number.
 fn reaches(figure: u32, limit: u32, percent: u64) -> bool {
     u64::from(figure) * 100 >= u64::from(limit) * percent
 }

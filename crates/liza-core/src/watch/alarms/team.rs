@@ -1,4 +1,4 @@
-//! Alarms about the team: which agents wait for the human, and which roles are missing.
+//! Alarms about the team: agents that wait for the human, and missing roles.
 
 use crate::model::{
     ClientRecord, EventName, GoalStatus, Role, Seconds, Sprint, State, Status, TaskBody, TaskRecord,
@@ -16,7 +16,7 @@ use crate::text::count;
 
 use super::{Alarm, AlarmKind, AlarmLevel, AlarmSubject, AlarmText, Observations};
 
-/// How long work may wait for a role of which no agent is running, while others are.
+/// The time that work may wait for a role of which no agent is running, while others are.
 const MISSING_GRACE: Seconds = Seconds(120);
 
 pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
@@ -76,7 +76,6 @@ fn exceeded(spent: &Spending) -> Alarm {
     Alarm::warning(AlarmKind::Budget, budget_subject(spent), spent.to_string()).since(since)
 }
 
-/// What the alarm of a budget is about.
 pub(in crate::watch) fn budget_subject(spent: &Spending) -> AlarmSubject {
     let name = match (&spent.amount, spent.is_used_up()) {
         (Amount::Dollars { .. }, false) => "80 % of the dollars",

@@ -1,4 +1,4 @@
-//! The sentence of an alarm or a decision, and where its own words begin.
+//! The sentence of an alarm or a decision, with the start of its own words.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::model::TaskId;
 
-/// A sentence. One about a task begins with its name, which a screen leaves out that has named the task already.
+/// A sentence. One about a task begins with the task's name, which a screen can leave out.
 #[derive(Debug, Clone)]
 pub struct AlarmText {
     whole: String,

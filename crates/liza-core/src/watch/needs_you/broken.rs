@@ -1,4 +1,4 @@
-//! What is wrong with the blackboard itself.
+//! Errors of the blackboard itself.
 
 use crate::model::{State, Status};
 use crate::rules::approvals::incomplete_approval;

@@ -1,4 +1,4 @@
-//! What the planner has looked at and left as it was, and what it does not look at: nobody but the human decides it.
+//! Matters that the planner has left as they were, or does not look at: only the human decides them.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::watch::task_words::without_dead;
 use super::{NeedKind, NeedsYou};
 use crate::watch::command_line::{CommandLine, OPEN, liza};
 
-/// Drafts that nobody finishes, and tasks that wait for one that will never be merged. What someone has asked about is a
-/// question; what a planner that has stopped would have to decide is part of that, and one in a session may be about it.
+/// Drafts that no one finishes, and tasks that wait for one that will never be merged. A task with an open
+/// question has its own entry, and a planner's running session may still decide all of them.
 pub(super) fn left_by_planner(state: &State, seen: &Observations, now: Timestamp) -> Vec<NeedsYou> {
     if is_deciding(state, seen, now) {
         return Vec::new();
@@ -47,7 +47,7 @@ fn seen_and_left(state: &State, now: Timestamp) -> Vec<Trigger> {
     planner_triggers(state, now).into_iter().filter(|trigger| !open.contains(&trigger.key)).collect()
 }
 
-/// Whether a planner's session is running that may still decide something.
+/// True if a planner's running session may still decide something.
 pub(super) fn is_deciding(state: &State, seen: &Observations, now: Timestamp) -> bool {
     let mut planners = seen.presence(&state.board, now).of(Role::Planner);
     planners

@@ -1,7 +1,7 @@
-//! What only the human can decide now, each with the command that answers it.
+//! Decisions that only the human can make now, each with the command that answers it.
 //!
-//! One list for every screen: what stops the team, what is broken, alarms that agents cannot handle, what agents have asked,
-//! discoveries and anomalies. Decides nothing.
+//! One list for every screen: stops of the team, errors, alarms that agents cannot handle, questions of
+//! agents, discoveries and anomalies. Decides nothing.
 
 mod broken;
 mod left_by_planner;
@@ -50,21 +50,19 @@ pub struct NeedsYou {
     /// Other alarms about the same task, which agents handle.
     pub also: Vec<AlarmKind>,
     pub level: AlarmLevel,
-    /// The task that it is about, if any.
     pub task: Option<TaskId>,
-    /// What has to be decided, and why.
+    /// The decision and its reason.
     pub text: AlarmText,
-    /// What the coder of a blocked task has asked, and what others have asked about it, in their own words.
+    /// The questions of a blocked task's coder, and those of others about it, in their own words.
     pub questions: Vec<String>,
     /// The plan that is to be approved, in the order in which it can be done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<PlannedTask>,
-    /// The command that answers it.
     pub command: CommandLine,
-    /// When the planner looks at it by itself, and may be faster.
+    /// The time at which the planner looks at it by itself, and may be faster.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "planner::is_some")]
     pub planner_looks: Option<PlannerLooks>,
-    /// The revision of what is shown, if the answer is about exactly that.
+    /// The revision on the screen, if the answer is about exactly that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<Revision>,
     /// The keys of the alarms that this entry includes: they are shown nowhere else.
@@ -74,15 +72,13 @@ pub struct NeedsYou {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeedKind {
-    /// A stop file is present.
     Stopped(StopFile),
     /// An alarm that agents cannot handle.
     Alarm(AlarmKind),
-    /// The record of a task cannot be used.
     BrokenRecord,
-    /// Something that was found on the way and is not a task yet.
+    /// A finding that is not a task yet.
     Discovery,
-    /// Something unusual that an agent has reported and the human has not commented on.
+    /// An agent's report that the human has not commented on.
     Anomaly,
     /// The vision document is not written.
     Vision,
@@ -96,7 +92,6 @@ pub enum NeedKind {
 }
 
 impl NeedKind {
-    /// The alarm, if it is one.
     pub fn alarm(self) -> Option<AlarmKind> {
         match self {
             NeedKind::Alarm(kind) => Some(kind),
@@ -159,7 +154,7 @@ impl NeedsYou {
     }
 }
 
-/// What waits for the human, of everything that is true now, the most urgent first.
+/// The decisions that wait for the human, the most urgent first.
 pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Timestamp) -> Vec<NeedsYou> {
     let is_stop = |alarm: &Alarm| alarm.kind.stop_file().is_some_and(|file| since(seen, file).is_some());
     let rest = alarms.iter().filter(|alarm| alarm.kind != AlarmKind::InvalidState && !is_stop(alarm));
@@ -219,7 +214,7 @@ fn include_others(needs: &mut [NeedsYou], alarms: &[Alarm]) {
     }
 }
 
-/// Whether it is about what agents would do next.
+/// True if it is about the next work of agents.
 fn is_about_work(need: &NeedsYou) -> bool {
     let is_work = |kind: AlarmKind| {
         matches!(
@@ -316,8 +311,7 @@ impl<'a> Answers<'a> {
         needs
     }
 
-    /// When the planner looks at it, if it is about a blocked task that it has not looked at yet, and no one has asked
-    /// the human.
+    /// The time at which the planner looks at a new blocked task, if no one has asked the human.
     fn planner_looks(&self, alarm: &Alarm) -> Option<PlannerLooks> {
         let is_asked = alarm.subject.task().is_some_and(|task| self.asked.contains_key(task));
         let looks =
@@ -332,12 +326,12 @@ fn about<'a>(alarms: &[&'a Alarm], kind: AlarmKind) -> impl Iterator<Item = (&'a
     own.filter_map(|alarm| Some((alarm.subject.task()?, *alarm)))
 }
 
-/// Whether it is a question about a task whose entry has it.
+/// True if it is a question about a task whose entry has it.
 fn is_part(alarm: &Alarm, asked: &IndexMap<&TaskId, Vec<&Alarm>>) -> bool {
     alarm.kind == AlarmKind::Question && alarm.subject.task().is_some_and(|task| asked.contains_key(task))
 }
 
-/// What the coder of a blocked task has asked.
+/// The questions of a blocked task's coder.
 fn asked(state: &State, task: Option<&TaskId>) -> Vec<String> {
     let body = task.and_then(|task| state.board.body(task).ok());
     let status = body.and_then(|body| body.status().ok());
@@ -352,15 +346,14 @@ fn goal(state: &State) -> Option<NeedsYou> {
     missing.then(|| NeedsYou::new(NeedKind::Goal, AlarmLevel::Warning, text, command))
 }
 
-/// Whether its coder asks something that an answer settles: after two coders failed, the planner plans it again.
+/// True if its coder asks something that an answer settles: after two failed coders, the planner decides.
 fn has_question(state: &State, task: Option<&TaskId>) -> bool {
     let record = task.and_then(|task| state.board.body(task).ok()).map(TaskBody::record);
     let failed = record.and_then(|record| record.failed_by.as_ref()).map_or(0, Vec::len);
     failed < MAX_FAILED_CODERS && !asked(state, task).is_empty()
 }
 
-/// The vision document, if it says nothing. Tasks that are planned can do without one; a template that was never filled in misleads reviewers
-/// too.
+/// The vision document, if it says nothing. An existing plan can do without; a template misleads reviewers.
 fn vision(state: &State, seen: &Observations) -> Option<NeedsYou> {
     let gap = seen.vision_gap?;
     let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
@@ -372,8 +365,8 @@ fn vision(state: &State, seen: &Observations) -> Option<NeedsYou> {
     matters.then(|| NeedsYou::new(NeedKind::Vision, AlarmLevel::Warning, text, command))
 }
 
-/// The programs of the team that have no login, as far as it can be seen: none that has worked, and none that says so
-/// itself. Of a team that has ended it is known only that nothing was used.
+/// The programs of the team that have no login, as far as it can be seen: none that has worked, and none that
+/// says so itself. Of a team that has ended it is known only that nothing was used.
 fn logins<'a>(
     state: &'a State,
     seen: &'a Observations,
@@ -451,7 +444,6 @@ fn raise_budget(state: &State, subject: &AlarmSubject, now: Timestamp) -> Option
     Some(liza!("config", spent.setting(), OPEN))
 }
 
-/// The command with which the human answers what is asked about a task or the goal.
 fn answer_command(subject: &AlarmSubject) -> CommandLine {
     match subject.task() {
         Some(task) => liza!("answer", task, OPEN),
@@ -467,7 +459,7 @@ pub(in crate::watch) fn accept_gate(state: &State, task: &TaskId) -> CommandLine
     CommandLine::liza(words)
 }
 
-/// The command that answers an alarm; `None` if agents handle it.
+/// `None` if agents handle the alarm.
 fn command(
     state: &State,
     seen: &Observations,
@@ -518,7 +510,7 @@ fn start_planner(state: &State, seen: &Observations, now: Timestamp) -> CommandL
     }
 }
 
-/// Why a client is held that only the human lets continue.
+/// The hold of a client that only the human lets continue.
 fn waiting_hold<'s>(state: &'s State, client: &AlarmSubject) -> Option<&'s ClientHold> {
     let clients = &state.board.sprint.ready()?.clients;
     clients.get(&client.to_string()).filter(|client| waits_for_human(client))?.hold.as_ref()

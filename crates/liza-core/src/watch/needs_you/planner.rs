@@ -1,4 +1,4 @@
-//! What the planner looks at by itself, and when: it may be faster than the human.
+//! Matters that the planner looks at by itself: it may be faster than the human.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::supervise::planner_needs_human;
 use crate::watch::alarms::{AlarmSubject, Observations};
 use crate::watch::held::held_program;
 
-/// When the planner looks at a question by itself.
+/// The time at which the planner looks at a question by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlannerLooks {
     /// Its session is running, or about to start.
@@ -39,13 +39,12 @@ pub(super) fn is_some<S: Serializer>(looks: &Option<PlannerLooks>, serializer: S
     serializer.serialize_bool(looks.is_some())
 }
 
-/// What the planner will look at by itself.
 pub(super) struct PlannerState {
-    /// The subjects of triggers that it has neither seen nor decided about yet; none if it is not running or cannot act.
+    /// The subjects of triggers that it has not looked at yet; empty if it is not running or cannot act.
     pending: BTreeSet<String>,
     /// Those that came up while a session is running, which is about something else.
     later: BTreeSet<String>,
-    /// When it looks at the others.
+    /// The time at which it looks at the others.
     looks: PlannerLooks,
 }
 
@@ -86,13 +85,12 @@ impl PlannerState {
         Self { pending: &now | &later, later: &later - &now, looks }
     }
 
-    /// When it looks at this subject.
     pub(super) fn looks_at(&self, subject: &AlarmSubject) -> PlannerLooks {
         let is_later = self.looks == PlannerLooks::Now && self.later.contains(&subject.to_string());
         if is_later { PlannerLooks::Next } else { self.looks }
     }
 
-    /// Whether a blocked task waits for the human: the planner has seen it and left it, cannot act, or is not running.
+    /// True if a blocked task waits for the human: the planner has left it, cannot act, or is not running.
     pub(super) fn leaves_to_human(&self, subject: &AlarmSubject) -> bool {
         !self.pending.contains(&subject.to_string())
     }

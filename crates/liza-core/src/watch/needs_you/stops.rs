@@ -1,4 +1,4 @@
-//! The stop files that are present, and what they mean for the team.
+//! The stop files that are present, and their meaning for the team.
 
 use crate::model::{Seconds, State, StopFile, Timestamp};
 use crate::rules::sessions::is_in_session;
@@ -8,7 +8,7 @@ use crate::watch::alarms::{AlarmLevel, Observations};
 use super::{NeedKind, NeedsYou};
 use crate::watch::command_line::{OPEN, liza};
 
-/// Since when a stop file is present.
+/// The time since which a stop file is present.
 pub(super) fn since(seen: &Observations, file: StopFile) -> Option<Timestamp> {
     match file {
         StopFile::Abort => seen.stop_files.abort,
@@ -17,7 +17,6 @@ pub(super) fn since(seen: &Observations, file: StopFile) -> Option<Timestamp> {
     }
 }
 
-/// The stop files that are present.
 pub(super) fn stops(state: &State, seen: &Observations, now: Timestamp) -> Vec<NeedsYou> {
     let need = |file: StopFile| {
         let began = since(seen, file)?;
@@ -38,7 +37,7 @@ pub(super) fn stops(state: &State, seen: &Observations, now: Timestamp) -> Vec<N
     need(StopFile::Abort).map_or_else(|| others.collect(), |abort| vec![abort])
 }
 
-/// What still runs for a while after the team was stopped.
+/// The sessions that still run for a while after the team was stopped.
 pub(super) fn running_sessions(
     state: &State,
     seen: &Observations,

@@ -1,4 +1,4 @@
-//! That a team without a usable agent program ends by itself.
+//! The end of a team without a usable agent program.
 
 use crate::model::{State, Timestamp};
 use crate::watch::alarms::{AlarmKind, Observations};
@@ -6,7 +6,7 @@ use crate::watch::held::sessions_before_end;
 
 use super::{NeedKind, NeedsYou};
 
-/// Says of each program that waits for the human when the team ends without it.
+/// Adds the end of the team to each program that waits for the human.
 pub(super) fn announce_end(needs: &mut [NeedsYou], state: &State, seen: &Observations, now: Timestamp) {
     let sentence = match sessions_before_end(state, seen, now) {
         0 => return,

@@ -1,4 +1,4 @@
-//! An agent as a screen shows it: whether it is alive, what it does, and what it waits for.
+//! An agent as a screen shows it: its life, its work, and its next step.
 
 use serde::Serialize;
 
@@ -18,7 +18,6 @@ use crate::rules::presence::Liveness;
 use super::merging::MergeView;
 use super::task::LeaseView;
 
-/// An agent as a screen shows it.
 #[derive(Debug, Clone, Serialize)]
 pub struct AgentView {
     pub id: AgentId,
@@ -26,36 +25,33 @@ pub struct AgentView {
     pub status: AgentStatus,
     pub liveness: Liveness,
     pub task: Option<TaskId>,
-    /// How long ago its lease was renewed.
+    /// The time since its lease was renewed.
     pub heartbeat_age: Option<Seconds>,
     pub lease: Option<LeaseView>,
-    /// Where a person can watch it.
+    /// The terminal where a person can watch it.
     pub terminal: Option<String>,
     pub generation: Option<Generation>,
     /// The machine on which it runs, if the agents are on more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
-    /// The client that its sessions use.
     pub client: Option<String>,
-    /// The last thing that its running session did or said.
     pub last_action: Option<String>,
-    /// How long ago its running session printed something.
+    /// The time since its running session printed something.
     pub output_age: Option<Seconds>,
     pub last_session: Option<SessionSummary>,
-    /// How full its context is.
     pub context_percent: Option<u32>,
     pub usage: Option<Usage>,
-    /// What it does now, or next.
+    /// Its present or next step.
     pub next: Next,
-    /// True if a session of it is running, by what the blackboard says.
+    /// True if the blackboard shows a running session of it.
     pub in_session: bool,
-    /// How well its last session was confined, in words; none if it had none.
+    /// The confinement of its last session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confinement: Option<Confinement>,
 }
 
 impl AgentView {
-    /// True if a session of it is running.
+    /// True if a session of it is running, and it is not gone.
     pub fn is_in_session(&self) -> bool {
         self.liveness.is_present() && self.in_session
     }
@@ -65,13 +61,12 @@ impl AgentView {
         self.is_in_session() || self.merge().is_some()
     }
 
-    /// The task that it merges now, and how far it is.
+    /// The task that it merges now, and the progress.
     pub fn merge(&self) -> Option<(&TaskId, bool, Seconds)> {
         let What::MergeNow { is_testing, age } = self.next.what else { return None };
         self.next.on.as_ref().filter(|_| self.liveness.is_present()).map(|task| (task, is_testing, age))
     }
 
-    /// The program that it waits for.
     pub fn held(&self) -> Option<&HeldView> {
         self.next.held().filter(|_| self.liveness == Liveness::Live)
     }
@@ -117,7 +112,7 @@ pub(super) fn agent_view(
     }
 }
 
-/// An agent that is here, and what its next step depends on.
+/// An agent that is here, with the data for its next step.
 struct Agent<'a> {
     state: &'a State,
     id: AgentId,
@@ -152,14 +147,13 @@ impl Agent<'_> {
         is_between_sessions(&self.state.board, self.id, self.entry)
     }
 
-    /// The task of a session that has submitted or decided and has not ended yet, and since when; a planner has no task.
+    /// The task and the time of a session that has submitted or decided and not ended; a planner has no task.
     fn ending(&self) -> Option<(Option<TaskId>, Timestamp)> {
         let of_task = ending_session(&self.state.board, self.id, self.entry);
         let of_task = of_task.map(|(task, since)| (Some(task), since));
         of_task.or_else(|| Some((None, decided_since(self.state, self.entry, self.now)?)))
     }
 
-    /// What its session does.
     fn session(&self) -> What {
         match self.entry.role {
             Role::Coder => What::Submit,
@@ -188,7 +182,7 @@ impl Agent<'_> {
         (1..limit).contains(&failed).then_some((failed + 1, limit))
     }
 
-    /// The best of its work, and what keeps it from that.
+    /// The best of its work, with the obstacles.
     fn between_sessions(&self) -> Next {
         let work = work_of(self.state, self.id, self.seen.found_merges(), self.now);
         let best = work.first();
@@ -209,7 +203,7 @@ impl Agent<'_> {
             let when = held.again_in.map(|left| self.now + left);
             return step.behind(Behind::Program(held)).at(when);
         }
-        // One whose work has gone meanwhile tries nothing again.
+        // An agent whose work has gone meanwhile tries nothing again.
         match self.retry().filter(|_| best.is_some_and(Work::needs_session)) {
             Some(retry) => step.behind(Behind::Pause(retry)).at(Some(self.now + retry.again_in)),
             None => step,
@@ -221,7 +215,6 @@ impl Agent<'_> {
         self.entry.role == Role::Planner && goal.is_some_and(|goal| goal.description.trim().is_empty())
     }
 
-    /// Its pause after a session without a result.
     fn retry(&self) -> Option<Retry> {
         let board = &self.state.board;
         let last = self.entry.last_session.as_ref().filter(|last| last.failed)?;

@@ -1,5 +1,5 @@
-//! The figures behind the charts: how much is planned and merged over time, how long tasks take, what they cost, and how
-//! reviews end. Draws nothing. Tasks in the archive count as merged before the first point; their times are not known.
+//! The figures behind the charts: planned and merged tasks over time, cycle times, costs and verdicts. Draws
+//! nothing. Tasks in the archive count as merged before the first point; their times are not known.
 
 use indexmap::IndexMap;
 
@@ -9,23 +9,21 @@ use crate::model::{AgentId, EventName, Seconds, State, Status, TaskId, TaskRecor
 use crate::order::{sort_by, sort_by_key};
 use crate::rules::figures::GoalFigures;
 
-/// The figures of all charts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Charts {
     /// Planned and merged tasks, at each moment when one of them changed, and now.
     pub burn_up: Vec<BurnUpPoint>,
-    /// How long each merged task took, in the order of the merges.
+    /// In the order of the merges.
     pub cycle_times: Vec<CycleTime>,
     /// The figures of the goal, with the most expensive task first.
     pub goal: GoalFigures,
     pub agent_costs: Vec<AgentCost>,
-    /// How the reviews of each code reviewer ended.
     pub reviewers: Vec<ReviewerFigures>,
     /// The merged tasks that were never rejected.
     pub merged_at_first_review: usize,
 }
 
-/// How far the work is at one moment.
+/// The progress of the work at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BurnUpPoint {
     pub time: Timestamp,
@@ -34,14 +32,12 @@ pub struct BurnUpPoint {
     pub merged: usize,
 }
 
-/// How long a task took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CycleTime {
     pub task: TaskId,
     pub merged: Timestamp,
     /// From its first claim to its merge.
     pub took: Seconds,
-    /// How often it was rejected.
     pub rejections: usize,
 }
 
@@ -51,16 +47,13 @@ pub struct AgentCost {
     pub usage: Usage,
 }
 
-/// How the reviews of one code reviewer ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReviewerFigures {
-    /// The code reviewer, or the human.
     pub reviewer: String,
     pub approvals: usize,
     pub rejections: usize,
 }
 
-/// The figures of all charts at this moment.
 pub fn charts(state: &State, now: Timestamp) -> Charts {
     let records: Vec<(&TaskId, &TaskRecord)> = state.bodies().map(|(id, body)| (id, body.record())).collect();
     let mut cycle_times: Vec<CycleTime> =
@@ -95,7 +88,7 @@ fn cycle_time(id: &TaskId, record: &TaskRecord) -> Option<CycleTime> {
 
 fn burn_up(state: &State, records: &[(&TaskId, &TaskRecord)], now: Timestamp) -> Vec<BurnUpPoint> {
     let archived = state.board.archived.values().filter(|status| **status == Status::Merged).count();
-    // What a moment adds to both lines.
+    // The steps of both lines at one moment.
     let mut steps: Vec<(Timestamp, (isize, isize))> = Vec::new();
     for (_, record) in records {
         let first = record.events().map(|event| event.time).min();

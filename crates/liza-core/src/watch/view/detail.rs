@@ -1,4 +1,4 @@
-//! Everything about one task: what `show` prints, and the page of a task in the browser.
+//! Everything about one task: the output of `show`, and the page of a task in the browser.
 
 use serde::Serialize;
 
@@ -19,9 +19,8 @@ pub struct TaskDetail<'a> {
     pub notes: Vec<NoteDetail<'a>>,
     /// What an earlier session left for the next one.
     pub handoff: Option<&'a Handoff>,
-    /// What agents reported about it.
     pub anomalies: Vec<&'a Anomaly>,
-    /// What agents found during it.
+    /// The findings of agents during it.
     pub discoveries: Vec<&'a Discovery>,
 }
 

@@ -4,14 +4,12 @@ use indexmap::IndexMap;
 
 use crate::model::{Board, State, Status, TaskId};
 
-/// A task among its dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DependencyNode {
     pub id: TaskId,
     pub label: String,
-    /// Its status; `None` if the file says something unknown.
+    /// `None` if the file has an unknown status.
     pub status: Option<Status>,
-    /// The tasks that come first.
     pub needs: Vec<TaskId>,
     /// The length of the longest chain of dependencies before it.
     pub layer: usize,

@@ -8,17 +8,15 @@ use crate::watch::forecast::{Next, What};
 
 use super::task::TaskView;
 
-/// A merge that is running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MergeView {
     pub task: TaskId,
-    /// Who merges; `None` if the human does.
+    /// `None` if the human merges.
     pub by: Option<AgentId>,
-    /// How long it has been running.
     pub age: Seconds,
-    /// Whether its integration test has begun.
+    /// True once its integration test has begun.
     pub is_testing: bool,
-    /// Whether another agent has left the team since it began.
+    /// True if another agent has left the team since it began.
     pub team_leaves: bool,
 }
 

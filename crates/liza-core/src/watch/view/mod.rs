@@ -1,7 +1,7 @@
-//! The one read model: what status, the screens and programs are shown of the blackboard.
+//! The one read model: the blackboard as status, the screens and programs show it.
 //!
-//! A pure function of state, observations and `now`; decides nothing and formats nothing for a screen. Liveness is
-//! derived from leases here, so no screen can show a dead agent as working.
+//! A pure function of state, observations and `now`; decides nothing and formats nothing for a screen.
+//! Liveness is derived from leases here, so no screen can show a dead agent as working.
 
 mod agent;
 mod charts;
@@ -41,55 +41,47 @@ pub use merging::MergeView;
 pub use outlook::TaskPhase;
 pub use task::{LeaseView, TaskView, UnmetDependency};
 
-/// Everything that a screen shows.
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
-    /// The write that it shows.
     pub revision: Revision,
-    /// The moment that it shows.
     pub now: Timestamp,
     pub goal: Option<Goal>,
     pub sprint: Option<SprintView>,
-    /// Which stop files are present, and since when.
     pub stopped: Vec<StopView>,
     /// All tasks on the board, first those that need a decision.
     pub tasks: Vec<TaskView>,
     pub agents: Vec<AgentView>,
-    /// What the human should know, the worst first.
+    /// The worst first.
     pub alerts: Vec<Alert>,
-    /// What only the human can decide.
     pub needs_you: Vec<NeedsYou>,
-    /// The agent programs that cannot be used now.
     pub held_clients: Vec<HeldClient>,
     /// The merge that is running here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<MergeView>,
-    /// What a coder may take now, best first.
+    /// The best first.
     pub claimable: Vec<TaskId>,
-    /// What a code reviewer may take now, best first.
+    /// The best first.
     pub reviewable: Vec<TaskId>,
-    /// What the planner has to look at, first things first.
+    /// The most urgent first.
     pub planner_triggers: Vec<TriggerView>,
     /// Discoveries that have not become tasks.
     pub discoveries: Vec<Discovery>,
-    /// How many tasks have been moved to the archive.
+    /// The number of tasks in the archive.
     pub archived: usize,
-    /// What is used of the budgets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<Spending>,
-    /// How far the result is from the main branch, once the goal is reached.
+    /// The distance of the result from the main branch, once the goal is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_branch: Option<MainBranch>,
 }
 
 impl View {
-    /// Whether an agent waits for a program that is tried again by itself, or now if the human says so.
+    /// True if an agent waits for a program that is tried again by itself, or now if the human says so.
     pub fn can_try_now(&self) -> bool {
         let held = self.agents.iter().filter_map(AgentView::held);
         held.into_iter().any(|held| held.again_in.is_some())
     }
 
-    /// Whether the human has taken all of the result.
     pub fn result_is_taken(&self) -> bool {
         let goal = self.goal.as_ref();
         let taken = goal.and_then(|goal| goal.taken.as_ref()).map(|taken| &taken.head);
@@ -97,42 +89,39 @@ impl View {
         (taken.is_some() && taken == head) || self.main_branch.as_ref().is_some_and(|main| main.ahead == 0)
     }
 
-    /// Whether the team is stopping: all agents have left but the one that merges.
+    /// True if the team is stopping: all agents have left but the one that merges.
     pub fn is_stopping(&self) -> bool {
         let present = || self.agents.iter().filter(|agent| agent.liveness.is_present());
         let merge = self.merge.as_ref().filter(|merge| merge.team_leaves);
         merge.is_some_and(|merge| present().all(|agent| merge.by == Some(agent.id))) && self.has_team()
     }
 
-    /// Whether an agent may be at work.
+    /// True if an agent may be at work.
     pub fn has_team(&self) -> bool {
         self.agents.iter().any(|agent| agent.liveness.is_present())
     }
 }
 
-/// A stop file that is present.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StopView {
     pub file: StopFile,
     pub since: Timestamp,
 }
 
-/// The state of the sprint.
 #[derive(Debug, Clone, Serialize)]
 pub struct SprintView {
     pub id: String,
     pub status: SprintStatus,
     pub started: Option<Timestamp>,
-    /// When a person wants to review it at the latest.
+    /// The latest time at which a person wants to review it.
     pub deadline: Option<Timestamp>,
     /// Seconds to the deadline; below zero when it is past.
     pub deadline_left: Option<i64>,
     /// Its planned tasks with their replacements.
     pub progress: Progress,
     pub metrics: Metrics,
-    /// Tokens and money that its sessions have used.
     pub usage: Option<Usage>,
-    /// Whether its tasks have ended and the planner has not judged the goal.
+    /// True if its tasks have ended and the planner has not judged the goal.
     #[serde(skip)]
     pub goal_is_open: bool,
 }
@@ -156,7 +145,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// How many tasks are or will be merged: all but the replaced and the abandoned ones.
+    /// The tasks that are or will be merged: all but the replaced and the abandoned ones.
     pub fn to_merge(&self) -> usize {
         self.total - self.dropped
     }
@@ -167,53 +156,47 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Something that the human should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alert {
     pub level: AlarmLevel,
     /// Such as `LEASE EXPIRED`.
     pub kind: AlarmKind,
-    /// The task that it is about, if any.
     pub task: Option<TaskId>,
     /// The rest of the alert.
     pub text: AlarmText,
     /// The command that most likely fixes it.
     pub command: Option<CommandLine>,
-    /// Whether it is part of what needs the human.
+    /// True if it is part of an entry in `View::needs_you`.
     #[serde(skip)]
     pub needs_you: bool,
 }
 
 impl Alert {
-    /// Whether it needs attention now.
     pub fn is_critical(&self) -> bool {
         self.level == AlarmLevel::Critical
     }
 }
 
-/// An agent program that cannot be used now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeldClient {
     pub name: String,
     pub since: Timestamp,
-    /// Until when; `None` if only the human lets it continue.
+    /// `None` if only the human lets it continue.
     pub until: Option<Timestamp>,
-    /// Why, and what to do about it.
+    /// The reason and the remedy.
     pub text: String,
 }
 
-/// One reason to wake the planner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TriggerView {
     pub kind: String,
-    /// The task, discovery, sprint or goal.
+    /// A task, discovery, sprint or goal.
     pub subject: String,
     pub detail: String,
-    /// Whether the planner has already been woken for it.
+    /// True if the planner has already been woken for it.
     pub seen: bool,
 }
 
-/// What a screen shows of this state at this moment.
 pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     let board = &state.board;
     let mut tasks = task::tasks(state, seen, now);
@@ -252,7 +235,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
 }
 
 impl View {
-    /// The alerts that are not part of what needs the human.
+    /// The alerts that are in no entry of `needs_you`.
     pub fn other_alerts(&self) -> impl Iterator<Item = &Alert> {
         self.alerts.iter().filter(|alert| !alert.needs_you)
     }
@@ -302,7 +285,7 @@ impl Progress {
         progress
     }
 
-    /// The same, once no agent is running: what they have left is stopped.
+    /// The same, once no agent is running: the tasks that they have left are stopped.
     pub fn after_the_team(state: &State, sprint: &Sprint, now: Timestamp) -> Self {
         Self::of_tasks(&state.board, sprint, &task::tasks(state, &Observations::default(), now))
     }
@@ -377,7 +360,7 @@ fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<
             command,
         }
     };
-    // What was dropped with its goal needs nothing more.
+    // An alarm about a task that was dropped with its goal needs nothing more.
     let is_dropped = |alarm: &Alarm| {
         alarm.subject.task().and_then(|id| by_id.get(id)).is_some_and(|task| task.is_dropped())
     };

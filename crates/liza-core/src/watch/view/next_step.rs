@@ -12,7 +12,7 @@ use super::merging::MergeView;
 use super::outlook::TaskPhase;
 use super::task::TaskView;
 
-/// The next step of a task whose agent has no session on it: behind its other task, and behind all that keeps the agent.
+/// The next step of a task whose agent has no session on it: behind the agent's other task and obstacles.
 pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) {
     for agent in agents.iter().filter(|agent| agent.liveness.is_present()) {
         for task in tasks.iter_mut().filter(|task| is_continued(task, agent)) {
@@ -33,13 +33,13 @@ pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) 
     }
 }
 
-/// Whether this agent's next session takes the next step of the task.
+/// True if this agent's next session takes the next step of the task.
 fn is_continued(task: &TaskView, agent: &AgentView) -> bool {
     let is_open = matches!(task.phase, TaskPhase::Working | TaskPhase::Reviewing);
     is_open && task.owner == Some(agent.id) && task.status != Some(Status::Approved)
 }
 
-/// The next step of a task that waits for the human is that of its entry in the list of what needs the human.
+/// The next step of a task that waits for the human is that of its entry in `needs_you`.
 pub(super) fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
     let own = needs.iter().filter(|need| is_next_step(need.kind));
     let by_task: IndexMap<&TaskId, &NeedsYou> =
@@ -73,7 +73,7 @@ fn looks(when: PlannerLooks) -> Next {
     }
 }
 
-/// Whether nothing happens to the task before the human has decided this.
+/// True if nothing happens to the task before the human has decided this.
 fn is_next_step(kind: NeedKind) -> bool {
     match kind {
         NeedKind::Alarm(kind) => {
@@ -90,7 +90,7 @@ fn is_next_step(kind: NeedKind) -> bool {
     }
 }
 
-/// What an approved task waits for: the session of the agent that approved it, or the merge that is running.
+/// An approved task waits for the session of the agent that approved it, or for the merge that is running.
 pub(super) fn name_when_merged(tasks: &mut [TaskView], agents: &[AgentView], merge: Option<&MergeView>) {
     for task in tasks.iter_mut().filter(|task| task.is_merged_next()) {
         let owner = agents.iter().find(|agent| task.owner == Some(agent.id) && agent.is_in_session());

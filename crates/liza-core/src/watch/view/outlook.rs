@@ -1,4 +1,4 @@
-//! What follows from a task's status: its phase, who has it, why it is there, and the next step. Only data.
+//! The outlook of a task by its status: its phase, owner, reason and next step. Only data.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::model::{AgentId, Role, Status, TaskId, TaskRecord, Timestamp};
 use crate::watch::command_line::{CommandLine, liza};
 use crate::watch::forecast::{Next, What};
 
-/// What happens to a task, in the order in which a person wants to see it.
+/// The phase of a task, in the order in which a person wants to see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskPhase {
@@ -24,7 +24,6 @@ pub enum TaskPhase {
     Ended,
 }
 
-/// What follows from a task's status.
 pub(super) struct Outlook {
     pub(super) phase: TaskPhase,
     pub(super) owner: Option<AgentId>,
@@ -62,7 +61,7 @@ impl Outlook {
     }
 }
 
-/// What follows for a task that no command can work with.
+/// The outlook of a task that no command can work with.
 pub(super) fn broken_outlook(id: &TaskId, record: &TaskRecord, missing: &[String]) -> Outlook {
     let ended = record.status.is_some_and(Status::is_terminal);
     let phase = if ended { TaskPhase::Ended } else { TaskPhase::Stuck };

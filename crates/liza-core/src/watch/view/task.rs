@@ -1,4 +1,4 @@
-//! A task as a screen shows it: what happens to it now, what it waits for, and the next step.
+//! A task as a screen shows it: its phase, its obstacles and its next step.
 
 use serde::Serialize;
 
@@ -21,7 +21,6 @@ use crate::watch::task_words::without_dead;
 use super::outlook::{Outlook, TaskPhase, broken_outlook};
 use crate::watch::command_line::{CommandLine, OPEN, liza};
 
-/// A lease and how long it still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LeaseView {
     pub expires: Timestamp,
@@ -30,61 +29,52 @@ pub struct LeaseView {
 }
 
 impl LeaseView {
-    /// How long a lease runs from now on.
     pub fn new(expires: Timestamp, now: Timestamp) -> Self {
         let left = expires.unix() - now.unix();
-        // One that no clock could have given has expired.
+        // A lease that no clock could have given has expired.
         Self { expires, left: if lease_is_too_long(expires, now) { -1 } else { left } }
     }
 }
 
-/// A task that has to be merged first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnmetDependency {
     pub task: TaskId,
-    /// Its status; `None` if there is no such task.
+    /// `None` if there is no such task.
     pub status: Option<Status>,
 }
 
-/// A task as a screen shows it.
 #[derive(Debug, Clone, Serialize)]
 pub struct TaskView {
     pub id: TaskId,
     pub description: String,
-    /// Its status; `None` if the file says something unknown.
+    /// `None` if the file has an unknown status.
     pub status: Option<Status>,
     pub phase: TaskPhase,
     /// 1 (highest) to 5 (lowest).
     pub priority: i64,
-    /// Who works on it now: the coder, or the code reviewer of a submitted task.
+    /// The coder, or the code reviewer of a submitted task.
     pub owner: Option<AgentId>,
     /// The coder whose work it is.
     pub assigned_to: Option<AgentId>,
     pub reviewing_by: Option<AgentId>,
-    /// What has to be merged first.
     pub waits_for: Vec<UnmetDependency>,
-    /// All that it depends on.
     pub depends_on: Vec<TaskId>,
-    /// Which of the coder's claims of this task it is.
+    /// The number of this claim among the coder's claims of the task.
     pub iteration: Option<u32>,
-    /// How many claims one coder may make.
     pub max_iterations: Option<u32>,
     /// Rejections since the coder changed.
     pub review_cycles: u32,
-    /// How many rejections one coder may get.
     pub max_review_cycles: Option<u32>,
     pub lease: Option<LeaseView>,
-    /// Whether its agent has left, although its lease has not ended.
+    /// True if its agent has left, although its lease has not ended.
     pub stopped: bool,
-    /// Why it is blocked or was rejected.
+    /// The reason that it is blocked or was rejected.
     pub reason: Option<String>,
-    /// What its coder has asked, while it is blocked.
+    /// The questions of its coder, while it is blocked.
     pub questions: Vec<String>,
-    /// Who does what with it next, when, and behind what it waits.
     pub next: Next,
     /// The next step, as a command for the person or the agent who takes it.
     pub command: Option<CommandLine>,
-    /// What the human can do about it now.
     pub human_command: Option<CommandLine>,
     /// The only coder who may claim it now.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,14 +82,12 @@ pub struct TaskView {
     /// The coders who may not claim it now, since another one should.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_for: Vec<AgentId>,
-    /// The coders who failed at it.
     pub failed_by: Vec<AgentId>,
-    /// Whether handoff notes of an earlier session are waiting.
+    /// True if handoff notes of an earlier session are waiting.
     pub handoff_pending: bool,
-    /// What in its record commands cannot work with.
+    /// The parts of its record that commands cannot work with.
     pub broken: Vec<String>,
     pub usage: Option<Usage>,
-    /// When something last happened to it.
     pub changed: Option<Timestamp>,
     pub created: Option<Timestamp>,
     /// The write that last changed it.
@@ -107,12 +95,12 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    /// Whether its merge is what happens next, and nothing is known to be in the way.
+    /// True if its merge happens next, and nothing is known to be in the way.
     pub(super) fn is_merged_next(&self) -> bool {
         self.next.what == What::Merge && self.reason.is_none()
     }
 
-    /// Whether it was open when its goal was aborted.
+    /// True if it was open when its goal was aborted.
     pub fn is_dropped(&self) -> bool {
         self.phase == TaskPhase::Ended && !self.status.is_some_and(Status::is_terminal)
     }
@@ -188,21 +176,21 @@ fn task_view(
     }
 }
 
-/// Whether the goal is aborted, so that nothing more happens to its tasks.
+/// True if the goal is aborted, so that nothing more happens to its tasks.
 fn is_aborted(state: &State) -> bool {
     state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Aborted)
 }
 
-/// Why an approved task is not merged.
+/// The reason that an approved task is not merged.
 const HELD: &str = "the integration test fails without it too";
 
-/// Why a merge waits that changes protected files.
+/// The reason that a merge of protected files waits.
 const HELD_BY_GATE: &str = "it changes what judges it";
 
-/// Why a task that is APPROVED by its status alone is not merged.
+/// The reason that a task which is APPROVED by its status alone is not merged.
 const UNAPPROVED: &str = "no approval of its commit is recorded";
 
-/// What follows for a task that is APPROVED by its status alone.
+/// The outlook of a task that is APPROVED by its status alone.
 fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
     let outlook =
         Outlook::new(TaskPhase::Reviewing, Next::you(What::Decide), Some(verdict_command(id, record)));
@@ -212,7 +200,7 @@ fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
 /// The command that records merges which the blackboard does not know.
 const ACCEPT: [&str; 1] = ["accept-integration"];
 
-/// What the human can do about a task now: answer, look at the work, or start who is missing. Agents do the rest.
+/// The human's next command on a task: answer, look at the work, or start a missing agent.
 fn human_command(
     state: &State,
     seen: &Observations,
@@ -263,7 +251,7 @@ fn human_command(
     }
 }
 
-/// What the next step of a task depends on, besides its status.
+/// The data for the next step of a task, besides its status.
 struct TaskSituation<'a> {
     state: &'a State,
     seen: &'a Observations,
@@ -274,7 +262,7 @@ struct TaskSituation<'a> {
 }
 
 impl TaskSituation<'_> {
-    /// What follows for a task whose merge is on the integration branch and not on the blackboard.
+    /// The outlook of a task whose merge is on the integration branch and not on the blackboard.
     fn merged_before(&self, status: &TaskStatus) -> Option<Outlook> {
         let merge = self.seen.found_merges().of(self.id)?;
         let phase = match status {
@@ -374,7 +362,7 @@ impl TaskSituation<'_> {
         }
     }
 
-    /// The next step, with what keeps the role from taking it that should.
+    /// Adds the obstacles of the role that should take the next step.
     fn with_missing(&self, mut outlook: Outlook, held: &[Role]) -> Outlook {
         let needs_program = outlook.next.what != What::Merge;
         let missing = match outlook.by {
@@ -387,7 +375,7 @@ impl TaskSituation<'_> {
         outlook
     }
 
-    /// What an agent takes next waits while the team is stopped.
+    /// The next work of an agent waits while the team is stopped.
     fn after_resume(&self, mut outlook: Outlook) -> Outlook {
         let is_taken = match outlook.phase {
             TaskPhase::Ready | TaskPhase::Stopped => true,
@@ -401,7 +389,7 @@ impl TaskSituation<'_> {
         outlook
     }
 
-    /// Who completes a draft; a planner that has stopped does not.
+    /// The reason that a task is still a draft: the planner completes it, unless it has stopped.
     fn draft_reason(&self) -> &'static str {
         match planner_needs_human(self.state, self.now) {
             true => "the planner has stopped",
@@ -409,7 +397,6 @@ impl TaskSituation<'_> {
         }
     }
 
-    /// The only coder who may claim it now.
     fn reserved_for(&self) -> Option<AgentId> {
         let summary = self.state.board.summary(self.id)?;
         reserved_for(&self.state.board, summary, self.now).ok()?.filter(|coder| self.is_present(*coder))
@@ -420,7 +407,7 @@ impl TaskSituation<'_> {
         held_merge(board, board.summary(self.id)?)
     }
 
-    /// What follows for a merge that waits for the human.
+    /// The outlook of a merge that waits for the human.
     fn waiting_merge(&self) -> Outlook {
         let (what, command, reason) = match self.held() {
             Some(HeldMerge::Gate) => (What::AcceptGate, accept_gate(self.state, self.id), HELD_BY_GATE),
@@ -496,7 +483,6 @@ impl TaskSituation<'_> {
         }
     }
 
-    /// Whether an agent of that role is running.
     fn has(&self, role: Role) -> bool {
         self.here().has_role(role)
     }
