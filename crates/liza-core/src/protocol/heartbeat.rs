@@ -25,7 +25,7 @@ pub struct Heartbeat {
 pub struct Renewed {
     /// The agents whose registration is lost.
     pub lost: Vec<AgentId>,
-    /// The end of the last one's lease.
+    /// The end of the last agent's lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_expires: Option<Timestamp>,
     /// The claims that were renewed, each with the registration of its coder.

@@ -32,7 +32,7 @@ pub trait Rule: fmt::Debug {
     const RIGHTS: Rights;
     /// The stage decides the effect of stop files and fencing.
     const STAGE: Stage = Stage::Ongoing;
-    /// The needed part of the blackboard: a heartbeat stays cheap beside ten thousand tasks.
+    /// The needed part of the blackboard. No more is loaded, so a heartbeat is cheap beside 10,000 tasks.
     const LOADS: LoadScope = LoadScope::named(&[]);
 
     /// The permitted senders, where they depend on the data.
