@@ -13,9 +13,9 @@ use crate::model::value::Fields;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Claims of a task by one coder.
+    /// The most claims of a task by one coder.
     pub max_coder_iterations: u32,
-    /// Rejections of one coder's work on a task.
+    /// The most rejections of one coder's work on a task.
     pub max_review_cycles: u32,
     /// The time between two renewals of a lease.
     pub heartbeat_interval: Seconds,
@@ -67,9 +67,9 @@ pub struct Config {
     pub max_crashes: u32,
     /// Sessions without a result that block a task.
     pub max_idle_exits: u32,
-    /// Sessions of coders and code reviewers on a task and its replacements before the human must refill.
+    /// The most sessions on a task and its replacements, of coders and code reviewers, until a refill.
     pub max_sessions: u32,
-    /// Sessions of the planner in a sprint without a merge.
+    /// The most sessions of the planner in a sprint without a merge.
     pub max_planner_sessions: u32,
     /// Blocks of a task after which only the human can unblock it.
     pub max_blocks: u32,

@@ -67,8 +67,7 @@ pub struct GateChange {
     pub after: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// The failure under the integration branch's protected files; absent if the merge passes, or without a
-    /// test.
+    /// The failure under the integration branch's protected files; absent if it passes or has no test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_failure: Option<TestFailure>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

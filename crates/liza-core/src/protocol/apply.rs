@@ -1,4 +1,4 @@
-//! The way of a request to a change: admission, the command's rule, the sprint's figures.
+//! The path from a request to a change: admission, the command's rule, the sprint's figures.
 
 use crate::model::{Board, Change, Refusal, Section, TaskId, Timestamp};
 

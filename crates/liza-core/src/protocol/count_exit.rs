@@ -18,7 +18,7 @@ pub struct CountExit {
     pub task: TaskId,
     pub agent: AgentId,
     pub exit: UnproductiveExit,
-    /// The reason of its end, or the last lines that it printed.
+    /// The reason it ended, or the last lines that it printed.
     pub last_words: Option<String>,
 }
 
@@ -26,9 +26,9 @@ pub struct CountExit {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountPlannerExit {
     pub agent: AgentId,
-    /// The reason of its end, or the last lines that it printed.
+    /// The reason it ended, or the last lines that it printed.
     pub last_words: Option<String>,
-    /// The reason of its start, for a person.
+    /// The reason it was started, for a person.
     pub woken_because: Option<String>,
     /// The matters that it was started for.
     pub woken_for: Vec<String>,

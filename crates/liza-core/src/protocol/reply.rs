@@ -1,4 +1,4 @@
-//! Replies that several commands share, and the facts of git about a worktree.
+//! Replies that several commands share, and git's facts about a worktree.
 
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ impl From<&Task> for TaskReply {
     }
 }
 
-/// The facts of git about a task's worktree.
+/// Git's facts about a task's worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeFacts {
     pub head: Sha,

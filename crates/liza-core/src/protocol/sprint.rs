@@ -71,7 +71,7 @@ impl Rule for NewSprint {
     const RIGHTS: Rights = HUMAN;
     const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
 
-    /// The figures of the next sprint begin with the past of its tasks.
+    /// The figures of the next sprint include the past of its tasks.
     fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
         open_tasks(board)
     }

@@ -24,7 +24,7 @@ pub struct SubmitVerdict {
     pub facts: Option<WorktreeFacts>,
     /// The commit that the human judges, if the task names none.
     pub commit: Option<Sha>,
-    /// The difference to the change that the reviewer has read, since the integration branch moved.
+    /// The difference from the change that the reviewer read, because the integration branch moved.
     pub moved: Option<MovedChange>,
 }
 
@@ -37,7 +37,7 @@ pub struct MovedChange {
     pub what: Vec<String>,
 }
 
-/// The refusals of one review because the change moved: on a busy branch a review must end too.
+/// The most refusals of one review for a moved change: on a busy branch a review must end too.
 const MAX_MOVES: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

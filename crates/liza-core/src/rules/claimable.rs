@@ -30,7 +30,7 @@ pub enum ClaimKind {
 ///
 /// | status | who may claim it |
 /// |---|---|
-/// | UNCLAIMED | any coder; after `answer` or `unblock-task --same-coder` that one if free and able to work |
+/// | UNCLAIMED | any coder; after `answer` or `unblock-task --same-coder` its own, if free and able to work |
 /// | REJECTED | its own coder; any coder once that one is gone or its program is held |
 /// | INTEGRATION_FAILED | any coder |
 /// | CLAIMED | its own coder at any time; any coder once that one has left, or lease and grace are over |

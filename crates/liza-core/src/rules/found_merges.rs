@@ -1,4 +1,4 @@
-//! Tasks whose merge is on the integration branch and not on the blackboard, perhaps an older copy.
+//! Tasks whose merge is on the integration branch but not on the blackboard, which may be an older copy.
 //!
 //! The program observes the branch; the consequences are here. No agent claims, continues, reviews or merges
 //! such a task until the human has settled it: its work would be done twice.

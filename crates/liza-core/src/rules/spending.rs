@@ -147,7 +147,7 @@ pub fn used_up(board: &Board, now: Timestamp) -> Option<Spending> {
     spending(board, now).into_iter().find(Spending::is_used_up)
 }
 
-/// The rest that a session on this task can use until one of the budgets is used up.
+/// The amount that a session on this task can use until one of the budgets is used up.
 pub fn left_for(board: &Board, task: Option<&TaskId>, now: Timestamp) -> SpendingLimit {
     let applies = |spending: &Spending| match &spending.scope {
         SpendingScope::Task(other) => Some(other) == task,

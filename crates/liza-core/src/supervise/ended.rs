@@ -46,7 +46,7 @@ pub struct EndedSession {
     pub has_commits: bool,
     /// The last result that it tried to record, if that was refused.
     pub refusal: Option<RefusedResult>,
-    /// The reason of its end: a guard, a refusal, or the last lines that it printed.
+    /// The reason it ended: a guard, a refusal, or the last lines that it printed.
     pub last_words: Option<String>,
     /// True if it failed by the fault of its client, which is held now.
     pub is_clients_fault: bool,

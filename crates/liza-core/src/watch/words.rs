@@ -368,7 +368,7 @@ fn is_dead(waiting: &UnmetDependency) -> bool {
     waiting.status.is_none_or(|status| matches!(status, Status::Abandoned | Status::Superseded))
 }
 
-/// The rest of a lease, after its name.
+/// The remaining time of a lease, after its name.
 pub fn lease_left(lease: LeaseView) -> String {
     format!("lease {}", lease_length(lease))
 }

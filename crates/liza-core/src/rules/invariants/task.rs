@@ -66,7 +66,7 @@ fn check_status(record: &TaskRecord, facts: &dyn DiskFacts, wrong: &mut impl FnM
                 wrong(format!("DRAFT task is assigned to {agent}"));
             }
         }
-        // A past lease is an alarm: the write that would renew it must not be refused for it.
+        // An expired lease is an alarm: the write that would renew it must not be refused for it.
         Status::Claimed => {
             if record.base_commit.is_none() && record.integration_fix != Some(true) {
                 wrong("CLAIMED task has no base_commit".to_owned());

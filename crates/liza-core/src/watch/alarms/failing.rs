@@ -51,7 +51,7 @@ fn alarm(state: &State, seen: &Observations, job: &FailingJob, now: Timestamp) -
 }
 
 impl FailingJob {
-    /// The reason of the failure, and the remedy for a person.
+    /// The reason for the failure, and the remedy for a person.
     pub fn in_words(&self) -> String {
         let why = self.message.trim_end_matches('.');
         match &self.remedy {
