@@ -80,8 +80,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The tokens read and written, without those from the provider's cache. Budgets, screens, charts and reports count
-    /// these and no others; `cached` is always named apart.
+    /// The tokens read and written, without those from the provider's cache. Budgets, screens, charts and
+    /// reports count these and no others; `cached` is always named apart.
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
@@ -102,7 +102,6 @@ impl Usage {
         Self { unpriced, ..self }
     }
 
-    /// Adds what one more session used.
     pub fn add(&mut self, more: &Usage) {
         self.input = self.input.saturating_add(more.input);
         self.output = self.output.saturating_add(more.output);
@@ -111,7 +110,7 @@ impl Usage {
         self.unpriced = self.unpriced.saturating_add(more.unpriced);
     }
 
-    /// What was used since an earlier measurement of the same sessions.
+    /// The usage since an earlier measurement of the same sessions.
     #[must_use]
     pub fn since(&self, earlier: &Usage) -> Usage {
         // Sums in another order differ in their last digits.

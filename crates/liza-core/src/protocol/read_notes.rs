@@ -12,9 +12,9 @@ use super::tx::Tx;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadNotes {
     pub agent: AgentId,
-    /// The task of its session; a planner has none.
+    /// `None` for a planner.
     pub task: Option<TaskId>,
-    /// The number of notes in the list, whether they were for it or not. Times would not do: they are in seconds.
+    /// The length of the whole list of notes. Times would not do: they are in seconds.
     pub number: usize,
 }
 

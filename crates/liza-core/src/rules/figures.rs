@@ -1,12 +1,11 @@
-//! What the goal has cost: time, usage and rejections of each task, of the sessions without one, and of all together.
+//! The cost of the goal: time, usage and rejections of each task, of the sessions without one, and of all.
 //!
-//! The page of charts and the table at the end of a run show these figures; those of the sprint are in `spending.rs`.
+//! The page of charts and the table at the end of a run show these figures; `spending.rs` has the sprint's.
 
 use serde::Serialize;
 
 use crate::model::{Seconds, State, TaskId, TaskRecord, Timestamp, Usage};
 
-/// The figures of one task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskFigures {
     pub task: TaskId,
@@ -27,7 +26,6 @@ pub struct GoalFigures {
 }
 
 impl GoalFigures {
-    /// The figures at this moment.
     pub fn of(state: &State, now: Timestamp) -> Self {
         let figures = |(id, record): (&TaskId, &TaskRecord)| TaskFigures {
             task: id.clone(),

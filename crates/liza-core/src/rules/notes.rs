@@ -1,7 +1,7 @@
-//! Who reads a note of the human next, and who has read it.
+//! The next readers of a human's note, and those that have read it.
 //!
-//! The list of notes only grows, and no command loads it. So a reading is recorded with what the session is about: its task, or
-//! the sprint for a session that plans.
+//! The list of notes only grows, and no command loads it. So a reading is recorded with the session's
+//! subject: its task, or the sprint for a session that plans.
 
 use serde::Serialize;
 
@@ -9,13 +9,13 @@ use crate::model::{
     AgentId, AgentRecord, Board, HumanNote, Role, State, Status, TaskId, TaskSummary, Timestamp,
 };
 
-/// The notes for a session of this agent, oldest first: those for all agents and for its task; a planner reads those for
-/// every open task.
+/// The notes for a session of this agent, oldest first: those for all agents and for its task; a planner
+/// reads those for every open task.
 pub fn notes_for<'s>(state: &'s State, agent: AgentId, task: Option<&TaskId>) -> Vec<&'s HumanNote> {
     after(state, 0, agent, task)
 }
 
-/// Those of them that no session of this agent has been given, about this task or, without one, about the plan.
+/// Those that no session of this agent has received, about this task or, without one, about the plan.
 pub fn unread<'s>(state: &'s State, agent: AgentId, task: Option<&TaskId>) -> Vec<&'s HumanNote> {
     let read = match task {
         Some(task) => state.board.body(task).ok().and_then(|body| body.record().notes_read.as_ref()),
@@ -34,7 +34,7 @@ fn after<'s>(state: &'s State, read: usize, agent: AgentId, task: Option<&TaskId
     state.journal.human_notes.iter().skip(read).filter(is_meant).collect()
 }
 
-/// The agents that have read a note, by its place in the list and whom it is for; in the order of their names.
+/// The agents that have read the note at this place of the list, in the order of their names.
 pub fn read_by(state: &State, place: usize, to: Option<&TaskId>) -> Vec<AgentId> {
     let tasks = state.bodies().filter(|(id, _)| to.is_none_or(|to| to == *id));
     let tasks = tasks.filter_map(|(_, body)| body.record().notes_read.as_ref());
@@ -49,7 +49,7 @@ pub fn read_by(state: &State, place: usize, to: Option<&TaskId>) -> Vec<AgentId>
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteReader {
-    /// Its session is told with the answer to its next command.
+    /// The answer to its next command includes the note.
     InSession(AgentId),
     /// In the prompt of its next session.
     Next(AgentId),

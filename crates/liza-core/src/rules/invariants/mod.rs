@@ -72,7 +72,7 @@ pub fn count_violations(found: &[Violation]) -> String {
 pub struct Violation {
     pub subject: Subject,
     pub message: String,
-    /// Whether it has an alarm of its own, besides INVALID STATE: an agent has gone, or an approval is missing.
+    /// True if it has its own alarm besides INVALID STATE: an agent has gone, or an approval is missing.
     pub has_alarm: bool,
 }
 

@@ -17,7 +17,7 @@ pub struct TaskDetail<'a> {
     pub needed_by: Vec<&'a TaskId>,
     /// The human's notes about it, and those for all agents.
     pub notes: Vec<NoteDetail<'a>>,
-    /// What an earlier session left for the next one.
+    /// The notes of an earlier session for the next one.
     pub handoff: Option<&'a Handoff>,
     pub anomalies: Vec<&'a Anomaly>,
     /// The findings of agents during it.
