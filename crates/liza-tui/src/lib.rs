@@ -15,6 +15,7 @@ mod keys;
 mod model;
 mod page;
 mod screen;
+mod search;
 mod styled;
 mod terminal;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod tests;
 mod theme;
 mod update;
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
@@ -40,7 +42,7 @@ pub use theme::{Theme, ThemeName};
 pub enum ScreenMode {
     /// To look at a team, wherever it runs: the person leaves the screen, the team keeps running.
     Observer,
-    /// For the team that this process runs: leaving it stops the team.
+    /// For the team that this process runs: it ends with the screen, unless the person detaches it.
     Team,
 }
 
@@ -48,6 +50,16 @@ pub enum ScreenMode {
 pub trait CommandLine: Send + Sync {
     /// Executes `liza WORDS` for a terminal of that width.
     fn execute(&self, words: &[String], columns: u16) -> CommandResult;
+
+    /// Runs `liza WORDS` with the terminal for itself until it has ended; returns whether it succeeded.
+    fn in_terminal(&self, _words: &[String]) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Lets the team of this process go on without its terminal.
+    fn detach(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

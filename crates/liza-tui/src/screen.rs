@@ -1,13 +1,12 @@
 //! The screen at work: takes events from the terminal, the project and the team, and does what `update` asks for.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use liza_host::columns::wrap;
 use ratatui::crossterm::event::{self, Event as TerminalEvent};
 use ratatui::crossterm::terminal::size;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -16,7 +15,7 @@ use signal_hook::low_level::raise;
 
 use crate::action_queue::ActionQueue;
 use crate::draw::{Painter, draw};
-use crate::keys::KEYS;
+use crate::keys::keys_page;
 use crate::model::{Effect, Event, LogLine, Model};
 use crate::page::PageSource;
 use crate::terminal::ScreenTerminal;
@@ -32,8 +31,9 @@ const LAST_ACTIONS: Duration = Duration::from_secs(10);
 /// Shows the screen until the person leaves it, or a signal ends it.
 pub fn show(setup: &ScreenSetup) -> io::Result<()> {
     let (sender, events) = channel();
-    let signals = end_on_signals(sender.clone())?;
-    let shown = serve(setup, &sender, &events);
+    let lent = Arc::new(AtomicBool::new(false));
+    let signals = end_on_signals(sender.clone(), Arc::clone(&lent))?;
+    let shown = serve(setup, &sender, &events, &lent);
     signals.close();
     shown
 }
@@ -48,7 +48,7 @@ impl LiveScreen {
     pub fn start(setup: ScreenSetup) -> Self {
         let (sender, events) = channel();
         let own = sender.clone();
-        let thread = thread::spawn(move || serve(&setup, &own, &events));
+        let thread = thread::spawn(move || serve(&setup, &own, &events, &AtomicBool::new(false)));
         Self { events: sender, thread: Some(thread) }
     }
 
@@ -67,48 +67,148 @@ impl Drop for LiveScreen {
     }
 }
 
-fn end_on_signals(events: Sender<Event>) -> io::Result<Handle> {
+/// Ends the screen by a signal. While the terminal is lent, Ctrl-C is for the program that has it.
+fn end_on_signals(events: Sender<Event>, lent: Arc<AtomicBool>) -> io::Result<Handle> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let handle = signals.handle();
     thread::spawn(move || {
-        for _ in signals.forever() {
-            if events.send(Event::End).is_err() {
-                return;
-            }
+        let mut ending =
+            signals.forever().filter(|signal| *signal != SIGINT || !lent.load(Ordering::Relaxed));
+        if ending.next().is_some() {
+            let _ = events.send(Event::End);
         }
     });
     Ok(handle)
 }
 
 /// Draws and handles events until the screen ends.
-fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) -> io::Result<()> {
-    let mut screen = ScreenTerminal::enter()?;
+fn serve(
+    setup: &ScreenSetup,
+    sender: &Sender<Event>,
+    events: &Receiver<Event>,
+    lent: &AtomicBool,
+) -> io::Result<()> {
+    let screen = ScreenTerminal::enter()?;
     let ended = Arc::new(AtomicBool::new(false));
-    let keys = read_keys(sender.clone(), Arc::clone(&ended));
     setup.source.start(setup.mode, Feed(sender.clone()), Arc::clone(&ended));
-    let mut model = Model { label: setup.label, ..Model::new(setup.mode, size()?) };
     let actions = ActionQueue::start(&setup.commands, sender.clone());
-    let mut quits = false;
-    let shown = loop {
-        let painter = Painter { model: &model, theme: &setup.theme, times: &setup.times };
-        let drawn = screen.terminal.draw(|frame| draw(frame, &painter));
-        // Drawn again at the end: it shows what the team waits for.
-        match drawn {
-            Ok(_) if quits => break Ok(()),
-            Ok(_) => {}
-            Err(error) => break Err(error),
-        }
-        let Ok(first) = events.recv() else { break Ok(()) };
-        let pending = std::iter::once(first).chain(std::iter::from_fn(|| events.try_recv().ok()));
-        for effect in update_all(&mut model, pending, &setup.theme) {
-            quits |= effect == Effect::Quit;
-            perform(setup, sender, &actions, model.size.0, effect);
-        }
-    };
+    let keys = KeyReader::start(sender.clone());
+    let mut live = Live { setup, sender, lent, screen, keys, actions, quits: false, detaches: false };
+    let shown = live.run(events);
     ended.store(true, Ordering::Relaxed);
+    let Live { actions, keys, screen, detaches, .. } = live;
     actions.finish(LAST_ACTIONS);
-    drop_keys(&keys);
+    keys.stop();
+    drop(screen);
+    if detaches && let Err(error) = setup.commands.detach() {
+        let _ = writeln!(io::stderr(), "the team cannot be detached, and runs in this terminal: {error}");
+    }
     shown
+}
+
+/// The screen while it is shown.
+struct Live<'s> {
+    setup: &'s ScreenSetup,
+    sender: &'s Sender<Event>,
+    /// Whether another program has the terminal.
+    lent: &'s AtomicBool,
+    screen: ScreenTerminal,
+    keys: KeyReader,
+    actions: ActionQueue,
+    quits: bool,
+    detaches: bool,
+}
+
+impl Live<'_> {
+    fn run(&mut self, events: &Receiver<Event>) -> io::Result<()> {
+        let mut model = Model { label: self.setup.label, ..Model::new(self.setup.mode, size()?) };
+        loop {
+            let painter = Painter { model: &model, theme: &self.setup.theme, times: &self.setup.times };
+            let mut log_most = 0;
+            self.screen.terminal.draw(|frame| log_most = draw(frame, &painter))?;
+            model.log_most = log_most;
+            // Drawn again at the end: it shows what the team waits for.
+            if self.quits {
+                return Ok(());
+            }
+            let Ok(first) = events.recv() else { return Ok(()) };
+            let pending = std::iter::once(first).chain(std::iter::from_fn(|| events.try_recv().ok()));
+            for effect in update_all(&mut model, pending, &self.setup.theme) {
+                self.perform(model.size.0, effect)?;
+            }
+        }
+    }
+
+    /// Does what `update` asked for; only what needs the terminal makes the screen wait.
+    fn perform(&mut self, columns: u16, effect: Effect) -> io::Result<()> {
+        match effect {
+            Effect::Execute(words) => self.actions.add(words, columns),
+            Effect::Load(source) => load(self.setup, self.sender.clone(), columns, source),
+            Effect::InTerminal(words) => self.in_terminal(&words)?,
+            Effect::Copy(text) => self.screen.copy(&text)?,
+            Effect::Redraw => self.screen.terminal.clear()?,
+            Effect::StopTeam if self.setup.mode == ScreenMode::Team => {
+                // The team handles it like Ctrl-C in a terminal without a screen.
+                let _ = raise(SIGINT);
+            }
+            Effect::StopTeam => {}
+            Effect::Detach => self.detaches = true,
+            Effect::Quit => self.quits = true,
+        }
+        Ok(())
+    }
+
+    /// Runs a command that needs the terminal; what it says about a failure stays until the person has read it.
+    fn in_terminal(&mut self, words: &[String]) -> io::Result<()> {
+        self.keys.stop();
+        self.lent.store(true, Ordering::Relaxed);
+        let commands = &self.setup.commands;
+        let ran = self.screen.lend(|| {
+            let ran = commands.in_terminal(words);
+            if !matches!(ran, Ok(true)) {
+                let _ = write!(io::stderr(), "\nEnter goes back to the screen. ");
+                let _ = io::stdin().read_line(&mut String::new());
+            }
+            ran
+        })?;
+        self.lent.store(false, Ordering::Relaxed);
+        self.keys = KeyReader::start(self.sender.clone());
+        let (columns, rows) = size()?;
+        let result = match ran {
+            Ok(_) => CommandResult { succeeded: true, text: String::new() },
+            Err(error) => CommandResult { succeeded: false, text: error.to_string() },
+        };
+        let _ = self.sender.send(Event::Resize(columns, rows));
+        let _ = self.sender.send(Event::Executed { words: words.to_vec(), result });
+        Ok(())
+    }
+}
+
+/// The thread that turns what the person types into events.
+struct KeyReader {
+    thread: JoinHandle<()>,
+    ended: Arc<AtomicBool>,
+}
+
+impl KeyReader {
+    fn start(events: Sender<Event>) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        Self { thread: read_keys(events, Arc::clone(&ended)), ended }
+    }
+
+    /// Ends it, and drops the keys that were typed for a screen that has ended: the next reader of the terminal would take
+    /// them. In a terminal that was closed the thread never returns, and there is no next reader.
+    fn stop(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        let began = Instant::now();
+        while !self.thread.is_finished() {
+            if began.elapsed() > READER_ENDS {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        while event::poll(Duration::ZERO).is_ok_and(|is_typed| is_typed) && event::read().is_ok() {}
+    }
 }
 
 /// Turns what the person types into events.
@@ -139,75 +239,18 @@ fn read_keys(events: Sender<Event>, ended: Arc<AtomicBool>) -> JoinHandle<()> {
 /// How long the reader of the keys may take to notice that the screen has ended.
 const READER_ENDS: Duration = Duration::from_millis(500);
 
-/// Drops the keys that were typed for a screen that has ended: the next reader of the terminal would take them.
-/// In a terminal that was closed the reader never returns, and there is no next one.
-fn drop_keys(reader: &JoinHandle<()>) {
-    let began = Instant::now();
-    while !reader.is_finished() {
-        if began.elapsed() > READER_ENDS {
-            return;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    while event::poll(Duration::ZERO).is_ok_and(|is_typed| is_typed) && event::read().is_ok() {}
-}
-
-/// Does what `update` asked for, without making the screen wait.
-fn perform(setup: &ScreenSetup, sender: &Sender<Event>, actions: &ActionQueue, columns: u16, effect: Effect) {
-    match effect {
-        Effect::Execute(words) => actions.add(words, columns),
-        Effect::Load(source) => {
-            let (commands, sender) = (Arc::clone(&setup.commands), sender.clone());
-            let source_of_text = Arc::clone(&setup.source);
-            thread::spawn(move || {
-                let result = match &source {
-                    PageSource::Command(words) => commands.execute(words, columns),
-                    PageSource::Prompt(agent, task) => {
-                        let text = source_of_text.newest_prompt(*agent, task.as_ref());
-                        let text = text.unwrap_or_else(|| "no prompt yet".to_owned());
-                        CommandResult { succeeded: true, text }
-                    }
-                    PageSource::Keys => {
-                        CommandResult { succeeded: true, text: keys_page(usize::from(columns)) }
-                    }
-                };
-                let _ = sender.send(Event::Loaded(source, result));
-            });
-        }
-        Effect::StopTeam if setup.mode == ScreenMode::Team => {
-            // The team handles it like Ctrl-C in a terminal without a screen.
-            let _ = raise(SIGINT);
-        }
-        Effect::StopTeam | Effect::Quit => {}
-    }
-}
-
-/// Where the texts of the keys begin.
-const KEY_COLUMNS: usize = 14;
-
-/// What the keys do, folded at words.
-pub(crate) fn keys_page(columns: usize) -> String {
-    let moving = [
-        ("↑ ↓ j k", "select, or scroll"),
-        ("PgUp PgDn", "a page up or down"),
-        ("g G", "first, last"),
-        ("Tab ← →", "next panel, or next tab of a page"),
-        ("1 2 3 4", "tab of a page"),
-        ("Enter", "open a task or an agent; answer what needs you"),
-        ("Esc q", "back; q on the board leaves the screen, and the team goes on"),
-        ("Ctrl-C", "leave the screen; in liza run: stop the team, a second time kills its sessions"),
-        ("?", "this page"),
-    ];
-    let line = |key: &str, what: &str| {
-        let folded = wrap(what, columns.saturating_sub(KEY_COLUMNS).max(1));
-        format!("  {key:<12}{}", folded.join(&format!("\n{}", " ".repeat(KEY_COLUMNS))))
-    };
-    let at_once =
-        "p, r and an answer that only resumes or reads run at once; the others show their command first.";
-    let mut lines = wrap(at_once, columns);
-    lines.extend(["A command that runs is shown at the bottom.".to_owned(), String::new()]);
-    lines.extend(KEYS.iter().map(|(key, _, what)| line(&key.to_string(), what)));
-    lines.push(String::new());
-    lines.extend(moving.iter().map(|(key, what)| line(key, what)));
-    lines.join("\n")
+/// Loads the content of a page, without making the screen wait.
+fn load(setup: &ScreenSetup, sender: Sender<Event>, columns: u16, source: PageSource) {
+    let (commands, source_of_text) = (Arc::clone(&setup.commands), Arc::clone(&setup.source));
+    thread::spawn(move || {
+        let result = match &source {
+            PageSource::Command(words) => commands.execute(words, columns),
+            PageSource::Prompt(agent, task) => {
+                let text = source_of_text.newest_prompt(*agent, task.as_ref());
+                CommandResult { succeeded: true, text: text.unwrap_or_else(|| "no prompt yet".to_owned()) }
+            }
+            PageSource::Keys => CommandResult { succeeded: true, text: keys_page(usize::from(columns)) },
+        };
+        let _ = sender.send(Event::Loaded(source, result));
+    });
 }

@@ -24,7 +24,7 @@ impl Painter<'_> {
         let height = usize::from(body.height);
         let first = page.top(height);
         for (at, line) in lines.iter().skip(first).take(height).enumerate() {
-            put(buffer, row(body, u16::try_from(at).unwrap_or(u16::MAX)), line);
+            put(buffer, row(body, u16::try_from(at).unwrap_or(u16::MAX)), &self.sought(line));
         }
     }
 
