@@ -1,23 +1,16 @@
 //! The terminal screen: what the team does, live, and keys for what a person decides.
 //!
 //! View in, command line out: reads no file, starts nothing and has no clock. Split in three: `model` is what the screen knows, `update` changes it and says what to do, `draw` paints it. The
-//! terminal and threads are in `screen`, `action_queue` and `terminal`; what it shows comes from a [`ScreenSource`]. Every action is a command
+//! terminal and threads are in `screen`; what it shows comes from a [`ScreenSource`]. Every action is a command
 //! line that is shown, in its dialog or while it runs, and is executed by the code of the command line, so nothing here
 //! changes the blackboard by itself.
 
 #![forbid(unsafe_code)]
 
-mod action_queue;
-mod dialog;
 mod draw;
-mod input_field;
-mod keys;
 mod model;
-mod page;
 mod screen;
-mod search;
 mod styled;
-mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;

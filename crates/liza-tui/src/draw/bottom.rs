@@ -11,10 +11,10 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use crate::ScreenMode;
-use crate::dialog::Dialog;
-use crate::input_field::InputField;
+use crate::model::dialog::Dialog;
+use crate::model::input_field::InputField;
+use crate::model::page::Page;
 use crate::model::{Panel, Prompt};
-use crate::page::Page;
 use crate::styled::{printable, shell_line};
 use crate::update::PAGE_FRAME;
 

@@ -22,8 +22,8 @@ use ratatui::text::{Line, Span};
 
 use super::ScreenMode;
 use super::model::{LEAST, Model};
-use super::search::has;
 use super::theme::Theme;
+use super::update::search::has;
 
 const BAR_MAX: usize = 30;
 

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::page::{Page, PageSubject};
+use crate::model::page::{Page, PageSubject};
 
 use super::{Painter, put, row, span, with_right};
 

@@ -8,8 +8,8 @@ use liza_core::watch::view::{AgentView, TaskView};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::CommandResult;
+use crate::model::page::PageSource;
 use crate::model::{ActionNotice, Effect, Panel};
-use crate::page::PageSource;
 
 use super::*;
 

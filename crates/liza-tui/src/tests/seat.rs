@@ -1,8 +1,8 @@
 //! The keys of the screen itself: searching, copying, the diff, the editor, leaving, and scrolling the log.
 
 use crate::CommandResult;
-use crate::keys::{KEYS, SCREEN_KEYS};
-use crate::page::PageSource;
+use crate::model::page::PageSource;
+use crate::update::keys::{KEYS, SCREEN_KEYS};
 
 use super::*;
 

@@ -1,5 +1,9 @@
 //! What the screen knows: the last view of the team, what is selected and what is open. Only `update` changes it.
 
+pub(crate) mod dialog;
+pub(crate) mod input_field;
+pub(crate) mod page;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -11,12 +15,12 @@ use liza_core::watch::view::{AgentView, TaskView, View};
 use liza_core::watch::words::{is_held_up, next_steps, next_steps_short};
 use ratatui::crossterm::event::KeyEvent;
 
-use crate::dialog::Dialog;
-use crate::input_field::InputField;
-use crate::page::{Page, PageSource};
+use crate::model::dialog::Dialog;
+use crate::model::input_field::InputField;
+use crate::model::page::{Page, PageSource};
 use crate::styled::shell_line;
 
-use super::{CommandResult, ScreenMode};
+use crate::{CommandResult, ScreenMode};
 
 /// How many lines of the log are kept.
 const LOG_MAX: usize = 1_000;

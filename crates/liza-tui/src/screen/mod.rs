@@ -1,5 +1,8 @@
 //! The screen at work: takes events from the terminal, the project and the team, and does what `update` asks for.
 
+mod action_queue;
+mod terminal;
+
 use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +16,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::raise;
 
-use crate::action_queue::ActionQueue;
 use crate::draw::{Painter, draw};
-use crate::keys::keys_page;
+use crate::model::page::PageSource;
 use crate::model::{Effect, Event, LogLine, Model};
-use crate::page::PageSource;
-use crate::terminal::ScreenTerminal;
+use crate::screen::action_queue::ActionQueue;
+use crate::screen::terminal::ScreenTerminal;
+use crate::update::keys::keys_page;
 use crate::update::update_all;
 use crate::{CommandResult, Feed, ScreenMode, ScreenSetup};
 

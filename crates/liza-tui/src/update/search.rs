@@ -3,8 +3,8 @@
 use liza_core::watch::view::{AgentView, TaskView};
 use liza_core::watch::words::agent_doing;
 
+use crate::model::page::Scroll;
 use crate::model::{Model, Panel};
-use crate::page::Scroll;
 
 /// Whether a line has the text, in small letters or in capitals.
 pub(crate) fn has(line: &str, text: &str) -> bool {

@@ -5,20 +5,23 @@
     reason = "keys are not our enum, and most of them mean nothing here"
 )]
 
+pub(crate) mod keys;
+pub(crate) mod search;
+
 use liza_core::watch::action::Action;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::Line;
 
-use crate::dialog::Dialog;
-use crate::input_field::InputField;
-use crate::keys::action_of;
+use crate::model::dialog::Dialog;
+use crate::model::input_field::InputField;
+use crate::model::page::{Page, PageSource, Scroll};
 use crate::model::{ActionNotice, Effect, Event, Model, Panel, Prompt};
-use crate::page::{Page, PageSource, Scroll};
-use crate::search::find;
 use crate::styled::{self, printable};
 use crate::theme::Theme;
+use crate::update::keys::action_of;
+use crate::update::search::find;
 
-use super::{CommandResult, ScreenMode};
+use crate::{CommandResult, ScreenMode};
 
 /// The rows around the content of a page: title, progress, tabs, footer.
 pub(crate) const PAGE_FRAME: u16 = 4;
