@@ -1,27 +1,22 @@
 //! The terminal screen: what the team does, live, and keys for what a person decides.
 //!
 //! View in, command line out: reads no file, starts nothing and has no clock. Split in three: `model` is what the screen knows, `update` changes it and says what to do, `draw` paints it. The
-//! terminal and threads are in `screen`, `action_queue` and `terminal`; what it shows comes from a [`ScreenSource`]. Every action is a command
+//! terminal and threads are in `screen`; what it shows comes from a [`ScreenSource`]. Every action is a command
 //! line that is shown, in its dialog or while it runs, and is executed by the code of the command line, so nothing here
 //! changes the blackboard by itself.
 
 #![forbid(unsafe_code)]
 
-mod action_queue;
-mod dialog;
 mod draw;
-mod input_field;
-mod keys;
 mod model;
-mod page;
 mod screen;
 mod styled;
-mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;
 mod update;
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
@@ -40,7 +35,7 @@ pub use theme::{Theme, ThemeName};
 pub enum ScreenMode {
     /// To look at a team, wherever it runs: the person leaves the screen, the team keeps running.
     Observer,
-    /// For the team that this process runs: leaving it stops the team.
+    /// For the team that this process runs: it ends with the screen, unless the person detaches it.
     Team,
 }
 
@@ -48,6 +43,16 @@ pub enum ScreenMode {
 pub trait CommandLine: Send + Sync {
     /// Executes `liza WORDS` for a terminal of that width.
     fn execute(&self, words: &[String], columns: u16) -> CommandResult;
+
+    /// Runs `liza WORDS` with the terminal for itself until it has ended; returns whether it succeeded.
+    fn in_terminal(&self, _words: &[String]) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Lets the team of this process go on without its terminal.
+    fn detach(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

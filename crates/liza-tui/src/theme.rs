@@ -20,6 +20,8 @@ pub struct Theme {
     /// The heading of the panel that has the keys.
     pub focused: Style,
     pub selected: Style,
+    /// A line with the text that was looked for.
+    pub sought: Style,
     pub dim: Style,
     pub name: Style,
     pub good: Style,
@@ -56,6 +58,7 @@ impl Theme {
             heading: bold,
             focused: bold.add_modifier(Modifier::REVERSED),
             selected: Style::new().add_modifier(Modifier::REVERSED),
+            sought: bold.add_modifier(Modifier::UNDERLINED),
             dim: Style::new().add_modifier(Modifier::DIM),
             name: colored(name),
             good: colored(good),

@@ -1,8 +1,9 @@
 //! edit-task: completes or corrects a task that no coder has started.
 
-use crate::model::{EventName, LogAction, PriorWork, Refusal, Section, TaskId, TaskStatus};
+use crate::model::{Actor, EventName, LogAction, PriorWork, Refusal, Section, TaskId, TaskStatus};
 
-use super::gates::{check_dependencies, check_priority, needs_approval};
+use super::budget::refill_planner;
+use super::gates::{check_dependencies, check_priority, make_claimable, missing_gates, needs_approval};
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_unreserved;
 use super::permission::{PLANNING, Rights};
@@ -38,7 +39,13 @@ impl Rule for EditTask {
     }
 
     fn scope(&self) -> LoadScope {
-        LoadScope { sections: &[Section::Config], all_summaries: self.edit.depends_on.is_some() }
+        let TaskEdit { spec_ref, done_when, scope, depends_on, .. } = &self.edit;
+        // What completes a draft makes it claimable, for which its dependencies are checked.
+        let completes = spec_ref.is_some() || done_when.is_some() || scope.is_some();
+        LoadScope {
+            sections: &[Section::Config, Section::Sprint],
+            all_summaries: completes || depends_on.is_some(),
+        }
     }
 
     fn is_result(&self) -> bool {
@@ -52,6 +59,7 @@ impl Rule for EditTask {
             return Err(tx.wrong_status(&task, "DRAFT or UNCLAIMED"));
         }
         check_unreserved(tx, &task)?;
+        let was_complete = missing_gates(&task.record, true).is_empty();
         let mut changed = Vec::new();
         let record = &mut task.record;
         let texts = [
@@ -89,7 +97,17 @@ impl Rule for EditTask {
             task.status = TaskStatus::Draft;
             task.push_event(tx.event(EventName::Proposed));
         }
-        tx.log(LogAction::Edited, Some(id), &format!("changed {}", changed.join(", ")));
+        let detail = format!("changed {}", changed.join(", "));
+        let is_completed = !was_complete && missing_gates(&task.record, true).is_empty();
+        // A planner finalizes its plan as a whole.
+        if is_completed && tx.actor == Actor::Human && matches!(task.status, TaskStatus::Draft) {
+            let readiness = make_claimable(tx, &mut task)?;
+            task.push_event(tx.event(readiness.event()));
+            refill_planner(tx)?;
+            tx.log(LogAction::Task(readiness.event()), Some(id), &detail);
+        } else {
+            tx.log(LogAction::Edited, Some(id), &detail);
+        }
         Ok(tx.put(task))
     }
 }

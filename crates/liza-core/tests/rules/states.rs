@@ -386,7 +386,7 @@ fn drafts_are_finalized_all_together_or_not_at_all() {
         Command::from(Finalize { tasks: vec![], unchanged_since: None }),
     );
     assert_eq!(world.status("a"), Status::Draft);
-    world.edit("b", TaskEdit { scope: Some("the server".into()), ..TaskEdit::default() });
+    world.edit_record("b", |record| record.scope = Some("the server".into()));
     world.must(Actor::Human, Command::from(Finalize { tasks: vec![], unchanged_since: None }));
     assert_eq!((world.status("a"), world.status("b")), (Status::Unclaimed, Status::Unclaimed));
     assert_eq!(world.last_log().action, "tasks_finalized");

@@ -4,6 +4,7 @@
 pub mod demo;
 pub mod detached;
 mod first_run;
+pub mod front;
 pub mod playbook;
 mod posts;
 mod progress;

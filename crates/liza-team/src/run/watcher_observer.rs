@@ -61,7 +61,10 @@ fn messages(report: WatchReport, started: Timestamp) -> Vec<TeamMessage> {
         alert.kind == AlarmKind::InvalidState || alert.kind == AlarmKind::ClientHeld && is_new
     };
     let alerts = report.new.into_iter().filter(|alert| !is_reported(alert));
-    let alerts = alerts.map(|alert| TeamMessage::of_team(MessageLevel::Alert, alert.line()));
+    let alerts = alerts.map(|alert| {
+        let said = TeamMessage::of_team(MessageLevel::Alert, alert.words());
+        TeamMessage { alarm: Some(alert.level), ..said }
+    });
     let notices = report.notices.into_iter().map(|text| TeamMessage::of_team(MessageLevel::Info, text));
     notices.chain(alerts).collect()
 }

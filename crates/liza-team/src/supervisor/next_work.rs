@@ -110,7 +110,8 @@ impl Team<'_> {
         }
         match (work.first(), running, waiting) {
             (None, Some(other), Some(task)) => {
-                self.info(index, format!("waits for the merge of {other}, then merges {task}"));
+                // No event: the agent may take something else before, or another agent the merge. The list of agents shows it.
+                self.debug(index, format!("waits for the merge of {other}, then merges {task}"));
                 self.rest(index, after(self.config.coder_poll_interval));
             }
             (None, _, _) => self.rest(index, after(self.config.coder_poll_interval)),

@@ -432,7 +432,7 @@ impl Team<'_> {
         let Some(member) = self.members.get_mut(index) else { return };
         if member.last_message != text {
             let agent = Some(member.identity.agent);
-            (self.on_message)(&TeamMessage { agent, text: text.clone(), level, happened });
+            (self.on_message)(&TeamMessage { agent, text: text.clone(), level, happened, alarm: None });
             member.last_message = text;
         }
     }
@@ -442,7 +442,13 @@ impl Team<'_> {
         if self.last_message != text {
             text.clone_into(&mut self.last_message);
             let agent = self.members.first().filter(|_| !self.in_team).map(|member| member.identity.agent);
-            (self.on_message)(&TeamMessage { agent, text: text.to_owned(), level, happened: None });
+            (self.on_message)(&TeamMessage {
+                agent,
+                text: text.to_owned(),
+                level,
+                happened: None,
+                alarm: None,
+            });
         }
     }
 }

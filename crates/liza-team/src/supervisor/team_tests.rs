@@ -86,13 +86,17 @@ fn without_change_events_a_stop_file_is_seen_within_the_poll_interval() {
     assert!(at_most(Some(Seconds(0)), hour) > Duration::ZERO, "it never spins");
 }
 
-/// Covers: UI-03
+/// Covers: UI-03, AX-25
 #[test]
-fn of_two_reviewers_only_one_says_that_it_merges() {
+fn a_reviewer_says_that_it_merges_and_not_that_it_waits_for_a_merge() {
     let folder = tempfile::tempdir().unwrap();
     let project = project(folder.path());
     let said = std::sync::Mutex::new(Vec::new());
-    let note = |message: &TeamMessage| said.lock().unwrap().push(message.text.clone());
+    let note = |message: &TeamMessage| {
+        if message.level > MessageLevel::Debug {
+            said.lock().unwrap().push(message.text.clone());
+        }
+    };
     let options = SupervisorOptions::alone("liza".into(), Arc::new(NoCommands));
     let mut team = Team::new(&project, options, &note).unwrap();
     add(&mut team, Role::CodeReviewer);
@@ -101,10 +105,8 @@ fn of_two_reviewers_only_one_says_that_it_merges() {
     team.carry_out(0, merge("stock-page"));
     team.carry_out(1, merge("stock-count"));
     assert!(matches!(team.members[1].state, MemberState::Idle));
-    assert_eq!(
-        said.lock().unwrap().clone(),
-        ["merging stock-page", "waits for the merge of stock-page, then merges stock-count"]
-    );
+    // It may review or leave before it merges: what it waits for is no event.
+    assert_eq!(said.lock().unwrap().clone(), ["merging stock-page"]);
     // The first one has ended, whatever its result.
     team.job_done(0, Ok(JobOutcome::StatusShown));
     team.carry_out(1, merge("stock-count"));

@@ -35,7 +35,12 @@ impl AlertMessage {
     }
 
     pub fn line(&self) -> String {
-        format!("{} {}: {}", self.level.sign(), self.kind, self.text)
+        format!("{} {}", self.level.sign(), self.words())
+    }
+
+    /// The alert without its sign.
+    pub fn words(&self) -> String {
+        format!("{}: {}", self.kind, self.text)
     }
 
     /// A stable identifier for programs, such as `lease_expired`.

@@ -112,10 +112,10 @@ fn webhook_queue(
         let posted = http::post(&message.url, &message.body, &policy);
         down = posted.is_err();
         if let Err(why) = posted {
-            let line = format!("⚠️ WEBHOOK FAILED: {}: {why}", webhook::masked_url(&message.url));
+            let text = format!("WEBHOOK FAILED: {}: {why}", webhook::masked_url(&message.url));
             // If the log cannot be written either, the screen still shows it.
-            let _ = log.lock().unwrap_or_else(PoisonError::into_inner).append(now(), &line);
-            let _ = failed.send(line);
+            let _ = log.lock().unwrap_or_else(PoisonError::into_inner).append(now(), &format!("⚠️ {text}"));
+            let _ = failed.send(text);
         }
     })
 }

@@ -14,8 +14,8 @@ use super::{Painter, put, row, span};
 const WIDE: u16 = 120;
 
 impl Painter<'_> {
-    /// All panels: one below the other, or in two columns.
-    pub(crate) fn board(&self, buffer: &mut Buffer, area: Rect) {
+    /// All panels: one below the other, or in two columns. Returns how far the log can be scrolled back.
+    pub(crate) fn board(&self, buffer: &mut Buffer, area: Rect) -> usize {
         let area = self.next(buffer, area);
         let [needs, tasks, agents, log] = match area.width < WIDE {
             true => self.one_column(area),
@@ -24,7 +24,7 @@ impl Painter<'_> {
         self.needs_you(buffer, needs);
         self.tasks(buffer, tasks);
         self.agents(buffer, agents);
-        self.log(buffer, log);
+        self.log(buffer, log)
     }
 
     fn one_column(&self, area: Rect) -> [Rect; 4] {

@@ -11,10 +11,10 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use crate::ScreenMode;
-use crate::dialog::Dialog;
-use crate::input_field::InputField;
-use crate::model::Panel;
-use crate::page::Page;
+use crate::model::dialog::Dialog;
+use crate::model::input_field::InputField;
+use crate::model::page::Page;
+use crate::model::{Panel, Prompt};
 use crate::styled::{printable, shell_line};
 use crate::update::PAGE_FRAME;
 
@@ -23,10 +23,16 @@ use super::{Painter, put, row, span};
 impl Painter<'_> {
     /// Draws it; returns where the cursor is, if there is one.
     pub(crate) fn bottom(&self, buffer: &mut Buffer, area: Rect) -> Option<Position> {
-        if let Some(dialog) = &self.model.dialog {
-            return self.dialog(buffer, area, dialog);
-        }
         let columns = usize::from(area.width);
+        match (&self.model.prompt, &self.model.dialog) {
+            (Some(Prompt::Search(field)), _) => return self.search(buffer, area, field),
+            (Some(Prompt::Leave), _) => {
+                self.at_bottom(buffer, area, &self.leave_lines(columns));
+                return None;
+            }
+            (None, Some(dialog)) => return self.dialog(buffer, area, dialog),
+            (None, None) => {}
+        }
         let line = match (self.model.running.first(), &self.model.notice) {
             (Some(words), _) => {
                 let command = printable(&format!("→ {} …", shell_line(words)));
@@ -36,7 +42,12 @@ impl Painter<'_> {
                 let style = if notice.succeeded { self.theme.good } else { self.theme.bad };
                 Line::styled(format!(" {}", cut(&notice.text, columns.saturating_sub(1))), style)
             }
-            (None, None) => self.keys(columns),
+            (None, None) => match self.model.stop_text() {
+                Some(text) => {
+                    Line::styled(format!(" {}", cut(&text, columns.saturating_sub(1))), self.theme.good)
+                }
+                None => self.keys(columns),
+            },
         };
         put(buffer, row(area, area.height - 1), &line);
         None
@@ -61,11 +72,13 @@ impl Painter<'_> {
             }
             false => vec![("p", "pause")],
         };
-        let leave = match self.model.mode {
-            ScreenMode::Observer => ("q", if self.model.page.is_some() { "back" } else { "leave" }),
-            ScreenMode::Team => ("Ctrl-C", "stop"),
-        };
-        last.extend([("?", "keys"), leave]);
+        last.push(("?", "keys"));
+        match (self.model.mode, &self.model.page) {
+            (ScreenMode::Observer, Some(_)) => last.push(("q", "back")),
+            (ScreenMode::Observer, None) => last.push(("q", "leave")),
+            (ScreenMode::Team, Some(_)) => last.push(("Ctrl-C", "stop")),
+            (ScreenMode::Team, None) => last.push(("q", "detach or stop")),
+        }
         keys.extend(last.iter().map(|(key, what)| (*key, (*what).to_owned())));
         let total = |keys: &[(&str, String)]| {
             keys.iter().map(|(key, what)| width(key) + width(what) + 3).sum::<usize>() + 1
@@ -96,6 +109,7 @@ impl Painter<'_> {
         if page.tabs.len() > 1 {
             keys.push(("←→", "tab".to_owned()));
         }
+        keys.push(("/", "search".to_owned()));
         keys
     }
 
@@ -113,10 +127,10 @@ impl Painter<'_> {
     fn answer_key(&self) -> &'static str {
         let Some(need) = self.model.needs().get(self.model.need) else { return "answer" };
         let action = Action::answering(need);
-        match !action.needs_terminal() {
-            false => "show the command",
-            true if action.fields().is_empty() => "run it",
-            true => "answer",
+        match action.needs_terminal() {
+            true => "show the command",
+            false if action.fields().is_empty() => "run it",
+            false => "answer",
         }
     }
 
@@ -168,6 +182,33 @@ impl Painter<'_> {
             false => " Enter run it   Esc cancel",
         };
         lines.push(Line::styled(hint, self.theme.dim));
+        let place = self.at_bottom(buffer, area, &lines);
+        let (at, column) = cursor?;
+        let y = place.y + u16::try_from(at).ok()?;
+        Some(Position { x: area.x + u16::try_from(column).ok()?, y })
+    }
+
+    /// The text that is looked for, in the last row.
+    fn search(&self, buffer: &mut Buffer, area: Rect, field: &InputField) -> Option<Position> {
+        let (line, column) = self.field(field, usize::from(area.width));
+        let place = self.at_bottom(buffer, area, &[line]);
+        Some(Position { x: area.x + u16::try_from(column).ok()?, y: place.y })
+    }
+
+    /// What a person can do who wants to leave the screen of a team that this process runs.
+    fn leave_lines(&self, columns: usize) -> Vec<Line<'static>> {
+        let room = columns.saturating_sub(2).max(10);
+        let text = "The team runs in this terminal. Detached, it goes on in the background: liza tui shows it, \
+                    liza stop ends it.";
+        let mut lines =
+            vec![self.heading("Leave the screen", "", true, u16::try_from(columns).unwrap_or(u16::MAX))];
+        lines.extend(wrap(text, room).into_iter().map(|line| Line::raw(format!(" {line}"))));
+        lines.push(Line::styled(" d detach   s stop the team   Esc cancel", self.theme.dim));
+        lines
+    }
+
+    /// Writes lines over the last rows; returns where they are.
+    fn at_bottom(&self, buffer: &mut Buffer, area: Rect, lines: &[Line<'_>]) -> Rect {
         let height = u16::try_from(lines.len()).unwrap_or(area.height).min(area.height);
         let place = Rect { y: area.y + area.height - height, height, ..area };
         for y in place.top()..place.bottom() {
@@ -180,9 +221,7 @@ impl Painter<'_> {
         for (at, line) in lines.iter().take(usize::from(height)).enumerate() {
             put(buffer, row(place, u16::try_from(at).unwrap_or(u16::MAX)), line);
         }
-        let (at, column) = cursor?;
-        let y = place.y + u16::try_from(at).ok()?;
-        Some(Position { x: area.x + u16::try_from(column).ok()?, y })
+        place
     }
 
     /// What is being answered, in the words of who asked.

@@ -23,6 +23,7 @@ use ratatui::text::{Line, Span};
 use super::ScreenMode;
 use super::model::{LEAST, Model};
 use super::theme::Theme;
+use super::update::search::has;
 
 const BAR_MAX: usize = 30;
 
@@ -36,13 +37,18 @@ pub(crate) struct Painter<'a> {
     pub times: &'a LocalTime,
 }
 
-pub(crate) fn draw(frame: &mut Frame<'_>, painter: &Painter<'_>) {
+/// Paints everything; returns how many lines of the log can be below its panel while that is full.
+pub(crate) fn draw(frame: &mut Frame<'_>, painter: &Painter<'_>) -> usize {
     let area = frame.area();
     let buffer = frame.buffer_mut();
-    let mut cursor = None;
+    let (mut cursor, mut log_most) = (None, painter.model.log_most);
     if area.width < LEAST.0 || area.height < LEAST.1 {
         let (columns, rows) = LEAST;
-        let text = format!("Too small: {columns} × {rows} is needed. Keys are ignored; Ctrl-C leaves.");
+        let leaves = match painter.model.mode {
+            ScreenMode::Observer => "leaves",
+            ScreenMode::Team => "stops the team",
+        };
+        let text = format!("Too small: {columns} × {rows} is needed. Keys are ignored; Ctrl-C {leaves}.");
         for (at, line) in wrap(&text, usize::from(area.width).max(1)).iter().enumerate() {
             put(buffer, row(area, u16::try_from(at).unwrap_or(u16::MAX)), &Line::raw(line.clone()));
         }
@@ -51,7 +57,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, painter: &Painter<'_>) {
         let body = Rect { y: area.y + 2, height: area.height - 3, ..area };
         match &painter.model.page {
             Some(page) => painter.page(buffer, body, page),
-            None => painter.board(buffer, body),
+            None => log_most = painter.board(buffer, body),
         }
         cursor = painter.bottom(buffer, area);
     }
@@ -59,6 +65,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, painter: &Painter<'_>) {
     if let Some(position) = cursor {
         frame.set_cursor_position(position);
     }
+    log_most
 }
 
 /// The first visible row of a list, so that the selected one is among them.
@@ -198,6 +205,14 @@ impl Painter<'_> {
         let used = title.width() + detail.width();
         let rest = "─".repeat(usize::from(columns).saturating_sub(used));
         Line::from(vec![title, detail, Span::styled(rest, self.theme.dim)])
+    }
+
+    /// The line, so marked that a person sees it if it has the text that was looked for.
+    fn sought(&self, line: &Line<'static>) -> Line<'static> {
+        match has(&line.to_string(), &self.model.sought) {
+            true => line.clone().patch_style(self.theme.sought),
+            false => line.clone(),
+        }
     }
 
     fn mark(&self, buffer: &mut Buffer, area: Rect, selected: bool) {

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::page::{Page, PageSubject};
+use crate::model::page::{Page, PageSubject};
 
 use super::{Painter, put, row, span, with_right};
 
@@ -24,7 +24,7 @@ impl Painter<'_> {
         let height = usize::from(body.height);
         let first = page.top(height);
         for (at, line) in lines.iter().skip(first).take(height).enumerate() {
-            put(buffer, row(body, u16::try_from(at).unwrap_or(u16::MAX)), line);
+            put(buffer, row(body, u16::try_from(at).unwrap_or(u16::MAX)), &self.sought(line));
         }
     }
 

@@ -202,32 +202,36 @@ impl Painter<'_> {
         with_right(line, vec![span(facts, self.theme.dim)], columns)
     }
 
-    pub(crate) fn log(&self, buffer: &mut Buffer, area: Rect) {
+    /// Draws the log; returns how many lines can be below it while the panel is full.
+    pub(crate) fn log(&self, buffer: &mut Buffer, area: Rect) -> usize {
         if area.height == 0 {
-            return;
+            return 0;
         }
-        let focused = self.model.panel == Panel::Log;
-        let detail = if self.model.log_back > 0 {
-            format!("{} newer below", self.model.log_back)
-        } else {
-            String::new()
-        };
-        put(buffer, row(area, 0), &self.heading("LOG", &detail, focused, area.width));
+        let (focused, log) = (self.model.panel == Panel::Log, &self.model.log);
         let height = usize::from(area.height - 1);
-        let end = self.model.log.len().saturating_sub(self.model.log_back);
         // In a low panel, more entries are worth more than whole ones.
-        let most = (height / 4).clamp(1, 3);
+        let lines = |entry: &LogLine| self.log_lines(entry, (height / 4).clamp(1, 3), area.width);
+        let mut rows = 0;
+        let oldest = log.iter().take_while(|entry| {
+            rows += lines(entry).len();
+            rows <= height
+        });
+        let most = log.len() - oldest.count();
+        let back = self.model.log_back.min(most);
+        let detail = if back > 0 { format!("{back} newer below") } else { String::new() };
+        put(buffer, row(area, 0), &self.heading("LOG", &detail, focused, area.width));
         let mut rows: Vec<Line<'static>> = Vec::new();
-        for line in self.model.log.iter().take(end).rev() {
-            let lines = self.log_lines(line, most, area.width);
+        for entry in log.iter().take(log.len() - back).rev() {
+            let lines = lines(entry);
             if rows.len() + lines.len() > height {
                 break;
             }
-            rows.extend(lines.into_iter().rev());
+            rows.extend(lines.iter().rev().map(|line| self.sought(line)));
         }
         for (at, line) in rows.iter().rev().enumerate() {
             put(buffer, row(area, u16::try_from(at + 1).unwrap_or(u16::MAX)), line);
         }
+        most
     }
 
     /// An entry of the log on at most that many lines.

@@ -7,8 +7,8 @@ use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{AgentView, HeldView, MergeView, TaskPhase, TaskView};
 use ratatui::crossterm::event::KeyCode;
 
+use crate::model::page::PageSource;
 use crate::model::{Effect, Panel};
-use crate::page::PageSource;
 
 use super::*;
 

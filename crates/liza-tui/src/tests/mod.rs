@@ -6,6 +6,7 @@ mod board;
 mod keys;
 mod pictures;
 mod rows;
+mod seat;
 
 use std::sync::Arc;
 
@@ -91,10 +92,16 @@ fn model_of(board: &str, seen: &Observations, size: (u16, u16)) -> Model {
 }
 
 fn drawn(model: &Model, theme: &Theme) -> Buffer {
+    drawn_with_log(model, theme).0
+}
+
+/// The screen, and how far its log can be scrolled back.
+fn drawn_with_log(model: &Model, theme: &Theme) -> (Buffer, usize) {
     let mut terminal = Terminal::new(TestBackend::new(model.size.0, model.size.1)).unwrap();
     let painter = Painter { model, theme, times: &LocalTime::utc() };
-    terminal.draw(|frame| draw(frame, &painter)).unwrap();
-    terminal.backend().buffer().clone()
+    let mut log_most = 0;
+    terminal.draw(|frame| log_most = draw(frame, &painter)).unwrap();
+    (terminal.backend().buffer().clone(), log_most)
 }
 
 /// The text on the screen.
@@ -157,14 +164,24 @@ fn type_in(model: &mut Model, keys: &str) -> Vec<Effect> {
     keys.chars().flat_map(|c| press(model, code(c))).collect()
 }
 
+fn ctrl(model: &mut Model, key: char) -> Vec<Effect> {
+    update(model, Event::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL)), &dark())
+}
+
 fn ctrl_c(model: &mut Model) -> Vec<Effect> {
-    update(model, Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), &dark())
+    ctrl(model, 'c')
 }
 
 fn commands(effects: &[Effect]) -> Vec<String> {
     let command = |effect: &Effect| match effect {
         Effect::Execute(words) => Some(words.join(" ")),
-        Effect::Load(_) | Effect::StopTeam | Effect::Quit => None,
+        Effect::Load(_)
+        | Effect::InTerminal(_)
+        | Effect::Copy(_)
+        | Effect::Redraw
+        | Effect::StopTeam
+        | Effect::Detach
+        | Effect::Quit => None,
     };
     effects.iter().filter_map(command).collect()
 }

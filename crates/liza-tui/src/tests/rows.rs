@@ -133,7 +133,7 @@ fn leaving_says_that_the_team_goes_on() {
     model.size.0 = 120;
     change(&mut model, |view| view.agents.clear());
     assert!(keys(&model).ends_with("q leave"), "{}", keys(&model));
-    let page = crate::screen::keys_page(120);
+    let page = crate::update::keys::keys_page(120);
     for text in ["  r           resume after", "HELD: try", "used up: raise", "the team goes on"] {
         assert!(page.contains(text), "{page}");
     }
@@ -142,7 +142,7 @@ fn leaving_says_that_the_team_goes_on() {
 /// Covers: UI-01, UI-03
 #[test]
 fn the_page_of_the_keys_breaks_no_word() {
-    let page = crate::screen::keys_page(80);
+    let page = crate::update::keys::keys_page(80);
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
     let resume = "  r           resume after a pause or a checkpoint; HELD: try it now; a budget\n";
     assert!(page.contains(&format!("{resume}              is used up: raise it\n")), "{page}");

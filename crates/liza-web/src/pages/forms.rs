@@ -40,7 +40,9 @@ pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, subject: Act
                     input type="hidden" name="seen" value=(task.revision);
                 }
                 @if let Some(warning) = action.warning() { p.warning { (warning) } }
-                @for field in &fields { (text_field(&format!("{word}-{id}"), *field, field.label)) }
+                @for (at, field) in fields.iter().enumerate() {
+                    (text_field(&format!("{word}-{id}-{at}"), *field, field.label))
+                }
                 p.command { code { (example(&action)) } }
                 button class=(class) { (short_title(name)) }
             }
@@ -59,8 +61,8 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
         } @else {
             form.answer method="post" action=(page.links.to("act")) {
                 input type="hidden" name="need" value=(key);
-                @for field in action.fields() {
-                    (text_field(&format!("need-{key}"), field, &need_label(page, &action, &field, label)))
+                @for (at, field) in action.fields().into_iter().enumerate() {
+                    (text_field(&format!("need-{key}-{at}"), field, &need_label(page, &action, &field, label)))
                 }
                 @if let Some(warning) = action.warning() { p.warning { (warning) } }
                 div.row {

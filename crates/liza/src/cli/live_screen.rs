@@ -1,8 +1,11 @@
 //! The terminal screen for commands: when it can be shown, and how it runs its actions as this command line.
 
+use std::io;
+use std::process::Command;
 use std::sync::Arc;
 
 use liza_team::project::{Project, now};
+use liza_team::run::front::{self, FRONT};
 use liza_team::run::is_rehearsal_copy;
 use liza_team::supervisor::{MessageLevel, TeamMessage};
 use liza_tui::{CommandLine, CommandResult, LiveScreen, LogLine, ScreenMode, ScreenSetup, Theme, show};
@@ -81,12 +84,11 @@ impl TeamScreen {
             MessageLevel::Alert => true,
         };
         let who = message.agent.map_or_else(|| "liza".to_owned(), |agent| agent.to_string());
-        // Their width differs between terminals, and the line has a colour.
-        let text = message.text.trim_start_matches(['⚠', '🚨', '\u{fe0f}', ' ']).to_owned();
+        // Without the sign of an alarm: its width differs between terminals, and the line has a colour.
         self.0.report(LogLine {
             time: message.happened.unwrap_or_else(now),
             who,
-            text,
+            text: message.text.clone(),
             is_alert,
             earlier: message.happened.is_some(),
         })
@@ -97,5 +99,25 @@ impl CommandLine for OwnCommands {
     fn execute(&self, words: &[String], columns: u16) -> CommandResult {
         let output = OwnCommands::execute(self, words, columns);
         CommandResult { succeeded: output.succeeded, text: output.text }
+    }
+
+    fn in_terminal(&self, words: &[String]) -> io::Result<bool> {
+        let mut command = Command::new(&self.context.program);
+        command.arg("-C").arg(self.project.root()).args(words);
+        Ok(command.status()?.success())
+    }
+
+    fn detach(&self) -> io::Result<()> {
+        let front = front::waiting(self.context.environment.text(FRONT));
+        let front = front.ok_or(io::Error::from(io::ErrorKind::Unsupported))?;
+        let liza = match is_rehearsal_copy(&self.project) {
+            true => format!("liza -C {}", self.project.root().display()),
+            false => "liza".to_owned(),
+        };
+        let text = format!(
+            "the team goes on in the background as process {}\nwatch it: {liza} tui; end it: {liza} stop",
+            std::process::id()
+        );
+        front::detach(&self.project, front, &text)
     }
 }

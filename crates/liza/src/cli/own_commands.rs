@@ -19,8 +19,8 @@ pub(super) struct CommandOutput {
 
 /// Runs commands in this process and keeps what they print.
 pub(super) struct OwnCommands {
-    context: Context,
-    project: Project,
+    pub(super) context: Context,
+    pub(super) project: Project,
 }
 
 impl OwnCommands {

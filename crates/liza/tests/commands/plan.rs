@@ -56,6 +56,27 @@ fn add_task_refuses_an_invalid_task() {
     assert_eq!(project.liza_as("coder-1", &["finalize", "--all"]).code, 1);
 }
 
+/// Covers: AX-25
+#[test]
+fn a_draft_that_a_person_completes_is_finalized_and_that_of_a_planner_waits_for_its_plan() {
+    let project = TestProject::new();
+    project.register("planner-1");
+    for id in ["mine", "planned"] {
+        project.liza(&["add-task", "--id", id, "--desc", "Do it", "--draft"]).ok();
+    }
+    let part = project.liza(&["edit-task", "mine", "--spec", "specs/vision.md", "--done", "It works"]);
+    assert_eq!((part.ok().contains("UNCLAIMED"), project.status("mine")), (false, "DRAFT"));
+    let whole = project.liza(&["edit-task", "mine", "--scope", "All"]).ok().to_owned();
+    assert_eq!((whole.as_str(), project.status("mine")), ("mine changed; it is UNCLAIMED\n", "UNCLAIMED"));
+    let log = project.liza(&["log", "mine"]).ok().to_owned();
+    assert!(log.contains("makes mine ready for coders (changed scope)"), "{log}");
+    project.liza_as("planner-1", &[&["edit-task", "planned"][..], &GATES].concat()).ok();
+    assert_eq!(project.status("planned"), "DRAFT", "a planner finalizes its plan as a whole");
+    // It was complete before: a correction decides nothing.
+    project.liza(&["edit-task", "planned", "--scope", "More"]).ok();
+    assert_eq!(project.status("planned"), "DRAFT");
+}
+
 /// Covers: TS-07, CM-03
 #[test]
 fn a_draft_is_edited_then_finalized() {
@@ -64,14 +85,14 @@ fn a_draft_is_edited_then_finalized() {
     let error = project.liza(&["finalize", "core", "--json"]).refused(1, "gates_missing");
     assert_eq!(error["hint"], "liza edit-task core --spec REF --done TEXT --scope TEXT");
     let text = project.liza(&[&["edit-task", "core"][..], &GATES].concat()).ok().to_owned();
-    assert_eq!(text, "core changed; to make it claimable: liza finalize core\n");
+    assert_eq!(text, "core changed; it is UNCLAIMED\n");
     draft(&project, "orders");
     project.liza(&["edit-task", "orders", "--depends", "core", "--priority", "2"]).ok();
     assert!(project.state().contains("depends_on: [core]"));
     project.liza(&["edit-task", "orders", "--depends", ""]).ok();
     assert!(!project.state().contains("depends_on: [core]"));
     let text = project.liza(&["finalize", "--all"]).ok().to_owned();
-    assert_eq!(text, "UNCLAIMED, ready for coders: core, orders\n");
+    assert_eq!(text, "UNCLAIMED, ready for coders: orders\n");
     let edited = project.liza(&["edit-task", "core", "--desc", "Better", "--json"]).result();
     assert_eq!(edited["status"], "UNCLAIMED");
     draft(&project, "third");

@@ -128,6 +128,60 @@ fn needs_tmux_a_team_in_a_terminal_has_the_screen_and_ends_with_a_summary() {
     is_restored(&tmux);
 }
 
+/// Covers: AX-25, UI-06
+#[test]
+fn needs_tmux_a_team_that_is_detached_goes_on_without_its_terminal() {
+    let project = TestProject::new();
+    let line = format!(
+        "'{}' run --in-place --cli rehearsal; echo \"ended with $?\"; cat",
+        env!("CARGO_BIN_EXE_liza")
+    );
+    project.liza(&["pause"]).ok();
+    let tmux = Tmux::start(&project, (80, 24), &line);
+    tmux.wait_for("coder-1");
+    tmux.press(&["q"]);
+    tmux.wait_for("d detach   s stop the team");
+    tmux.press(&["d"]);
+    let screen = tmux.wait_for("ended with 0");
+    assert!(screen.contains("the team goes on in the background as process"), "{screen}");
+    is_restored(&tmux);
+    tmux.run(&["kill-server"]);
+    // It works, with its lines in the file, until it is stopped.
+    project.add_task("first");
+    project.liza(&["resume"]).ok();
+    wait_for("its lines", || project.read(".liza/run.out").contains("first is MERGED").then_some(()));
+    project.liza(&["stop"]).ok();
+}
+
+/// Covers: AX-25
+#[test]
+fn needs_tmux_a_task_is_edited_from_the_screen_whose_terminal_the_editor_gets() {
+    let project = TestProject::new();
+    project.add_task("first");
+    let editor = project.home().join("editor");
+    fs::write(
+        &editor,
+        "#!/bin/sh\necho in the editor\nread line\nsed -i 's/priority: 3/priority: 1/' \"$1\"\n",
+    )
+    .unwrap();
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let tmux = Tmux::start(&project, (80, 24), &format!("EDITOR={} {}", editor.display(), tui()));
+    tmux.wait_for("first");
+    tmux.press(&["e"]);
+    let screen = tmux.wait_for("in the editor");
+    assert!(!screen.contains("TASKS"), "{screen}");
+    assert_eq!(tmux.pane("#{alternate_on}"), "0", "the editor has the terminal");
+    tmux.press(&["Enter"]);
+    tmux.wait_for("TASKS");
+    wait_for("the edit", || project.state().contains("priority: 1").then_some(()));
+    // The keys are the screen's again.
+    tmux.press(&["p"]);
+    tmux.wait_for("PAUSED");
+    tmux.press(&["q"]);
+    tmux.wait_for("ended with 0");
+    is_restored(&tmux);
+}
+
 /// Covers: UI-01, SE-09
 #[test]
 fn needs_tmux_what_a_team_says_before_its_screen_is_in_the_log_of_the_screen() {

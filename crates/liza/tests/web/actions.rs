@@ -272,3 +272,38 @@ fn a_held_program_can_be_tried_now_from_a_page() {
     assert!(project.snapshot().board.sprint.ready().unwrap().clients.is_empty());
     wait_for("it is no longer held", || (!visitor.page("").contains("Try now")).then_some(()));
 }
+
+/// The values of an attribute in a page.
+fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
+    let begin = format!(" {attribute}=\"");
+    page.split(&begin).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+/// Covers: AX-25
+#[test]
+fn no_two_fields_have_one_id_and_each_label_has_its_own_field() {
+    let project = rich_project();
+    let mut web = Web::start(&project);
+    let visitor = web.visitor();
+    let mut most = 0;
+    for address in
+        ["", "tasks", "task/retry-users", "task/retry-orders", "task/retry-docs", "agent/coder-1", "log"]
+    {
+        let page = visitor.page(address);
+        let ids = values(&page, "id");
+        let mut unique = ids.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), ids.len(), "{address}: {ids:?}");
+        let mut labels = values(&page, "for");
+        assert!(labels.iter().all(|label| ids.contains(label)), "{address}: {labels:?}");
+        labels.sort_unstable();
+        let labelled = labels.len();
+        labels.dedup();
+        assert_eq!(labels.len(), labelled, "{address}: {labels:?}");
+        // Two fields of one form have one name; what differs is behind the key of the form.
+        let forms = page.split("<form").map(|form| form.matches(" name=\"text\"").count());
+        most = most.max(forms.max().unwrap_or(0));
+    }
+    assert!(most > 1, "there is a form with two fields");
+}

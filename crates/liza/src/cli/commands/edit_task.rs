@@ -10,7 +10,8 @@ use crate::cli::ui::output::Reply;
 
 /// Complete or correct a DRAFT or UNCLAIMED task.
 ///
-/// Only the given options change.
+/// Only the given options change. A DRAFT that you complete (spec, done and scope) is finalized; the planner
+/// finalizes its plan as a whole.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza edit-task retry-orders --done \"create_order retries 3 times on 5xx\"

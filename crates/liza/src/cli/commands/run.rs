@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -13,6 +15,7 @@ use liza_core::watch::view::Progress;
 use liza_team::engine::Engine;
 use liza_team::lifecycle::adopt_integration;
 use liza_team::project::{Project, now};
+use liza_team::run::front::{self, FRONT, FrontEnd};
 use liza_team::run::{
     AlreadyRunning, CopyError, RunLock, TeamOptions, WatcherObserver, copy_for_rehearsal, detached,
     first_run_notice, is_demo, leave_planning_to_other, team_posts,
@@ -47,7 +50,7 @@ const REHEARSAL: &str = "rehearsal";
 /// Run the whole team: a planner, coders, code reviewers and the watcher
 ///
 /// In a terminal it shows the screen of liza tui; with --plain, or in a pipe, lines. Ends when the
-/// goal is reached. Ctrl-C stops the sessions cleanly, a second Ctrl-C kills them; claims are kept
+/// goal is reached. On the screen, q lets it go on in the background. Ctrl-C stops the sessions cleanly, a second Ctrl-C kills them; claims are kept
 /// and the next run resumes them. A closed pipe (liza run | head) stops them like Ctrl-C. If a planner is at work already, on another machine or in another
 /// terminal, the team has none of its own. To keep the number of agents and their programs for all
 /// runs:
@@ -119,11 +122,10 @@ impl Args {
     /// The command line of the same team, for a person.
     fn again(&self) -> String {
         let words = self.in_words();
-        let wanted = words.iter().filter(|word| !matches!(word.as_str(), "--plain" | "--in-background"));
-        std::iter::once("liza run").chain(wanted.map(String::as_str)).collect::<Vec<_>>().join(" ")
+        std::iter::once("liza run").chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The command line of the same team in the background.
+    /// The arguments of the same team.
     fn in_words(&self) -> Vec<String> {
         let Self { coders, reviewers, provider, planner_provider, coder_provider, reviewer_provider, .. } =
             self;
@@ -139,7 +141,7 @@ impl Args {
         let switches =
             [("--analyze", self.analyze), ("--verbose", self.verbose), ("--in-place", self.in_place)];
         let switches = switches.into_iter().filter(|(_, set)| *set).map(|(name, _)| name.to_owned());
-        texts.chain(switches).chain(["--plain", "--in-background"].map(str::to_owned)).collect()
+        texts.chain(switches).collect()
     }
 }
 
@@ -150,6 +152,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(CommandError::refused("not_permitted", message));
     }
     let project = context.project()?.retrying_for_long();
+    if has_screen(&args, context) && front::waiting(context.environment.text(FRONT)).is_none() {
+        return wait_in_front(&args, context, &project);
+    }
     // Before a goal that has ended ends the command: its result may be on the way to the main branch.
     if let Err(error) = settle_interrupted(context, &project) {
         context.screen.note(&format!("an interrupted move of a branch cannot be completed: {error}"));
@@ -193,7 +198,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let least = if args.verbose { MessageLevel::Debug } else { MessageLevel::Info };
     let printer = EventPrinter::new(screen, least);
     let printer = match args.plain || args.verbose {
-        false if live_screen::is_possible(context) => printer.with_live_screen(),
+        false if has_screen(&args, context) => printer.with_live_screen(),
         false => printer.with_progress(),
         true => printer,
     };
@@ -244,6 +249,35 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(reply.at(after.board.revision.0).exit(exit))
 }
 
+/// Whether the team is shown on the screen.
+fn has_screen(args: &Args, context: &Context) -> bool {
+    let in_lines = args.plain || args.verbose || args.detach || args.in_background;
+    !in_lines && live_screen::is_possible(context)
+}
+
+/// Runs the team in a process of its own, so that it can leave this terminal.
+fn wait_in_front(args: &Args, context: &Context, project: &Project) -> Result<Reply, CommandError> {
+    let mut team = Command::new(&context.program);
+    let color = match context.screen.color {
+        Color::Auto => "auto",
+        Color::Always => "always",
+        Color::Never => "never",
+    };
+    team.arg("-C").arg(project.root()).args(["--color", color]);
+    team.args(context.screen.utc.then_some("--utc")).arg("run").args(args.in_words());
+    let ended = front::run(team);
+    let ended =
+        ended.map_err(|error| CommandError::refused("io", format!("the team cannot start: {error}")))?;
+    Ok(Reply::already_written().exit(match ended {
+        FrontEnd::Detached => Exit::Success,
+        FrontEnd::Ended(status) => {
+            // As a shell reports it.
+            let code = status.code().or(status.signal().map(|signal| 128 + signal));
+            Exit::Session(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+        }
+    }))
+}
+
 /// Where a team works.
 enum Stage {
     Here,
@@ -276,7 +310,8 @@ fn detach(args: &Args, context: &Context, project: &Project) -> Result<Reply, Co
     if let Some(running) = RunLock::holder(project)? {
         return Err(already_running(context, &running));
     }
-    let mut team = detached::start(project, &context.program, &args.in_words()).map_err(failed)?;
+    let words = [args.in_words(), ["--plain", "--in-background"].map(str::to_owned).to_vec()].concat();
+    let mut team = detached::start(project, &context.program, &words).map_err(failed)?;
     let output = detached::output_file(project);
     loop {
         let running = RunLock::holder(project)?.and_then(|running| running.process());

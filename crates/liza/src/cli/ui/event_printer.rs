@@ -83,7 +83,8 @@ impl EventPrinter {
             None => BOLD,
         };
         // Reasons, violations and file names are written by agents: they must not control the terminal.
-        let what = self.times.in_text(&one_line(&clean(&message.text)));
+        let sign = message.alarm.map(|level| format!("{} ", level.sign())).unwrap_or_default();
+        let what = sign + &self.times.in_text(&one_line(&clean(&message.text)));
         let color = |text: &str| {
             if message.level == MessageLevel::Alert { paint(RED, text) } else { text.to_owned() }
         };

@@ -1,5 +1,9 @@
 //! What the screen knows: the last view of the team, what is selected and what is open. Only `update` changes it.
 
+pub(crate) mod dialog;
+pub(crate) mod input_field;
+pub(crate) mod page;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -11,10 +15,12 @@ use liza_core::watch::view::{AgentView, TaskView, View};
 use liza_core::watch::words::{is_held_up, next_steps, next_steps_short};
 use ratatui::crossterm::event::KeyEvent;
 
-use crate::dialog::Dialog;
-use crate::page::{Page, PageSource};
+use crate::model::dialog::Dialog;
+use crate::model::input_field::InputField;
+use crate::model::page::{Page, PageSource};
+use crate::styled::shell_line;
 
-use super::{CommandResult, ScreenMode};
+use crate::{CommandResult, ScreenMode};
 
 /// How many lines of the log are kept.
 const LOG_MAX: usize = 1_000;
@@ -79,9 +85,26 @@ pub(crate) enum Event {
 pub(crate) enum Effect {
     Execute(Vec<String>),
     Load(PageSource),
+    /// Run a command that needs the terminal for itself.
+    InTerminal(Vec<String>),
+    /// Put a text into the clipboard of the person's terminal.
+    Copy(String),
+    /// Paint everything again: something else has written to the terminal.
+    Redraw,
     /// Stop the team that this process runs; a second time kills its sessions.
     StopTeam,
+    /// Leave the terminal to the person; the team of this process goes on without it.
+    Detach,
     Quit,
+}
+
+/// A question of the screen itself, which is not about a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Prompt {
+    /// The text to look for.
+    Search(InputField),
+    /// Whether the team of this process goes on without the terminal.
+    Leave,
 }
 
 /// One line of the log.
@@ -166,15 +189,22 @@ pub(crate) struct Model {
     pub agent: usize,
     /// How many lines of the log are below the screen.
     pub log_back: usize,
+    /// With how many of them below it the panel of the log is still full, as it was last drawn.
+    pub log_most: usize,
     /// What is open instead of the board.
     pub page: Option<Page>,
     /// What a person is asked.
     pub dialog: Option<Dialog>,
+    pub prompt: Option<Prompt>,
+    /// The text that was last looked for.
+    pub sought: String,
     pub notice: Option<ActionNotice>,
     /// The commands of the actions that run or wait for an earlier one, in this order.
     pub running: Vec<Vec<String>>,
     /// Whether the team has been asked to stop.
     pub stopping: bool,
+    /// Whether it has been asked again.
+    pub killing: bool,
 }
 
 impl Model {
@@ -193,11 +223,15 @@ impl Model {
             task: 0,
             agent: 0,
             log_back: 0,
+            log_most: usize::MAX,
             page: None,
             dialog: None,
+            prompt: None,
+            sought: String::new(),
             notice: None,
             running: Vec::new(),
             stopping: false,
+            killing: false,
         }
     }
 
@@ -318,17 +352,46 @@ impl Model {
         self.tasks().iter().find(|task| task.status == Some(Status::Blocked))
     }
 
+    /// What the team that stops waits for, and what Ctrl-C does then.
+    pub(crate) fn stop_text(&self) -> Option<String> {
+        let merge = self.view.as_ref().and_then(|view| view.merge.as_ref());
+        Some(match merge {
+            _ if !self.stopping => return None,
+            _ if self.killing => "killing the sessions".to_owned(),
+            Some(merge) => {
+                format!("stopping; waits for the merge of {}; Ctrl-C again: at once", merge.task)
+            }
+            None => "stopping the team; press Ctrl-C again to kill the sessions".to_owned(),
+        })
+    }
+
+    /// The field that a person types into.
+    pub(crate) fn typed_field(&mut self) -> Option<&mut InputField> {
+        match &mut self.prompt {
+            Some(Prompt::Search(field)) => Some(field),
+            Some(Prompt::Leave) => None,
+            None => self.dialog.as_mut().and_then(Dialog::field),
+        }
+    }
+
+    /// The command that shows or answers what is selected, to be copied.
+    pub(crate) fn selected_command(&self) -> Option<String> {
+        let shown = |verb: &str, of: String| shell_line(&[verb.to_owned(), of]);
+        if let Some(page) = &self.page {
+            return page.command();
+        }
+        match self.panel {
+            Panel::NeedsYou => self.needs().get(self.need).map(|need| need.command.to_string()),
+            Panel::Tasks => self.tasks().get(self.task).map(|task| shown("show", task.id.to_string())),
+            Panel::Agents => self.selected_agent().map(|agent| shown("tail", agent.to_string())),
+            Panel::Log => Some("liza log".to_owned()),
+        }
+    }
+
     /// Removes a notice that was shown long enough: it covers the keys.
     pub(crate) fn drop_old_notice(&mut self) {
         let Some(now) = self.view.as_ref().map(|view| view.now) else { return };
-        let stays = self.stopping;
-        let merge = self.view.as_ref().and_then(|view| view.merge.as_ref()).filter(|_| stays);
-        if let (Some(merge), Some(notice)) =
-            (merge, self.notice.as_mut().filter(|notice| notice.text.starts_with("stopping")))
-        {
-            notice.text = format!("stopping; waits for the merge of {}; Ctrl-C again: at once", merge.task);
-        }
-        let Some(notice) = self.notice.as_mut().filter(|notice| !notice.stays && !stays) else { return };
+        let Some(notice) = self.notice.as_mut().filter(|notice| !notice.stays) else { return };
         let until = *notice.until.get_or_insert(now + notice.time);
         if now >= until {
             self.notice = None;

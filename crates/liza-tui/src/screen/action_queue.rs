@@ -10,7 +10,7 @@ use strum::IntoEnumIterator as _;
 
 use crate::model::Event;
 
-use super::{CommandLine, CommandResult};
+use crate::{CommandLine, CommandResult};
 
 /// An action, and the width of the terminal.
 type WaitingAction = (Vec<String>, u16);

@@ -1,6 +1,13 @@
 //! A line of text that a person types: what is in it, and where the cursor is.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "keys are not our enum, and most of them mean nothing here"
+)]
+
+use liza_core::text::is_unprintable;
 use liza_core::watch::action::ActionField;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A line that a person types.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,9 +30,34 @@ impl InputField {
         Self { label, optional, text: String::new(), cursor: 0 }
     }
 
+    /// The text to look for; without one, the last text is looked for again.
+    pub(crate) fn search() -> Self {
+        Self { label: "Search".to_owned(), optional: false, text: String::new(), cursor: 0 }
+    }
+
     /// Whether it can be used as it is.
     pub(crate) fn is_filled(&self) -> bool {
         self.optional || !self.text.trim().is_empty()
+    }
+
+    /// Changes the text by a key, if the key is for it.
+    pub(crate) fn edit(&mut self, key: KeyEvent) {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('u') if control => self.delete_line(),
+            KeyCode::Char('w') if control => self.delete_word(),
+            KeyCode::Char('a') if control => self.cursor = 0,
+            KeyCode::Char('e') if control => self.cursor = self.text.len(),
+            KeyCode::Char(_) if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {}
+            KeyCode::Char(c) if !is_unprintable(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            KeyCode::Backspace => self.backspace(),
+            KeyCode::Delete => self.delete(),
+            KeyCode::Left => self.cursor = self.before(),
+            KeyCode::Right => self.cursor = self.after(),
+            KeyCode::Home => self.cursor = 0,
+            KeyCode::End => self.cursor = self.text.len(),
+            _ => {}
+        }
     }
 
     /// Inserts a text at the cursor.
@@ -35,19 +67,19 @@ impl InputField {
     }
 
     /// Deletes the character before the cursor.
-    pub(crate) fn backspace(&mut self) {
+    fn backspace(&mut self) {
         let before = self.before();
         self.text.replace_range(before..self.cursor, "");
         self.cursor = before;
     }
 
     /// Deletes the character after the cursor.
-    pub(crate) fn delete(&mut self) {
+    fn delete(&mut self) {
         self.text.replace_range(self.cursor..self.after(), "");
     }
 
     /// Deletes the word before the cursor.
-    pub(crate) fn delete_word(&mut self) {
+    fn delete_word(&mut self) {
         let head = self.text[..self.cursor].trim_end();
         let start = head.rfind(' ').map_or(0, |space| space + 1);
         self.text.replace_range(start..self.cursor, "");
@@ -55,17 +87,9 @@ impl InputField {
     }
 
     /// Deletes everything before the cursor.
-    pub(crate) fn delete_line(&mut self) {
+    fn delete_line(&mut self) {
         self.text.replace_range(..self.cursor, "");
         self.cursor = 0;
-    }
-
-    pub(crate) fn left(&mut self) {
-        self.cursor = self.before();
-    }
-
-    pub(crate) fn right(&mut self) {
-        self.cursor = self.after();
     }
 
     fn before(&self) -> usize {

@@ -53,9 +53,7 @@ impl ScreenTerminal {
         let changed =
             Arc::new(ChangedTerminal { active: AtomicBool::new(true), owner, panics: Mutex::default() });
         let previous_hook = set_panic_hook(&changed);
-        let entered = enable_raw_mode()
-            .and_then(|()| execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide))
-            .and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
+        let entered = take_over().and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
         match entered {
             Ok(terminal) => Ok(Self { terminal, changed, previous_hook }),
             Err(error) => {
@@ -65,6 +63,28 @@ impl ScreenTerminal {
             }
         }
     }
+
+    /// Puts a text into the clipboard, if the terminal allows it.
+    pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
+        let output = self.terminal.backend_mut();
+        output.write_all(copying(text).as_bytes())?;
+        io::Write::flush(output)
+    }
+
+    /// Gives the terminal to something else for as long as that runs.
+    pub(crate) fn lend<T>(&mut self, run: impl FnOnce() -> T) -> io::Result<T> {
+        self.changed.restore();
+        let result = run();
+        take_over()?;
+        self.changed.active.store(true, Ordering::SeqCst);
+        self.terminal.clear()?;
+        Ok(result)
+    }
+}
+
+fn take_over() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide)
 }
 
 impl Drop for ScreenTerminal {
@@ -98,5 +118,38 @@ fn set_panic_hook(changed: &Arc<ChangedTerminal>) -> Arc<Mutex<Option<PanicHook>
 fn reset_panic_hook(previous: &Mutex<Option<PanicHook>>) {
     if let Some(hook) = previous.lock().unwrap_or_else(PoisonError::into_inner).take() {
         panic::set_hook(hook);
+    }
+}
+
+/// The control sequence OSC 52, which puts a text into the clipboard of the person's terminal, also over ssh.
+fn copying(text: &str) -> String {
+    format!("\u{1b}]52;c;{}\u{7}", base64(text.as_bytes()))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |three: &[u8]| {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
+        [18, 12, 6, 0].map(|shift| (bits >> shift) as usize % LETTERS.len())
+    };
+    let letters = bytes.chunks(3).flat_map(|three| {
+        let places = group(three).into_iter().enumerate();
+        places.map(|(at, place)| if at <= three.len() { char::from(LETTERS[place]) } else { '=' })
+    });
+    letters.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: AX-25
+    #[test]
+    fn a_text_is_copied_in_base64() {
+        for (text, sent) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("é ÿ", "w6kgw78=")]
+        {
+            assert_eq!(copying(text), format!("\u{1b}]52;c;{sent}\u{7}"));
+        }
     }
 }

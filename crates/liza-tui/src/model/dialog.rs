@@ -3,7 +3,7 @@
 use liza_core::rules::spending::Spending;
 use liza_core::watch::action::{Action, ActionField};
 
-use crate::input_field::InputField;
+use crate::model::input_field::InputField;
 
 /// A question to the person.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,22 +5,28 @@
     reason = "keys are not our enum, and most of them mean nothing here"
 )]
 
-use liza_core::text::is_unprintable;
+pub(crate) mod keys;
+pub(crate) mod search;
+
 use liza_core::watch::action::Action;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::Line;
 
-use crate::dialog::Dialog;
-use crate::keys::action_of;
-use crate::model::{ActionNotice, Effect, Event, Model, Panel};
-use crate::page::{Page, PageSource, Scroll};
+use crate::model::dialog::Dialog;
+use crate::model::input_field::InputField;
+use crate::model::page::{Page, PageSource, Scroll};
+use crate::model::{ActionNotice, Effect, Event, Model, Panel, Prompt};
 use crate::styled::{self, printable};
 use crate::theme::Theme;
+use crate::update::keys::action_of;
+use crate::update::search::find;
 
-use super::{CommandResult, ScreenMode};
+use crate::{CommandResult, ScreenMode};
 
 /// The rows around the content of a page: title, progress, tabs, footer.
 pub(crate) const PAGE_FRAME: u16 = 4;
+
+const NO_TASK: &str = "select a task first";
 
 /// Changes the model by an event; returns what has to be done.
 pub(crate) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effect> {
@@ -124,17 +130,10 @@ fn executed(model: &mut Model, words: &[String], result: &CommandResult, theme: 
         model.notice = None;
         return Vec::new();
     }
-    let text = if result.succeeded { without_commands(&first) } else { said.join(" ") };
+    let text = if result.succeeded { first } else { said.join(" ") };
     let text = if text.is_empty() { "done".to_owned() } else { text };
     model.notice = Some(ActionNotice::new(text, result.succeeded));
     Vec::new()
-}
-
-/// A result without the sentences that name a command: they are for a terminal without a screen.
-fn without_commands(text: &str) -> String {
-    let end = text.find("liza ").map(|command| &text[..command]);
-    let end = end.and_then(|before| before.rfind("; ").max(before.rfind(". ")));
-    end.map_or(text, |end| &text[..end]).to_owned()
 }
 
 fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -145,6 +144,12 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         // The person would act on what is not shown.
         let quits = key.code == KeyCode::Char('q') && model.mode == ScreenMode::Observer;
         return if quits { vec![Effect::Quit] } else { Vec::new() };
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('l') {
+        return vec![Effect::Redraw];
+    }
+    if model.prompt.is_some() {
+        return on_prompt_key(model, key);
     }
     if model.dialog.is_some() {
         return on_dialog_key(model, key);
@@ -163,6 +168,19 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     match key.code {
         KeyCode::Char('?') => open(model, Page::of_keys()),
+        KeyCode::Char('/') => {
+            model.prompt = Some(Prompt::Search(InputField::search()));
+            Vec::new()
+        }
+        KeyCode::Char('y') => copy(model),
+        KeyCode::Char('d') => match model.subject().map(|task| Page::of_diff(&task.id)) {
+            Some(page) => open(model, page),
+            None => refuse(model, NO_TASK),
+        },
+        KeyCode::Char('e') => match model.subject().map(|task| task.id.to_string()) {
+            Some(task) => edit(model, task),
+            None => refuse(model, NO_TASK),
+        },
         KeyCode::Char(key) => match action_of(key, model.action_subject()) {
             Ok(Action::Resume) => resume(model),
             Ok(action) => begin(model, &action),
@@ -171,13 +189,71 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
                 let action = model.asking_task().map(|task| Action::Answer(task.id.clone()));
                 action.map_or_else(Vec::new, |action| begin(model, &action))
             }
-            Err(why) => {
-                model.notice = Some(ActionNotice::refusal(why));
-                Vec::new()
-            }
+            Err(why) => refuse(model, why),
         },
         _ => Vec::new(),
     }
+}
+
+/// Says why a key does nothing.
+fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
+    model.notice = Some(ActionNotice::refusal(why));
+    Vec::new()
+}
+
+/// Copies the command of what is selected, and says which one.
+fn copy(model: &mut Model) -> Vec<Effect> {
+    let Some(command) = model.selected_command() else { return refuse(model, "there is no command to copy") };
+    model.notice = Some(ActionNotice::command(format!("copied: {command}")));
+    vec![Effect::Copy(command)]
+}
+
+/// Opens a task in the person's editor. The team of this process would take its Ctrl-C.
+fn edit(model: &mut Model, task: String) -> Vec<Effect> {
+    let words = vec!["edit".to_owned(), task];
+    match model.mode {
+        ScreenMode::Observer => vec![Effect::InTerminal(words)],
+        ScreenMode::Team => in_another_terminal(model, &styled::shell_line(&words)),
+    }
+}
+
+/// Answers a question of the screen.
+fn on_prompt_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let Some(mut prompt) = model.prompt.take() else { return Vec::new() };
+    match (&mut prompt, key.code) {
+        (_, KeyCode::Esc) => {}
+        (Prompt::Search(field), KeyCode::Enter) => {
+            let text = std::mem::take(&mut field.text);
+            return search(model, text);
+        }
+        (Prompt::Search(field), _) => {
+            field.edit(key);
+            model.prompt = Some(prompt);
+        }
+        (Prompt::Leave, KeyCode::Char('d')) => return vec![Effect::Detach, Effect::Quit],
+        (Prompt::Leave, KeyCode::Char('s')) => return leave(model),
+        (Prompt::Leave, KeyCode::Char('n' | 'q')) => {}
+        (Prompt::Leave, _) => model.prompt = Some(prompt),
+    }
+    Vec::new()
+}
+
+/// Goes to the next place that has the text; without one, the text of the last search.
+fn search(model: &mut Model, text: String) -> Vec<Effect> {
+    if !text.is_empty() {
+        model.sought = text;
+    }
+    let sought = model.sought.clone();
+    let height = page_height(model);
+    if !sought.is_empty() && !find(model, &sought, height) {
+        return refuse(model, &format!("not found: {sought}"));
+    }
+    Vec::new()
+}
+
+/// How many rows the content of a page has.
+fn page_height(model: &Model) -> usize {
+    usize::from(model.size.1.saturating_sub(PAGE_FRAME)).max(1)
 }
 
 /// Lets the team continue; a budget that is used up has to be raised first.
@@ -191,13 +267,8 @@ fn leave(model: &mut Model) -> Vec<Effect> {
     match model.mode {
         ScreenMode::Observer => vec![Effect::Quit],
         ScreenMode::Team => {
-            let again = std::mem::replace(&mut model.stopping, true);
-            let text = match again {
-                false => "stopping the team; press Ctrl-C again to kill the sessions",
-                true => "killing the sessions",
-            };
-            model.dialog = None;
-            model.notice = Some(ActionNotice::new(text, true));
+            model.killing = std::mem::replace(&mut model.stopping, true);
+            (model.dialog, model.prompt, model.notice) = (None, None, None);
             vec![Effect::StopTeam]
         }
     }
@@ -205,9 +276,6 @@ fn leave(model: &mut Model) -> Vec<Effect> {
 
 /// Starts an action, or asks first.
 fn begin(model: &mut Model, action: &Action) -> Vec<Effect> {
-    if action.needs_terminal() {
-        return in_another_terminal(model, &styled::shell_line(&action.words(&[])));
-    }
     let budgets = model.view.as_ref().map(|view| view.budgets.as_slice()).unwrap_or_default();
     match Dialog::of(action, budgets) {
         Some(dialog) => {
@@ -252,8 +320,7 @@ fn on_board_key(model: &mut Model, key: KeyEvent) -> Option<Vec<Effect>> {
             return Some(match model.mode {
                 ScreenMode::Observer => vec![Effect::Quit],
                 ScreenMode::Team => {
-                    let text = "the team runs in this terminal: Ctrl-C stops it".to_owned();
-                    model.notice = Some(ActionNotice::new(text, true));
+                    model.prompt = Some(Prompt::Leave);
                     Vec::new()
                 }
             });
@@ -277,8 +344,8 @@ fn select(model: &mut Model, by: isize) {
         // The newest line is at the bottom.
         Panel::Log => {
             let back = by.checked_neg().unwrap_or(isize::MAX);
-            model.log_back =
-                model.log_back.saturating_add_signed(back).min(model.log.len().saturating_sub(1));
+            let most = model.log_most.min(model.log.len().saturating_sub(1));
+            model.log_back = model.log_back.min(most).saturating_add_signed(back).min(most);
         }
     }
 }
@@ -305,9 +372,9 @@ fn enter(model: &mut Model) -> Vec<Effect> {
         Panel::NeedsYou => {
             let Some(need) = model.needs().get(model.need) else { return Vec::new() };
             let (action, command) = (Action::answering(need), need.command.clone());
-            match command.starts_with("liza ") {
-                true => begin(model, &action),
-                false => in_another_terminal(model, &command),
+            match action.needs_terminal() {
+                true => in_another_terminal(model, &command),
+                false => begin(model, &action),
             }
         }
         Panel::Tasks => {
@@ -324,7 +391,7 @@ fn enter(model: &mut Model) -> Vec<Effect> {
 
 /// A key of a page; `None` if it may be an action.
 fn on_page_key(model: &mut Model, key: KeyEvent) -> Option<Vec<Effect>> {
-    let height = usize::from(model.size.1.saturating_sub(PAGE_FRAME)).max(1);
+    let height = page_height(model);
     let page = model.page.as_mut()?;
     let step = isize::try_from(height).unwrap_or(10);
     match key.code {
@@ -378,26 +445,13 @@ fn on_dialog_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             _ => Vec::new(),
         };
     };
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Enter if !field.is_filled() => {}
         KeyCode::Enter if current + 1 < count => dialog.current += 1,
         KeyCode::Enter => return confirm(model),
         KeyCode::Tab | KeyCode::Down => dialog.current = (current + 1) % count,
         KeyCode::BackTab | KeyCode::Up => dialog.current = (current + count - 1) % count,
-        KeyCode::Char('u') if control => field.delete_line(),
-        KeyCode::Char('w') if control => field.delete_word(),
-        KeyCode::Char('a') if control => field.cursor = 0,
-        KeyCode::Char('e') if control => field.cursor = field.text.len(),
-        KeyCode::Char(_) if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {}
-        KeyCode::Char(c) if !is_unprintable(c) => field.insert(c.encode_utf8(&mut [0; 4])),
-        KeyCode::Backspace => field.backspace(),
-        KeyCode::Delete => field.delete(),
-        KeyCode::Left => field.left(),
-        KeyCode::Right => field.right(),
-        KeyCode::Home => field.cursor = 0,
-        KeyCode::End => field.cursor = field.text.len(),
-        _ => {}
+        _ => field.edit(key),
     }
     Vec::new()
 }
@@ -419,7 +473,7 @@ fn paste(model: &mut Model, text: &str) {
     }
     // Terminals send line breaks as carriage returns.
     let lines: Vec<String> = text.replace("\r\n", "\n").split(['\r', '\n']).map(printable).collect();
-    if let Some(field) = model.dialog.as_mut().and_then(Dialog::field) {
+    if let Some(field) = model.typed_field() {
         field.insert(&lines.join(" "));
     }
 }

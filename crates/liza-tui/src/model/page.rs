@@ -3,6 +3,11 @@
 use liza_core::model::{AgentId, Revision, TaskId};
 use ratatui::text::Line;
 
+use crate::styled::shell_line;
+
+/// The place of the diff among the tabs of a task.
+const DIFF_TAB: usize = 1;
+
 /// How many lines of a session's output are shown.
 const OUTPUT_LINES: &str = "2000";
 
@@ -65,6 +70,8 @@ pub(crate) struct Page {
     /// None until it was loaded.
     pub lines: Option<Vec<Line<'static>>>,
     pub scroll: Scroll,
+    /// The line that was last found.
+    pub found: Option<usize>,
     /// Whether it is being loaded.
     pub loading: bool,
     /// The second in which it was last loaded.
@@ -83,6 +90,13 @@ impl Page {
             output(task.as_str()),
         ];
         Self::new(PageSubject::Task(task.clone()), tabs)
+    }
+
+    /// The diff of a task.
+    pub(crate) fn of_diff(task: &TaskId) -> Self {
+        let mut page = Self::of_task(task);
+        page.open(DIFF_TAB);
+        page
     }
 
     /// The page of an agent.
@@ -110,6 +124,7 @@ impl Page {
             tab: 0,
             lines: None,
             scroll: Scroll::From(0),
+            found: None,
             loading: false,
             loaded_at: 0,
             loaded_revision: None,
@@ -120,7 +135,7 @@ impl Page {
 
     pub(crate) fn open(&mut self, tab: usize) {
         self.tab = tab;
-        self.lines = None;
+        (self.lines, self.found) = (None, None);
         self.loading = false;
         let follows = self.source().is_some_and(|source| {
             matches!(source, PageSource::Command(words) if words.first().is_some_and(|verb| verb == "tail"))
@@ -131,6 +146,14 @@ impl Page {
     /// Where the content of the shown tab comes from.
     pub(crate) fn source(&self) -> Option<&PageSource> {
         self.tabs.get(self.tab).map(|tab| &tab.source)
+    }
+
+    /// The command that shows the same in a terminal.
+    pub(crate) fn command(&self) -> Option<String> {
+        match self.source()? {
+            PageSource::Command(words) => Some(shell_line(words)),
+            PageSource::Prompt(..) | PageSource::Keys => None,
+        }
     }
 
     /// The agent that it is about.
