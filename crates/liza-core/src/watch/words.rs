@@ -7,7 +7,7 @@ use crate::order::sort_by_key;
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::count;
 use crate::watch::alarms::AlarmKind;
-use crate::watch::forecast::{AFTER_RESUME, Behind, Retry, What, progress};
+use crate::watch::forecast::{AFTER_RESUME, Behind, What, progress};
 use crate::watch::needs_you::NeedKind;
 use crate::watch::task_words::plain;
 use crate::watch::view::{
@@ -93,25 +93,29 @@ fn doing(agent: &AgentView, is_long: bool) -> String {
         Liveness::Dead => return format!("dead, {}", was()),
     }
     let on = || agent.next.on.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
-    match &agent.next.what {
-        What::MergeNow { is_testing, .. } if *is_testing && !is_long => format!("MERGING{}", on()),
-        What::MergeNow { is_testing, age } => format!("MERGING{}{}", on(), progress(*is_testing, *age)),
-        What::EndSession { age } => format!("ENDING its {}, {age}", ended(agent)),
-        What::Judge => "JUDGING the goal".to_owned(),
-        _ if agent.held().is_some() => {
-            let words = |held: &HeldView| if is_long { held.text() } else { held.reason() };
-            format!("HELD: {}", agent.held().map(words).unwrap_or_default())
-        }
-        What::LookAt(subject) => format!("LOOKING at {subject}"),
-        _ if agent.next.retry().is_some() => {
-            let words =
-                |retry: Retry| format!("FAILED {} of {}, again {}", retry.failed, retry.limit, retry.again());
-            agent.next.retry().map(words).unwrap_or_default()
-        }
-        What::Continue => format!("WAITING to continue{holding}"),
-        _ if agent.task.is_some() => format!("{}{holding}", agent.status),
-        What::Merge => format!("WAITING to merge{}", on()),
-        _ => status_words(agent),
+    let next = &agent.next;
+    if let What::MergeNow { is_testing, age } = next.what {
+        let progress = if is_testing && !is_long { String::new() } else { progress(is_testing, age) };
+        return format!("MERGING{}{progress}", on());
+    }
+    if let What::EndSession { age } = next.what {
+        return format!("ENDING its {}, {age}", ended(agent));
+    }
+    if let What::LookAt(subject) = &next.what {
+        return format!("LOOKING at {subject}");
+    }
+    if let Some(held) = agent.held() {
+        return format!("HELD: {}", if is_long { held.text() } else { held.reason() });
+    }
+    if let Some(retry) = next.retry() {
+        return format!("FAILED {} of {}, again {}", retry.failed, retry.limit, retry.again());
+    }
+    match (&next.what, &agent.task) {
+        (What::Judge, _) => "JUDGING the goal".to_owned(),
+        (What::Continue, _) => format!("WAITING to continue{holding}"),
+        (_, Some(_)) => format!("{}{holding}", agent.status),
+        (What::Merge, None) => format!("WAITING to merge{}", on()),
+        (_, None) => status_words(agent),
     }
 }
 

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event as TerminalEvent};
 use ratatui::crossterm::terminal::size;
+use rustix::stdio::stdin;
+use rustix::termios::{QueueSelector, tcflush};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::raise;
@@ -210,7 +212,8 @@ impl KeyReader {
             }
             thread::sleep(Duration::from_millis(5));
         }
-        while event::poll(Duration::ZERO).is_ok_and(|is_typed| is_typed) && event::read().is_ok() {}
+        // Not by reading: in a terminal that was closed, a read never ends.
+        let _ = tcflush(stdin(), QueueSelector::IFlush);
     }
 }
 

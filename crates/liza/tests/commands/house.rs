@@ -34,7 +34,10 @@ const DOORS: [(&str, &[&str]); 10] = [
 
 /// The modules of the core that a crate may use.
 const CORE_DOORS: [(&str, &[&str]); 3] = [
-    ("liza-agents", &["model", "text", "rules::triggers", "rules::misspelled", "protocol::MergeFailure"]),
+    (
+        "liza-agents",
+        &["model", "text", "rules::triggers", "rules::misspelled", "rules::notes", "protocol::MergeFailure"],
+    ),
     ("liza-tui", &["model", "text", "watch", "rules::spending"]),
     ("liza-web", &["model", "text", "watch", "rules::spending"]),
 ];
@@ -232,4 +235,40 @@ fn modules_of_one_folder_do_not_use_each_other_in_circles() {
             assert!(found.is_none(), "{} {level:?}: {found:?} is part of a circle", name(&folder));
         }
     }
+}
+
+/// The folders that make or lay out sentences for people.
+const OF_SENTENCES: [&str; 5] = [
+    "liza-core/src/watch",
+    "liza-tui/src",
+    "liza-web/src/pages",
+    "liza/src/cli/ui",
+    "liza/src/cli/commands/status.rs",
+];
+
+/// The texts in these folders that are not ours: names of settings, keys, and what git, agents and files say.
+const FOREIGN_TEXTS: [&str; 6] = ["key.", "diff.rs", "settings_text.rs", "story.rs", "names_error", "line."];
+
+/// Covers: UI-03
+#[test]
+fn no_screen_takes_a_sentence_apart() {
+    let methods = ["starts_with", "ends_with", "strip_prefix", "strip_suffix", "split_once", "rsplit_once"];
+    let others = ["find", "contains", "trim_start_matches", "trim_end_matches"];
+    let calls: Vec<String> = methods.iter().chain(&others).map(|method| format!(".{method}(\"")).collect();
+    let mut wrong = Vec::new();
+    for place in OF_SENTENCES {
+        let place = repository().join("crates").join(place);
+        let paths = if place.is_file() { vec![place] } else { sources(&place) };
+        for path in paths.iter().filter(|path| !path.components().any(|part| part.as_os_str() == "tests")) {
+            let text = fs::read_to_string(path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            for line in code.lines().filter(|line| calls.iter().any(|call| line.contains(call))) {
+                let shown = format!("{}: {}", path.display(), line.trim());
+                if !FOREIGN_TEXTS.iter().any(|known| shown.contains(known)) {
+                    wrong.push(shown);
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "data is passed on, and its words are made once:\n{}", wrong.join("\n"));
 }

@@ -18,10 +18,9 @@ pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) 
         for task in tasks.iter_mut().filter(|task| is_continued(task, agent)) {
             let is_current = agent.task.as_ref() == Some(&task.id);
             let other = agent.task.clone().filter(|_| !is_current).map(Behind::Work);
-            let keeps = |behind: &&Behind| match behind {
-                Behind::Resume | Behind::Program(_) => true,
-                Behind::Pause(_) => is_current,
-                _ => false,
+            let keeps = |behind: &&Behind| {
+                matches!(behind, Behind::Resume | Behind::Program(_))
+                    || is_current && matches!(behind, Behind::Pause(_))
             };
             let own = agent.next.behind.iter().filter(keeps);
             let when = own.clone().next().and(agent.next.when);
