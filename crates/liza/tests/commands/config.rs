@@ -135,7 +135,7 @@ fn a_setting_is_set_and_unset_on_the_blackboard() {
     assert_eq!(setting("roles")["value"]["coder"]["count"], 4);
     project.liza(&["config", "copy", "[.env, key]"]).ok();
     assert_eq!(setting("copy")["value"], serde_json::json!([".env", "key"]));
-    assert!(project.log().contains("config lease_duration 600"), "{}", project.log());
+    assert!(project.log().contains("detail: lease_duration 600"), "{}", project.log());
 
     project.liza(&["config", "lease_duration", "--unset"]).ok();
     assert_eq!(setting("lease_duration"), serde_json::json!({"value": 300, "source": "default"}));
