@@ -534,3 +534,18 @@ fn an_installed_program_is_chosen_and_the_first_run_says_what_it_may_do() {
     team.signal("TERM");
     team.wait();
 }
+
+/// Covers: AX-10
+#[test]
+fn a_team_that_ends_with_its_planner_leaves_the_alarm_in_the_log_of_alerts() {
+    let project = project();
+    let script = project.home().join("crash.sh");
+    fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexit 7\n").unwrap();
+    project.run(project.command("chmod").arg("755").arg(&script)).ok();
+    project.set_config("max_crashes", "1");
+    project.set_config("providers", &format!("{{crash: {{program: {}}}}}", script.display()));
+    let mut run = Running::liza(&project, &["run", "--in-place", "--cli", "crash", "--plain"]);
+    assert_eq!(run.wait(), 1, "{}", run.output());
+    let alerts = project.read(".liza/alerts.log");
+    assert!(alerts.contains("PLANNER STOPPED"), "{alerts}");
+}
