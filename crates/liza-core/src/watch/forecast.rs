@@ -198,6 +198,13 @@ impl Next {
             .find_map(|behind| if let Behind::Pause(retry) = behind { Some(*retry) } else { None })
     }
 
+    /// The role of which no agent is running.
+    pub(crate) fn missing_role(&self) -> Option<Role> {
+        self.behind
+            .iter()
+            .find_map(|behind| if let Behind::Start(role) = behind { Some(*role) } else { None })
+    }
+
     fn tasks_before(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for behind in &self.behind {

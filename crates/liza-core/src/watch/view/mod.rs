@@ -210,6 +210,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, merge.as_ref(), now)).collect();
     next_step::name_when_continued(&mut tasks, &agents);
     next_step::name_when_merged(&mut tasks, &agents, merge.as_ref());
+    next_step::name_commands(&mut tasks, &agents);
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.entries().filter(open);
     View {

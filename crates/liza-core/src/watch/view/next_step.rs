@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 
 use crate::model::{MAX_FAILED_CODERS, Role, Status, TaskId};
 use crate::watch::alarms::AlarmKind;
-use crate::watch::forecast::{Behind, Next, What};
+use crate::watch::command_line::{CommandLine, OPEN, liza};
+use crate::watch::forecast::{Behind, Ended, Next, What};
 use crate::watch::needs_you::{NeedKind, NeedsYou, PlannerLooks};
 
 use super::agent::AgentView;
@@ -57,8 +58,40 @@ pub(super) fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
         }
         if need.kind == NeedKind::Draft {
             task.reason = Some(task.next.to_string());
-            task.human_command.clone_from(&task.command);
         }
+    }
+}
+
+/// Names the human's next command on each task: answer, look at the work, or start a missing agent.
+pub(super) fn name_commands(tasks: &mut [TaskView], agents: &[AgentView]) {
+    let has_team = agents.iter().any(|agent| agent.liveness.is_present());
+    for task in tasks {
+        task.human_command = human_command(task, has_team);
+    }
+}
+
+fn human_command(task: &TaskView, has_team: bool) -> Option<CommandLine> {
+    let (id, next) = (&task.id, &task.next);
+    match (&next.what, next.missing_role()) {
+        (What::FixRecord | What::RecordMerge(_) | What::AcceptGate | What::FixTest, _) => {
+            task.command.clone()
+        }
+        (What::Nothing(Ended::Merged), _) => Some(liza!("diff", id)),
+        (What::Nothing(Ended::ReplacedBy(by)), _) => by.first().map(|by| liza!("show", by)),
+        (What::Nothing(_), _) => None,
+        _ if task.status == Some(Status::Blocked) => Some(liza!("answer", id, OPEN)),
+        (What::ApprovePlan, _) => Some(liza!("plan")),
+        (What::Wait | What::Decide | What::DecideWithout(_) | What::Return, _) => task.command.clone(),
+        (What::Merge, Some(_)) => Some(liza!("wt-merge", id)),
+        (What::Merge, None) if next.is_after_resume() => Some(liza!("resume")),
+        (_, Some(role)) if has_team => Some(liza!("agent", role.id_prefix())),
+        (_, Some(_)) => Some(liza!("run")),
+        (What::Finalize, None) => Some(liza!("edit-task", id, "--help")),
+        _ if task.status == Some(Status::Claimed) && task.phase == TaskPhase::Working => {
+            task.owner.map(|owner| liza!("tail", owner))
+        }
+        _ if matches!(task.status, Some(Status::Unclaimed | Status::Claimed)) => None,
+        (_, None) => Some(liza!("diff", id)),
     }
 }
 

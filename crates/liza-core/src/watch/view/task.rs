@@ -19,7 +19,7 @@ use crate::watch::needs_you::accept_gate;
 use crate::watch::task_words::without_dead;
 
 use super::outlook::{Outlook, TaskPhase, broken_outlook};
-use crate::watch::command_line::{CommandLine, OPEN, liza};
+use crate::watch::command_line::{CommandLine, liza};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LeaseView {
@@ -160,8 +160,7 @@ fn task_view(
             Ok(_) | Err(_) => Vec::new(),
         },
         next: outlook.next,
-        human_command: human_command(state, seen, (id, record), body.status().ok(), &waits_for, now)
-            .filter(|_| !is_aborted(state)),
+        human_command: None,
         command: outlook.command,
         reserved_for: summary.and_then(|summary| reserved_for(board, summary, now).ok().flatten()),
         not_for: summary.map(|summary| left_to_others(board, summary, now)).unwrap_or_default(),
@@ -199,57 +198,6 @@ fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
 
 /// The command that records merges which the blackboard does not know.
 const ACCEPT: [&str; 1] = ["accept-integration"];
-
-/// The human's next command on a task: answer, look at the work, or start a missing agent.
-fn human_command(
-    state: &State,
-    seen: &Observations,
-    (id, record): (&TaskId, &TaskRecord),
-    status: Option<&TaskStatus>,
-    waits_for: &[UnmetDependency],
-    now: Timestamp,
-) -> Option<CommandLine> {
-    let situation = TaskSituation { state, seen, id, record, waits_for, now };
-    let start = |role: Role| (!situation.has(role)).then(|| situation.start(role));
-    let diff = || liza!("diff", id);
-    if status.is_some_and(|status| situation.merged_before(status).is_some()) {
-        return Some(CommandLine::liza(ACCEPT));
-    }
-    if lacks_approval(record) {
-        return Some(verdict_command(id, record));
-    }
-    match status? {
-        TaskStatus::Draft if record.last_event(EventName::Proposed).is_some() => Some(liza!("plan")),
-        TaskStatus::Draft => start(Role::Planner).or_else(|| Some(liza!("edit-task", id, "--help"))),
-        TaskStatus::Unclaimed { .. } | TaskStatus::IntegrationFailed { .. } | TaskStatus::Rejected { .. }
-            if !waits_for.is_empty() =>
-        {
-            situation.open(Next::role(Role::Coder, What::Claim)).command
-        }
-        TaskStatus::Unclaimed { .. } => start(Role::Coder),
-        TaskStatus::IntegrationFailed { .. } | TaskStatus::Rejected { .. } => {
-            start(Role::Coder).or_else(|| Some(diff()))
-        }
-        TaskStatus::Claimed { work, .. } if situation.is_present(work.coder) => {
-            Some(liza!("tail", work.coder))
-        }
-        TaskStatus::Claimed { .. } => start(Role::Coder),
-        TaskStatus::ReadyForReview { .. } => start(Role::CodeReviewer).or_else(|| Some(diff())),
-        TaskStatus::Approved { .. } => match situation.held() {
-            Some(HeldMerge::Gate) => Some(accept_gate(situation.state, id)),
-            Some(HeldMerge::HeadFails(_)) => Some(liza!("resume")),
-            None if situation.is_paused() => Some(liza!("resume")),
-            None => {
-                let merges = (!situation.has(Role::CodeReviewer)).then(|| liza!("wt-merge", id));
-                merges.or_else(|| Some(diff()))
-            }
-        },
-        TaskStatus::Blocked { .. } => Some(liza!("answer", id, OPEN)),
-        TaskStatus::Merged { .. } => Some(diff()),
-        TaskStatus::Superseded { by, .. } => by.first().map(|by| liza!("show", by)),
-        TaskStatus::Abandoned => None,
-    }
-}
 
 /// The data for the next step of a task, besides its status.
 struct TaskSituation<'a> {
