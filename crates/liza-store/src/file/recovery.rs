@@ -250,7 +250,7 @@ impl LockedFolder {
     /// Our last version and its revision, if a person has edited that since. Repairs nothing.
     pub(crate) fn edited_version(&self, bytes: &[u8]) -> Option<(Vec<u8>, u64)> {
         let record = self.slots.newest()?;
-        let is_edited = record.stage == Stage::Done
+        let is_edited = record.stage != Stage::Modifying
             && Fingerprint::of(bytes) != record.after
             && revision_line(bytes).is_some_and(|based_on| based_on >= record.revision);
         let last = is_edited.then(|| self.last_version(record, true)).flatten()?;

@@ -128,6 +128,14 @@ pub(super) fn alert(page: &PageContext<'_>, alert: &Alert) -> Markup {
     }
 }
 
+/// The beginning of a line; its own spaces stay.
+fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// A line of the log.
 pub(super) fn log_line(page: &PageContext<'_>, line: &LogLine, full: bool) -> Markup {
     let seat = &page.seat;
@@ -142,7 +150,7 @@ pub(super) fn log_line(page: &PageContext<'_>, line: &LogLine, full: bool) -> Ma
             span.said {
                 (before)
                 @if let Some(task) = task { (task_link(page, &task)) } @else if let Some(name) = &line.task { (name) }
-                (one_line(after, longest))
+                (shortened(after, longest))
             }
             @if let Some(remark) = &line.remark { " " span.detail { (one_line(remark, longest)) } }
         }

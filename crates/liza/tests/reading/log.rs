@@ -24,7 +24,7 @@ fn every_write_is_one_line() {
     let last = text.lines().last().unwrap();
     assert!(last.contains("joins the team"), "{text}");
     let words: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().skip(2).collect();
-    assert_eq!(words, ["human", "plans", "one:", "Do", "it"]);
+    assert_eq!(words, ["human", "adds", "one:", "Do", "it"]);
     assert_eq!(project.liza(&["log", "-n", "2"]).ok().lines().count(), 2);
     // In a pipe a program reads it, so nothing is wrapped.
     project.liza(&["note", &"mind the gap ".repeat(20)]).ok();

@@ -65,7 +65,7 @@ fn a_team_that_cannot_use_any_client_ends_with_a_failure_and_what_to_do() {
     assert!(run.stdout.contains("needs you: CLIENT HELD") && run.stdout.contains("to continue"), "{run:#?}");
     let log = bench.project.liza(&["log"]).ok().to_owned();
     let words = log.split_whitespace().collect::<Vec<_>>().join(" ");
-    let left = "leaves the team: no agent program can be used (claude has no valid login)";
+    let left = "leaves the team (no agent program can be used (claude has no valid login))";
     assert!(words.contains(left), "{log}");
     not_blamed(&bench, "t1");
 }

@@ -32,7 +32,6 @@ fn a_merge_moves_the_branch_records_it_and_cleans_up() {
     }
     let record = project.record("two");
     assert_eq!((record.merge_commit.unwrap().as_str(), record.worktree), (merged.as_str(), None));
-    assert!(project.log().contains("drift 2 commits"), "{}", project.log());
     let state = project.snapshot();
     let sprint = state.board.sprint.ready().unwrap();
     assert_eq!(
@@ -418,7 +417,6 @@ fn a_merge_that_is_only_in_git_is_recorded_once() {
         assert_eq!(record.merge_commit.unwrap().as_str(), merged);
         assert_eq!(history(&project, "one").iter().filter(|event| *event == "merged").count(), 1);
         assert_eq!(tip(&project, "integration"), merged, "{head} is not merged again");
-        assert!(project.log().contains("drift 1 commit"));
         assert!(!project.tree("one").exists());
         check_consistent(&project);
     }

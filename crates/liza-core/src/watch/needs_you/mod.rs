@@ -382,7 +382,7 @@ fn logins<'a>(
         record.and_then(|record| record.hold.as_ref()).is_some_and(|hold| hold.kind == FaultKind::Auth)
     };
     let sprint = state.board.sprint.ready();
-    let has_used = sprint.is_none_or(|sprint| sprint.usage.is_some());
+    let has_used = sprint.is_none_or(|sprint| sprint.usage.as_ref().is_some_and(|usage| !usage.is_none()));
     let missing = seen.missing_logins.iter().filter(move |login| {
         let works = match present.is_empty() {
             true => has_used,
