@@ -1,9 +1,9 @@
-//! The terminal screen: what the team does, live, and keys for what a person decides.
+//! The terminal screen: the team's work, live, and keys for a person's decisions.
 //!
-//! View in, command line out: reads no file, starts nothing and has no clock. Split in three: `model` is what the screen knows, `update` changes it and says what to do, `draw` paints it. The
-//! terminal and threads are in `screen`; what it shows comes from a [`ScreenSource`]. Every action is a command
-//! line that is shown, in its dialog or while it runs, and is executed by the code of the command line, so nothing here
-//! changes the blackboard by itself.
+//! View in, command line out: reads no file, starts nothing and has no clock. `model` is the state, `update`
+//! changes it and returns effects, `draw` paints it. The terminal and threads are in `screen`; the data comes
+//! from a [`ScreenSource`]. Every action is a command line that the screen shows and the code of the command
+//! line executes.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,7 @@ pub use model::LogLine;
 pub use screen::{LiveScreen, show};
 pub use theme::{Theme, ThemeName};
 
-/// What the screen is shown for.
+/// The purpose of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScreenMode {
     /// To look at a team, wherever it runs: the person leaves the screen, the team keeps running.
@@ -44,7 +44,7 @@ pub trait CommandLine: Send + Sync {
     /// Executes `liza WORDS` for a terminal of that width.
     fn execute(&self, words: &[String], columns: u16) -> CommandResult;
 
-    /// Runs `liza WORDS` with the terminal for itself until it has ended; returns whether it succeeded.
+    /// Runs `liza WORDS` with the terminal for itself until it has ended; true if it succeeded.
     fn in_terminal(&self, _words: &[String]) -> io::Result<bool> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -62,7 +62,7 @@ pub struct CommandResult {
     pub text: String,
 }
 
-/// Where what the screen shows comes from.
+/// The source of the screen's content.
 pub trait ScreenSource: Send + Sync {
     /// Starts to feed the screen; ends when `ended` is set or the feed is closed.
     fn start(&self, mode: ScreenMode, feed: Feed, ended: Arc<AtomicBool>);
@@ -76,13 +76,12 @@ pub trait ScreenSource: Send + Sync {
 pub struct Feed(Sender<Event>);
 
 impl Feed {
-    /// Shows a view, or why there is none.
+    /// Shows a view, or the reason why there is none.
     pub fn view(&self, view: Result<View, String>) -> bool {
         let event = view.map_or_else(Event::Unreadable, |view| Event::View(Arc::new(view)));
         self.0.send(event).is_ok()
     }
 
-    /// Adds lines to the log.
     pub fn log(&self, lines: Vec<LogLine>) -> bool {
         lines.is_empty() || self.0.send(Event::Log(lines)).is_ok()
     }
@@ -90,11 +89,9 @@ impl Feed {
 
 #[derive(Clone)]
 pub struct ScreenSetup {
-    /// Where what it shows comes from.
     pub source: Arc<dyn ScreenSource>,
-    /// What it is shown for.
     pub mode: ScreenMode,
-    /// What kind of project it is, if that is worth a word.
+    /// The kind of the project, if that is worth a word.
     pub label: Option<&'static str>,
     pub theme: Theme,
     /// The zone of its times.

@@ -1,5 +1,5 @@
-//! Text of the command line as lines of the screen: its styles become those of the theme, everything else that could
-//! control a terminal is removed.
+//! Text of the command line as lines of the screen: its styles become those of the theme, other controls are
+//! removed.
 
 use liza_core::text::is_unprintable;
 use liza_core::text::shell_word;
@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
 
-/// How wide a tab is.
+/// The width of a tab.
 const TAB: &str = "    ";
 
 /// The lines of a text with the styles of the command line.
@@ -81,7 +81,7 @@ fn with_code(style: Style, code: &str, theme: &Theme) -> Style {
     }
 }
 
-/// The text without what must not reach a terminal.
+/// The text without characters that must not reach a terminal.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

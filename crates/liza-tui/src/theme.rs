@@ -13,7 +13,7 @@ pub enum ThemeName {
     Plain,
 }
 
-/// The styles of everything that is drawn.
+/// The styles of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     pub heading: Style,

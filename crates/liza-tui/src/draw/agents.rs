@@ -15,7 +15,7 @@ use crate::model::Panel;
 
 use super::{NAME, Painter, fitting, put, row, span, window, with_right};
 
-/// How far what an agent does is indented, where it is below its name.
+/// The indent of an agent's activity on a row of its own.
 const ACTIVITY_INDENT: usize = 6;
 
 /// A silence that is news: it is shown even where words have to be cut for it.
@@ -67,7 +67,7 @@ impl Painter<'_> {
         }
     }
 
-    /// What is below each agent, if one row is too narrow for it and that many rows are enough for all.
+    /// The second row of each agent, if one row is too narrow and `height` is enough for all.
     fn second_rows(&self, columns: u16, height: usize) -> Vec<Option<String>> {
         let agents = self.model.agents().iter();
         let second: Vec<Option<String>> =
@@ -108,7 +108,7 @@ impl Painter<'_> {
         let doing = agent_doing(agent);
         let activity = agent_activity(agent).filter(|_| activity_beside);
         let (figures, wanted) = (agent_figures(agent), activity.as_ref().map_or(0, |text| width(text) + 3));
-        // What it does comes first; a long silence is shown beside that in any case.
+        // The activity comes first; a long silence is shown beside it in any case.
         let is_quiet = agent.liveness != Liveness::Live
             || agent.is_in_session() && agent.output_age.is_some_and(|age| age >= LONG_QUIET);
         let least = figures.first().filter(|_| is_quiet).map_or(0, |first| width(first));
@@ -128,18 +128,17 @@ impl Painter<'_> {
     }
 }
 
-/// How many agents are in a session, or merge.
 fn at_work(agents: &[AgentView]) -> usize {
     agents.iter().filter(|agent| agent.is_at_work()).count()
 }
-/// What the second row of an agent says that its session does not.
+/// The text of an agent's second row, beyond its session.
 fn second_row(agent: &AgentView) -> Option<String> {
     let merge = agent.merge().filter(|_| agent.liveness == Liveness::Live);
     let test = merge.filter(|(_, is_testing, _)| *is_testing);
     test.map(|(_, _, age)| format!("integration test, {age}")).or_else(|| held_until(agent))
 }
 
-/// When a held agent continues, and the key that tries it now.
+/// The time at which a held agent continues, and the key that tries it now.
 fn held_until(agent: &AgentView) -> Option<String> {
     let held = agent.held()?;
     let key = if held.again_in.is_some_and(|left| left.0 > 0) { "; now: r" } else { "" };
@@ -152,7 +151,7 @@ fn agent_figures(agent: &AgentView) -> Vec<String> {
     let mut facts = Vec::new();
     match (agent.output_age.filter(|_| in_session), agent.heartbeat_age) {
         (Some(age), _) => facts.push(format!("quiet {age}")),
-        // That a live agent was seen a moment ago is no news.
+        // A live agent is seen all the time: no news.
         (None, Some(age)) if agent.liveness != Liveness::Live => facts.push(format!("seen {age}")),
         (None, Some(_) | None) => {}
     }

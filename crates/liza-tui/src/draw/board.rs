@@ -1,4 +1,4 @@
-//! The board: how much room each panel gets.
+//! The board: divides the room among the panels.
 
 use liza_host::columns::{cut, width};
 use ratatui::buffer::Buffer;
@@ -14,7 +14,7 @@ use super::{Painter, put, row, span};
 const WIDE: u16 = 120;
 
 impl Painter<'_> {
-    /// All panels: one below the other, or in two columns. Returns how far the log can be scrolled back.
+    /// Draws all panels in one or two columns. Returns how far the log can be scrolled back.
     pub(crate) fn board(&self, buffer: &mut Buffer, area: Rect) -> usize {
         let area = self.next(buffer, area);
         let [needs, tasks, agents, log] = match area.width < WIDE {
@@ -30,7 +30,7 @@ impl Painter<'_> {
     fn one_column(&self, area: Rect) -> [Rect; 4] {
         let needs = self.needs_height(area.width, area.height / 3, 0);
         let rest = area.height - needs;
-        // Rows are few: what an agent does is beside its name.
+        // Rows are few: the activity is beside the name.
         let agents = self.agents_height(ACTIVITY_BESIDE, rest / 3);
         let log = self.log_height(rest, agents, self.tasks_height());
         stack(area, [needs, rest - agents - log, agents, log])
@@ -57,12 +57,11 @@ impl Painter<'_> {
         [needs, tasks, agents, log]
     }
 
-    /// The rows that the tasks need.
     fn tasks_height(&self) -> u16 {
         u16::try_from(self.task_rows().len()).unwrap_or(u16::MAX).max(1).saturating_add(1)
     }
 
-    /// What only a person can do next, in one row; returns the rest of the area.
+    /// Draws the next steps of a person in one row; returns the rest of the area.
     fn next(&self, buffer: &mut Buffer, area: Rect) -> Rect {
         let steps = self.model.next_steps(false);
         // Without tasks, the panel of the tasks says it.
@@ -103,8 +102,8 @@ impl Painter<'_> {
 
 type Steps = Vec<(String, &'static str)>;
 
-/// The steps with as much of their texts as there is room for: the commands are what a person needs. The long form
-/// gives way first, then the texts of all but the first step, then the last steps.
+/// The steps with as much text as fits: a person needs the commands. The long form gives way first, then the
+/// texts after the first, then the last steps.
 fn fitting_steps(mut steps: Steps, short: Steps, columns: usize) -> Steps {
     let needed = |steps: &[(String, &'static str)]| -> usize {
         let separators = 2 * steps.len().saturating_sub(1);

@@ -1,5 +1,4 @@
-//! The bottom of the screen: a dialog if one is open, else the action that runs, else the result of the last one, else the
-//! keys.
+//! The bottom of the screen: the open dialog, else the action that runs, else the last result, else the keys.
 
 use liza_core::model::{GoalStatus, Status};
 use liza_core::watch::action::Action;
@@ -21,7 +20,7 @@ use crate::update::PAGE_FRAME;
 use super::{Painter, put, row, span};
 
 impl Painter<'_> {
-    /// Draws it; returns where the cursor is, if there is one.
+    /// Draws the bottom; returns the position of the cursor, if there is one.
     pub(crate) fn bottom(&self, buffer: &mut Buffer, area: Rect) -> Option<Position> {
         let columns = usize::from(area.width);
         match (&self.model.prompt, &self.model.dialog) {
@@ -123,7 +122,7 @@ impl Painter<'_> {
         keys
     }
 
-    /// What Enter does about the selected decision.
+    /// The action of Enter on the selected decision.
     fn answer_key(&self) -> &'static str {
         let Some(need) = self.model.needs().get(self.model.need) else { return "answer" };
         let action = Action::answering(need);
@@ -134,7 +133,6 @@ impl Painter<'_> {
         }
     }
 
-    /// The keys for the selected task.
     fn task_keys(&self) -> Vec<(&'static str, &'static str)> {
         let Some(task) = self.model.subject() else { return Vec::new() };
         let mut keys = Vec::new();
@@ -195,7 +193,7 @@ impl Painter<'_> {
         Some(Position { x: area.x + u16::try_from(column).ok()?, y: place.y })
     }
 
-    /// What a person can do who wants to leave the screen of a team that this process runs.
+    /// The choices of a person who leaves the screen of a team that this process runs.
     fn leave_lines(&self, columns: usize) -> Vec<Line<'static>> {
         let room = columns.saturating_sub(2).max(10);
         let text = "The team runs in this terminal. Detached, it goes on in the background: liza tui shows it, \
@@ -207,7 +205,7 @@ impl Painter<'_> {
         lines
     }
 
-    /// Writes lines over the last rows; returns where they are.
+    /// Writes lines over the last rows; returns their area.
     fn at_bottom(&self, buffer: &mut Buffer, area: Rect, lines: &[Line<'_>]) -> Rect {
         let height = u16::try_from(lines.len()).unwrap_or(area.height).min(area.height);
         let place = Rect { y: area.y + area.height - height, height, ..area };
@@ -224,7 +222,7 @@ impl Painter<'_> {
         place
     }
 
-    /// What is being answered, in the words of who asked.
+    /// The question that the dialog answers, in the words of who asked.
     fn asked(&self, dialog: &Dialog, room: usize) -> Vec<Line<'static>> {
         let words = dialog.words();
         let about = |need: &&NeedsYou| {
@@ -278,7 +276,7 @@ impl Painter<'_> {
     }
 }
 
-/// A plan that is to be approved, on at most that many lines; the last one says what is missing.
+/// A plan to approve, on at most `most` lines; the last one says what is missing.
 fn plan_lines(plan: &[PlannedTask], room: usize, most: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
     for (at, task) in plan.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Paints the model. Pure: the same model gives the same screen. Everything that it writes passes through `clean_cells`
-//! at the end, so no text of an agent can control the terminal.
+//! Paints the model. Pure: the same model gives the same screen. `clean_cells` runs last, so no text of an
+//! agent can control the terminal.
 
 mod agents;
 mod board;
@@ -30,14 +30,14 @@ const BAR_MAX: usize = 30;
 /// The longest name is `code-reviewer-10`.
 const NAME: usize = 16;
 
-/// What everything that is drawn needs.
+/// The input of every drawing function.
 pub(crate) struct Painter<'a> {
     pub model: &'a Model,
     pub theme: &'a Theme,
     pub times: &'a LocalTime,
 }
 
-/// Paints everything; returns how many lines of the log can be below its panel while that is full.
+/// Paints everything; returns how far the log can be scrolled back.
 pub(crate) fn draw(frame: &mut Frame<'_>, painter: &Painter<'_>) -> usize {
     let area = frame.area();
     let buffer = frame.buffer_mut();
@@ -86,7 +86,6 @@ fn fitting(facts: Vec<String>, columns: usize) -> String {
     text
 }
 
-/// One row of an area.
 fn row(area: Rect, at: u16) -> Rect {
     Rect { y: area.y.saturating_add(at), height: 1, ..area }
 }
@@ -109,7 +108,7 @@ fn with_right(mut line: Line<'static>, right: Vec<Span<'static>>, columns: u16) 
     line
 }
 
-/// Replaces what must not reach a terminal, wherever it came from.
+/// Replaces unprintable text, wherever it came from.
 fn clean_cells(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if cell.symbol().contains(is_unprintable) {
@@ -194,7 +193,6 @@ impl Painter<'_> {
         line
     }
 
-    /// The heading of a panel.
     fn heading(&self, title: &str, detail: &str, focused: bool, columns: u16) -> Line<'static> {
         let style = if focused { self.theme.focused } else { self.theme.heading };
         let title = Span::styled(format!(" {title} "), style);
@@ -207,7 +205,7 @@ impl Painter<'_> {
         Line::from(vec![title, detail, Span::styled(rest, self.theme.dim)])
     }
 
-    /// The line, so marked that a person sees it if it has the text that was looked for.
+    /// The line, marked if it has the text of the search.
     fn sought(&self, line: &Line<'static>) -> Line<'static> {
         match has(&line.to_string(), &self.model.sought) {
             true => line.clone().patch_style(self.theme.sought),
@@ -233,7 +231,6 @@ fn fitting_facts(sprint: &SprintView, budgets: Option<&str>, columns: usize) -> 
     with_budgets(&facts)
 }
 
-/// A style of a text in spans.
 fn span(text: impl Into<String>, style: Style) -> Span<'static> {
     Span::styled(text.into(), style)
 }

@@ -1,4 +1,4 @@
-//! The panel of what needs the human.
+//! The panel of the decisions that wait for the human.
 
 use std::ops::Range;
 
@@ -19,7 +19,6 @@ const NEED_LINES: usize = 8;
 /// The fewest lines of the selected decision: with its command, and some of its text.
 const LEAST_LINES: usize = 5;
 
-/// The lines of the decisions.
 pub(crate) struct NeedLines {
     pub lines: Vec<Line<'static>>,
     /// The first line of the selected one.
@@ -53,8 +52,8 @@ impl Painter<'_> {
         }
     }
 
-    /// All lines of each decision if that many rows are enough, else one line each, and of the selected one as many as fit;
-    /// of an urgent one that has just arrived too.
+    /// All lines of each decision if `rows` are enough; else one line each, and more for the selected one and
+    /// for an urgent one that has just arrived.
     pub(crate) fn need_lines(&self, columns: u16, rows: usize) -> NeedLines {
         let (columns, needs) = (usize::from(columns), self.model.needs());
         let all = self.lines_of_needs(columns, |_| Some(usize::MAX));
@@ -130,7 +129,7 @@ impl Painter<'_> {
         let questions = need.questions.iter().flat_map(|question| wrap(&format!("? {question}"), room));
         let plan = need.plan.iter().map(|task| cut(&one_line(&task.line()), room));
         let questions: Vec<String> = questions.chain(plan).collect();
-        // What is asked says more than why.
+        // The questions say more than the reason.
         let mut said =
             shortened(wrap(&text, room), most.saturating_sub(questions.len()).max(1).min(most), room);
         let left = most - said.len();

@@ -1,4 +1,4 @@
-//! A page that is open instead of the board: what it is about, its tabs, its content.
+//! A page that is open instead of the board: its subject, its tabs, its content.
 
 use liza_core::watch::words::{agent_doing, task_facts, task_status};
 use liza_host::columns::cut;
@@ -28,7 +28,7 @@ impl Painter<'_> {
         }
     }
 
-    /// What the page is about, and its tabs.
+    /// The subject of the page, and its tabs.
     fn tabs(&self, page: &Page, columns: u16) -> Line<'static> {
         let title = match &page.subject {
             PageSubject::Task(task) => {

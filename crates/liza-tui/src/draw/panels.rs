@@ -13,17 +13,15 @@ use crate::model::{LogLine, Panel};
 
 use super::{NAME, Painter, fitting, put, row, span, window, with_right};
 
-/// A row of the tasks.
 pub(crate) enum TaskRow {
     Heading(TaskPhase, &'static str, usize),
-    /// So many blocked tasks are decisions above, of so many.
+    /// The number of blocked tasks that are decisions above, and of all blocked tasks.
     Asked(usize, usize),
     /// The place of a task in the view.
     Task(usize),
 }
 
 impl Painter<'_> {
-    /// The rows of the tasks: by state, with a heading each.
     pub(crate) fn task_rows(&self) -> Vec<TaskRow> {
         let tasks = self.model.tasks();
         let mut rows = Vec::with_capacity(tasks.len() + PHASES.len() + 1);
@@ -141,7 +139,7 @@ impl Painter<'_> {
         }
     }
 
-    /// How many open tasks are not among these rows.
+    /// The number of open tasks outside these rows.
     fn hidden(&self, rows: &[TaskRow], first: usize, height: usize) -> usize {
         let is_open = |row: &&TaskRow| match row {
             TaskRow::Task(at) => {
@@ -153,7 +151,7 @@ impl Painter<'_> {
         rows.iter().filter(is_open).count() - visible
     }
 
-    /// What to do when there are no tasks.
+    /// The first step of a person while there are no tasks.
     fn first_step(&self) -> String {
         match self.model.next_steps(false).first() {
             Some((text, command)) => format!("{text} {command}"),
@@ -165,7 +163,7 @@ impl Painter<'_> {
         }
     }
 
-    /// Whether the first tasks are being planned.
+    /// The state of the first planning: it runs, waits for a retry, or is held back.
     fn planning(&self, view: &View) -> String {
         let retry = self.model.agents().iter().find_map(|agent| agent.next.retry());
         match (held_back(view), retry) {
@@ -194,7 +192,7 @@ impl Painter<'_> {
             (TaskPhase::Stuck, _) => task.reason.as_deref().map(one_line).unwrap_or_default(),
             _ => fitting_or_first(task_facts(task), room * 2 / 3),
         };
-        // Why an approved task is not merged says more than its title.
+        // The reason why an approved task is not merged says more than its title.
         let most = if task.status == Some(Status::Approved) { room.saturating_sub(2) } else { room * 2 / 3 };
         let facts = cut(&facts, most);
         let text = cut(&task.description, room.saturating_sub(width(&facts) + 1));
@@ -202,7 +200,7 @@ impl Painter<'_> {
         with_right(line, vec![span(facts, self.theme.dim)], columns)
     }
 
-    /// Draws the log; returns how many lines can be below it while the panel is full.
+    /// Draws the log; returns how far it can be scrolled back.
     pub(crate) fn log(&self, buffer: &mut Buffer, area: Rect) -> usize {
         if area.height == 0 {
             return 0;

@@ -1,15 +1,14 @@
-//! What a person is asked before an action: texts to type, or whether it should really happen.
+//! The questions before an action: texts to type, or a confirmation.
 
 use liza_core::rules::spending::Spending;
 use liza_core::watch::action::{Action, ActionField};
 
 use crate::model::input_field::InputField;
 
-/// A question to the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dialog {
     pub action: Action,
-    /// What has to be typed; if nothing, `y` confirms.
+    /// The texts to type; if there is none, `y` confirms.
     pub fields: Vec<InputField>,
     /// The field that has the cursor.
     pub current: usize,
@@ -30,7 +29,6 @@ impl Dialog {
         self.action.words(&texts)
     }
 
-    /// The field that has the cursor.
     pub(crate) fn field(&mut self) -> Option<&mut InputField> {
         self.fields.get_mut(self.current)
     }

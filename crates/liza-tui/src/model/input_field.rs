@@ -1,4 +1,4 @@
-//! A line of text that a person types: what is in it, and where the cursor is.
+//! A line of text that a person types, with its cursor.
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -9,11 +9,10 @@ use liza_core::text::is_unprintable;
 use liza_core::watch::action::ActionField;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A line that a person types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InputField {
     pub label: String,
-    /// Whether it may stay empty.
+    /// True if it may stay empty.
     pub optional: bool,
     pub text: String,
     /// The cursor, as a byte position in the text.
@@ -35,7 +34,7 @@ impl InputField {
         Self { label: "Search".to_owned(), optional: false, text: String::new(), cursor: 0 }
     }
 
-    /// Whether it can be used as it is.
+    /// True if it can be used as it is.
     pub(crate) fn is_filled(&self) -> bool {
         self.optional || !self.text.trim().is_empty()
     }
@@ -60,25 +59,21 @@ impl InputField {
         }
     }
 
-    /// Inserts a text at the cursor.
     pub(crate) fn insert(&mut self, text: &str) {
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
     }
 
-    /// Deletes the character before the cursor.
     fn backspace(&mut self) {
         let before = self.before();
         self.text.replace_range(before..self.cursor, "");
         self.cursor = before;
     }
 
-    /// Deletes the character after the cursor.
     fn delete(&mut self) {
         self.text.replace_range(self.cursor..self.after(), "");
     }
 
-    /// Deletes the word before the cursor.
     fn delete_word(&mut self) {
         let head = self.text[..self.cursor].trim_end();
         let start = head.rfind(' ').map_or(0, |space| space + 1);

@@ -1,4 +1,4 @@
-//! What the screen knows: the last view of the team, what is selected and what is open. Only `update` changes it.
+//! The state of the screen: the last view of the team, the selection, the open page. Only `update` changes it.
 
 pub(crate) mod dialog;
 pub(crate) mod input_field;
@@ -22,22 +22,22 @@ use crate::styled::shell_line;
 
 use crate::{CommandResult, ScreenMode};
 
-/// How many lines of the log are kept.
+/// The most lines of the log that are kept.
 const LOG_MAX: usize = 1_000;
 
-/// How long the result of an action is shown.
+/// The time for which the result of an action is shown.
 const RESULT_TIME: Seconds = Seconds(3);
 
-/// How long a screen says why a key does nothing.
+/// The time for which a screen says why a key does nothing.
 const REFUSAL_TIME: Seconds = Seconds(5);
 
-/// How long a command for another terminal is shown: a person copies it.
+/// The time for which a command for another terminal is shown: a person copies it.
 const COMMAND_TIME: Seconds = Seconds(15);
 
-/// Among how many lines the same one is looked for.
+/// The number of newest lines among which a repeated line is looked for.
 const REPEATED_LINES: usize = 20;
 
-/// How far apart two reports of the same thing are.
+/// The longest time between two reports of the same thing.
 const REPEATED_TIME: Seconds = Seconds(5);
 
 /// Below this size nothing useful fits, and keys act on nothing that a person could see.
@@ -46,7 +46,7 @@ pub(crate) const LEAST: (u16, u16) = (40, 10);
 /// A part of the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Panel {
-    /// What only the human can decide.
+    /// The decisions that only the human can make.
     NeedsYou,
     Tasks,
     Agents,
@@ -64,11 +64,9 @@ pub(crate) enum Event {
     Paste(String),
     /// The terminal has another size.
     Resize(u16, u16),
-    /// The team as it is now.
     View(Arc<View>),
-    /// The blackboard cannot be read, and why.
+    /// The reason why the blackboard cannot be read.
     Unreadable(String),
-    /// New lines of the log.
     Log(Vec<LogLine>),
     /// The content of a page.
     Loaded(PageSource, CommandResult),
@@ -80,7 +78,7 @@ pub(crate) enum Event {
     End,
 }
 
-/// What has to be done.
+/// An order of `update` to the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
     Execute(Vec<String>),
@@ -98,12 +96,11 @@ pub(crate) enum Effect {
     Quit,
 }
 
-/// A question of the screen itself, which is not about a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Prompt {
     /// The text to look for.
     Search(InputField),
-    /// Whether the team of this process goes on without the terminal.
+    /// Asks for the fate of the team of this process: detach it or stop it.
     Leave,
 }
 
@@ -114,20 +111,20 @@ pub struct LogLine {
     pub who: String,
     pub text: String,
     pub is_alert: bool,
-    /// Whether it was reported later than it happened.
+    /// True if it was reported later than it happened.
     pub earlier: bool,
 }
 
 impl LogLine {
-    /// Whether the other line reports the same thing again.
+    /// True if the other line reports the same thing again.
     fn is_same(&self, other: &Self) -> bool {
         let apart = self.time.unix().abs_diff(other.time.unix());
         self.who == other.who && self.text == other.text && apart <= REPEATED_TIME.0
     }
 
-    /// Whether it is shown above a line that is added later: the team's messages and the log of the project come from two
-    /// sources. In one second, what a person does comes before what agents do about it; and what was reported late, behind
-    /// what the same agent did, before what others did about it.
+    /// True if it is shown above a line that is added later: lines come from two sources, the team and the
+    /// log of the project. In one second, a person comes before the agents that react; a late report comes
+    /// behind the same agent's lines, before those of others.
     fn precedes(&self, new: &Self) -> bool {
         let in_its_second = match (self.who == "human", new.who == "human") {
             (true, _) => true,
@@ -143,10 +140,10 @@ impl LogLine {
 pub(crate) struct ActionNotice {
     pub text: String,
     pub succeeded: bool,
-    /// How long it is shown.
+    /// The time for which it is shown.
     time: Seconds,
     pub until: Option<Timestamp>,
-    /// Whether it stays until the next key, as the error of a command does.
+    /// True if it stays until the next key, as the error of a command does.
     stays: bool,
 }
 
@@ -155,7 +152,7 @@ impl ActionNotice {
         Self { text: text.into(), succeeded, time: RESULT_TIME, until: None, stays: !succeeded }
     }
 
-    /// Why a key does nothing now.
+    /// The reason why a key does nothing now.
     pub(crate) fn refusal(why: &str) -> Self {
         Self { time: REFUSAL_TIME, stays: false, ..Self::new(why, false) }
     }
@@ -169,17 +166,17 @@ impl ActionNotice {
 #[derive(Debug)]
 pub(crate) struct Model {
     pub mode: ScreenMode,
-    /// What kind of project it shows, if that is worth a word.
+    /// The kind of the project, if that is worth a word.
     pub label: Option<&'static str>,
     /// The columns and rows of the terminal.
     pub size: (u16, u16),
     /// None until it was read once.
     pub view: Option<Arc<View>>,
-    /// Why the blackboard cannot be read now.
+    /// The reason why the blackboard cannot be read now.
     pub problem: Option<String>,
     pub log: VecDeque<LogLine>,
     pub panel: Panel,
-    /// Whether the person has chosen a panel or a row.
+    /// True once the person has chosen a panel or a row.
     pub moved: bool,
     pub need: usize,
     /// An urgent decision that has arrived while another one was selected, until the person selects it.
@@ -187,23 +184,22 @@ pub(crate) struct Model {
     /// The selected task, by its place in the view.
     pub task: usize,
     pub agent: usize,
-    /// How many lines of the log are below the screen.
+    /// The number of log lines below the screen.
     pub log_back: usize,
-    /// With how many of them below it the panel of the log is still full, as it was last drawn.
+    /// The largest `log_back` with which the panel of the log was full when last drawn.
     pub log_most: usize,
-    /// What is open instead of the board.
+    /// The page that is open instead of the board.
     pub page: Option<Page>,
-    /// What a person is asked.
     pub dialog: Option<Dialog>,
     pub prompt: Option<Prompt>,
-    /// The text that was last looked for.
+    /// The text of the last search.
     pub sought: String,
     pub notice: Option<ActionNotice>,
     /// The commands of the actions that run or wait for an earlier one, in this order.
     pub running: Vec<Vec<String>>,
-    /// Whether the team has been asked to stop.
+    /// True once the team has been asked to stop.
     pub stopping: bool,
-    /// Whether it has been asked again.
+    /// True once it has been asked again.
     pub killing: bool,
 }
 
@@ -235,13 +231,13 @@ impl Model {
         }
     }
 
-    /// Whether the terminal is too small to show anything.
+    /// True if the terminal is too small to show anything.
     pub(crate) fn is_too_small(&self) -> bool {
         self.size.0 < LEAST.0 || self.size.1 < LEAST.1
     }
 
-    /// What only a person can do next, if the screen has to say it: for a team of this process, only how to take the result,
-    /// or what holds up all of it.
+    /// The next steps that only a person can take; for a team of this process, only the way to the result, or
+    /// what holds up all of it.
     pub(crate) fn next_steps(&self, is_short: bool) -> Vec<(String, &'static str)> {
         let Some(view) = &self.view else { return Vec::new() };
         let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
@@ -253,18 +249,17 @@ impl Model {
         }
     }
 
-    /// Whether nothing is done although there is work, since an agent program cannot be used.
+    /// True if work waits and an agent program that cannot be used holds it up.
     pub(crate) fn is_held(&self) -> bool {
         !self.stopping && self.view.as_deref().is_some_and(is_held_up)
     }
 
-    /// Whether there is nothing to plan from.
+    /// True if there is nothing to plan from.
     pub(crate) fn lacks_goal(&self) -> bool {
         let goal = self.view.as_ref().and_then(|view| view.goal.as_ref());
         goal.is_some_and(|goal| goal.description.trim().is_empty())
     }
 
-    /// The decisions that wait for the human.
     pub(crate) fn needs(&self) -> &[NeedsYou] {
         self.view.as_ref().map(|view| view.needs_you.as_slice()).unwrap_or_default()
     }
@@ -281,7 +276,7 @@ impl Model {
         }
     }
 
-    /// Notes which urgent decision has arrived.
+    /// Notes an urgent decision that has arrived.
     fn note_arrival(&mut self, before: &[NeedsYou]) {
         let is_new =
             |need: &&NeedsYou| need.level == AlarmLevel::Critical && same_need(before, need).is_none();
@@ -307,7 +302,6 @@ impl Model {
         self.view.as_ref().map(|view| view.agents.as_slice()).unwrap_or_default()
     }
 
-    /// A task of the view.
     pub(crate) fn task_view(&self, id: &TaskId) -> Option<&TaskView> {
         self.tasks().iter().find(|task| task.id == *id)
     }
@@ -342,7 +336,7 @@ impl Model {
         self.agents().iter().find(|agent| agent.id == id).map(AgentSubject::from)
     }
 
-    /// What a key is about.
+    /// The subject of a key.
     pub(crate) fn action_subject(&self) -> ActionSubject<'_> {
         ActionSubject { task: self.subject(), agent: self.agent_subject() }
     }
@@ -352,7 +346,7 @@ impl Model {
         self.tasks().iter().find(|task| task.status == Some(Status::Blocked))
     }
 
-    /// What the team that stops waits for, and what Ctrl-C does then.
+    /// The work that a stopping team waits for, and the effect of Ctrl-C then.
     pub(crate) fn stop_text(&self) -> Option<String> {
         let merge = self.view.as_ref().and_then(|view| view.merge.as_ref());
         Some(match merge {
@@ -374,7 +368,7 @@ impl Model {
         }
     }
 
-    /// The command that shows or answers what is selected, to be copied.
+    /// The command that shows or answers the selection, to be copied.
     pub(crate) fn selected_command(&self) -> Option<String> {
         let shown = |verb: &str, of: String| shell_line(&[verb.to_owned(), of]);
         if let Some(page) = &self.page {
@@ -398,7 +392,7 @@ impl Model {
         }
     }
 
-    /// Shows another view; what was selected stays selected.
+    /// Shows another view; the selection stays.
     pub(crate) fn set_view(&mut self, view: Arc<View>) {
         let task = self.tasks().get(self.task).map(|task| task.id.clone());
         let agent = self.selected_agent().filter(|_| self.moved);

@@ -1,4 +1,4 @@
-//! What can be opened instead of the board: a task, an agent, the output of a command, the keys.
+//! The pages that open instead of the board: a task, an agent, the output of a command, the keys.
 
 use liza_core::model::{AgentId, Revision, TaskId};
 use ratatui::text::Line;
@@ -8,10 +8,10 @@ use crate::styled::shell_line;
 /// The place of the diff among the tabs of a task.
 const DIFF_TAB: usize = 1;
 
-/// How many lines of a session's output are shown.
+/// The number of lines of a session's output that are shown.
 const OUTPUT_LINES: &str = "2000";
 
-/// Where the content of a page comes from.
+/// The source of a page's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PageSource {
     Command(Vec<String>),
@@ -26,7 +26,7 @@ impl PageSource {
         PageSource::Command(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    /// Whether it changes while it is open.
+    /// True if it changes while it is open.
     fn is_live(&self) -> bool {
         match self {
             PageSource::Command(words) => {
@@ -37,7 +37,7 @@ impl PageSource {
     }
 }
 
-/// What a page is about.
+/// The subject of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PageSubject {
     Task(TaskId),
@@ -60,19 +60,17 @@ pub(crate) enum Scroll {
     End,
 }
 
-/// What is open instead of the board.
+/// The page that is open instead of the board.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     pub subject: PageSubject,
     pub tabs: Vec<PageTab>,
-    /// The tab that is shown.
     pub tab: usize,
     /// None until it was loaded.
     pub lines: Option<Vec<Line<'static>>>,
     pub scroll: Scroll,
     /// The line that was last found.
     pub found: Option<usize>,
-    /// Whether it is being loaded.
     pub loading: bool,
     /// The second in which it was last loaded.
     pub loaded_at: i64,
@@ -81,7 +79,6 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The page of a task.
     pub(crate) fn of_task(task: &TaskId) -> Self {
         let tabs = vec![
             PageTab { title: "Task and history", source: PageSource::command(&["show", task.as_str()]) },
@@ -99,19 +96,17 @@ impl Page {
         page
     }
 
-    /// The page of an agent.
     pub(crate) fn of_agent(agent: AgentId) -> Self {
         let prompt = PageTab { title: "Prompt", source: PageSource::Prompt(Some(agent), None) };
         Self::new(PageSubject::Agent(agent), vec![output(&agent.to_string()), prompt])
     }
 
-    /// What an action has printed. It has no source: nothing runs an action again.
+    /// The output of an action. It has no source: nothing runs an action again.
     pub(crate) fn of_result(words: &[String], lines: Vec<Line<'static>>) -> Self {
         let title = format!("liza {}", words.join(" "));
         Self { lines: Some(lines), ..Self::new(PageSubject::Text(title), Vec::new()) }
     }
 
-    /// The keys of the screen.
     pub(crate) fn of_keys() -> Self {
         let tabs = vec![PageTab { title: "Keys", source: PageSource::Keys }];
         Self::new(PageSubject::Text("Keys".to_owned()), tabs)
@@ -143,7 +138,7 @@ impl Page {
         self.scroll = if follows { Scroll::End } else { Scroll::From(0) };
     }
 
-    /// Where the content of the shown tab comes from.
+    /// The source of the shown tab.
     pub(crate) fn source(&self) -> Option<&PageSource> {
         self.tabs.get(self.tab).map(|tab| &tab.source)
     }
@@ -156,12 +151,10 @@ impl Page {
         }
     }
 
-    /// The agent that it is about.
     pub(crate) fn agent(&self) -> Option<AgentId> {
         if let PageSubject::Agent(agent) = &self.subject { Some(*agent) } else { None }
     }
 
-    /// The task that it is about.
     pub(crate) fn task(&self) -> Option<&TaskId> {
         match &self.subject {
             PageSubject::Task(task) => Some(task),
@@ -169,7 +162,7 @@ impl Page {
         }
     }
 
-    /// What has to be loaded in this second, while its task has this revision, if anything.
+    /// The source that has to be loaded in this second, while its task has this revision.
     pub(crate) fn next_load(&mut self, second: i64, revision: Option<Revision>) -> Option<PageSource> {
         let source = self.source()?.clone();
         let changed = revision != self.loaded_revision;
@@ -181,7 +174,6 @@ impl Page {
         Some(source)
     }
 
-    /// How many lines there are.
     pub(crate) fn length(&self) -> usize {
         self.lines.as_ref().map_or(0, Vec::len)
     }

@@ -34,7 +34,7 @@ impl ActionQueue {
                 let _running = running;
                 for (words, columns) in actions {
                     let result = commands.execute(&words, columns);
-                    // Also without a screen: what a person has asked for is done.
+                    // Also without a screen: an action that a person asked for is done.
                     let _ = results.send(Event::Executed { words, result });
                 }
             });
@@ -54,7 +54,7 @@ impl ActionQueue {
         }
     }
 
-    /// Waits until all have run, but not longer than that.
+    /// Waits until all have run, for at most that time.
     pub(crate) fn finish(self, at_most: Duration) {
         drop(self.lanes);
         let _ = self.ended.recv_timeout(at_most);

@@ -27,10 +27,10 @@ use crate::update::keys::keys_page;
 use crate::update::update_all;
 use crate::{CommandResult, Feed, ScreenMode, ScreenSetup};
 
-/// How often the thread that reads keys checks whether the screen has ended.
+/// The interval at which the thread that reads keys checks for the end of the screen.
 const INPUT_POLL: Duration = Duration::from_millis(100);
 
-/// How long the end of the screen waits for actions that still run.
+/// The longest time that the end of the screen waits for running actions.
 const LAST_ACTIONS: Duration = Duration::from_secs(10);
 
 /// Shows the screen until the person leaves it, or a signal ends it.
@@ -86,7 +86,6 @@ fn end_on_signals(events: Sender<Event>, lent: Arc<AtomicBool>) -> io::Result<Ha
     Ok(handle)
 }
 
-/// Draws and handles events until the screen ends.
 fn serve(
     setup: &ScreenSetup,
     sender: &Sender<Event>,
@@ -115,7 +114,7 @@ fn serve(
 struct Live<'s> {
     setup: &'s ScreenSetup,
     sender: &'s Sender<Event>,
-    /// Whether another program has the terminal.
+    /// True while another program has the terminal.
     lent: &'s AtomicBool,
     screen: ScreenTerminal,
     keys: KeyReader,
@@ -163,7 +162,7 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Runs a command that needs the terminal; what it says about a failure stays until the person has read it.
+    /// Runs a command that needs the terminal; its error stays until the person has read it.
     fn in_terminal(&mut self, words: &[String]) -> io::Result<()> {
         self.keys.stop();
         self.lent.store(true, Ordering::Relaxed);
@@ -201,8 +200,8 @@ impl KeyReader {
         Self { thread: read_keys(events, Arc::clone(&ended)), ended }
     }
 
-    /// Ends it, and drops the keys that were typed for a screen that has ended: the next reader of the terminal would take
-    /// them. In a terminal that was closed the thread never returns, and there is no next reader.
+    /// Ends the thread and drops keys that were typed for this screen: the next reader would take them. In a
+    /// closed terminal the thread never returns, and there is no next reader.
     fn stop(&self) {
         self.ended.store(true, Ordering::Relaxed);
         let began = Instant::now();
@@ -217,7 +216,6 @@ impl KeyReader {
     }
 }
 
-/// Turns what the person types into events.
 fn read_keys(events: Sender<Event>, ended: Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
         while !ended.load(Ordering::Relaxed) {
@@ -242,7 +240,7 @@ fn read_keys(events: Sender<Event>, ended: Arc<AtomicBool>) -> JoinHandle<()> {
     })
 }
 
-/// How long the reader of the keys may take to notice that the screen has ended.
+/// The longest time in which the reader of the keys notices the end of the screen.
 const READER_ENDS: Duration = Duration::from_millis(500);
 
 /// Loads the content of a page, without making the screen wait.

@@ -17,7 +17,7 @@ use ratatui::crossterm::terminal::{
 
 type PanicHook = Box<dyn Fn(&PanicHookInfo<'_>) + Sync + Send + 'static>;
 
-/// What was changed in the terminal, so that it is changed back exactly once.
+/// The changes to the terminal, which are undone exactly once.
 struct ChangedTerminal {
     active: AtomicBool,
     owner: ThreadId,

@@ -1,4 +1,4 @@
-//! What the board shows and keeps when the team changes, and what its pages and dialogs are about.
+//! The board while the team changes, and the subjects of its pages and dialogs.
 
 use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
@@ -236,7 +236,7 @@ fn a_message_that_comes_late_is_shown_where_it_happened() {
     update(&mut model, Event::Log(vec![line(10, "cause", true), line(20, "before", true)]), &dark());
     let texts: Vec<&str> = model.log.iter().rev().take(3).map(|line| line.text.as_str()).collect();
     assert_eq!(texts, ["effect", "cause", "before"]);
-    // What an agent began comes before what came of it.
+    // The start of an agent's work comes before its result.
     let began = line(5, "reviewing t", false);
     let result = LogLine { earlier: true, text: "t APPROVED".to_owned(), ..began.clone() };
     let merge = LogLine { text: "merging t".to_owned(), ..began.clone() };

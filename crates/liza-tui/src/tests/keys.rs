@@ -1,4 +1,4 @@
-//! What keys do: which command they run, what they ask, and what they leave alone.
+//! The keys: the commands that they run, the questions that they ask, and the keys that do nothing.
 
 use liza_core::model::{Revision, Status};
 use liza_core::watch::action::Action;
@@ -53,7 +53,7 @@ fn the_approval_of_a_plan_asks_first() {
     let shown = picture(&model);
     assert!(shown.contains("1. step-01: Retry on a server error. Done when: it retries."), "{shown}");
     assert!(shown.contains("and 5 more: liza plan"), "{shown}");
-    // What is approved is what was shown.
+    // The approved plan is the shown one.
     assert!(picture(&model).contains("→ liza plan --approve --if-revision 12"), "{}", picture(&model));
     assert_eq!(commands(&type_in(&mut model, "y")), ["plan --approve --if-revision 12"]);
 }

@@ -49,7 +49,7 @@ fn view_of(board: &str, seen: &Observations) -> Arc<View> {
     Arc::new(view(&state, seen, now()))
 }
 
-/// What running sessions print, and a dead agent.
+/// Observations of running sessions and of a dead agent.
 fn observations() -> Observations {
     let activity = |action: &str, age: u64| SessionActivity {
         last_action: Some(action.to_owned()),
@@ -104,7 +104,6 @@ fn drawn_with_log(model: &Model, theme: &Theme) -> (Buffer, usize) {
     (terminal.backend().buffer().clone(), log_most)
 }
 
-/// The text on the screen.
 fn picture(model: &Model) -> String {
     let buffer = drawn(model, &dark());
     let width = usize::from(buffer.area.width);

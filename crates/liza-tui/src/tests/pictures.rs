@@ -1,4 +1,4 @@
-//! What the screen shows, at several sizes and in every theme.
+//! The screen at several sizes and in every theme.
 
 use liza_core::text::is_unprintable;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};

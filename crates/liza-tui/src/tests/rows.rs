@@ -1,4 +1,4 @@
-//! What gives way in a row that is too short, and which row is selected.
+//! Rows that are too short, and the selection.
 
 use liza_core::model::{FaultKind, GoalStatus, Role, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
@@ -51,7 +51,7 @@ fn a_team_that_a_program_holds_up_says_so_above_the_tasks() {
     assert!(shown.lines().next().unwrap().contains(" HELD "), "{shown}");
     let banner = "\n codex at its usage limit, again in 3h 11m. To try it now: liza resume\n";
     assert!(shown.contains(banner), "{shown}");
-    // What stops the whole team is said instead.
+    // The stop of the whole team is said instead.
     model.stopping = true;
     assert!(!picture(&model).contains(" HELD "), "{}", picture(&model));
 }

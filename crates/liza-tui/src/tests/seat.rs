@@ -104,7 +104,7 @@ fn a_search_selects_the_next_place_in_the_panel() {
     assert_ne!(selected(&model), first, "without a text: the next one");
     type_in(&mut model, "/nowhere\n");
     assert_eq!(bottom(&model), "not found: nowhere");
-    // What is typed is no action.
+    // Typed text is no action.
     type_in(&mut model, "/Xp");
     assert!(model.dialog.is_none() && model.running.is_empty());
     update(&mut model, Event::Paste("\ry".to_owned()), &dark());

@@ -1,4 +1,4 @@
-//! The keys of the screen, and what each of them does.
+//! The keys of the screen and their actions.
 
 use liza_core::watch::action::{Action, ActionName, ActionSubject};
 use liza_host::columns::wrap;
@@ -49,10 +49,10 @@ pub(crate) fn action_of(key: char, selected: ActionSubject<'_>) -> Result<Action
     known.map_or(Err(""), |(_, name, _)| Action::new(*name, selected))
 }
 
-/// Where the texts of the keys begin.
+/// The column at which the texts of the keys begin.
 const KEY_COLUMNS: usize = 14;
 
-/// What the keys do, folded at words.
+/// The page of the keys, folded at words.
 pub(crate) fn keys_page(columns: usize) -> String {
     let line = |key: &str, what: &str| {
         let folded = wrap(what, columns.saturating_sub(KEY_COLUMNS).max(1));

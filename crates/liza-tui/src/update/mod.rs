@@ -1,4 +1,4 @@
-//! What each event changes, and what has to be done about it. Pure: no clock, no terminal, no files.
+//! The change of each event, and its effects. Pure: no clock, no terminal, no files.
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -28,7 +28,7 @@ pub(crate) const PAGE_FRAME: u16 = 4;
 
 const NO_TASK: &str = "select a task first";
 
-/// Changes the model by an event; returns what has to be done.
+/// Changes the model by an event; returns the effects.
 pub(crate) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effect> {
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
@@ -73,8 +73,8 @@ pub(crate) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effe
     }
 }
 
-/// Changes the model by these events, as far as the one that ends the screen: a key after it was meant for something that
-/// the person does not see any more.
+/// Changes the model by these events up to the one that ends the screen: the person does not see what a later
+/// key would act on.
 pub(crate) fn update_all(
     model: &mut Model,
     events: impl Iterator<Item = Event>,
@@ -90,7 +90,6 @@ pub(crate) fn update_all(
     effects
 }
 
-/// Loads the open page if it is due.
 fn refresh(model: &mut Model) -> Vec<Effect> {
     let second = model.view.as_ref().map_or(0, |view| view.now.unix());
     let task = model.page.as_ref().and_then(Page::task).and_then(|task| model.task_view(task));
@@ -141,7 +140,6 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         return leave(model);
     }
     if model.is_too_small() {
-        // The person would act on what is not shown.
         let quits = key.code == KeyCode::Char('q') && model.mode == ScreenMode::Observer;
         return if quits { vec![Effect::Quit] } else { Vec::new() };
     }
@@ -201,7 +199,7 @@ fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Copies the command of what is selected, and says which one.
+/// Copies the command of the selection, and names it.
 fn copy(model: &mut Model) -> Vec<Effect> {
     let Some(command) = model.selected_command() else { return refuse(model, "there is no command to copy") };
     model.notice = Some(ActionNotice::command(format!("copied: {command}")));
@@ -251,7 +249,6 @@ fn search(model: &mut Model, text: String) -> Vec<Effect> {
     Vec::new()
 }
 
-/// How many rows the content of a page has.
 fn page_height(model: &Model) -> usize {
     usize::from(model.size.1.saturating_sub(PAGE_FRAME)).max(1)
 }
@@ -366,7 +363,7 @@ fn next_panel(model: &mut Model, steps: usize) {
     }
 }
 
-/// Opens what is selected, or answers it.
+/// Opens or answers the selection.
 fn enter(model: &mut Model) -> Vec<Effect> {
     match model.panel {
         Panel::NeedsYou => {

@@ -6,7 +6,7 @@ use liza_core::watch::words::agent_doing;
 use crate::model::page::Scroll;
 use crate::model::{Model, Panel};
 
-/// Whether a line has the text, in small letters or in capitals.
+/// True if a line has the text, in small letters or in capitals.
 pub(crate) fn has(line: &str, text: &str) -> bool {
     !text.is_empty() && line.to_lowercase().contains(&text.to_lowercase())
 }
