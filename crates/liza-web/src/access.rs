@@ -1,8 +1,9 @@
-//! Who may use the pages: a token that works once and for a minute, exchanged for a cookie; and the right Host and Origin.
+//! Access to the pages: a token that works once and for a minute, exchanged for a cookie; and the right Host
+//! and Origin.
 //!
-//! Both secrets are kept in memory only. The addresses of all pages begin with a key that only the person's browser has
-//! seen, and the cookie is limited to it: a browser sends cookies to every port of a host, so another server on this
-//! machine would get it otherwise.
+//! Both secrets are in memory only. All addresses begin with a key that only the person's browser has seen,
+//! and the cookie is limited to it: a browser sends cookies to every port of a host, so to other servers on
+//! this machine.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,26 +13,24 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use liza_host::random_text::{is_equal, random_hex};
 
-/// How long a token works.
+/// The time for which a token works.
 pub(crate) const TOKEN_LIFE: Duration = Duration::from_secs(60);
 
-/// How many browsers can be in use at once; the oldest one has to get a new address.
+/// The most browsers in use at once; the oldest one has to get a new address.
 const MAX_COOKIES: usize = 16;
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Denied {
     /// It was sent to another name, which only points here.
     ForeignHost,
     /// A page of another origin sent it.
     ForeignOrigin,
-    /// It has no valid cookie.
     NoCookie,
     /// The token is wrong, used or old.
     BadToken,
 }
 
-/// The secrets of one server.
 pub(crate) struct Access {
     port: u16,
     key: String,

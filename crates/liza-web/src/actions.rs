@@ -1,5 +1,5 @@
-//! Runs what a person chose on a page: the actions of the terminal screen, and the commands that answer what needs the
-//! human. A request names an action, never a command.
+//! Runs a person's actions: those of the terminal screen, and the commands that answer decisions. A request
+//! names an action, never a command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,11 @@ use crate::region::hash;
 use crate::seat::{CommandResult, Seat};
 use crate::snapshot::Snapshot;
 
-/// How long a page waits for a command. The command itself continues.
+/// The time for which a page waits for a command. The command itself continues.
 const COMMAND_TIME: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct ActionForm {
-    /// The name of an action.
     action: Option<String>,
     /// The key of a decision that waits for the human.
     need: Option<String>,
@@ -66,7 +65,7 @@ pub(crate) fn need_key(need: &NeedsYou) -> String {
     hash(&[&need.kind.to_string(), task, &need.command, &seen, &text])
 }
 
-/// Who acts now: in each lane, actions run one at a time and in their order.
+/// The turns: in each lane, actions run one at a time and in their order.
 #[derive(Default)]
 pub(crate) struct ActionTurns {
     team: Arc<Mutex<()>>,
@@ -92,7 +91,6 @@ impl ActionTurns {
     }
 }
 
-/// Runs an action after all earlier ones of its lane.
 pub(crate) async fn perform(
     seat: Arc<dyn Seat>,
     snapshot: &Snapshot,
@@ -147,7 +145,7 @@ fn command(snapshot: &Snapshot, form: &ActionForm) -> Result<Vec<String>, String
     Ok(action.words(&[&text]))
 }
 
-/// What a form is about: a task or an agent of the view.
+/// The subject of a form: a task or an agent of the view.
 fn subject<'v>(snapshot: &'v Snapshot, form: &ActionForm) -> Result<ActionSubject<'v>, String> {
     let task = form.task.as_deref().map(str::parse::<TaskId>).transpose().map_err(|e| e.to_string())?;
     let task = task.map(|id| snapshot.task(&id).ok_or("This task no longer exists.")).transpose()?;
@@ -160,7 +158,6 @@ fn subject<'v>(snapshot: &'v Snapshot, form: &ActionForm) -> Result<ActionSubjec
     Ok(ActionSubject { task, agent })
 }
 
-/// A command line that can be copied.
 fn shown_command(words: &[String]) -> String {
     let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
     format!("liza {}", words.join(" "))

@@ -1,4 +1,4 @@
-//! Renders what changes once for all open pages of a kind, and gives it to their streams.
+//! Renders changes once for all open pages of a kind, and gives them to their streams.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,18 +13,17 @@ use crate::seat::Seat;
 use crate::snapshot::{Snapshot, TeamReading};
 use crate::topic::Topic;
 
-/// A state of the regions of a topic.
 #[derive(Debug)]
 pub(crate) struct TopicState {
     /// Counts the states of the topic.
     pub(crate) number: u64,
     pub(crate) regions: Regions,
-    /// What differs from the state before it.
+    /// The difference from the state before it.
     pub(crate) step: Bytes,
 }
 
 impl TopicState {
-    /// What a page needs that last got that state.
+    /// The event for a page that last got that state.
     pub(crate) fn event_after(&self, last: Option<u64>) -> Bytes {
         match last {
             Some(last) if last + 1 == self.number => self.step.clone(),
@@ -52,12 +51,12 @@ impl Hub {
         Arc::clone(&self.latest.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What a page of that moment is made from.
+    /// The input of a page of that moment.
     pub(crate) fn page<'a>(&'a self, snapshot: &'a Snapshot) -> PageContext<'a> {
         PageContext { seat: &*self.seat, links: &self.links, snapshot }
     }
 
-    /// Shows what was read on all open pages.
+    /// Shows a reading on all open pages.
     pub(crate) fn publish(&self, reading: TeamReading) {
         let next = Arc::new(self.snapshot().next(reading));
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&next);

@@ -1,7 +1,8 @@
-//! The human's interface in a browser: pages that follow the blackboard live, and actions that are command lines.
+//! The human's interface in a browser: pages that follow the blackboard live, and actions that are command
+//! lines.
 //!
-//! Knows the view of `liza-core` and a [`Seat`]; opens no file, starts no program and changes nothing by itself. So no part
-//! of a request can become a path, and an action can only be one that the terminal screen offers too.
+//! Knows the view of `liza-core` and a [`Seat`]; opens no file, starts no program and changes nothing by
+//! itself: no part of a request can become a path, and actions are those of the terminal screen.
 
 #![forbid(unsafe_code)]
 

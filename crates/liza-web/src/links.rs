@@ -10,7 +10,6 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// The addresses below that key.
     pub(crate) fn new(key: &str) -> Self {
         Self { prefix: format!("/{key}") }
     }
@@ -20,7 +19,6 @@ impl Links {
         format!("{}/{path}", self.prefix)
     }
 
-    /// The page of a task.
     pub(crate) fn task(&self, task: &TaskId) -> String {
         self.to(&format!("task/{task}"))
     }
@@ -29,7 +27,6 @@ impl Links {
         self.to(&format!("task/{task}/diff"))
     }
 
-    /// The page of an agent.
     pub(crate) fn agent(&self, agent: AgentId) -> String {
         self.to(&format!("agent/{agent}"))
     }

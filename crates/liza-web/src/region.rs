@@ -23,7 +23,6 @@ impl ItemTag {
     }
 }
 
-/// An item of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Item {
     id: String,
@@ -84,7 +83,7 @@ impl Region {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Regions(Vec<Region>);
 
-/// What has to change in a region.
+/// The change of a region.
 #[derive(Serialize)]
 struct Patch<'a> {
     id: &'a str,
@@ -111,7 +110,7 @@ impl Regions {
         self.changes_since(&Regions::default()).unwrap_or_default()
     }
 
-    /// What differs from the earlier state, as an event of the stream; none if nothing does.
+    /// The difference from the earlier state, as an event of the stream; none if nothing differs.
     pub(crate) fn changes_since(&self, earlier: &Regions) -> Option<String> {
         let patches: Vec<Patch<'_>> = self
             .0

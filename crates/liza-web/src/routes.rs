@@ -1,5 +1,5 @@
-//! Which request gets which answer. Every answer passes through `guard`: it checks the request before anything else looks
-//! at it, and gives all answers the same strict headers.
+//! The routes. Every answer passes through `guard`: it checks the request before anything else looks at it,
+//! and gives all answers the same strict headers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,10 +27,10 @@ use crate::topic::Topic;
 /// The most bytes of a request's body.
 const BODY_BYTES: usize = 64 << 10;
 
-/// How long a page may take to be made.
+/// The longest time in which a page is made.
 const PAGE_TIME: Duration = Duration::from_secs(30);
 
-/// What the handlers of requests share.
+/// The data that the handlers of requests share.
 pub(crate) struct Site {
     pub(crate) access: Access,
     pub(crate) hub: Arc<Hub>,

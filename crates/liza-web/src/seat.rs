@@ -1,24 +1,24 @@
-//! What the pages need of the world. The program implements it; this crate only asks.
+//! The needs of the pages. The program implements the seat; this crate only asks.
 
 use std::net::SocketAddr;
 
 use liza_core::model::{AgentId, Timestamp};
 
-/// The human's seat: commands as the human, and what is kept outside the blackboard.
+/// The human's seat: commands as the human, and data that is kept outside the blackboard.
 pub trait Seat: Send + Sync + 'static {
     /// Executes `liza WORDS` as the human, by the code of the command line.
     fn execute(&self, words: &[String]) -> CommandResult;
 
-    /// Whether the process at the other end may be served: a process of the same user, outside all agent sessions.
+    /// True if the process at the other end may be served: it is of the same user, outside all agent
+    /// sessions.
     fn admits(&self, peer: SocketAddr, server: SocketAddr) -> bool;
 
     /// The sessions whose prompts are kept, the newest first.
     fn sessions(&self) -> Vec<SavedSession>;
 
-    /// The prompt of one of those sessions.
     fn prompt(&self, session: &SavedSession) -> Option<String>;
 
-    /// What one of those sessions printed, for people.
+    /// The output of one of those sessions, for people.
     fn output(&self, session: &SavedSession) -> Vec<OutputLine>;
 
     /// The whole log, the oldest entry first.
@@ -47,7 +47,7 @@ pub struct SavedSession {
     pub started: Timestamp,
 }
 
-/// What a line of a session's output is.
+/// The kind of a line of a session's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputKind {
     Text,
@@ -61,19 +61,17 @@ pub enum OutputKind {
     Fault,
 }
 
-/// A line of a session's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputLine {
     pub kind: OutputKind,
     pub text: String,
 }
 
-/// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
     pub time: Timestamp,
     pub who: String,
-    /// What was done, by its name in the log.
+    /// The action, by its name in the log.
     pub action: String,
     /// The task, if it is about one.
     pub task: Option<String>,
@@ -85,7 +83,7 @@ pub struct LogLine {
     pub tone: LogTone,
 }
 
-/// How an entry of the log sounds.
+/// The tone of an entry of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogTone {
     Plain,

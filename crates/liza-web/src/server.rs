@@ -22,25 +22,25 @@ use crate::routes::{self, Site};
 use crate::seat::Seat;
 use crate::snapshot::TeamReading;
 
-/// The most connections at once.
 const MAX_CONNECTIONS: usize = 256;
 
-/// How long a request's headers may take.
+/// The longest time for the headers of a request.
 const HEADER_TIME: Duration = Duration::from_secs(10);
 
 /// The most bytes of a request's headers.
 const HEADER_BYTES: usize = 32 << 10;
 
-/// How long one connection lasts, whatever it does.
+/// The longest life of a connection, whatever it does.
 const CONNECTION_LIFE: Duration = Duration::from_secs(30 * 60);
 
-/// How long the end waits for an action that runs.
+/// The longest time that the end waits for an action that runs.
 const LAST_ACTION: Duration = Duration::from_secs(10);
 
-/// How many commands and pages can be made at once outside the loop of the server.
+/// The most commands and pages that are made at once outside the loop of the server.
 const BLOCKING_THREADS: usize = 8;
 
-/// How many of them may be slow pages. The others are for actions, one in each lane, and for new connections.
+/// The most slow pages among them. The other threads are for actions, one in each lane, and for new
+/// connections.
 const SLOW_PAGES: usize = 4;
 
 /// A server that listens, but does not serve yet.
@@ -63,7 +63,6 @@ impl ServerHandle {
         self.site.access.new_address(Instant::now())
     }
 
-    /// Shows what was read on all open pages.
     pub fn publish(&self, reading: TeamReading) {
         self.site.hub.publish(reading);
     }
@@ -90,7 +89,7 @@ impl WebServer {
         self.handle.clone()
     }
 
-    /// Serves until [`ServerHandle::end`], and waits for an action that runs then, but not for ever.
+    /// Serves until [`ServerHandle::end`], then waits for an action that runs, but not for ever.
     pub fn run(self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()

@@ -7,23 +7,22 @@ use liza_core::watch::view::{AgentView, TaskView, View};
 
 use crate::seat::LogLine;
 
-/// How many lines of the log are kept for the board.
+/// The most lines of the log that are kept for the board.
 const LOG_MAX: usize = 40;
 
-/// What was read of the project.
+/// A reading of the project.
 pub struct TeamReading {
-    /// The blackboard and the view of it, or why it cannot be read.
+    /// The blackboard and the view of it, or the reason why it cannot be read.
     pub team: Result<(Arc<State>, View), String>,
     /// The new lines of the log.
     pub log: Vec<LogLine>,
 }
 
-/// The team at one moment.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
     /// The blackboard and the view of it; none before the first reading.
     team: Option<Arc<(Arc<State>, View)>>,
-    /// Why the blackboard cannot be read now.
+    /// The reason why the blackboard cannot be read now.
     pub(crate) problem: Option<String>,
     /// The last lines of the log, the newest first.
     pub(crate) log: Vec<LogLine>,
@@ -34,7 +33,7 @@ impl Snapshot {
         Self { team: None, problem: None, log: Vec::new() }
     }
 
-    /// The next one. What cannot be read now stays as it was last seen.
+    /// The next snapshot. An unreadable blackboard stays as it was last seen.
     pub(crate) fn next(&self, reading: TeamReading) -> Self {
         let log: Vec<LogLine> =
             reading.log.into_iter().rev().chain(self.log.iter().cloned()).take(LOG_MAX).collect();
@@ -44,22 +43,18 @@ impl Snapshot {
         }
     }
 
-    /// The view; none before the first reading.
     pub(crate) fn view(&self) -> Option<&View> {
         self.team.as_ref().map(|team| &team.1)
     }
 
-    /// The blackboard; none before the first reading.
     pub(crate) fn state(&self) -> Option<&State> {
         self.team.as_ref().map(|team| &*team.0)
     }
 
-    /// A task of the view.
     pub(crate) fn task(&self, id: &TaskId) -> Option<&TaskView> {
         self.view()?.tasks.iter().find(|task| task.id == *id)
     }
 
-    /// An agent of the view.
     pub(crate) fn agent(&self, id: AgentId) -> Option<&AgentView> {
         self.view()?.agents.iter().find(|agent| agent.id == id)
     }

@@ -11,10 +11,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::hub::TopicState;
 
-/// How often a page without changes gets a sign of life: so a closed page is noticed.
+/// The interval of signs of life to a page without changes: so a closed page is noticed.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// How long one stream lasts; the browser connects again.
+/// The longest life of a stream; the browser connects again.
 const STREAM_LIFE: Duration = Duration::from_secs(15 * 60);
 
 struct PageStream {

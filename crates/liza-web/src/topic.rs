@@ -1,4 +1,4 @@
-//! What an open page follows.
+//! The subjects that an open page follows.
 
 use liza_core::model::{AgentId, TaskId};
 

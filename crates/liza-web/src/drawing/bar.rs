@@ -1,8 +1,7 @@
-//! One bar of several colours: how far the sprint is.
+//! One bar of several colours: the progress of the sprint.
 
 use maud::{Markup, html};
 
-/// A part of the bar.
 pub(crate) struct Segment {
     /// The class of its colour.
     pub(crate) class: &'static str,

@@ -1,5 +1,5 @@
-//! Pictures as SVG, with classes instead of colours, so that they follow the colours of the page. Each has a text for those
-//! who do not see it.
+//! Pictures as SVG, with classes instead of colours: they follow the colours of the page. Each has a text for
+//! people who do not see it.
 
 pub(crate) mod bar;
 pub(crate) mod bars;

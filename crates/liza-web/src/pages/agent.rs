@@ -1,4 +1,4 @@
-//! An agent: what it does, the output of its last session as it is printed, and its earlier sessions.
+//! An agent: its activity, the output of its last session as it is printed, and its earlier sessions.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(super) fn regions(page: &PageContext<'_>, id: AgentId) -> Vec<Region> {
 
 fn output(lines: &[OutputLine]) -> Region {
     let mut region = Region::new("agent-output", ItemTag::Div);
-    // A line is known by its text, and by how often the same text came before it.
+    // A line is known by its text, and by the number of equal lines before it.
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for line in &lines[lines.len().saturating_sub(LINES)..] {
         let name = hash(&[line_class(line.kind), &line.text]);

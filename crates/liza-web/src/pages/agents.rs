@@ -1,4 +1,4 @@
-//! The agents: what each does, its client, its lease, its confinement, what it used.
+//! The agents: activity, client, lease, confinement and usage of each.
 
 use liza_core::model::Usage;
 use liza_core::watch::action::{ActionName, ActionSubject};
@@ -63,7 +63,7 @@ pub(super) fn content(page: &PageContext<'_>, regions: &Regions) -> Markup {
     }
 }
 
-/// What is shown instead of agents.
+/// The text in the place of agents.
 pub(super) fn no_agent() -> Markup {
     html! { "No agent is registered. Start the team: " code { "liza run" } }
 }

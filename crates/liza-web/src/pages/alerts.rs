@@ -1,4 +1,4 @@
-//! All alerts, the worst first; what the planner has to look at; discoveries that are no tasks yet.
+//! All alerts, the worst first; the matters for the planner; discoveries that are no tasks yet.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! The board: what needs the human, the open tasks by state, the agents, the last lines of the log.
+//! The board: the human's decisions, the open tasks by state, the agents, the last lines of the log.
 
 use liza_core::watch::view::{TaskPhase, TaskView};
 use liza_core::watch::words::{PHASES, ended_counts, next_steps};

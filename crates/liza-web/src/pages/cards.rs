@@ -1,4 +1,4 @@
-//! What several pages show in the same way: a decision, a task, an agent, an alert, a line of the log.
+//! The cards that several pages share: a decision, a task, an agent, an alert, a line of the log.
 
 use liza_core::model::{Role, Status, TaskId};
 use liza_core::text::one_line;
@@ -18,7 +18,6 @@ use super::forms::need_form;
 /// The most characters of a description on a card.
 const DESCRIPTION: usize = 240;
 
-/// A link to a task.
 pub(super) fn task_link(page: &PageContext<'_>, task: &TaskId) -> Markup {
     html! { a.task-id href=(page.links.task(task)) { (task) } }
 }
@@ -136,7 +135,6 @@ fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
-/// A line of the log.
 pub(super) fn log_line(page: &PageContext<'_>, line: &LogLine, full: bool) -> Markup {
     let seat = &page.seat;
     let time = if full { seat.full_time(line.time) } else { seat.time_of_day(line.time) };

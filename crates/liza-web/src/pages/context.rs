@@ -1,10 +1,9 @@
-//! What every page is made from.
+//! The input of every page.
 
 use crate::links::Links;
 use crate::seat::Seat;
 use crate::snapshot::Snapshot;
 
-/// What a page is made from.
 pub(crate) struct PageContext<'a> {
     pub(crate) seat: &'a dyn Seat,
     pub(crate) links: &'a Links,

@@ -1,4 +1,4 @@
-//! What a task changes: the diff of the commit under review, or of its merge.
+//! The changes of a task: the diff of the commit under review, or of its merge.
 
 use liza_core::model::TaskId;
 use maud::{Markup, html};
@@ -21,7 +21,6 @@ pub(crate) fn page(page: &PageContext<'_>, task: &TaskId) -> Option<Markup> {
     Some(still_page(page, &format!("Changes of {task}"), &content))
 }
 
-/// The files of a diff.
 fn files(patch: &str) -> Markup {
     let lines: Vec<&str> = patch.lines().take(LINES).collect();
     let mut parts: Vec<Vec<&str>> = Vec::new();
@@ -54,7 +53,7 @@ fn file(lines: &[&str]) -> Markup {
     }
 }
 
-/// What a line of a diff is.
+/// The kind of a line of a diff.
 fn kind(line: &str) -> &'static str {
     match line.as_bytes() {
         [b'@', b'@', ..] => "hunk",

@@ -1,4 +1,4 @@
-//! The forms of actions. A form names an action and carries what the person types; the server makes the command.
+//! The forms of actions. A form names an action and carries the person's text; the server makes the command.
 
 use liza_core::watch::action::{Action, ActionField, ActionName, ActionSubject};
 use liza_core::watch::needs_you::NeedsYou;
@@ -74,12 +74,12 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
     }
 }
 
-/// The words on the button: what the command does, or its verb.
+/// The words on the button: the title of the action, or the verb of its command.
 fn button(action: &Action, verb: &str) -> String {
     if action.has_own_title() { action.title() } else { capitalized(verb) }
 }
 
-/// What the text of a command is.
+/// The label of a command's text.
 fn need_label(page: &PageContext<'_>, action: &Action, field: &ActionField, verb: &str) -> String {
     let budgets = page.snapshot.view().map(|view| view.budgets.as_slice()).unwrap_or_default();
     match verb {

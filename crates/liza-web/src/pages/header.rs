@@ -1,4 +1,4 @@
-//! The top of every page: the goal, the sprint, whether the team is stopped, and the actions about the whole team.
+//! The top of every page: the goal, the sprint, a stop of the team, and the actions about the whole team.
 
 use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::count;
@@ -13,7 +13,6 @@ use crate::region::Region;
 use super::context::PageContext;
 use super::forms::{action_form, quick_action};
 
-/// The regions of the header.
 pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     let Some(view) = page.snapshot.view() else {
         let text = page.snapshot.problem.as_deref().unwrap_or("Reading the blackboard …");
@@ -49,7 +48,7 @@ fn goal(view: &View) -> Markup {
     }
 }
 
-/// Whether the team is stopped or has reached the goal, with the class of its colour.
+/// The word for a team that is stopped or has reached the goal, with the class of its colour.
 fn team_state(view: &View) -> Option<(&'static str, &'static str)> {
     let stopped = view.stopped.first().map(|stop| match stop.file {
         StopFile::Abort => ("aborted", "bad"),

@@ -9,10 +9,9 @@ use super::cards::{log_line, tone_class};
 use super::context::PageContext;
 use super::shell::still_page;
 
-/// The most entries on one page.
 const ENTRIES: usize = 500;
 
-/// What of the log is shown.
+/// The part of the log that is shown.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct LogFilter {
     #[serde(default)]
@@ -24,7 +23,6 @@ pub(crate) struct LogFilter {
 }
 
 impl LogFilter {
-    /// Whether an entry is shown.
     pub(crate) fn shows(&self, line: &LogLine) -> bool {
         let (task, agent, text) = (self.task.trim(), self.agent.trim(), self.text.trim().to_lowercase());
         // A write that changed several tasks names them in its detail.

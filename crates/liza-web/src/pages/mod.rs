@@ -1,4 +1,4 @@
-//! The pages. Each is made from the team at one moment; those that follow it live are made of regions, so the first answer
+//! The pages. Each is made from the team at one moment; live ones are made of regions, so the first answer
 //! and every later change come from the same code.
 
 mod agent;

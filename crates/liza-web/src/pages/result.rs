@@ -1,4 +1,4 @@
-//! What an action did.
+//! The result of an action.
 
 use maud::{Markup, html};
 

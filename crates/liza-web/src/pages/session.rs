@@ -1,4 +1,4 @@
-//! Sessions: the prompt that one got, and what it printed, rendered for people.
+//! Sessions: the prompt and the output of each, rendered for people.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! What every page has around its content: the header, the list of pages, the result of the last action.
+//! The frame of every page: the header, the list of pages, the result of the last action.
 
 use maud::{DOCTYPE, Markup, html};
 

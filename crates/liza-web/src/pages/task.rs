@@ -16,7 +16,7 @@ use super::context::PageContext;
 use super::forms::action_form;
 use super::session::list;
 
-/// What a person can do with a task, in the order of the page.
+/// The actions of a person on a task, in the order of the page.
 const ACTIONS: [ActionName; 6] = [
     ActionName::Approve,
     ActionName::Reject,
@@ -99,7 +99,7 @@ fn head(task: &TaskView) -> Markup {
     }
 }
 
-/// Why it is blocked or was rejected.
+/// The reason why it is blocked or was rejected.
 fn trouble(detail: &TaskDetail<'_>) -> Markup {
     let record = detail.record;
     html! {
