@@ -9,8 +9,7 @@ pub trait Seat: Send + Sync + 'static {
     /// Executes `liza WORDS` as the human, by the code of the command line.
     fn execute(&self, words: &[String]) -> CommandResult;
 
-    /// True if the process at the other end may be served: it is of the same user, outside all agent
-    /// sessions.
+    /// True if the process at the other end is of the same user and outside all agent sessions.
     fn admits(&self, peer: SocketAddr, server: SocketAddr) -> bool;
 
     /// The sessions whose prompts are kept, the newest first.

@@ -39,8 +39,7 @@ const LAST_ACTION: Duration = Duration::from_secs(10);
 /// The most commands and pages that are made at once outside the loop of the server.
 const BLOCKING_THREADS: usize = 8;
 
-/// The most slow pages among them. The other threads are for actions, one in each lane, and for new
-/// connections.
+/// The most slow pages among them. The rest is for actions, one in each lane, and for new connections.
 const SLOW_PAGES: usize = 4;
 
 /// A server that listens, but does not serve yet.

@@ -1,6 +1,6 @@
 //! Files of a checkout from which agent programs take settings, hooks, plugins or their environment at their
-//! start: a code reviewer's program would obey the code under review. Files with instructions for the model
-//! are separate: they are part of many changes.
+//! start: a code reviewer's program would obey the code under review. Instructions for the model are
+//! separate: they are part of many changes.
 
 use std::path::Path;
 

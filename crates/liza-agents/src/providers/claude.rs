@@ -20,7 +20,7 @@ const LONG_RETRY: Seconds = Seconds(60);
 /// The first words of the answer of a command that failed.
 const EXIT_CODE: &str = "Exit code ";
 
-/// When it compacts the conversation, the prompt is no longer in it: a hook puts it back.
+/// A compaction takes the prompt out of the conversation: a hook puts it back.
 const PROMPT_AGAIN: &str = r#"{"hooks":{"SessionStart":[{"matcher":"compact","hooks":[{"type":"command","command":"cat '{prompt}'"}]}]}}"#;
 
 pub(super) const PLACES: ClientPlaces = ClientPlaces {
@@ -77,21 +77,20 @@ pub(super) fn template() -> CommandTemplate {
     }
 }
 
-/// The arguments for these tools and no others: each tool is described in every request, and the person's servers have more.
+/// The arguments for these tools only: every request describes each tool, and the person's servers have more.
 fn only(tools: &str) -> String {
     format!("--tools {tools} --allowedTools {tools} --strict-mcp-config")
 }
 
-/// Reads the events of Claude Code.
 #[derive(Default)]
 pub(super) struct ClaudeEvents {
     /// The last message counted; its parts arrive in several events.
     message: String,
     /// Tokens in the context, as last reported.
     context: u64,
-    /// Whether the model has a large context.
+    /// True if the model has a large context.
     large: bool,
-    /// When the current limit ends, as the program said in an event of its own.
+    /// The end of the current limit, as the program said in an event of its own.
     limit: Option<LimitReset>,
     calls: OpenCalls,
 }
@@ -274,7 +273,7 @@ fn usage(event: &Value, pointer: &str) -> Usage {
     }
 }
 
-/// How much of the window is used, in percent.
+/// The used share of the window, in percent.
 pub(super) fn share(tokens: u64, window: u64) -> f64 {
     #[allow(clippy::cast_precision_loss, reason = "a percentage needs no 53 bits")]
     let share = tokens as f64 * 100.0 / window as f64;

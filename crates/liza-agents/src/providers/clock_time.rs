@@ -82,7 +82,6 @@ fn time_of_day(word: &str, next: &str) -> Option<Time> {
     Time::new(hour, minute, 0, 0).ok()
 }
 
-/// The time zone in brackets.
 fn zone_in(text: &str) -> Option<TimeZone> {
     let (_, after) = text.split_once('(')?;
     TimeZone::get(after.split_once(')')?.0.trim()).ok()

@@ -12,7 +12,6 @@ use super::places::ClientPlaces;
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 use super::tool_calls::{OpenCalls, exchange};
 
-/// The maximum length of a note.
 const NOTE_MAX: usize = 300;
 
 /// No agents of its own, no goals, no apps, no search in the web: a third of a first request, and nothing that a role needs.
@@ -28,10 +27,10 @@ pub(super) const PLACES: ClientPlaces = ClientPlaces {
 };
 
 pub(super) fn template() -> CommandTemplate {
-    // By default its sandbox makes .git read-only; without a writable index it cannot commit. The project's own .git stays
-    // read-only. A code reviewer may write because it runs tests; a change to tracked files voids its verdict. Without
-    // the network, tests that use a socket fail in its sandbox, and so does Liza's own. Inside another confinement its sandbox
-    // refuses every command.
+    // By default its sandbox makes .git read-only: without a writable index it cannot commit. The project's
+    // own .git stays read-only. A code reviewer may write because it runs tests; a change to tracked files
+    // voids its verdict. Without the network, tests that use a socket fail, and so does Liza's own. Inside
+    // another confinement its sandbox refuses every command.
     let sandbox = "-s workspace-write -c sandbox_workspace_write.network_access=true --add-dir {worktree_git} --add-dir {liza}";
     CommandTemplate {
         args: words(&format!("exec --json {FEWER_TOOLS}")),
@@ -89,7 +88,6 @@ fn quoted(value: &str) -> Option<String> {
     value.get(1..)?.split(mark).next().map(str::to_owned)
 }
 
-/// Reads the events of Codex.
 #[derive(Default)]
 pub(super) struct CodexEvents {
     calls: OpenCalls,
@@ -236,8 +234,8 @@ fn completed(event: &Value) -> Vec<ClientEvent> {
     }
 }
 
-/// How full the context is: the tokens of the last answer, not their sum; and the sum, which the output has only at the end
-/// of a turn, so never if the session is stopped.
+/// The use of the context: the tokens of the last answer, not their sum. The report also has the sum, which
+/// the output has only at the end of a turn, so never if the session is stopped.
 fn context(event: &Value) -> Option<ClientEvent> {
     let info = event
         .pointer("/payload/info")

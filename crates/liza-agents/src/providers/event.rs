@@ -1,6 +1,4 @@
-//! The common events of all agent programs, and what an adapter has to provide.
-//!
-//! Plain data; reads nothing.
+//! The common events of all agent programs, and the task of an adapter. Plain data; reads nothing.
 
 use liza_core::model::{ClientFault, FaultKind, Usage};
 use serde::{Deserialize, Serialize};
@@ -14,21 +12,17 @@ use strum::{EnumString, VariantNames};
 pub enum EventFormat {
     #[default]
     None,
-    /// The events of the rehearsal agent.
     Rehearsal,
-    /// The events of Claude Code.
     Claude,
     Codex,
-    /// The events of Gemini CLI.
     Gemini,
     Goose,
     Opencode,
-    /// The events of Mistral Vibe.
     Vibe,
 }
 
 impl EventFormat {
-    /// Whether the program says what a session costs.
+    /// True if the program reports the cost of a session.
     pub(crate) fn reports_cost(self) -> bool {
         match self {
             EventFormat::Rehearsal
@@ -46,9 +40,9 @@ impl EventFormat {
 pub enum ClientEvent {
     /// The program has begun; its name for the conversation.
     Started(String),
-    /// What the model, or the program itself, said.
+    /// The words of the model, or of the program itself.
     Text(String),
-    /// A tool is used: its name, and what it is used on.
+    /// A tool is used: its name and its target.
     Tool(String, String),
     /// A tool has ended; the model has its result.
     Answered(ToolAnswer),
@@ -56,9 +50,9 @@ pub enum ClientEvent {
     /// The program has ended its session because it has cost what it may.
     BudgetReached,
     Used(UsageReport),
-    /// Something that a person may want to know, such as a retry; not an error yet.
+    /// News for a person, such as a retry; not an error yet.
     Note(String),
-    /// A warning of the client, which says nothing about what the session does.
+    /// A warning of the client, which says nothing about the session's work.
     Warning(String),
     Fault(ClientFault),
     /// The program has reported its regular end.
@@ -74,7 +68,7 @@ pub struct ToolExchange {
     pub answer: Option<u64>,
 }
 
-/// The answer of a tool, folded: a few lines, and how many there are besides.
+/// The answer of a tool, folded: a few lines, and the number of the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolAnswer {
     /// The call and the answer, to be compared with others; `None` if the call is not known.
@@ -119,21 +113,20 @@ impl ToolEnd {
     }
 }
 
-/// What a program reports about its usage.
+/// A program's report about its usage.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UsageReport {
     pub usage: Usage,
-    /// Whether the figures are those of the whole session, and replace what was added up.
+    /// True if the figures are those of the whole session, and replace the sum so far.
     pub is_total: bool,
-    /// How full the context is, if it is known.
+    /// The used share of the context, if it is known.
     pub context_percent: Option<f64>,
 }
 
 /// Turns the lines of one program's output into common events; may keep state from line to line.
 pub trait EventReader: Send {
-    /// The events in a line; `None` if it is no event of this program, but plain text.
-    ///
-    /// An event that says nothing of interest is an empty list. Must not fail: output is not trusted.
+    /// The events in a line; `None` if it is plain text. An event without interest is an empty list. Must not
+    /// fail: output is not trusted.
     fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>>;
 
     /// The kind of error that this exit code alone means.

@@ -1,5 +1,5 @@
-//! What kind of error an agent program reports: by the HTTP status if it names one, else by the words of its own error
-//! record. Ordinary output is never searched.
+//! The kind of an agent program's error: by the HTTP status if it names one, else by the words of its own
+//! error record. Ordinary output is never searched.
 
 use liza_core::model::{ClientFault, FaultKind, LimitReset, Seconds, Timestamp};
 use liza_core::text::one_line;
@@ -7,7 +7,6 @@ use liza_host::local_time::local_clock;
 
 use super::clock_time::clock_time;
 
-/// The maximum length of a message.
 const MESSAGE_MAX: usize = 300;
 
 /// Words of error records, in the order in which they decide.
@@ -100,7 +99,6 @@ const WORDS: [(FaultKind, &[&str]); 4] = [
     ),
 ];
 
-/// An error of an agent program.
 pub(super) fn fault(status: Option<u64>, message: &str) -> ClientFault {
     let kind = of_status(status).or_else(|| of_words(message)).unwrap_or(FaultKind::Crashed);
     of_kind(kind, message)
@@ -142,7 +140,7 @@ fn named_status(text: &str) -> Option<u64> {
     })
 }
 
-/// When a limit ends, as messages say it: `…|1749924000`, "try again in 2 hours 5 minutes", "reset after 1h2m3s",
+/// The end of a limit in a message: `…|1749924000`, "try again in 2 hours 5 minutes", "reset after 1h2m3s",
 /// "try again at 5:24 AM".
 fn limit_reset(message: &str, now: &jiff::Zoned) -> Option<LimitReset> {
     let epoch = || message.rsplit_once('|')?.1.trim().parse().ok().map(reset_at);

@@ -46,7 +46,6 @@ pub(super) fn template() -> CommandTemplate {
     }
 }
 
-/// Reads the events of Gemini CLI.
 #[derive(Default)]
 pub(super) struct GeminiEvents {
     calls: OpenCalls,

@@ -11,13 +11,13 @@ use super::request_logs::REQUEST;
 use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and};
 use super::tool_calls::OpenCalls;
 
-/// How a message begins with which it reports an error of the provider.
+/// The beginning of a message that reports an error of the provider.
 const ERROR_TEXT: &str = "Ran into this error:";
 
 /// Parts of the notifications that the conversation is compacted now.
 const COMPACTS: [&str; 2] = ["Compacting to continue", "auto-compaction"];
 
-/// How a notification begins after which it exits with 0 without having done anything.
+/// The beginning of a notification after which it exits with 0 without having done anything.
 const GIVES_UP: &str = "Unable to continue:";
 
 /// Shell and files; without this, it loads the extensions of the person and a dozen tools of its own.
@@ -54,7 +54,6 @@ pub(super) fn template() -> CommandTemplate {
     }
 }
 
-/// Reads the events of Goose.
 #[derive(Default)]
 pub(super) struct GooseEvents {
     calls: OpenCalls,

@@ -1,6 +1,6 @@
-//! Guards inside a session: a model that repeats itself, a conversation that is compacted again and again, a budget that is used up.
-//!
-//! A fold over the events of a session: no clock, no IO. It says that a session must end and why; its supervisor ends it.
+//! Guards inside a session: a model that repeats itself, a conversation that is compacted again and again, a
+//! used-up budget. A fold over the events of a session: no clock, no IO. It says that a session must end and
+//! why; its supervisor ends it.
 
 use liza_core::model::{Price, SpendingLimit};
 use serde::{Deserialize, Serialize};
@@ -11,25 +11,23 @@ use super::usage::SessionUsage;
 /// Equal tool calls in a row with equal answers that end a session.
 const MAX_REPEATS: u32 = 20;
 
-/// The same if the program does not say what the tool answered: such calls may wait for something that goes on.
+/// The same if the program does not report the tool's answer: such calls may wait for something that goes on.
 const MAX_BLIND_REPEATS: u32 = 100;
 
 /// A session ends when its conversation is compacted more often.
 const MAX_COMPACTIONS: u32 = 3;
 
-/// Why a session must end.
+/// The reason why a session must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GuardStop {
     /// The same tool call in a row, this often.
     Repeats(u32),
     /// Its conversation was compacted this often.
     Compactions(u32),
-    /// A budget is used up.
     Budget,
 }
 
 impl GuardStop {
-    /// The reason, for a person.
     pub fn reason(self) -> String {
         match self {
             GuardStop::Repeats(times) => {
@@ -78,7 +76,7 @@ impl SessionGuard {
         Self { allowance, ..Self::default() }
     }
 
-    /// Sees an event, and what the session has used with it; returns why the session must end.
+    /// Sees an event, and the usage of the session with it; returns the reason to end the session.
     pub fn see(&mut self, event: &ClientEvent, used: &SessionUsage) -> Option<GuardStop> {
         match event {
             // Between two tool calls nothing is half done.
@@ -119,7 +117,7 @@ mod tests {
         SessionUsage { usage, ..SessionUsage::default() }
     }
 
-    /// The first event that ends a session, counted from 1, and why.
+    /// The first event that ends a session, counted from 1, and the reason.
     fn stop(events: impl IntoIterator<Item = ClientEvent>) -> Option<(usize, GuardStop)> {
         let mut guard = SessionGuard::default();
         let seen =

@@ -1,5 +1,5 @@
-//! Installed agent programs, their versions, and their logins. Logins are found by their files and variables;
-//! the caller asks a program for its version.
+//! Installed agent programs, their versions, and their logins. Logins are found by files and variables; the
+//! caller asks a program for its version.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,9 +22,9 @@ const SETTINGS_MAX: u64 = 1 << 20;
 pub struct InstalledClient {
     pub name: &'static str,
     pub version: Option<String>,
-    /// Where its login was found; else how to log in.
+    /// The place of its login; else the way to log in.
     pub login: Result<String, LoginAdvice>,
-    /// What its sessions may do.
+    /// The rights of its sessions.
     pub rights: &'static str,
 }
 
@@ -32,7 +32,7 @@ pub struct InstalledClient {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginAdvice {
     pub command: String,
-    /// What follows it, or replaces it.
+    /// The text that follows it, or replaces it.
     pub more: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for LoginAdvice {
     }
 }
 
-/// What a login is looked for in.
+/// The places in which a login is looked for.
 pub struct LoginPlaces<'a> {
     pub home: Option<&'a Path>,
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
@@ -101,7 +101,7 @@ pub fn rights_of(name: &str) -> Option<&'static str> {
 }
 
 impl LoginPlaces<'_> {
-    /// Where the login of a program was found; else how to log in.
+    /// The place of a program's login; else the way to log in.
     fn login(&self, template: &CommandTemplate) -> Result<String, LoginAdvice> {
         // Without its key the chosen provider refuses every session, also if there is another login.
         if let Some(problem) = template.login_signs.iter().find_map(|sign| self.missing_key(sign)) {
@@ -122,7 +122,7 @@ impl LoginPlaces<'_> {
         }
     }
 
-    /// The variable with the key of the chosen provider, if it is not set, as what to do.
+    /// Advice about the variable with the key of the chosen provider, if it is not set.
     fn missing_key(&self, sign: &LoginSign) -> Option<LoginAdvice> {
         let (variable, path) = self.chosen_key(sign)?;
         (!self.is_set(&variable)).then(|| set_key(&variable, &path))
@@ -182,7 +182,7 @@ fn login_advice(template: &CommandTemplate) -> LoginAdvice {
     LoginAdvice { command: template.login.clone(), more: template.login_more.map(str::to_owned) }
 }
 
-/// What to do about a key that is missing or refused.
+/// Advice about a key that is missing or refused.
 fn set_key(variable: &str, path: &Path) -> LoginAdvice {
     LoginAdvice { command: format!("set {variable}"), more: Some(env_key(path)) }
 }

@@ -1,4 +1,4 @@
-//! Reads values out of one line of JSON without failing: what is absent or of another type is just not there.
+//! Reads values out of one line of JSON without failing: an absent value, or one of another type, is none.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,7 +44,7 @@ pub(super) fn items<'v>(event: &'v Value, pointer: &str) -> &'v [Value] {
     event.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// What a tool is used on: the first text under the names that programs give to it.
+/// The target of a tool: the first text under the names that programs give to it.
 pub(super) fn tool_detail(input: Option<&Value>) -> String {
     let names = [
         "command",

@@ -70,7 +70,6 @@ pub struct SessionDetails<'a> {
     pub git: &'a Path,
     /// The folder in which git keeps the index and HEAD of the working folder.
     pub worktree_git: &'a Path,
-    /// The file with the prompt.
     pub prompt: &'a Path,
     pub scratch: &'a Path,
     pub conversation: Option<&'a str>,

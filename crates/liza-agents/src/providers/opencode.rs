@@ -43,10 +43,8 @@ pub(super) fn template() -> CommandTemplate {
     }
 }
 
-/// Reads the events of opencode.
 #[derive(Default)]
 pub(super) struct OpencodeEvents {
-    /// Whether the session's name was reported.
     started: bool,
 }
 
@@ -87,7 +85,6 @@ fn event(kind: &str, event: &Value) -> Option<ClientEvent> {
     }
 }
 
-/// The figures of one step.
 fn step(event: &Value) -> UsageReport {
     let tokens = |name: &str| number(event, &format!("/part/tokens/{name}"));
     let usage = Usage {

@@ -1,4 +1,4 @@
-//! Which reader understands the output of which program, and which program an output is from.
+//! The reader of each program's output, and the detection of the program.
 
 use super::claude::ClaudeEvents;
 use super::codex::CodexEvents;
@@ -13,7 +13,7 @@ use super::vibe::VibeEvents;
 const DETECT_LINES: usize = 100;
 
 impl EventFormat {
-    /// What reads the events; none for plain text.
+    /// The reader of the events; none for plain text.
     pub fn reader(self) -> Option<Box<dyn EventReader>> {
         match self {
             EventFormat::None => None,
@@ -27,7 +27,7 @@ impl EventFormat {
         }
     }
 
-    /// Whether all that the program says is expected to be events.
+    /// True if all output of the program should be events.
     pub(crate) fn expects_events(self) -> bool {
         !matches!(self, EventFormat::None | EventFormat::Rehearsal)
     }

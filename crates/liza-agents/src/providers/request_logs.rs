@@ -1,7 +1,7 @@
-//! The logs that Goose keeps of its last requests: the only place where it says what a running session uses.
+//! The logs that Goose keeps of its last requests: the only place with the usage of a running session.
 //!
-//! A session can write there, so nothing is trusted: links are not followed, only a bounded part is read, and figures are
-//! checked like all others.
+//! A session can write there, so nothing is trusted: links are not followed, only a bounded part is read, and
+//! figures are checked like all others.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -17,13 +17,13 @@ use super::json_line::parse;
 /// The type of the line that is made of a log.
 pub(super) const REQUEST: &str = "liza_request";
 
-/// How much of the end of a log is read: its last line has the figures.
+/// The part at the end of a log that is read: its last line has the figures.
 const TAIL: u64 = 16 << 10;
 
-/// How many logs are looked at; it keeps ten.
+/// The most logs that are looked at; it keeps ten.
 const LOGS_MAX: usize = 32;
 
-/// How many logs are remembered.
+/// The most logs that are remembered.
 const SEEN_MAX: usize = 100_000;
 
 /// Reads the logs of one session as they appear.

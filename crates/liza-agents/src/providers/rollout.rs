@@ -1,4 +1,4 @@
-//! The log that Codex keeps of a session: the only place where it says how full the context is.
+//! The log that Codex keeps of a session: the only place with the use of the context.
 //!
 //! A session can write there, so nothing is trusted: links are not followed, and only a bounded part is read.
 
@@ -12,11 +12,11 @@ use rustix::fs::OFlags;
 
 use super::event::EventFormat;
 
-/// How much is read at a time.
+/// The most bytes that are read at a time.
 const READ_MAX: u64 = 1 << 20;
-/// How many folders of a level are searched, the newest first.
+/// The number of folders of a level that are searched, the newest first.
 const NEWEST: usize = 2;
-/// How deep the files are: year, month, day.
+/// The depth of the files: year, month, day.
 const DEPTH: usize = 3;
 
 /// Reads the log of one session as it grows.
@@ -59,7 +59,6 @@ impl RolloutReader {
     }
 }
 
-/// The log of a conversation.
 fn find(folder: &Path, conversation: &str, depth: usize) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let mut names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();

@@ -1,4 +1,4 @@
-//! What a program writes about its usage beside its output, as lines that its reader understands.
+//! A program's records of its usage beside its output, as lines that its reader understands.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,6 @@ use super::event::EventFormat;
 use super::request_logs::RequestLogs;
 use super::rollout::RolloutReader;
 
-/// The log that a program keeps of a session.
 #[derive(Debug)]
 pub enum SideLog {
     /// Codex: one log of the conversation.
@@ -16,8 +15,8 @@ pub enum SideLog {
 }
 
 impl SideLog {
-    /// A reader, if this program keeps such logs. `variable` gives the variables of the session; `is_private` says whether
-    /// its folder is its own, without the logs of others.
+    /// A reader, if this program keeps such logs. `variable` gives the variables of the session; `is_private`
+    /// is true if its folder is its own, without the logs of others.
     pub fn new(
         format: EventFormat,
         is_private: bool,
@@ -36,7 +35,7 @@ impl SideLog {
         }
     }
 
-    /// What is new, for the conversation of the session.
+    /// The new lines, for the conversation of the session.
     pub fn read(&mut self, conversation: Option<&str>) -> Vec<String> {
         match self {
             SideLog::Rollout(log) => conversation.and_then(|name| log.read(name)).into_iter().collect(),

@@ -1,7 +1,7 @@
 //! The output of a session as common events: lines with a bounded length, read by the adapter of the program.
 //!
-//! Output is not trusted. Lines that are no events are text, endless lines are skipped, and nothing can fail. What is
-//! kept does not grow with the output.
+//! Output is not trusted: lines that are no events are text, endless lines are skipped, nothing can fail, and
+//! the memory does not grow with the output.
 
 use std::borrow::Cow;
 
@@ -25,35 +25,34 @@ const PLAIN_LINES: u64 = 50;
 /// The maximum length of the name of a conversation.
 const CONVERSATION_MAX: usize = 80;
 
-/// The maximum length of what is quoted.
+/// The maximum length of a quotation.
 const QUOTE_MAX: usize = 300;
 
-/// How a session ended, as far as its program reported it.
+/// The end of a session, as far as its program reported it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientOutcome {
     /// The error that it reported and did not recover from.
     pub fault: Option<ClientFault>,
-    /// What it said last, on one line.
+    /// Its last words, on one line.
     pub said: Option<String>,
     /// Its name for the conversation.
     #[serde(default)]
     pub conversation: Option<String>,
 }
 
-/// Reads the output of one session.
 pub struct EventStream {
     reader: Option<Box<dyn EventReader>>,
     expects_events: bool,
     line: Vec<u8>,
-    /// Whether the rest of the line is skipped.
+    /// True if the rest of the line is skipped.
     too_long: bool,
     /// The number of lines so far, until the first event.
     plain_lines: u64,
-    /// Whether there was an event.
+    /// True once there was an event.
     began: bool,
     used: SessionUsage,
     said: Option<String>,
-    /// What was printed last beside the events.
+    /// The last line that was printed beside the events.
     printed: Option<String>,
     fault: Option<ClientFault>,
     conversation: Option<String>,
@@ -62,14 +61,13 @@ pub struct EventStream {
     stop: Option<GuardStop>,
 }
 
-/// Whether this can be the name of a conversation: it becomes a word of a command line, and part of a file name.
+/// True for a possible name of a conversation: it becomes a word of a command line, and part of a file name.
 fn is_conversation(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=CONVERSATION_MAX).contains(&name.len()) && !name.starts_with('-') && name.chars().all(is_plain)
 }
 
 impl EventStream {
-    /// A stream in this format.
     pub fn new(format: EventFormat) -> Self {
         Self {
             reader: format.reader(),
@@ -93,12 +91,11 @@ impl EventStream {
         Self { guard: Some(SessionGuard::new(allowance)), ..Self::new(format) }
     }
 
-    /// Why the session must end.
+    /// The reason why the session must end.
     pub fn guard_stop(&self) -> Option<GuardStop> {
         self.stop
     }
 
-    /// The program's name for the conversation.
     pub fn conversation(&self) -> Option<&str> {
         self.conversation.as_deref()
     }
@@ -107,7 +104,6 @@ impl EventStream {
         &self.used
     }
 
-    /// The error that the program has reported and not recovered from.
     pub fn fault(&self) -> Option<&ClientFault> {
         self.fault.as_ref()
     }
@@ -145,7 +141,7 @@ impl EventStream {
         }
     }
 
-    /// How the session ended; `code` is the exit code if it ended by itself.
+    /// The outcome of the session; `code` is the exit code if it ended by itself.
     pub fn outcome(&self, code: Option<i32>) -> ClientOutcome {
         let failed = code.filter(|code| *code != 0);
         let said = || self.said.clone().unwrap_or_default();
@@ -164,8 +160,8 @@ impl EventStream {
         ClientOutcome { fault, said, conversation: self.conversation.clone() }
     }
 
-    /// The last words of the agent. A program that fails may say why beside its events; its log and the warnings of one
-    /// that ends normally count only if there is nothing else.
+    /// The last words of the agent. A failed program may say why beside its events; its log and the warnings
+    /// of one that ends normally count only if there is nothing else.
     fn last_said(&self, failed: bool) -> Option<String> {
         let printed = self.printed.as_ref();
         let why = printed.filter(|text| failed && !is_log_line(text));
@@ -258,7 +254,6 @@ pub mod tests {
         events
     }
 
-    /// The answers of tools in an output.
     pub(crate) fn answers(format: EventFormat, output: &str) -> Vec<ToolAnswer> {
         let (mut stream, mut found) = (EventStream::new(format), Vec::new());
         stream.push(format!("{output}\n").as_bytes(), &mut |event| {
@@ -269,7 +264,6 @@ pub mod tests {
         found
     }
 
-    /// The tool calls of an output with their answers.
     pub(crate) fn exchanges(format: EventFormat, output: &str) -> Vec<ToolExchange> {
         answers(format, output).into_iter().filter_map(|answer| answer.exchange).collect()
     }

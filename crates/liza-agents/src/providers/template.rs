@@ -89,9 +89,9 @@ pub struct CommandTemplate {
     /// The same while the first variable is set.
     pub pass_env_if: Vec<(&'static str, Vec<String>)>,
     pub login: String,
-    /// What follows it, or replaces it.
+    /// The text that follows it, or replaces it.
     pub login_more: Option<&'static str>,
-    /// How a login is recognized, the most likely sign first.
+    /// The signs of a login, the most likely one first.
     pub login_signs: Vec<LoginSign>,
     pub rights: &'static str,
     pub install: String,

@@ -1,6 +1,5 @@
-//! The answer of a tool, folded for people: its last lines, or the sentence with which Liza refused a command.
-//!
-//! Keeps a bounded part of it.
+//! The answer of a tool, folded for people: its last lines, or the sentence with which Liza refused a
+//! command. Bounded.
 
 use liza_core::text::{ERROR_START, HINT_START};
 use serde::Deserialize;
@@ -67,8 +66,8 @@ struct CommandFailure {
     hint: Option<String>,
 }
 
-/// The lines with which Liza refused a command. A command whose failure is not known, because another one ran after it, is
-/// recognized by its hint: a reminder of Liza has none.
+/// The lines with which Liza refused a command. If another one ran after it, so that its failure is not
+/// known, it is recognized by its hint: a reminder of Liza has none.
 fn refusal(lines: &[&str], end: ToolEnd) -> Option<Vec<String>> {
     let from_json = |line: &&str| {
         let answer: CommandAnswer = line.starts_with('{').then(|| serde_json::from_str(line).ok())??;

@@ -1,6 +1,5 @@
-//! Tool calls that wait for their answers, so that a call and its answer can be compared with others: equal ones have equal numbers.
-//!
-//! Keeps numbers, not texts, and a bounded number of them.
+//! Tool calls that wait for their answers, to compare a call and its answer with others: equal ones have
+//! equal numbers. Keeps numbers, not texts, and a bounded number of them.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -13,7 +12,6 @@ use super::tool_answer::{folded, runs_liza};
 /// The largest number of calls that wait at the same time.
 const OPEN_MAX: usize = 64;
 
-/// Calls that wait for their answers.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls(VecDeque<(String, OpenCall)>);
 

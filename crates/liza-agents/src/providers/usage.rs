@@ -1,4 +1,4 @@
-//! What a session has used so far, added up from the reports of its program.
+//! The usage of a session so far, added up from the reports of its program.
 //!
 //! Reports are not trusted: implausible figures are dropped, sums saturate.
 
@@ -12,18 +12,17 @@ const TOKENS_MAX: u64 = 1_000_000_000_000;
 /// More money than any session costs.
 const COST_MAX: f64 = 1_000_000.0;
 
-/// What a session has used so far, as its program reports it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionUsage {
     pub usage: Usage,
-    /// How full its context is, as last reported.
+    /// The used share of its context, as last reported.
     pub context_percent: Option<u32>,
     /// The number of reports counted; the later of two readings has more.
     pub events: u64,
 }
 
 impl SessionUsage {
-    /// Whether the session should hand over because its context is almost full.
+    /// True if the session should hand over because its context is almost full.
     pub fn should_hand_over(&self) -> bool {
         self.context_percent.is_some_and(|percent| percent >= HANDOFF_AT)
     }
@@ -48,7 +47,7 @@ impl SessionUsage {
     }
 }
 
-/// A session's figures never fall: what was recorded stays recorded.
+/// A session's figures never fall: recorded usage stays.
 fn larger(one: &Usage, other: &Usage) -> Usage {
     Usage {
         input: one.input.max(other.input),

@@ -52,7 +52,7 @@ pub(super) struct VibeEvents {
 impl EventReader for VibeEvents {
     fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>> {
         if let Some(error) = line.strip_prefix("Error: ") {
-            // What the model says is inside an event; a plain line is the program's own.
+            // The model's words are inside an event; a plain line is the program's own.
             return Some(vec![ClientEvent::Fault(fault(None, error))]);
         }
         let event = line.starts_with('{').then(|| parse(line)).flatten()?;

@@ -1,4 +1,4 @@
-//! The state of the screen: the last view of the team, the selection, the open page. Only `update` changes it.
+//! The state of the screen: the last view of the team, the selection, the page. Only `update` changes it.
 
 pub(crate) mod dialog;
 pub(crate) mod input_field;
