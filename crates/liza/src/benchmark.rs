@@ -1,4 +1,4 @@
-//! What the benchmarks measure of the inside of the program.
+//! Measured parts of the inside of the program, for the benchmarks.
 
 use liza_agents::providers::event::EventFormat;
 use liza_agents::providers::stream::EventStream;

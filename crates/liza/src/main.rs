@@ -1,4 +1,4 @@
-//! The program: installs the parts that it was built with, hands the command line over, and exits with the code that comes back.
+//! The program: installs its parts, hands the command line over, and exits with the code that comes back.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The agent programs of this machine, as a command sees them: where they and their logins are looked for.
+//! The agent programs of this machine, as a command sees them, and the places of their logins.
 
 use std::ffi::OsStr;
 

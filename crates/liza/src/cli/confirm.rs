@@ -5,7 +5,7 @@ use crate::cli::context::Context;
 use super::ui::console::Stream;
 use super::ui::error::CommandError;
 
-/// Whether there is a person to ask.
+/// True if there is a person to ask.
 pub(crate) fn at_terminal(context: &Context) -> bool {
     let console = &context.screen.console;
     !context.screen.json && console.is_terminal(Stream::Input) && console.is_terminal(Stream::Error)
@@ -17,7 +17,7 @@ pub(crate) fn ask(context: &Context, question: &str) -> String {
     context.screen.console.read_line().unwrap_or_default().trim().to_lowercase()
 }
 
-/// Whether the person says yes. Anything else means no.
+/// True if the person says yes. Anything else means no.
 pub(crate) fn says_yes(context: &Context, question: &str) -> bool {
     matches!(ask(context, &format!("{question} [y/N]")).as_str(), "y" | "yes")
 }
@@ -32,5 +32,5 @@ pub(crate) fn confirm_end(context: &Context, yes: bool, what: &str) -> Result<()
         .hint("to stop for a while: liza pause; to do it without a question: --yes"))
 }
 
-/// What the end of the goal means.
+/// The meaning of the end of the goal.
 pub(crate) const GOAL_ENDS: &str = "The goal ends and all agents stop for good; nothing is deleted.";

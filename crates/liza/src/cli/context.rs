@@ -1,5 +1,5 @@
-//! What every command gets: who calls, where, with which environment, input and output. A command never asks the
-//! process itself, so that one supervisor can run commands for many sessions.
+//! The input of every command: caller, folder, environment, console. A command never asks the process itself,
+//! so that one supervisor can run commands for many sessions.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -65,7 +65,6 @@ pub(crate) struct GlobalOptions {
 pub(crate) struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// The process's own.
     pub(crate) fn of_process() -> Self {
         Self(std::env::vars_os().collect())
     }
@@ -82,7 +81,6 @@ impl Environment {
         self
     }
 
-    /// A variable, unchanged.
     pub(crate) fn raw(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
@@ -100,35 +98,28 @@ impl Environment {
         Masker::new(self.0.iter().filter_map(text))
     }
 
-    /// The home folder.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         self.raw("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     }
 }
 
-/// Who calls, and from where.
+/// The caller of a command, and its surroundings.
 #[derive(Clone)]
 pub(crate) struct Caller {
     /// The agent sessions that it runs in.
     pub(crate) sessions: Vec<SessionAround>,
-    /// Its current folder.
     pub(crate) directory: PathBuf,
-    /// Its variables.
     pub(crate) environment: Environment,
-    /// Where it reads and writes.
     pub(crate) console: Arc<dyn Console>,
     /// The liza program itself, which sessions call and which is their helper.
     pub(crate) program: PathBuf,
-    /// The session whose command a supervisor executes.
     pub(crate) on_behalf: Option<OnBehalf>,
 }
 
 /// The session whose command a supervisor executes. Its project and its agent are fixed; paths are only names.
 #[derive(Clone)]
 pub(crate) struct OnBehalf {
-    /// The project.
     pub(crate) project: Project,
-    /// The agent.
     pub(crate) actor: Actor,
     /// The content of the files that the command names.
     pub(crate) files: Arc<BTreeMap<PathBuf, String>>,
@@ -147,31 +138,26 @@ impl OnBehalf {
     }
 }
 
-/// What every command gets.
+/// The input of every command.
 #[derive(Clone)]
 pub(crate) struct Context {
     sessions: Vec<SessionAround>,
     on_behalf: Option<OnBehalf>,
-    /// Where the command runs.
     pub(crate) directory: PathBuf,
-    /// The caller's variables.
     pub(crate) environment: Environment,
-    /// The liza program itself.
     pub(crate) program: PathBuf,
-    /// How and where to write.
     pub(crate) screen: Screen,
     /// The revision that the caller read.
     pub(crate) if_revision: Option<Revision>,
-    /// What a command may need of the whole command line.
     pub(crate) services: Services,
 }
 
-/// What a command may need of the whole command line.
+/// The services of the whole command line for a command.
 #[derive(Clone, Copy)]
 pub(crate) struct Services {
     /// Its parser, for manual and completions.
     pub(crate) command_line: fn() -> clap::Command,
-    /// What executes the commands of sessions, for a supervisor.
+    /// The executor of the commands of sessions, for a supervisor.
     pub(crate) session_commands: fn() -> Arc<dyn SessionCommands>,
     /// Parses and runs a command line, for a screen.
     pub(crate) run: fn(Vec<OsString>, Caller) -> Exit,
@@ -215,7 +201,6 @@ impl Context {
         Ok(Self { directory, ..self.clone() })
     }
 
-    /// The project that the command runs in.
     pub(crate) fn project(&self) -> Result<Project, CommandError> {
         if let Some(session) = &self.on_behalf {
             return Ok(session.project.clone());
@@ -227,7 +212,7 @@ impl Context {
         Ok(project)
     }
 
-    /// Whether the command comes from a session.
+    /// True if the command comes from a session.
     pub(crate) fn is_of_session(&self) -> bool {
         self.on_behalf.is_some()
     }
@@ -245,12 +230,11 @@ impl Context {
         }
     }
 
-    /// Who calls.
     pub(crate) fn actor(&self) -> Result<Actor, CommandError> {
         self.actor_at(Project::find(&self.directory).as_deref())
     }
 
-    /// Who calls in the project at `root`.
+    /// The caller, in the project at `root`.
     fn actor_at(&self, root: Option<&Path>) -> Result<Actor, CommandError> {
         if let Some(session) = &self.on_behalf {
             return Ok(session.actor);
@@ -262,7 +246,6 @@ impl Context {
         })
     }
 
-    /// The engine for this caller.
     pub(crate) fn engine<'p>(&self, project: &'p Project) -> Result<Engine<'p>, CommandError> {
         Ok(Engine::new(project, self.actor()?).if_revision(self.if_revision))
     }
@@ -321,8 +304,8 @@ impl Context {
         reply
     }
 
-    /// Reminds an agent of a stop file, a note of the human or a nearly full context, after any command: every agent
-    /// program reads the answer.
+    /// Reminds an agent of a stop file, a note of the human or a nearly full context, after any command:
+    /// every agent program reads the answer.
     pub(crate) fn remind(&self) {
         let Ok(Actor::Agent(agent, generation)) = self.actor() else { return };
         let Ok(project) = self.project() else { return };
@@ -360,7 +343,7 @@ impl Context {
         }
     }
 
-    /// Reports what the store repaired on the way.
+    /// Reports the repairs of the store.
     pub(crate) fn report_notices(&self, notices: &[Notice]) {
         for notice in notices {
             self.screen.note(&format!("liza: {notice}"));
@@ -374,7 +357,7 @@ impl Context {
         }
     }
 
-    /// Reports work that was saved, and worktrees that could not be removed. The blackboard is already written, and
+    /// Reports saved work and worktrees that could not be removed. The blackboard is already written, and
     /// `recover` finishes the rest.
     pub(crate) fn report_effects(&self, effects: &EffectResults) {
         for (task, rescue) in &effects.rescued {
@@ -386,7 +369,7 @@ impl Context {
         }
     }
 
-    /// Reports where unmerged work was saved.
+    /// Reports the branches on which unmerged work was saved.
     pub(crate) fn report_rescue(&self, task: &TaskId, rescue: Option<&Rescue>) {
         if let Some(Rescue { branch, nested, .. }) = rescue {
             let all: Vec<&str> = std::iter::once(branch).chain(nested).map(Branch::as_str).collect();
@@ -394,7 +377,7 @@ impl Context {
         }
     }
 
-    /// Refuses an agent what only a person may do, for steps before anything is sent to the blackboard.
+    /// Refuses an agent a command of the human, for steps before anything is sent to the blackboard.
     pub(crate) fn human_only(&self, verb: &'static str) -> Result<(), CommandError> {
         Self::check_human(self.actor()?, verb)
     }
@@ -415,7 +398,7 @@ impl Context {
     }
 }
 
-/// What an agent does about a stop file that has appeared during its work.
+/// The advice for an agent about a stop file that has appeared during its work.
 fn stop_reminder(file: StopFile) -> String {
     let name = file.name();
     match file {

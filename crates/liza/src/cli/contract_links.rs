@@ -13,19 +13,17 @@ use serde_json::json;
 
 use super::ui::error::CommandError;
 
-/// What agent programs read in a project's root.
+/// The names that agent programs read in a project's root.
 const NAMES: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
 
-/// The result of linking.
 #[derive(Debug, Default)]
 pub(crate) struct ContractLinks {
-    /// What they point to; `None` if no contract is installed yet.
+    /// The contract that they point to; `None` if none is installed yet.
     target: Option<PathBuf>,
-    /// The links that were made.
     made: Vec<&'static str>,
     /// The files that existed already.
     kept: Vec<&'static str>,
-    /// Why some could not be made.
+    /// The reason why some could not be made.
     failed: Option<String>,
 }
 
@@ -91,7 +89,6 @@ impl ContractLinks {
         Ok(())
     }
 
-    /// A line for people.
     pub(crate) fn in_words(&self) -> String {
         let Some(target) = &self.target else {
             return "not installed; run liza setup here to install and link it".to_owned();
@@ -109,7 +106,6 @@ impl ContractLinks {
         [made, kept, self.failed.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
-    /// The same for programs.
     pub(crate) fn as_json(&self) -> serde_json::Value {
         json!({"to": self.target, "made": self.made, "kept": self.kept, "failed": self.failed})
     }

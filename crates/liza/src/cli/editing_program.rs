@@ -30,7 +30,6 @@ pub(crate) fn not_successful(status: ExitStatus) -> CommandError {
     CommandError::refused("command_failed", message).with("status", json!(status.code()))
 }
 
-/// The command could not be started.
 pub(crate) fn not_run(command: &[String], error: &io::Error) -> CommandError {
     let message = format!("cannot run {}: {error}", command.first().map_or("", String::as_str));
     let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Missing } else { Exit::Refused };

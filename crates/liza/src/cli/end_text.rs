@@ -1,4 +1,4 @@
-//! What a team says at its end: what each task took and cost, what waits for the person, and what to do next.
+//! The last words of a team: time and cost of each task, open decisions, next steps.
 
 use liza_core::model::{EventName, GoalStatus, Seconds, State, Status, TaskId, TaskRecord, Timestamp, Usage};
 use liza_core::rules::clients::no_client_left;
@@ -13,23 +13,23 @@ use liza_team::project::{Project, now};
 
 use crate::cli::ui::layout::{cut, pad, width, wrap};
 
-/// How many decisions are listed when a team ends; `liza status` has all.
+/// The most decisions that are listed when a team ends; `liza status` has all.
 const MOST_NEEDS: usize = 3;
 
-/// How much of a text of an agent is printed when a team ends.
+/// The most characters of an agent's text that are printed when a team ends.
 const LONGEST_TEXT: usize = 500;
 
-/// How many tasks are listed when a team ends; `liza status --all` has all.
+/// The most tasks that are listed when a team ends; `liza status --all` has all.
 const MOST_TASKS: usize = 30;
 
 /// The widest name of a task in the table.
 const WIDEST_NAME: usize = 24;
 
-/// The narrowest column for how a task went; below that it is on lines of its own.
+/// The narrowest column for the story of a task; below that it is on lines of its own.
 const NARROWEST_STORY: usize = 30;
 
-/// The tasks with their time, tokens, dollars, rejections and story, then the sum, then the budgets that are almost used up
-/// or exceeded. Without any usage, as in a rehearsal, the columns about it are left out.
+/// The tasks with their time, tokens, dollars, rejections and story, the sum, and the budgets that are almost
+/// used up or exceeded. Without any usage, as in a rehearsal, its columns are left out.
 pub(crate) fn figures_table(state: &State, now: Timestamp, columns: usize) -> Vec<String> {
     let figures = GoalFigures::of(state, now);
     if figures.tasks.is_empty() && figures.total.is_none() {
@@ -131,8 +131,8 @@ fn story(id: &TaskId, record: &TaskRecord) -> String {
     words.join(", ")
 }
 
-/// What waits for the person when a team ends before its goal, and which agent programs are held: the screen that showed
-/// it is gone.
+/// The open decisions when a team ends before its goal, and the agent programs that are held: the screen that
+/// showed them is gone.
 pub(crate) fn what_waits(project: &Project, state: &State, times: &LocalTime) -> String {
     if state.board.goal.ready().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
         return String::new();
@@ -161,19 +161,19 @@ fn to_merge(tasks: &[TaskView]) -> Option<String> {
     })
 }
 
-/// Until when a program is held that is tried again by itself; of others, what needs the human says it.
+/// The end of a hold that ends by itself; the others are among the human's decisions.
 fn until(held: &HeldClient, times: &LocalTime) -> Option<String> {
     let until = times.short(held.until.filter(|until| *until > now())?);
     Some(format!("\n{} is held until {until}; to try it at once: liza resume, then liza run", held.name))
 }
 
-/// Why a team has ended by itself that no agent program is left for; on the first line, since no key was pressed.
+/// The reason why a team without a usable agent program has ended; first, since no key was pressed.
 pub(crate) fn why_it_ended(state: &State) -> String {
     let why = state.board.sprint.ready().map(no_client_left).unwrap_or_default();
     format!("the team has ended: {why}\n")
 }
 
-/// What a person does after a team has ended.
+/// The next steps of a person after a team has ended.
 pub(crate) fn next_steps(state: &State, again: &str) -> String {
     match state.board.goal.ready().map(|goal| goal.status) {
         Some(GoalStatus::InProgress) => {

@@ -1,7 +1,6 @@
-//! What people and agents type: texts of any length, lists of task IDs.
+//! The input of people and agents: texts of any length, lists of task IDs.
 //!
-//! Every free text is read through [`Text`], so no secret and nothing that could manipulate a terminal reaches the
-//! blackboard.
+//! Every free text is read through [`Text`]: no secret and no terminal sequence reaches the blackboard.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -49,12 +48,10 @@ impl Text {
         Ok(clean(&text))
     }
 
-    /// The same for an option that may be absent.
     pub(crate) fn read_some(text: Option<Self>, context: &Context) -> Result<Option<String>, CommandError> {
         text.map(|text| text.read(context)).transpose()
     }
 
-    /// The same for an option that may be repeated.
     pub(crate) fn read_all(texts: Vec<Self>, context: &Context) -> Result<Vec<String>, CommandError> {
         texts.into_iter().map(|text| text.read(context)).collect()
     }

@@ -1,4 +1,4 @@
-//! Completes a `finish` or `sync` that was interrupted, before a command that moves a branch or starts a team, and says so.
+//! Completes an interrupted `finish` or `sync` before a command that moves a branch or starts a team.
 
 use liza_team::engine::EngineError;
 use liza_team::lifecycle::settle_moves;
@@ -6,7 +6,7 @@ use liza_team::project::Project;
 
 use crate::cli::context::Context;
 
-/// Completes or takes back what was interrupted; a note says what was done.
+/// Completes or takes back an interrupted move; a note reports it.
 pub(crate) fn settle_interrupted(context: &Context, project: &Project) -> Result<(), EngineError> {
     let report = settle_moves(project)?;
     let repaired = report.repaired.iter().map(|finding| format!("repaired {finding}"));

@@ -1,4 +1,4 @@
-//! The terminal screen for commands: when it can be shown, and how it runs its actions as this command line.
+//! The terminal screen for commands: a check that it can be shown, and its actions as this command line.
 
 use std::io;
 use std::process::Command;
@@ -18,7 +18,7 @@ use super::ui::error::CommandError;
 use super::ui::output::{Color, Reply, Screen};
 use super::ui::theme_name::ThemeName;
 
-/// Whether a screen can be shown: a person reads it and can press keys.
+/// True if a screen can be shown: a person reads it and can press keys.
 pub(crate) fn is_possible(context: &Context) -> bool {
     let Screen { json, quiet, console, .. } = &context.screen;
     let dumb = context.environment.text("TERM").is_none_or(|term| term == "dumb");
@@ -27,7 +27,7 @@ pub(crate) fn is_possible(context: &Context) -> bool {
     !json && !quiet && !dumb && is_terminal && console.columns().is_some()
 }
 
-/// What a screen of this project needs.
+/// The setup of a screen of this project.
 fn setup(context: &Context, project: &Project, mode: ScreenMode, theme: ThemeName) -> ScreenSetup {
     let colored = match context.screen.color {
         Color::Auto => context.screen.console.has_color(Stream::Output),

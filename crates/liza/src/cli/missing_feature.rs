@@ -1,8 +1,8 @@
-//! What this program was built without.
+//! The features that this program was built without.
 
 use super::ui::error::{CommandError, INSTALL};
 
-/// What a person gets by installing the whole program; none if this is the whole program.
+/// The benefit of installing the whole program; none if this is the whole program.
 pub(crate) fn rest_of_the_program() -> Option<String> {
     let is_whole = cfg!(all(feature = "database", feature = "screen", feature = "web", feature = "webhook"));
     let rest = "This is the program without its screen, browser pages, database and webhooks; with them";

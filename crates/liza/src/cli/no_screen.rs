@@ -8,12 +8,10 @@ use super::ui::error::CommandError;
 use super::ui::output::Reply;
 use super::ui::theme_name::ThemeName;
 
-/// No screen can be shown.
 pub(crate) fn is_possible(_: &Context) -> bool {
     false
 }
 
-/// Refuses to show a screen.
 pub(crate) fn show_team(_: &Context, _: &Project, _: ThemeName) -> Result<Reply, CommandError> {
     Err(CommandError::missing_feature("the terminal screen"))
 }

@@ -10,21 +10,20 @@ use super::context::Context;
 use super::ui::buffer_console::BufferConsole;
 use super::ui::exit_code::Exit;
 
-/// What a command printed.
+/// The output of a command.
 pub(super) struct CommandOutput {
     pub(super) succeeded: bool,
     /// The text, with the styles of the command line.
     pub(super) text: String,
 }
 
-/// Runs commands in this process and keeps what they print.
+/// Runs commands in this process and keeps their output.
 pub(super) struct OwnCommands {
     pub(super) context: Context,
     pub(super) project: Project,
 }
 
 impl OwnCommands {
-    /// Commands of this caller in that project.
     pub(super) fn new(context: &Context, project: &Project) -> Self {
         Self { context: context.clone(), project: project.clone() }
     }

@@ -1,4 +1,4 @@
-//! The folders in a person's checkout that `init`, a goal or the person made for Liza: what becomes of them is the person's.
+//! The folders in a person's checkout that `init`, a goal or the person made for Liza: they are the person's.
 //! Only looks.
 
 use liza_team::project::Project;
@@ -6,23 +6,22 @@ use liza_team::project::Project;
 /// The folders for specifications and the integration test.
 const FOLDERS: [&str; 2] = ["specs", "scripts"];
 
-/// Those that there are.
 pub(crate) fn own_folders(project: &Project) -> impl Iterator<Item = &'static str> {
     FOLDERS.into_iter().filter(|folder| project.root().join(folder).is_dir())
 }
 
-/// Whether a folder has files that no commit would keep.
+/// True if a folder has files that no commit would keep.
 pub(crate) fn has_uncommitted(project: &Project, folder: &str) -> bool {
     project.repo().is_ok_and(|repo| repo.has_untracked(folder).unwrap_or(false))
 }
 
-/// What to do about each folder with files that are not committed, in words.
+/// The advice about each folder with uncommitted files.
 pub(crate) fn not_committed(project: &Project) -> Vec<String> {
     let left = own_folders(project).filter(|folder| has_uncommitted(project, folder));
     left.map(|folder| format!("{folder}/ is not committed; {}", advice(folder))).collect()
 }
 
-/// What to do about a folder that is not committed.
+/// The advice about a folder that is not committed.
 pub(crate) fn advice(folder: &str) -> String {
     format!("to keep it: git add {folder} && git commit; or delete it")
 }

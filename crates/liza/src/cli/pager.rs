@@ -1,6 +1,7 @@
-//! A long page in the person's pager, as git shows a diff, on the terminal of a person's command line and nowhere else.
+//! A long page in the person's pager, as git shows a diff, on the terminal of a person's command line and
+//! nowhere else.
 //!
-//! Only the person's own settings count: what a repository's configuration names could come from an agent.
+//! Only the person's own settings count: a repository's configuration could come from an agent.
 
 use std::io::Write as _;
 use std::process::Command;

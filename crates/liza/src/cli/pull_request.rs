@@ -1,6 +1,5 @@
-//! Opens a pull request with the program of the forge, `gh` or `glab`, which has the person's login.
-//!
-//! Knows nothing of goals; gets title and text.
+//! Opens a pull request with the program of the forge, `gh` or `glab`, which has the person's login. Knows
+//! nothing of goals; gets title and text.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use liza_sandbox::sys::find_program_in;
 use liza_sandbox::sys::process::wait_until;
 
-/// How long the program may take; it asks a server.
+/// The longest time for the program; it asks a server.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// A program that opens pull requests.
@@ -63,7 +62,6 @@ impl Forge {
         self.kind.program()
     }
 
-    /// The words of the command.
     pub(crate) fn arguments<'a>(&self, request: &PullRequest<'a>) -> Vec<&'a str> {
         let PullRequest { base, head, title, body } = *request;
         match self.kind {
@@ -86,7 +84,7 @@ impl Forge {
         }
     }
 
-    /// Opens it. Returns what the program printed, normally the address.
+    /// Opens it. Returns the output of the program, normally the address.
     pub(crate) fn open(&self, folder: &Path, request: &PullRequest<'_>) -> Result<String, String> {
         let mut command = Command::new(&self.program);
         command.args(self.arguments(request)).current_dir(folder).stdin(Stdio::null());

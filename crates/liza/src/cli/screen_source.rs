@@ -1,4 +1,4 @@
-//! What the terminal screen shows of a project, read by a thread of its own.
+//! The source of the terminal screen: a project, read by a thread of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,13 +17,11 @@ use crate::cli::ui::log_text::{Tone, sentence};
 /// The longest text of a log line; `liza log` has all of it.
 const TEXT_MAX: usize = 500;
 
-/// What the screen shows of a project.
 pub(super) struct ProjectSource {
     project: Project,
 }
 
 impl ProjectSource {
-    /// The source of this project's screen.
     pub(super) fn new(project: Project) -> Self {
         Self { project }
     }
@@ -42,13 +40,13 @@ impl ScreenSource for ProjectSource {
     }
 }
 
-/// Sends what was read; false once the screen is gone.
+/// Sends a reading; false once the screen is gone.
 fn send(reading: Reading, screen: (ScreenMode, Timestamp), feed: &Feed) -> bool {
     let lines = reading.log.iter().filter(|entry| is_shown(entry, screen)).map(log_line).collect();
     feed.view(reading.team.map(|(_, view)| view)) && feed.log(lines)
 }
 
-/// Whether the screen shows an entry of the log: a team of this process says itself what its agents do since it began.
+/// True if the screen shows an entry of the log: a team of this process reports its agents itself.
 fn is_shown(entry: &LogRecord, (mode, began): (ScreenMode, Timestamp)) -> bool {
     match mode {
         ScreenMode::Observer => true,

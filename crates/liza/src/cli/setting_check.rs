@@ -39,7 +39,7 @@ pub(crate) fn in_digits(key: &str, value: &str) -> Result<String, CommandError> 
     })
 }
 
-/// Refuses what is no number of agents.
+/// Refuses a value that is no number of agents.
 fn check_count(key: &str, value: &str) -> Result<(), CommandError> {
     if value == "null" || value.parse::<u32>().is_ok() {
         return Ok(());
@@ -50,7 +50,7 @@ fn check_count(key: &str, value: &str) -> Result<(), CommandError> {
 
 /// Refuses roles that no team could be started with.
 fn check_roles(project: &Project, key: &str, value: &str) -> Result<(), CommandError> {
-    // What is no YAML is refused where it is written.
+    // Invalid YAML is refused where it is written.
     let Ok(value) = yaml::read::<Value>(value) else { return Ok(()) };
     let mut config = project.store().snapshot()?.board.config()?.clone();
     let path: Vec<&str> = key.split('.').skip(1).collect();

@@ -26,7 +26,7 @@ pub(crate) fn within(root: &Path, given: &str) -> Result<String, CommandError> {
     }
 }
 
-/// Whether the file of a reference exists.
+/// True if the file of a reference exists.
 pub(crate) fn exists(root: &Path, reference: &str) -> bool {
     ProjectDisk::new(root).spec_exists(file_of(reference))
 }

@@ -1,6 +1,5 @@
-//! The files that `init` writes for a person on request: the vision document and the integration test.
-//!
-//! Never replaces a file that exists.
+//! The files that `init` writes for a person on request: the vision document and the integration test. Never
+//! replaces a file that exists.
 
 use std::fs;
 use std::io;
@@ -49,7 +48,7 @@ fn to_protect(root: &Path) -> String {
     }
 }
 
-/// What the script that was written does.
+/// The effect of the new script, in words.
 fn written_in_words(command: &str) -> String {
     format!("{SCRIPT} is written: it runs {command} before every merge")
 }

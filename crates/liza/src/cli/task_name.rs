@@ -1,6 +1,6 @@
 //! The task that a person means: its ID, or the beginning of it if no other task begins so.
 //!
-//! For the verbs that people type. What agents call takes whole IDs only.
+//! For the verbs that people type. The commands of agents take whole IDs only.
 
 use liza_core::model::{Board, Refusal, TaskId};
 use liza_core::rules::misspelled::distance;
@@ -8,7 +8,7 @@ use liza_host::columns::list;
 
 use super::ui::error::CommandError;
 
-/// How many tasks an ambiguous name lists.
+/// The most tasks that an ambiguous name lists.
 const MOST_NAMED: usize = 8;
 
 /// The task with this ID, else the only one whose ID begins so; the given one if there is none.
@@ -54,7 +54,7 @@ fn similar<'b>(board: &'b Board, given: &TaskId) -> Option<&'b TaskId> {
     all.filter(|id| typos(id) <= allowed).min_by_key(|id| typos(id))
 }
 
-/// Whether there is a task of exactly that ID.
+/// True if there is a task of exactly that ID.
 pub(crate) fn is_known(board: &Board, id: &TaskId) -> bool {
     board.tasks.contains_key(id) || board.archived.contains_key(id)
 }

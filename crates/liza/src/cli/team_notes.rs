@@ -1,4 +1,4 @@
-//! What a person should know before a team starts. Reads; changes and refuses nothing.
+//! Notes for a person before a team starts. Reads; changes and refuses nothing.
 
 use liza_agents::providers::has_choice;
 use liza_core::model::{Config, Role, State, Value};
@@ -12,7 +12,7 @@ use liza_team::supervisor::Post;
 
 use super::spec_path;
 
-/// Everything that is worth saying about this team in this project.
+/// All notes about this team in this project.
 pub(crate) fn team_notes(
     project: &Project,
     state: &State,
@@ -31,7 +31,7 @@ pub(crate) fn team_notes(
     notes.into_iter().flatten().collect()
 }
 
-/// Whether a person has named an agent program.
+/// True if a person has named an agent program.
 pub(crate) fn is_named(config: &Config, options: &TeamOptions) -> bool {
     let asked =
         [&options.provider, &options.planner_provider, &options.coder_provider, &options.reviewer_provider];
@@ -39,7 +39,7 @@ pub(crate) fn is_named(config: &Config, options: &TeamOptions) -> bool {
     config.roles.values().any(names_program) || asked.iter().any(|name| name.is_some())
 }
 
-/// What is said about an agent program that no one has named.
+/// The note about an agent program that no one has named.
 fn chosen_by_itself(config: &Config, options: &TeamOptions) -> Option<String> {
     let default = options.default_provider.as_ref().filter(|name| *name != "claude")?;
     let text = format!(
@@ -48,7 +48,7 @@ fn chosen_by_itself(config: &Config, options: &TeamOptions) -> Option<String> {
     (!is_named(config, options)).then_some(text)
 }
 
-/// What a team cannot do that was started without coders or without code reviewers.
+/// The limits of a team that was started without coders or without code reviewers.
 fn missing_roles(has: impl Fn(Role) -> bool) -> Option<String> {
     let (role, lacks) = match (has(Role::Coder), has(Role::CodeReviewer)) {
         (true, true) => return None,
@@ -81,7 +81,7 @@ fn test_warning(project: &Project, state: &State) -> Option<String> {
     Some(format!("{}; to use it: {}", unused.problem(), unused.fix()))
 }
 
-/// What is said if no test judges merges.
+/// The note if no test judges merges.
 pub(crate) fn untested(project: &Project, state: &State) -> Option<String> {
     let integration = integration_branch(&state.board).ok()?;
     let is_tested = project.repo().ok()?.has_test(&integration).ok()?;
@@ -89,7 +89,7 @@ pub(crate) fn untested(project: &Project, state: &State) -> Option<String> {
         .then(|| "nothing but the code reviewer judges merges; to test them: liza init --test".to_owned())
 }
 
-/// What is said if the person has commits that the agents do not have.
+/// The note if the person has commits that the agents do not have.
 fn behind_main(project: &Project, state: &State) -> Option<String> {
     let name = state.board.config.ready()?.main_branch.clone()?;
     let repo = project.repo().ok()?;

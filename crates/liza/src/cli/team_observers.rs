@@ -1,4 +1,4 @@
-//! What `liza run` does beside its team: the progress line, and the end of a team whose output is closed.
+//! The observers of `liza run`: the progress line, and the end of a team whose output is closed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +12,12 @@ use liza_team::supervisor::{MessageLevel, Observed, Observer, TeamMessage};
 use super::ui::console::Console;
 use super::ui::event_printer::EventPrinter;
 
-/// How often the progress line is updated.
+/// The interval of the progress line.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-/// How often the output is checked.
+/// The interval at which the output is checked.
 const OUTPUT: Duration = Duration::from_secs(1);
 
-/// Keeps the progress line up to date.
 pub(super) struct ProgressLine {
     printer: Arc<EventPrinter>,
     project: Project,

@@ -18,7 +18,7 @@ pub(crate) fn find(root: &Path) -> Option<&'static str> {
     };
     if has("Cargo.toml") {
         Some("cargo test")
-    // What npm init writes fails always.
+    // The script of npm init fails always.
     } else if contains("package.json", "\"test\"") && !contains("package.json", "no test specified") {
         Some("npm test")
     } else if has("go.mod") {
@@ -32,7 +32,7 @@ pub(crate) fn find(root: &Path) -> Option<&'static str> {
     }
 }
 
-/// How the test files of a Python project without other signs are run.
+/// The test command of a Python project without other signs.
 fn of_python_tests(root: &Path) -> Option<&'static str> {
     let places = [("tests", "python3 -m unittest discover -s tests"), ("", "python3 -m unittest discover")];
     let found = places.into_iter().map(|(place, command)| (python_tests(&root.join(place)), command));
@@ -42,7 +42,6 @@ fn of_python_tests(root: &Path) -> Option<&'static str> {
     Some(if tests.iter().any(uses_pytest) { "pytest" } else { command })
 }
 
-/// The test files in a folder.
 fn python_tests(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_test = |path: &PathBuf| {
@@ -52,7 +51,6 @@ fn python_tests(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(is_test).collect()
 }
 
-/// The script for that command.
 pub(crate) fn script(command: &str) -> String {
     format!(
         "#!/bin/sh\n# Liza runs this on every merge before the integration branch moves.\nset -e\n{command}\n"

@@ -69,7 +69,6 @@ macro_rules! verbs {
             }
         }
 
-        /// Runs a command.
         pub(super) fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
             match verb {
                 $($(Verb::$name(args) => commands::$module::run(args, context),)+)+
@@ -187,7 +186,6 @@ impl VerbName {
 }
 
 impl Verb {
-    /// The command of `lock modify`.
     pub(super) fn lock_modify(&self) -> Option<&[String]> {
         if let Verb::Lock(args) = self { args.modify_command() } else { None }
     }
@@ -210,7 +208,7 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
-/// `liza help`, `liza help --all` and `liza help COMMAND`, as what the options `--help` would answer.
+/// The answer to `liza help`, `liza help --all` and `liza help COMMAND`: that of the option `--help`.
 fn help_request(arguments: &[OsString]) -> Option<clap::Error> {
     let words: Vec<&str> = arguments.iter().skip(1).filter_map(|argument| argument.to_str()).collect();
     let (&"help", rest) = words.split_first()? else { return None };

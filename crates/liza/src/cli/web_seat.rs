@@ -1,4 +1,4 @@
-//! What the pages in the browser need of this program: commands as the human, sessions and the log.
+//! The seat of the pages in the browser: commands as the human, sessions and the log.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -26,13 +26,12 @@ use super::own_commands::OwnCommands;
 /// The width for which commands print.
 const COLUMNS: u16 = 100;
 
-/// How much of a session's output is shown.
+/// The most bytes of a session's output that are shown.
 const OUTPUT_BYTES: u64 = 1 << 20;
 
-/// How many entries of a session's output are shown.
+/// The most entries of a session's output that are shown.
 const OUTPUT_LINES: usize = 2_000;
 
-/// The human's seat in this project.
 pub(super) struct WebSeat {
     commands: OwnCommands,
     project: Project,
@@ -40,7 +39,6 @@ pub(super) struct WebSeat {
 }
 
 impl WebSeat {
-    /// The seat of this caller.
     pub(super) fn new(context: &Context, project: &Project) -> Arc<Self> {
         let commands = OwnCommands::new(context, project);
         Arc::new(Self { commands, project: project.clone(), times: context.screen.local_time() })
@@ -104,7 +102,7 @@ impl Seat for WebSeat {
     }
 }
 
-/// What was read, for the pages.
+/// A reading, for the pages.
 pub(super) fn team_reading(reading: Reading) -> TeamReading {
     TeamReading { team: reading.team, log: reading.log.into_iter().map(log_line).collect() }
 }

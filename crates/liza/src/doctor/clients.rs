@@ -12,7 +12,7 @@ use liza_team::session::login_turn::can_read_expiry;
 use super::result::{Check, good, warning};
 use super::start;
 
-/// The agent programs that are installed: version, login, what their sessions may do.
+/// The agent programs that are installed: version, login, rights of their sessions.
 pub(super) fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&State>) -> Vec<Check> {
     let check = |client: InstalledClient| {
         let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
@@ -45,7 +45,7 @@ fn reaching_settings(places: &LoginPlaces<'_>, program: &str) -> String {
     }
 }
 
-/// What a person should know about a login of which Liza cannot read when it is refreshed.
+/// The warning about a login whose time of refresh Liza cannot read.
 fn shared_login(places: &LoginPlaces<'_>, program: &str, place: &str) -> &'static str {
     let variable = |name: &str| (places.variable)(name).map(PathBuf::from);
     let file = ClientFolder::login_of(Path::new(program), places.home, &variable);

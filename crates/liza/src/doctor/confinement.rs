@@ -1,6 +1,5 @@
-//! What the doctor says about confinement: its level, the network, and whether a session could push.
-//!
-//! Tries nothing that could change something.
+//! The doctor's checks of confinement: its level, the network, and the means of a session to push. Tries
+//! nothing that could change something.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +16,7 @@ use liza_team::session::plan::{home, level_here, plan_here, refusal};
 use super::environment::{environment, login_variables};
 use super::result::{Check, Health, broken, good, warning};
 
-/// How well sessions are confined here; nothing if the settings cannot be read, which another check reports.
+/// The confinement of sessions here; nothing if the settings cannot be read, which another check reports.
 pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<Check> {
     let Ok(config) = state.board.config() else { return Vec::new() };
     let network = match strictest_network(config, Role::ALL) {
@@ -33,7 +32,7 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
     [level].into_iter().chain(git_check(project)).chain(environment).chain(network).chain(push).collect()
 }
 
-/// Whether git can do its work on agents' files where it is confined; nothing if it can.
+/// A failure of git to work on agents' files where it is confined; nothing if it works.
 fn git_check(project: &Project) -> Option<Check> {
     let error = project.repo().and_then(Repo::try_room).err()?;
     let fix = "if git must read a file that it names: liza config sandbox_readable '[PATH]'; to go without confinement: \
@@ -41,7 +40,7 @@ fn git_check(project: &Project) -> Option<Check> {
     Some(broken("git, confined", error.to_string(), fix))
 }
 
-/// Whether a session could push to a remote.
+/// The means by which a session could push to a remote.
 fn push_check(project: &Project, config: &Config, liza: &Path) -> Option<Check> {
     let remotes = project.repo().and_then(Repo::remotes).ok().filter(|remotes| !remotes.is_empty())?;
     let plan = plan_here(project, config, liza).ok()?.filter(|_| protects_files());
@@ -87,7 +86,7 @@ fn tokens(config: &Config, is_confined: bool) -> Vec<String> {
     passed.into_iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
 }
 
-/// How to keep from sessions what they could push with.
+/// The way to keep from sessions the means to push.
 fn push_fix(is_confined: bool) -> &'static str {
     match (is_confined, protects_files()) {
         (true, _) => {
@@ -109,7 +108,7 @@ fn private_keys(home: Option<&Path>) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(is_key).collect()
 }
 
-/// What the roles can reach in the network.
+/// The network that the roles can reach.
 fn network_check(config: &Config, level: &Check) -> Check {
     let reach = |role: Role| {
         format!("{} {}", role.id_prefix(), <&str>::from(role_network(config, role).unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! What the doctor says about the variables of the person's shell: how many of them sessions get, and which of the others the
+//! The doctor's check of the shell's variables: the number that sessions get, and those others that the
 //! project's files name.
 
 use std::ffi::OsString;
@@ -13,11 +13,11 @@ use liza_team::session::plan::home;
 
 use super::result::{Check, good};
 
-/// How many variables are named.
+/// The most variables that are named.
 const NAMED_MAX: usize = 8;
 
-/// Beginnings of names that belong to the shell and the desktop, or to Liza: what a project says about them is not about a
-/// value that its tests need.
+/// Beginnings of names of the shell, the desktop or Liza: a project that names them does not need their
+/// values for its tests.
 const OF_THE_DESKTOP: [&str; 16] = [
     "_", "PWD", "OLDPWD", "SHLVL", "EDITOR", "VISUAL", "PAGER", "LESS", "LS_", "XDG_", "DBUS_", "DISPLAY",
     "WAYLAND_", "TMP", "LIZA_", "GIT_",
@@ -50,7 +50,7 @@ pub(super) fn environment(project: &Project, config: &Config) -> Option<Check> {
     ))
 }
 
-/// What the agent programs of the roles need.
+/// The variables that the agent programs of the roles need.
 pub(super) fn login_variables(config: &Config) -> Vec<String> {
     let (home, variable) = (home(), |name: &str| std::env::var_os(name));
     let places = LoginPlaces { home: home.as_deref(), variable: &variable };

@@ -1,4 +1,4 @@
-//! Whether what decides what the integration test runs is protected.
+//! The protection of the files that decide what the integration test runs.
 
 use liza_core::model::State;
 use liza_git::{Protected, Repo};

@@ -19,7 +19,7 @@ pub(super) fn git_version(git: &Git) -> Check {
     }
 }
 
-/// The person's own checkout, and whether git has a committer for merges.
+/// The person's own checkout, and the committer of git for merges.
 pub(super) fn repository(repo: &Repo) -> Vec<Check> {
     let state = match (repo.head(), repo.unfinished_operation()) {
         (Err(error), _) => {
@@ -63,7 +63,7 @@ fn branch_names(repo: &Repo) -> Option<Check> {
     }
 }
 
-/// What an agent could have planted in the repository; Liza ignores it, other programs do not.
+/// Things that an agent could have planted in the repository; Liza ignores them, other programs do not.
 fn trust(repo: &Repo) -> Vec<Check> {
     let mut checks = Vec::new();
     if repo.has_replacements().unwrap_or(false) {
@@ -133,7 +133,7 @@ pub(super) fn unrecorded_merges(project: &Project, state: &State) -> Option<Chec
         .then(|| warning("integration branch", text(), "to record them: liza accept-integration"))
 }
 
-/// Whether work can be exchanged through the git remote, if one is set.
+/// The exchange of work through the git remote, if one is set.
 pub(super) fn remote(project: &Project) -> Option<Check> {
     let exchange = match Exchange::of(project) {
         Ok(Some(exchange)) => exchange,
@@ -173,7 +173,7 @@ pub(super) fn remote(project: &Project) -> Option<Check> {
     })
 }
 
-/// Whether a head of the remote's branch, as far as it is known here, does not contain the recorded one.
+/// True if a head of the remote's branch, as far as it is known here, does not contain the recorded one.
 fn lacks_merges(project: &Project, head: &Sha) -> bool {
     let recorded = project.state().ok().and_then(|state| state.board.goal.ready()?.integration_head.clone());
     let lacks = |repo: &Repo, recorded: &Sha| {
@@ -182,7 +182,7 @@ fn lacks_merges(project: &Project, head: &Sha) -> bool {
     recorded.is_some_and(|recorded| project.repo().is_ok_and(|repo| lacks(repo, &recorded)))
 }
 
-/// Whether merged work is still on the branch.
+/// The check that merged work is still on the branch.
 fn merged_work(repo: &Repo, state: &State) -> Option<Check> {
     let lost = match lost_merges(repo, &state.board) {
         Ok(lost) => lost,
@@ -193,7 +193,7 @@ fn merged_work(repo: &Repo, state: &State) -> Option<Check> {
     Some(broken("merged work", found.join("; "), command))
 }
 
-/// Whether every task that needs a worktree has one, and there are no others.
+/// The check that every task that needs a worktree has one, and that there are no others.
 fn worktrees(repo: &Repo, folder: &Path, state: &State) -> Check {
     let existing = match repo.inventory() {
         Ok(existing) => existing,

@@ -1,6 +1,6 @@
-//! doctor: checks everything that a team of agents needs, and reports how to fix problems.
+//! doctor: checks everything that a team of agents needs, and reports the fix of each problem.
 //!
-//! Checking changes nothing; [`fix`] creates what can be created without asking.
+//! Checking changes nothing; [`fix`] creates the parts that need no question.
 
 mod blackboard;
 mod clients;
@@ -35,7 +35,6 @@ const SPACE_BROKEN: u64 = 100 << 20;
 /// Less space than this is a warning.
 const SPACE_WARNING: u64 = 1 << 30;
 
-/// Checks everything that exists here.
 pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -> Vec<Check> {
     let mut checks = vec![git_version(git)];
     let repo = match Repo::open(git, project.map_or(folder, Project::root)) {
@@ -86,8 +85,8 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     checks
 }
 
-/// Creates what is missing and needs no question: the integration branch at the current commit if nothing was merged
-/// yet, and the lines in git's list of excluded files.
+/// Creates missing parts that need no question: the integration branch at the current commit if nothing was
+/// merged yet, and the lines in git's list of excluded files.
 pub fn fix(project: &Project) -> Result<(), EngineError> {
     let repo = project.repo()?;
     repo.exclude(&EXCLUDED)?;

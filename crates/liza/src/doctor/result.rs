@@ -1,6 +1,5 @@
-//! The result of one check of the doctor, and how it is written down.
+//! The result of one check of the doctor, and its form.
 
-/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
     Good,
@@ -20,13 +19,11 @@ impl Health {
     }
 }
 
-/// One check and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     pub name: &'static str,
     pub health: Health,
     pub found: String,
-    /// How to fix it.
     pub fix: Option<String>,
 }
 

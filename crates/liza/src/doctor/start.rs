@@ -1,4 +1,4 @@
-//! What keeps `liza run` from starting a team that works: the shared settings file and the goal.
+//! The obstacles to `liza run`: the shared settings file and the goal.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) fn test_in_words(root: &Path) -> &'static str {
     }
 }
 
-/// Why no session uses a program now, and what lets it continue, if the team holds it.
+/// The reason why the team holds a program, and the command that lets it continue.
 pub(super) fn held(state: &State, client: &str, now: Timestamp) -> Option<(String, String)> {
     let hold = state.board.sprint.ready()?.clients.get(client)?.hold.as_ref()?;
     let command = continue_command(Presence { board: &state.board, dead: &BTreeSet::new(), now });

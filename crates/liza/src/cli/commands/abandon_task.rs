@@ -23,7 +23,6 @@ pub(crate) struct Args {
     reason: Text,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     if context.actor()? == Actor::Human {
@@ -36,7 +35,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     })
 }
 
-/// What cannot be undone needs the whole ID; of the beginning of one, says which it is.
+/// Refuses the beginning of an ID, and names the task: an irreversible step needs the whole ID.
 fn check_whole(board: &Board, given: &TaskId) -> Result<(), CommandError> {
     let meant = meant_task(board, given.clone())?;
     if meant == *given {

@@ -19,7 +19,6 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.project()?;
     confirm_end(context, args.yes, GOAL_ENDS)?;

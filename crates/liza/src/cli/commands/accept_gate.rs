@@ -25,7 +25,6 @@ pub(crate) struct Args {
     old_fails: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let Args { task, old_fails } = args;
     context.run(AcceptGate { task, old_fails }, |reply| {

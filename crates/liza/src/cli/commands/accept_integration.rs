@@ -19,7 +19,6 @@ use crate::cli::ui::output::Reply;
   liza accept-integration")]
 pub(crate) struct Args {}
 
-/// Runs it.
 pub(crate) fn run(_args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let engine = context.engine(&project)?;

@@ -8,7 +8,7 @@ use crate::cli::input::{Tasks, Text};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// How many characters of the text become the ID.
+/// The most characters of the text that become the ID.
 const ID_LENGTH: usize = 32;
 
 /// Add a task in one line; the planner completes it.
@@ -40,7 +40,6 @@ pub(crate) struct Args {
     depends: Tasks,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("add")?;
     let project = context.project()?;

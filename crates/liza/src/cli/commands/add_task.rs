@@ -54,7 +54,6 @@ pub(crate) struct Args {
     lease: Option<u64>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let task = args.id;
     let new = NewTask {

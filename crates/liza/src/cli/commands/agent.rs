@@ -34,7 +34,7 @@ use crate::cli::ui::program_name::ProgramName;
 
 use super::config::use_team_file;
 
-/// How long an agent in the background may take to register.
+/// The longest time in which an agent in the background registers.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// Run one agent: it claims work until none is left.
@@ -90,7 +90,6 @@ impl Args {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     if let Actor::Agent(agent, _) = context.actor()? {
         let message = format!("{agent}'s session cannot supervise agents");
@@ -217,7 +216,7 @@ fn registered_since(
     now.board.agents.ready().into_iter().flatten().find(is_new).map(|(agent, _)| *agent)
 }
 
-/// The error of what was started in the background, from what it printed.
+/// The error of an agent or team that did not start in the background, from its output.
 pub(crate) fn not_started(what: &str, said: &str) -> CommandError {
     let lines = said.trim().lines().map(|line| line.strip_prefix("liza: ").unwrap_or(line).trim());
     let message = format!("{what} did not start: {}", lines.collect::<Vec<_>>().join("\n"));
@@ -236,7 +235,7 @@ pub(crate) fn require_any_program(context: &Context) -> Result<(), CommandError>
         .exit(Exit::Missing))
 }
 
-/// Which of the agent programs seem not to be logged in, for the person. A session will show it in any case.
+/// The agent programs that seem not to be logged in, for the person. A session will show it in any case.
 pub(crate) fn missing_login_notes(context: &Context, project: &Project, posts: &[Post]) -> Vec<String> {
     let names: Vec<String> = posts.iter().flat_map(|post| post.provider.names()).collect();
     let missing = with_places(context, |places| missing_logins(places, &names));
@@ -247,8 +246,7 @@ pub(crate) fn missing_login_notes(context: &Context, project: &Project, posts: &
         .collect()
 }
 
-/// Checks, before anything is claimed, that sessions can be confined as the settings require; notes what is not refused to
-/// them.
+/// Checks, before anything is claimed, that sessions can be confined as the settings require; notes the gaps.
 pub(crate) fn check_confinement(
     context: &Context,
     project: &Project,
@@ -278,7 +276,7 @@ pub(crate) fn check_confinement(
     Ok(level)
 }
 
-/// How each agent ended, for programs, and the exit code of the whole; `again` is the command that starts them again.
+/// The end of each agent, for programs, and the exit code of the whole; `again` starts them again.
 pub(crate) fn endings(
     ends: Vec<AgentEnd>,
     again: &str,
@@ -313,7 +311,7 @@ pub(crate) fn endings(
     Ok((ended, exit))
 }
 
-/// The command that would be run; TASK and TIME are placeholders for what is not known yet.
+/// The command that would be run; TASK and TIME are placeholders for unknown values.
 fn explain(
     context: &Context,
     project: &Project,
@@ -378,7 +376,7 @@ fn explain(
     })
 }
 
-/// What a session can reach in the network, and the same in words.
+/// The hosts that a session can reach in the network, and the same in words.
 fn network(config: &Config, post: &Post) -> Result<(Network, String), CommandError> {
     let variable = |name: &str| std::env::var(name).ok();
     let Some(hosts) = allowed_hosts(config, post.role, &post.provider, &variable)? else {
@@ -391,7 +389,7 @@ fn network(config: &Config, post: &Post) -> Result<(Network, String), CommandErr
     Ok((Network::ModelOnly, format!("model-only: {}", hosts.join(", "))))
 }
 
-/// The same, with how to install the program.
+/// The same, with the way to install the program.
 fn missing(mut reply: Reply, error: CommandError) -> Reply {
     let hint = error.hint.unwrap_or_default();
     reply.text.push_str(&format!("\nmissing    {} {hint}", error.message));

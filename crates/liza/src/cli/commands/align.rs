@@ -17,7 +17,6 @@ pub(crate) struct Args {
     summary: Text,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Align { summary: args.summary.read(context)? };
     context.run(command, |_| "added to the alignment history of the goal".to_owned())

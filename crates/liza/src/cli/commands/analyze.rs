@@ -32,7 +32,6 @@ pub(crate) struct Args {
     exit_code: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let context = context.at(args.root.as_deref())?;
     let project = context.project()?;

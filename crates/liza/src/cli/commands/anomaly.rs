@@ -34,7 +34,6 @@ pub(crate) struct Args {
     details: Vec<Detail>,
 }
 
-/// One `key=value`.
 #[derive(Debug, Clone)]
 struct Detail {
     key: String,
@@ -55,7 +54,6 @@ impl FromStr for Detail {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let mut details = Fields::new();
     for Detail { key, value } in args.details {

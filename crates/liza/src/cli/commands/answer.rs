@@ -24,7 +24,6 @@ pub(crate) struct Args {
     text: Text,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let task = meant_task(&project.store().snapshot()?.board, args.task)?;
@@ -36,7 +35,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     })
 }
 
-/// What becomes of the answer.
+/// The fate of the answer, in words.
 fn said(answered: &Answered) -> String {
     let Answered { task, status, unblocked, coder, coder_is_present, coder_works_on } = answered;
     match (unblocked, status, coder) {

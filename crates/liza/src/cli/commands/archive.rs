@@ -51,7 +51,6 @@ impl FromStr for Age {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;

@@ -20,7 +20,7 @@ use crate::cli::ui::layout::clean;
 use crate::cli::ui::output::Reply;
 use crate::cli::ui::theme_name::ThemeName;
 
-/// How often the output is read again.
+/// The interval at which the output is read again.
 const POLL: Duration = Duration::from_millis(300);
 
 /// Show the team that runs in the background.
@@ -37,7 +37,6 @@ pub(crate) struct Args {
     plain: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let running = RunLock::holder(&project)?;
@@ -58,7 +57,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         context.screen.note("no team is running; to start one: liza run --detach. The last one printed:");
     }
     loop {
-        // Asked before the last reading, so that what is printed at the end is shown.
+        // Asked before the last reading, so that the last output is shown.
         let running = RunLock::holder(&project)?.is_some();
         let mut bytes = Vec::new();
         let read = file.read_to_end(&mut bytes);
@@ -77,7 +76,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
 }
 
-/// What the person should know who has left the screen.
+/// The state of the team, for a person who has left the screen.
 fn left(project: &Project) -> Result<Reply, CommandError> {
     let text = match RunLock::holder(project)? {
         Some(_) => "the team goes on; end it: liza stop",

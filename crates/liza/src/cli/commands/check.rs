@@ -17,7 +17,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
 
-/// How many restored files are named.
+/// The most restored files that are named.
 const RESTORED_MAX: usize = 10;
 
 /// Run a command on code under review, without access to Liza.
@@ -41,7 +41,6 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let failed = |error| CommandError::refused("confinement", format!("cannot run the command: {error}"));
     let in_session = std::env::var_os(AGENT_ID).is_some();

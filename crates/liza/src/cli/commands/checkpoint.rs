@@ -26,7 +26,6 @@ pub(crate) struct Args {
     root: Option<PathBuf>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let context = context.at(args.root.as_deref())?;
     let project = context.project()?;
@@ -51,7 +50,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(reply)
 }
 
-/// What a checkpoint means for what runs.
+/// The effect of a checkpoint on running work.
 fn began(state: &State) -> String {
     let grace = state.board.config.ready().map(|config| format!(" (up to {})", config.stop_grace));
     let grace = grace.unwrap_or_default();

@@ -21,7 +21,6 @@ pub(crate) struct Args {
     agent: AgentId,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let engine = context.engine(&project)?;

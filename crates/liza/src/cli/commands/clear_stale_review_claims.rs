@@ -13,7 +13,6 @@ use crate::cli::ui::output::Reply;
   liza clear-stale-review-claims")]
 pub(crate) struct Args {}
 
-/// Runs it.
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     context.run(ClearStaleReviewClaims, |reply| match reply.cleared.as_slice() {
         [] => "no stale review claims".to_owned(),

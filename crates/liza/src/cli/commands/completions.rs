@@ -45,7 +45,6 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let mut cli = (context.services.command_line)();
     let mut script = Vec::new();

@@ -1,4 +1,4 @@
-//! `liza config`: every setting and where it comes from; sets one, or accepts the shared file.
+//! `liza config`: every setting and its source; sets one, or accepts the shared file.
 
 use liza_core::model::{Actor, Fields, LogAction, SettingSource, TEAM_FILE, TeamFile, Value, source_of};
 use liza_core::rules::misspelled::{meant_setting, unknown_gate_part, unknown_role_part, unknown_settings};
@@ -53,7 +53,6 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     if args.trust {
@@ -65,7 +64,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     show(context, &project, args.key.as_deref())
 }
 
-/// Every setting in force, or one of them, and where it comes from.
+/// Every setting in force, or one of them, with its source.
 fn show(context: &Context, project: &Project, key: Option<&str>) -> Result<Reply, CommandError> {
     let config = project.store().snapshot()?.board.config()?.clone();
     let defaults = default_settings()?;
@@ -208,15 +207,15 @@ fn warn_of_unknown_cost(context: &Context, project: &Project) -> Result<(), Comm
     Ok(())
 }
 
-/// A role may be only the name of its agent program, and then has no parts that could be set: its key and the same with
-/// parts.
+/// The key of a role that is only the name of its agent program, and the same with parts: without them it has
+/// nothing to set.
 fn in_long_form<'k>(own: &Fields, key: &'k str) -> Option<(&'k str, String)> {
     let (role, _) = key.rsplit_once('.').filter(|(role, _)| role.starts_with("roles."))?;
     let Ok(Value::Text(provider)) = setting(own, role) else { return None };
     Some((role, json!({"provider": provider}).to_string()))
 }
 
-/// Refuses what is not a setting, or not one that is set this way.
+/// Refuses a key that is no setting, or that is not set this way.
 fn check_known(key: &str) -> Result<(), CommandError> {
     let fields = Fields::from_iter([(key.to_owned(), Value::Null)]);
     if key == "team_file" {
@@ -259,7 +258,7 @@ fn unreadable(error: yaml::YamlError) -> CommandError {
     CommandError::refused("bad_config", error.to_string())
 }
 
-/// The section as it is written, without what the file adds.
+/// The section as it is written, without the settings of the file.
 fn own_settings(project: &Project) -> Result<Fields, CommandError> {
     let found = project.store().read_path(".config")?;
     Ok(found.first().and_then(Value::as_map).cloned().unwrap_or_default())
@@ -323,7 +322,7 @@ fn accept_programs(repo: &Repo) -> Result<Vec<String>, GitError> {
     Ok(seen.keys())
 }
 
-/// Before a project is set up here no agent has been at work: what its git configuration names is the human's.
+/// Accepts the programs of a new project: no agent has been at work, so its git configuration is the human's.
 pub(super) fn note_accepted_programs(context: &Context, repo: &Repo) {
     match accept_programs(repo) {
         Ok(keys) if keys.is_empty() => {}
@@ -334,7 +333,7 @@ pub(super) fn note_accepted_programs(context: &Context, repo: &Repo) {
     }
 }
 
-/// What was accepted.
+/// The accepted programs, in words.
 fn programs_in_words(keys: &[String]) -> String {
     format!("accepted from .git/config: {}", clean(&keys.join(", ")))
 }
@@ -344,7 +343,7 @@ fn known_file(project: &Project) -> Result<Option<TeamFile>, CommandError> {
     Ok(project.store().snapshot()?.board.config()?.team_file.clone())
 }
 
-/// Shows what would change against what was accepted last, and asks.
+/// Shows the changes since the file was accepted last, and asks.
 fn confirm_changes(context: &Context, changes: &[String]) -> Result<(), CommandError> {
     let lines = if changes.is_empty() { "\n  no setting changes".to_owned() } else { in_lines(changes) };
     let hint = format!("the settings that you accepted before still apply; edit {TEAM_FILE} first");
@@ -372,7 +371,7 @@ fn changes(old: &Fields, new: &Fields) -> Vec<String> {
         .collect()
 }
 
-/// Brings the accepted file to the blackboard before a team starts; says what does not apply.
+/// Brings the accepted file to the blackboard before a team starts; reports a part that does not apply.
 pub(crate) fn use_team_file(context: &Context, project: &Project) -> Result<(), CommandError> {
     if context.actor()? != Actor::Human {
         return Ok(());
@@ -394,7 +393,7 @@ pub(crate) fn use_team_file(context: &Context, project: &Project) -> Result<(), 
     }
 }
 
-/// What a person has to know of a file that does not apply as it is.
+/// The notice about a file that does not apply as it is.
 fn file_notice(context: &Context, project: &Project) -> Option<String> {
     let content = match team_file::read(project) {
         Ok(Some(content)) => content,
@@ -412,7 +411,7 @@ fn file_notice(context: &Context, project: &Project) -> Option<String> {
     })
 }
 
-/// Writes what the file says to the blackboard, or removes it.
+/// Writes the settings of the file to the blackboard, or removes them.
 fn apply(
     context: &Context,
     project: &Project,
@@ -433,7 +432,7 @@ fn apply(
     accept_gate(project)
 }
 
-/// What a person sets here, they accept for this machine.
+/// Accepts a person's own setting for this machine.
 fn accept_gate(project: &Project) -> Result<(), CommandError> {
     Ok(accept_gate_here(project, &project.store().snapshot()?.board.config()?.gate)?)
 }

@@ -11,13 +11,13 @@ use crate::cli::ui::output::Reply;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// Whether these arguments start the stage. An agent waits for it and nothing around it matters to it, so it is recognized
-/// before the command line is parsed.
+/// True for the arguments of the stage. It is recognized before the command line is parsed: an agent waits
+/// for it, and nothing around it matters to it.
 pub(crate) fn is_stage(arguments: &[OsString]) -> bool {
     matches!(arguments, [_, verb] if verb == "confine")
 }
 
-/// Whether these arguments start the keeper of a program, which starts a stage.
+/// True for the arguments of the keeper of a program, which starts a stage.
 pub(crate) fn is_keeper(arguments: &[OsString]) -> bool {
     matches!(arguments, [_, verb, option] if verb == "confine" && option == liza_sandbox::confine::KEEP)
 }

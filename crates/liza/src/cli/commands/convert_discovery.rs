@@ -19,7 +19,6 @@ pub(crate) struct Args {
     task: TaskId,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let Args { discovery, task } = args;
     let text = format!("{discovery} is converted to {task}");

@@ -64,10 +64,9 @@ pub(crate) struct Args {
     fast: bool,
 }
 
-/// What a shell expects after Ctrl-C.
+/// The exit code that a shell expects after Ctrl-C.
 const INTERRUPTED: Exit = Exit::Session(130);
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("demo")?;
     let began = Instant::now();
@@ -138,7 +137,7 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
     Ok(posts)
 }
 
-/// What happened, and what to try next.
+/// The result, and suggestions for the next step.
 fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Reply {
     let reached = state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Completed);
     let (words, progress) = summary(state);
@@ -178,13 +177,13 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
     if reached { reply } else { reply.exit(Exit::Refused) }
 }
 
-/// What a person types whose `liza` is another one, or none.
+/// Advice for a person whose `liza` is another one, or none.
 fn path_note(liza: &str, has_other: bool) -> String {
     let other = if has_other { "another liza is" } else { "liza is not" };
     format!("{other} on your PATH: where it names a command, type {liza} for liza")
 }
 
-/// How a person calls this program: by name if it is on the PATH, else by path.
+/// The name of this program for a person: `liza` if it is on the PATH, else its path.
 fn program_name(program: &Path) -> String {
     let own = program.canonicalize().ok();
     let named = find_program("liza").and_then(|path| path.canonicalize().ok());

@@ -23,7 +23,6 @@ pub(crate) struct Args {
     if_generation: Option<u64>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let (agent, if_generation) = (args.agent, args.if_generation.map(Generation));
     context.run(Deregister::of(agent, if_generation), |_| format!("{agent} is deregistered"))

@@ -1,4 +1,4 @@
-//! `liza diff`: what a task, or the whole goal, changes.
+//! `liza diff`: the changes of a task, or of the whole goal.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, GREEN, RED, clean, paint};
 use crate::cli::ui::output::Reply;
 
-/// How many files of a large patch are named.
+/// The most files of a large patch that are named.
 const FILES_MAX: usize = 200;
 
 /// Show what a task, or the whole goal, changes.
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     paths: Vec<String>,
 }
 
-/// What is compared.
+/// The two sides of a comparison.
 struct Compared {
     from: Sha,
     /// A commit, or the files that a merge would make.
@@ -62,7 +62,6 @@ impl Compared {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let repo = project.repo()?;
@@ -111,8 +110,8 @@ fn too_large(patch: &Patch, task: Option<&TaskId>) -> String {
     lines.join("\n")
 }
 
-/// What a merge of the task changed, what a merge of its submitted commit would change now, or what its commits change since
-/// they left the integration branch.
+/// The change by the merge of the task, the change that a merge of its submitted commit would make now, or
+/// its commits since they left the integration branch.
 fn of_task(project: &Project, repo: &Repo, state: &State, task: &TaskId) -> Result<Compared, CommandError> {
     let record = state.board.body(task)?.record();
     let nothing = || {
@@ -173,13 +172,13 @@ fn of_task(project: &Project, repo: &Repo, state: &State, task: &TaskId) -> Resu
     }
 }
 
-/// What merges in the submitted work take back.
+/// The changes that merges in the submitted work take back.
 fn taken_back(record: &TaskRecord) -> Vec<String> {
     let merges = record.takes_back.iter().flatten().filter(|_| is_submitted(record));
     merges.map(|merge| format!("TAKES BACK what the integration branch has: {merge}")).collect()
 }
 
-/// Whether the task's commit waits for a verdict or for its merge, or was sent back.
+/// True if the task's commit waits for a verdict or for its merge, or was sent back.
 fn is_submitted(record: &TaskRecord) -> bool {
     match record.status {
         Some(Status::ReadyForReview | Status::Approved | Status::Rejected | Status::IntegrationFailed) => {
@@ -204,7 +203,7 @@ fn head_before_merge(record: &TaskRecord) -> Option<Sha> {
     merged.more.get("merged_into")?.to_string().parse().ok()
 }
 
-/// What the integration branch has and the main branch has not.
+/// The commits of the integration branch that the main branch lacks.
 fn of_goal(project: &Project, repo: &Repo, board: &Board) -> Result<Compared, CommandError> {
     let to = head_of_integration(project, board)?;
     let from = match &board.config()?.main_branch {
@@ -246,8 +245,8 @@ fn painted_line(line: &str) -> String {
     paint(style, &visible(line))
 }
 
-/// The line with what a terminal would obey or hide as its code: a sequence could hide what is between it and its end, and a
-/// carriage return could make one line look like two.
+/// The line with control characters as their codes: a sequence could hide text, and a carriage return could
+/// make one line look like two.
 fn visible(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for c in line.chars() {

@@ -55,7 +55,6 @@ enum Urgency {
     Deferred,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let severity = match args.severity {
         Severity::Critical => model::Severity::Critical,

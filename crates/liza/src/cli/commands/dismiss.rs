@@ -54,7 +54,6 @@ fn record_edit(edit: DirectEditId, context: &Context) -> Result<(), CommandError
     Ok(())
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     match args.subject {
         Subject::Discovery(discovery) => {

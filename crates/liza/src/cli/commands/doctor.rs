@@ -29,7 +29,6 @@ pub(crate) struct Args {
     fix: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = Project::find(&context.directory).map(|root| Project::open(&root)).transpose()?;
     let report = match (&project, args.fix) {

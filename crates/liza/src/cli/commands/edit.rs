@@ -38,7 +38,6 @@ pub(crate) struct Args {
     from: Option<PathBuf>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("edit")?;
     let project = context.project()?;

@@ -40,7 +40,6 @@ pub(crate) struct Args {
     priority: Option<i64>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let task = args.task;
     let edit = TaskEdit {

@@ -23,7 +23,6 @@ pub(crate) struct Args {
     file: Option<PathBuf>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     context.human_only("export")?;

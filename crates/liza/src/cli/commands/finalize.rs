@@ -24,7 +24,6 @@ pub(crate) struct Args {
     all: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Finalize { tasks: args.tasks, unchanged_since: None };
     context.run(command, |reply| match reply.status == Status::Draft {

@@ -49,7 +49,6 @@ enum Way {
     Nothing,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("finish")?;
     let project = context.project()?;
@@ -79,7 +78,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
 }
 
-/// Whether the main branch has everything that is merged.
+/// True if the main branch has everything that is merged.
 fn has_result(engine: &Engine<'_>, result: &GoalResult, main: &Branch) -> Result<bool, CommandError> {
     let repo = engine.repo()?;
     match repo.tip(main)? {
@@ -174,7 +173,7 @@ fn asked(
     }
 }
 
-/// How many commits the main branch gains, besides that of the merge itself.
+/// The number of commits that the main branch gains, besides that of the merge itself.
 fn commits_to_take(engine: &Engine<'_>, result: &GoalResult, main: &Branch) -> Option<usize> {
     let repo = engine.repo().ok()?;
     let main = repo.tip(main).ok()??;
@@ -221,7 +220,7 @@ fn up_to_date(result: &GoalResult, main: &Branch) -> String {
     format!("{what}\n{}", next(result))
 }
 
-/// What a person does after taking the result.
+/// The next step of a person after taking the result.
 fn next(result: &GoalResult) -> &'static str {
     match result.status {
         GoalStatus::Completed | GoalStatus::Aborted => "next goal: liza goal new \"GOAL\"",
@@ -294,7 +293,7 @@ fn answer(result: &GoalResult, remote: &Remote, head: &Branch, address: Option<&
     })
 }
 
-/// What the pull request says: the goal, and each task with who approved it.
+/// The text of the pull request: the goal, and each task with its approver.
 fn description(state: &State, context: &Context) -> String {
     let masker = context.environment.masker();
     let line = |text: &str| markdown_line(text, 200, &masker);

@@ -24,7 +24,6 @@ pub(crate) struct Args {
     path: String,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let found = context.project()?.store().read_path_in_force(&args.path)?;
     if found.is_empty() {

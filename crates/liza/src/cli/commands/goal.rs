@@ -52,7 +52,6 @@ struct New {
     spec: Option<String>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     match args.verb.unwrap_or(GoalVerb::Show) {
         GoalVerb::Show => show(context),

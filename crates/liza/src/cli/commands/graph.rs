@@ -45,7 +45,6 @@ impl Format {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let state = context.project()?.store().snapshot()?;
     let nodes = dependency_graph(&state);

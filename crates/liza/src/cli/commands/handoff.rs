@@ -43,7 +43,6 @@ pub(crate) struct Args {
     context: Option<u32>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let notes = HandoffNotes {
         summary: args.summary.read(context)?,

@@ -21,7 +21,6 @@ pub(crate) struct Args {
     length: Option<u64>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
     let actor = context.actor()?;

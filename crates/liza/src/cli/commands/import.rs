@@ -26,7 +26,6 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     context.human_only("import")?;

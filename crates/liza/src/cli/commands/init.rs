@@ -1,7 +1,7 @@
 //! `liza init`: creates the blackboard of a repository.
 //!
-//! The blackboard is built in a staging folder and moved into place as the last step. A failure or a kill
-//! leaves no partial blackboard.
+//! The blackboard is built in a staging folder and moved into place last: a failure or a kill leaves no part
+//! of it.
 
 use std::fmt;
 use std::fs;
@@ -82,7 +82,6 @@ pub(crate) struct Args {
     test: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let repo = Repo::open(&Git::new(), &context.directory)?;
     context.human_only_at(repo.root(), "init")?;
@@ -136,7 +135,7 @@ pub(crate) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
     Plan::new(args, goal, repo)?.carry_out(repo, &repo.root().join(".liza")).map(drop)
 }
 
-/// What to create; everything is checked.
+/// The checked plan of everything to create.
 struct Plan {
     goal: String,
     spec: String,
@@ -144,22 +143,22 @@ struct Plan {
     branch: Branch,
     /// The branch that is checked out.
     main_branch: Option<String>,
-    /// The remote, and whether it has the integration branch already.
+    /// The remote; true if it has the integration branch already.
     remote: Option<(String, bool)>,
     /// The database, and the name of the blackboard in it.
     store: Option<(Address, String)>,
     at: Sha,
     /// The head of the integration branch: that of an existing one, else the current commit.
     head: Sha,
-    /// How far an existing branch is from the current commit.
+    /// The distance of an existing branch from the current commit.
     distance: Option<String>,
-    /// How many files have changes that no commit has, so that agents do not see them.
+    /// The number of files with uncommitted changes, which agents do not see.
     uncommitted: usize,
     template: bool,
     test: bool,
 }
 
-/// What is left of a task of an earlier blackboard.
+/// The remains of a task of an earlier blackboard.
 struct EarlierTask {
     task: TaskId,
     removed: RemovedWorktree,
@@ -261,7 +260,7 @@ impl Plan {
         Ok(earlier)
     }
 
-    /// The last step failed; what is in a database stays.
+    /// The last step failed; the blackboard in a database stays.
     fn not_placed(&self, place: &Path, error: &io::Error) -> CommandError {
         let failed = failed("create", place, error);
         // The branch was undone, and without a remote `join` cannot get it.
@@ -375,7 +374,7 @@ impl Plan {
         Reply::new(text, result).at(1)
     }
 
-    /// Where the blackboard is, and how others use it.
+    /// The place of the blackboard, and the way for others to use it.
     fn place(&self, root: &Path) -> String {
         match &self.store {
             Some((address, name)) => {
@@ -386,7 +385,7 @@ impl Plan {
     }
 }
 
-/// What was created so far; removed on drop unless everything is done.
+/// Everything that was created so far; removed on drop unless all is done.
 struct Made<'r> {
     repo: &'r Repo,
     stage: PathBuf,
@@ -446,7 +445,7 @@ fn integration_tip(repo: &Repo, branch: &Branch, there: Option<&Sha>) -> Result<
     }
 }
 
-/// How far an existing branch is from the current commit; `None` if it does not exist or is there.
+/// The distance of an existing branch from the current commit; `None` if it does not exist or is there.
 fn distance(repo: &Repo, tip: Option<&Sha>, head: &Head) -> Result<Option<String>, CommandError> {
     let Some(tip) = tip.filter(|tip| **tip != head.commit) else { return Ok(None) };
     let commits = |from: &Sha, to: &Sha| -> Result<String, CommandError> {
@@ -464,8 +463,8 @@ fn uncommitted_files(repo: &Repo, vision: &str) -> usize {
     status.changes.iter().filter(|change| change.path() != Path::new(vision)).count()
 }
 
-/// Removes branches and worktrees of an earlier blackboard, after saving what they contain beyond the integration branch:
-/// new tasks of the same names must not continue them.
+/// Removes branches and worktrees of an earlier blackboard, after saving their unmerged work: new tasks of
+/// the same names must not continue them.
 fn remove_earlier_tasks(repo: &Repo, integration: &Branch) -> Result<Vec<EarlierTask>, CommandError> {
     let mut earlier = Vec::new();
     for task in repo.inventory()?.into_keys() {
@@ -475,8 +474,8 @@ fn remove_earlier_tasks(repo: &Repo, integration: &Branch) -> Result<Vec<Earlier
     Ok(earlier)
 }
 
-/// Makes a second `init` of the same repository wait while the result lives. If the file system cannot lock folders,
-/// the move at the end still lets only one of them succeed.
+/// Makes a second `init` of the same repository wait while the result lives. Where folders cannot be locked,
+/// the move at the end still lets only one succeed.
 fn take_turn(root: &Path) -> Option<fs::File> {
     let folder = fs::File::open(root).ok()?;
     folder.lock().ok()?;

@@ -32,7 +32,6 @@ pub(crate) struct Args {
     project: Option<String>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let repo = Repo::open(&Git::new(), &context.directory)?;
     let root = repo.root().to_owned();

@@ -1,4 +1,4 @@
-//! `liza lock`: reads and changes the blackboard as text, for what no command does.
+//! `liza lock`: reads and changes the blackboard as text, beyond the other commands.
 //!
 //! Every change is made under the lock and validated before it is applied.
 
@@ -80,7 +80,6 @@ enum LockVerb {
 }
 
 impl Args {
-    /// The command of `lock modify`.
     pub(crate) fn modify_command(&self) -> Option<&[String]> {
         match &self.verb {
             LockVerb::Modify { command } => Some(command),
@@ -89,7 +88,6 @@ impl Args {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     match args.verb {
         LockVerb::Read => read(context),
@@ -189,7 +187,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
 /// The longest time that a command of an agent may hold the lock.
 const AGENT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long the command may run: an agent's ends before the others give up waiting for the lock.
+/// The time limit of the command: an agent's ends before the others give up waiting for the lock.
 fn limit(project: &Project, context: &Context) -> Option<Duration> {
     if matches!(context.actor(), Ok(Actor::Human)) {
         return None;
@@ -217,8 +215,8 @@ fn wait(mut child: Child, limit: Option<Duration>) -> io::Result<Option<ExitStat
     Ok(None)
 }
 
-/// Runs the command in the project's root. A nested liza learns that the lock is held, and does not wait for it. `None` if it
-/// took too long.
+/// Runs the command in the project's root; `None` if it took too long. A nested liza learns that the lock is
+/// held, and does not wait for it.
 fn run_inside(
     command: &[String],
     project: &Project,
@@ -258,8 +256,8 @@ pub(crate) fn as_refusal(error: StoreError) -> CommandError {
     CommandError::refused("invalid", refusal.message).hint("the blackboard is unchanged")
 }
 
-/// `lock modify 'a shell command' --json`: options after a shell command are not part of it, so global options are
-/// moved to where the parser finds them.
+/// `lock modify 'a shell command' --json`: options after a shell command are not part of it, so global
+/// options are moved to where the parser finds them.
 pub(crate) fn options_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(at) = arguments.windows(2).position(|pair| pair[0] == "lock" && pair[1] == "modify") else {
         return arguments;
@@ -274,7 +272,7 @@ pub(crate) fn options_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Takes the lock for an edit, restricted to what the caller may change.
+/// Takes the lock for an edit, restricted to the caller's rights.
 pub(crate) fn begin_edit<'p>(
     project: &'p Project,
     context: &Context,
@@ -289,7 +287,6 @@ pub(crate) fn begin_edit<'p>(
     Ok(session)
 }
 
-/// The log entry of a manual change.
 pub(crate) fn log_entry(
     context: &Context,
     action: LogAction,

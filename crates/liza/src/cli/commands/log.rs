@@ -40,16 +40,15 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether it goes on until it is stopped.
+    /// True if it goes on until it is stopped.
     pub(crate) fn follows(&self) -> bool {
         self.follow
     }
 }
 
-/// How long to wait for a file event before reading anyway: not every file system sends them.
+/// The longest wait for a file event before reading anyway: not every file system sends them.
 const POLL: Duration = Duration::from_secs(2);
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     check_agent(args.agent.as_deref())?;
     let project = context.project()?;
@@ -127,7 +126,7 @@ fn print(entries: &[LogRecord], context: &Context) -> bool {
     context.screen.stream(&text.join("\n"))
 }
 
-/// One entry: time and agent at the left; what happened beside them or, in a narrow terminal, below.
+/// One entry: time and agent at the left; the sentence beside them or, in a narrow terminal, below.
 fn lines(entry: &LogRecord, columns: usize, times: &LocalTime) -> Vec<String> {
     let when = times.short(entry.timestamp);
     let who = pad(&cut(&entry.agent, 15), 15);

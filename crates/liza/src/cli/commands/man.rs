@@ -24,7 +24,6 @@ pub(crate) struct Args {
     dir: Option<PathBuf>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let mut cli = (context.services.command_line)();
     cli.build();

@@ -30,7 +30,6 @@ pub(crate) struct Args {
     attempted: Vec<Text>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
     let command = MarkBlocked {

@@ -1,7 +1,7 @@
-//! One file per command: its options, its help and what it prints. The rules are in `liza-core`.
+//! One file per command: its options, its help and its output. The rules are in `liza-core`.
 //!
-//! A command gets everything from its context and asks the process for nothing. Its row is in `cli/verb.rs`; the list here
-//! is for the compiler and rustfmt, which does not look into macros.
+//! A command gets everything from its context and asks the process for nothing. Its row is in `cli/verb.rs`;
+//! the list here is for the compiler and rustfmt, which does not look into macros.
 
 #![allow(clippy::needless_pass_by_value, reason = "every command has the same signature")]
 

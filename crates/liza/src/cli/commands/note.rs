@@ -10,7 +10,7 @@ use crate::cli::task_name::meant_task;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// How many readers the answer names.
+/// The most readers that the answer names.
 const MOST_READERS: usize = 8;
 
 /// Leave a note for the agents.
@@ -30,7 +30,6 @@ pub(crate) struct Args {
     to: Option<TaskId>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let to = match args.to {
@@ -41,7 +40,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.run_in(&project, command, in_words)
 }
 
-/// Who reads the note, and when.
+/// The readers of the note, and the time at which each reads it.
 fn in_words(written: &NoteWritten) -> String {
     let task = written.to.as_ref().map_or("a task", TaskId::as_str);
     let reading = |reader: &NoteReader| match reader {

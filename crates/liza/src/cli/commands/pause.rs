@@ -14,7 +14,6 @@ use crate::cli::ui::output::Reply;
   liza pause")]
 pub(crate) struct Args {}
 
-/// Runs it.
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     context.run(Pause, |reply| match reply.changed {
         false => "already paused; to continue: liza resume".to_owned(),

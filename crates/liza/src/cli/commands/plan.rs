@@ -34,7 +34,6 @@ pub(crate) struct Args {
     tasks: Vec<TaskId>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;
@@ -64,7 +63,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     })
 }
 
-/// Shows what would be approved and asks; returns what was seen.
+/// Shows the plan and asks; returns the revision that was seen.
 fn confirmed(context: &Context, state: &State, tasks: &[TaskId]) -> Result<Revision, CommandError> {
     let shown = tasks.iter().filter_map(|id| Some((id, state.board.body(id).ok()?.record())));
     let shown: Vec<String> = shown.map(|(id, record)| in_words(id, record)).collect();

@@ -1,4 +1,4 @@
-//! `liza pre-check`: the coder records what it is about to do.
+//! `liza pre-check`: the coder records its intent.
 
 use liza_core::model::TaskId;
 use liza_core::protocol::{Intent, PreCheck};
@@ -35,7 +35,6 @@ pub(crate) struct Args {
     files: Vec<Text>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let intent = Intent {
         intent: args.intent.read(context)?,

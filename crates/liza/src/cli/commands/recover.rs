@@ -18,7 +18,6 @@ use crate::cli::ui::output::Reply;
   liza recover")]
 pub(crate) struct Args {}
 
-/// Runs it.
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     let restored = match Project::find(&context.directory) {
         Some(root) => Store::restore_lost(&root)?,
@@ -35,7 +34,7 @@ pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     Ok(Reply::new(in_words(&report), as_json(&report)))
 }
 
-/// One line per finding: what was found and what was done.
+/// One line per finding: the finding and the repair.
 pub(crate) fn in_words(report: &RecoveryReport) -> String {
     let line = |mark: &str, finding: &Finding| {
         format!("{mark} {}: {} – {}", finding.subject, finding.found, finding.done)
@@ -46,7 +45,6 @@ pub(crate) fn in_words(report: &RecoveryReport) -> String {
     if lines.is_empty() { "nothing to repair".to_owned() } else { lines.join("\n") }
 }
 
-/// The same for programs.
 pub(crate) fn as_json(report: &RecoveryReport) -> serde_json::Value {
     let one = |finding: &Finding| {
         let Finding { kind, subject, found, done } = finding;

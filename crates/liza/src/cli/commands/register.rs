@@ -23,7 +23,6 @@ pub(crate) struct Args {
     terminal: Option<String>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
     let terminal = args.terminal.unwrap_or_else(|| context.screen.console.terminal());

@@ -44,7 +44,6 @@ enum Whose {
     Both,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let role = match args.role {
         Whose::Coder => ClaimRole::Coder,

@@ -34,7 +34,6 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("remove")?;
     let project = context.project()?;
@@ -110,7 +109,7 @@ fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
     }
 }
 
-/// What is removed, in words.
+/// The removed parts, in words.
 fn going(plan: &Removal, links: &[&str]) -> Vec<String> {
     let mut removed = vec![plan.folder.display().to_string()];
     if !plan.tasks.is_empty() {
@@ -134,7 +133,7 @@ fn going(plan: &Removal, links: &[&str]) -> Vec<String> {
     removed
 }
 
-/// Whether earlier work was saved on a branch.
+/// True if earlier work was saved on a branch.
 fn has_rescue_branches(project: &Project) -> bool {
     let git = project.root().join(".git");
     let loose =
@@ -143,7 +142,7 @@ fn has_rescue_branches(project: &Project) -> bool {
     loose || packed.contains(" refs/heads/rescue/")
 }
 
-/// What stays, in words.
+/// The parts that stay, in words.
 fn staying(project: &Project, plan: &Removal) -> Vec<String> {
     let mut kept = vec!["your branches and files".to_owned()];
     kept.extend(own_folders(project).map(|folder| match has_uncommitted(project, folder) {

@@ -1,4 +1,4 @@
-//! `liza resolve`: the human has fixed what the circuit breaker found.
+//! `liza resolve`: the human has fixed the problem that the circuit breaker found.
 
 use liza_core::protocol::Resolve;
 
@@ -19,7 +19,6 @@ pub(crate) struct Args {
     resolution: Text,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Resolve { resolution: args.resolution.read(context)? };
     context.run(command, |_| "resolved: the checkpoint has ended, work continues".to_owned())

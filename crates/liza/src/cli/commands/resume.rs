@@ -30,7 +30,6 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     if args.decision.as_deref() == Some("stop") {
         confirm_end(context, args.yes, GOAL_ENDS)?;

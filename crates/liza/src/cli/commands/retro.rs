@@ -33,7 +33,6 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;

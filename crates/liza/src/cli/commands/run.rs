@@ -44,7 +44,6 @@ use crate::cli::ui::program_name::ProgramName;
 use super::agent::{check_confinement, endings, missing_login_notes, not_started, require_any_program};
 use super::config::use_team_file;
 
-/// The built-in agent program.
 const REHEARSAL: &str = "rehearsal";
 
 /// Run the whole team: a planner, coders, code reviewers and the watcher
@@ -145,7 +144,6 @@ impl Args {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     if let Actor::Agent(agent, _) = context.actor()? {
         let message = format!("{agent}'s session cannot run a team");
@@ -172,7 +170,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let is_alone = !args.in_background && RunLock::holder(&project)?.is_none();
     if is_alone {
-        // What an earlier team in the background printed is not this one's.
+        // The output of an earlier team in the background is not this one's.
         let _ = fs::remove_file(detached::output_file(&project));
     }
     let copy = matches!(stage, Stage::Copy);
@@ -249,7 +247,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(reply.at(after.board.revision.0).exit(exit))
 }
 
-/// Whether the team is shown on the screen.
+/// True if the team is shown on the screen.
 fn has_screen(args: &Args, context: &Context) -> bool {
     let in_lines = args.plain || args.verbose || args.detach || args.in_background;
     !in_lines && live_screen::is_possible(context)
@@ -278,7 +276,7 @@ fn wait_in_front(args: &Args, context: &Context, project: &Project) -> Result<Re
     }))
 }
 
-/// Where a team works.
+/// The place where a team works.
 enum Stage {
     Here,
     Copy,
@@ -369,7 +367,7 @@ fn check_rehearsal(project: &Project) -> Result<(), CommandError> {
     }
 }
 
-/// What a person does after a rehearsal in a copy.
+/// The next steps of a person after a rehearsal in a copy.
 fn in_the_copy(folder: &Path) -> String {
     let folder = folder.display();
     format!(

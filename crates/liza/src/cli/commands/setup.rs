@@ -43,7 +43,6 @@ pub(crate) struct Args {
 
 const AGAIN: &str = "files already written are complete; to write the rest: liza setup";
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("setup")?;
     let home = context.environment.home().ok_or_else(|| {
@@ -87,7 +86,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(Reply::new(text, json!({"folder": folder, "written": written, "kept": kept, "linked": linked})))
 }
 
-/// Links the contract into the current project.
 fn link_here(context: &Context) -> Result<ContractLinks, CommandError> {
     let project = context.project()?;
     let board = project.store().read_parts(&[Section::Config], &[])?;

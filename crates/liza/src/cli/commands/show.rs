@@ -1,4 +1,4 @@
-//! `liza show`: everything about one task, and what a person can do about it now.
+//! `liza show`: everything about one task, and the actions that are possible now.
 
 use liza_core::model::{
     Actor, AgentId, EventName, Fields, GateChange, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord,
@@ -30,7 +30,6 @@ pub(crate) struct Args {
     task: TaskId,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;
@@ -75,7 +74,7 @@ struct TaskPage<'a> {
     detail: &'a TaskDetail<'a>,
     columns: usize,
     times: LocalTime,
-    /// Whether a person reads it; otherwise an agent, or someone who plays one.
+    /// True if a person reads it; otherwise an agent, or someone who plays one.
     for_human: bool,
 }
 
@@ -85,7 +84,7 @@ const LABEL: usize = 14;
 /// The width of a time.
 const TIME: usize = "2026-01-17 14:00:00".len();
 
-/// Below this many columns, what an event says is below it.
+/// Below this many columns, the text of an event is below it.
 const NARROW: usize = 70;
 
 impl TaskPage<'_> {
@@ -120,7 +119,6 @@ impl TaskPage<'_> {
         lines.map(|(style, line)| paint(style, &line)).collect()
     }
 
-    /// A label and a text beside it.
     fn field(&self, label: &str, text: &str) -> Vec<String> {
         let lines = wrap(text, self.columns.saturating_sub(LABEL).max(10));
         let named = |(n, line): (usize, String)| {
@@ -147,7 +145,7 @@ impl TaskPage<'_> {
         lines
     }
 
-    /// What the task demands.
+    /// The demands of the task.
     fn contract(&self) -> Vec<String> {
         let record = self.record;
         let with_status = |id: &TaskId| match self.state.board.status(id) {
@@ -282,7 +280,7 @@ fn of(limit: Option<u32>) -> String {
     limit.map(|limit| format!(" of {limit}")).unwrap_or_default()
 }
 
-/// A change of what judges the task, and how it fails under the old gate.
+/// A change of the gate, and the failure under the old gate.
 fn gate_in_words(change: &GateChange) -> String {
     let word = match &change.accepted {
         Some(accepted) => format!("accepted at {}", accepted.time),
@@ -318,7 +316,7 @@ fn facts(fields: &Fields, between: &str) -> String {
     task_words::facts(fields).map(shown).collect::<Vec<_>>().join(between)
 }
 
-/// What the task asked when it was blocked last, if it is not blocked now.
+/// The last questions of the task, if it is not blocked now.
 fn asked_before(record: &TaskRecord) -> Option<Vec<String>> {
     let block = record.events().rev().find(|event| event.is(EventName::Blocked))?;
     let Some(Value::List(questions)) = block.more.get("questions") else { return None };
@@ -326,7 +324,7 @@ fn asked_before(record: &TaskRecord) -> Option<Vec<String>> {
     Some(questions.iter().map(ToString::to_string).collect()).filter(|_| !is_open)
 }
 
-/// Whether a coder that counts as failed has blocked the task itself, with a question, and was never stopped by a limit.
+/// True if a coder that counts as failed has only blocked the task itself, with a question.
 fn has_only_asked(record: &TaskRecord, agent: AgentId) -> bool {
     let name = agent.to_string();
     let blocks: Vec<&HistoryEvent> = record.events().filter(|event| event.is(EventName::Blocked)).collect();

@@ -23,7 +23,6 @@ pub(crate) struct Args {
     triggered_by: Text,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let text = format!("change to {} logged", args.spec);
     let command = RecordSpecChange {

@@ -76,7 +76,6 @@ impl FromStr for When {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     match args.verb.unwrap_or(SprintVerb::Show) {
         SprintVerb::Show => show(context),
@@ -137,7 +136,7 @@ fn decisions(sprint: &Sprint, columns: usize, local: &LocalTime) -> Vec<String> 
     sprint.decisions.iter().map(line).collect()
 }
 
-/// The retrospective, or how to write it once the sprint has ended.
+/// The retrospective, or the way to write it once the sprint has ended.
 fn retrospective(sprint: &Sprint, columns: usize) -> Vec<String> {
     match &sprint.retrospective {
         Some(text) => {

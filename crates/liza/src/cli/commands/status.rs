@@ -34,7 +34,6 @@ pub(crate) struct Args {
     all: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;
@@ -52,13 +51,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(Reply::new(text, Value::Null).at(view.revision.0))
 }
 
-/// How many items need attention before the rest is only counted.
+/// The most items that need attention; the rest is only counted.
 const MANY: usize = 8;
 
 /// A description with less room than this says nothing.
 const LEAST_TEXT: usize = 8;
 
-/// How a page is laid out.
+/// The layout of a page.
 struct Page {
     columns: usize,
     all: bool,
@@ -82,7 +81,6 @@ impl Page {
     }
 }
 
-/// The whole page.
 fn render(view: &View, page: &Page) -> String {
     let Page { columns, all, .. } = *page;
     let mut lines = head(view, columns);
@@ -136,7 +134,7 @@ fn needs(view: &View, page: &Page) -> Vec<String> {
         let text = need.text.words();
         let kinds = std::iter::once(need.kind.to_string()).chain(need.also.iter().map(ToString::to_string));
         let mut lines = heading(need.level, need.task.as_ref(), &kinds.collect::<Vec<_>>(), page.columns);
-        // What a person has to decide is never cut.
+        // A decision for a person is never cut.
         lines.extend(indent(&one_line(&page.times.in_text(text)), 5, page.columns));
         for question in &need.questions {
             lines.extend(indent(&one_line(&format!("? {question}")), 5, page.columns));
@@ -149,7 +147,7 @@ fn needs(view: &View, page: &Page) -> Vec<String> {
     })
 }
 
-/// What agents handle, and the human should know.
+/// The alerts that agents handle, and the human should know.
 fn alerts(view: &View, page: &Page) -> Vec<String> {
     let mut seen: BTreeSet<&TaskId> = BTreeSet::new();
     let others: Vec<&Alert> = view.other_alerts().collect();
@@ -311,7 +309,7 @@ fn agents(view: &View, columns: usize) -> Vec<String> {
     lines
 }
 
-/// How well the sessions of live agents are confined: the least of them.
+/// The confinement of live agents' sessions: the weakest of them.
 fn confinement(view: &View, columns: usize) -> Vec<String> {
     let live = view.agents.iter().filter(|agent| agent.liveness.is_present());
     let known: Vec<(AgentId, &Confinement)> =
@@ -350,7 +348,7 @@ fn agent_lines(agent: &AgentView, name: usize, columns: usize) -> Vec<String> {
     std::iter::once(line.trim_end().to_owned()).chain(below).collect()
 }
 
-/// What only a person can do now.
+/// The next steps that only a person can take.
 fn next(view: &View, columns: usize) -> Vec<String> {
     let mut steps = next_steps(view);
     let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);

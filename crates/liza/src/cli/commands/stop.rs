@@ -1,5 +1,5 @@
-//! `liza stop`: ends the team that runs in this project, wherever it was started, and on request the agents that were
-//! started one by one.
+//! `liza stop`: ends the team of this project, wherever it was started, and on request the agents started one
+//! by one.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -20,17 +20,17 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// How often to look whether the team has ended.
+/// The interval at which the end of the team is checked.
 const POLL: Duration = Duration::from_millis(50);
 
-/// How often to look whether agents have ended, and to deregister those that have registered since.
+/// The interval at which agents are checked, and those that have registered since are deregistered.
 const AGENT_POLL: Duration = Duration::from_millis(200);
 
-/// How long a team has at most: each session gets its stop_grace, and git may be at work. A merge that is running takes as
-/// long as its test.
+/// The most time for a team: each session gets its stop_grace, and git may be at work. A running merge takes
+/// as long as its test.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// How long a team has after its merge.
+/// The most time for a team after its merge.
 const AFTER_MERGE: Duration = Duration::from_secs(30);
 
 /// Stop the team that runs in this project.
@@ -54,7 +54,6 @@ pub(crate) struct Args {
     all: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("stop")?;
     let project = context.project()?;

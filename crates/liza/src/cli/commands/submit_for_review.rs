@@ -22,12 +22,10 @@ pub(crate) struct Args {
     commit: Submission,
 }
 
-/// The commit, as it is typed.
 #[derive(Debug, Clone)]
 enum Submission {
-    /// What is checked out in the task's worktree.
+    /// The commit that is checked out in the task's worktree.
     Head,
-    /// This one.
     Commit(Sha),
 }
 
@@ -39,7 +37,6 @@ impl FromStr for Submission {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let engine = context.engine(&project)?;

@@ -40,7 +40,6 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The file with the reason.
     pub(crate) fn reason_file(&self) -> Option<&Path> {
         self.reason_file.as_deref()
     }
@@ -57,7 +56,6 @@ enum VerdictWord {
     Rejected,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let reason = match (args.reason, args.reason_file) {
         (Some(text), _) => text.read(context)?,

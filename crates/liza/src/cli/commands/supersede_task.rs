@@ -33,7 +33,6 @@ pub(crate) struct Args {
     summary: Option<Text>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let names = args.by.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let name = args.task.clone();

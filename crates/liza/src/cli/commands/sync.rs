@@ -24,7 +24,6 @@ pub(crate) struct Args {
     branch: Option<String>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("sync")?;
     let project = context.project()?;

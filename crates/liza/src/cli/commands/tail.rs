@@ -1,4 +1,4 @@
-//! `liza tail`: what the session of an agent or on a task does, for a person; live, or the last one.
+//! `liza tail`: the session of an agent or on a task, for a person; live, or the last one.
 
 use std::io;
 use std::path::Path;
@@ -39,16 +39,15 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether it keeps printing.
+    /// True if it keeps printing.
     pub(crate) fn follows(&self) -> bool {
         !self.no_follow
     }
 }
 
-/// How often the output is read again.
+/// The interval at which the output is read again.
 const POLL: Duration = Duration::from_millis(300);
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let args = Args { of: meant(&project, args.of)?, ..args };
@@ -79,7 +78,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Ok(Reply::new(lines.join("\n"), result));
     }
     while context.screen.stream(&lines.join("\n")) {
-        // Asked before the last reading, so that what is printed at the end is shown.
+        // Asked before the last reading, so that the last output is shown.
         let running = is_running(&project, agent, &args.of)
             && newest_output(&project, &args.of).is_some_and(|(_, newest)| newest == path);
         lines = output.read_new().map(read).map_err(no_output(&path))?;
@@ -108,7 +107,7 @@ fn other_machine(project: &Project, agent: AgentId) -> Option<String> {
     entry.machine.clone().filter(|_| !runs_here(project.folder(), entry))
 }
 
-/// Why there is nothing to show: prompts and outputs stay on the machine of the session.
+/// The reason why there is nothing to show: prompts and outputs stay on the machine of the session.
 fn nothing_to_show(project: &Project, of: &OutputOf, machine: Option<String>) -> CommandError {
     let is_known = |agent: &AgentId| {
         project
@@ -145,7 +144,7 @@ fn output_of(text: &str) -> Result<OutputOf, IdError> {
     }
 }
 
-/// Whether the session still runs: also one that has submitted, or has given its verdict.
+/// True while the session runs: also one that has submitted, or has given its verdict.
 fn is_running(project: &Project, agent: AgentId, of: &OutputOf) -> bool {
     let Ok(state) = project.state() else { return false };
     let board = &state.board;

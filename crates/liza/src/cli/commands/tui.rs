@@ -1,4 +1,4 @@
-//! `liza tui`: the team on one live screen, with keys for what a person decides.
+//! `liza tui`: the team on one live screen, with keys for a person's decisions.
 
 use crate::cli::context::Context;
 use crate::cli::live_screen;
@@ -22,7 +22,6 @@ pub(crate) struct Args {
     theme: ThemeName,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("tui")?;
     let project = context.project()?;

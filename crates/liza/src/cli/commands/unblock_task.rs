@@ -33,7 +33,6 @@ pub(crate) struct Args {
     assessment: Option<Text>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
     let who = match (args.same_coder, args.keep_worktree) {

@@ -14,12 +14,10 @@ use crate::cli::ui::output::Reply;
   liza update-sprint-metrics")]
 pub(crate) struct Args {}
 
-/// Runs it.
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     context.run(UpdateSprintMetrics, figures)
 }
 
-/// The figures for people.
 pub(crate) fn figures(metrics: &Metrics) -> String {
     let percent = |rate: Option<u32>| rate.map_or("–".to_owned(), |rate| format!("{rate} %"));
     let counted = |number: u32, noun: &str| count(number as usize, noun);

@@ -33,13 +33,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether it checks another file than the project's own.
+    /// True if it checks another file than the project's own.
     pub(crate) fn has_file(&self) -> bool {
         self.state.is_some()
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let (state, root) = read(&args, context)?;
     let (violations, counted, warnings) = match &state {

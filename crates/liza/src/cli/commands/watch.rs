@@ -1,4 +1,4 @@
-//! `liza watch`: reports what a person should know, as it happens.
+//! `liza watch`: reports alerts as they happen.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -50,13 +50,12 @@ pub(crate) struct Args {
     no_desktop: bool,
 }
 
-/// How long to wait for pending deliveries at the end.
+/// The longest wait for pending deliveries at the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long `--once` repeats its check for conditions that have to last a moment before they count.
+/// The longest time for which `--once` repeats its check for conditions that have to last a moment.
 const ONCE_MAX: Duration = Duration::from_secs(5);
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("watch")?;
     let context = context.at(args.root.as_deref())?;
@@ -116,7 +115,6 @@ fn print_older(report: &WatchReport, context: &Context) {
     }
 }
 
-/// Turns signals to this process into wakes.
 fn stop_on_signals(wakes: Sender<Wake>) -> std::io::Result<signal_hook::iterator::Handle> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
@@ -174,7 +172,7 @@ fn current_reply(current: &[AlertMessage], fresh: &[AlertMessage], context: &Con
     Reply::new(text, json!({ "alerts": alerts }))
 }
 
-/// What a check found: alarms to standard error, or one JSON object per line to standard output.
+/// The report of a check: alarms to standard error, or one JSON object per line to standard output.
 fn print(report: &WatchReport, context: &Context) {
     for notice in report.notices.iter().filter(|_| !context.screen.quiet) {
         context.screen.note(&format!("liza: {notice}"));

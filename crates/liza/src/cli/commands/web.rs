@@ -22,7 +22,6 @@ pub(crate) struct Args {
     port: u16,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("web")?;
     serve(args.port, context)

@@ -18,7 +18,6 @@ pub(crate) struct Args {
     task: TaskId,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
     context.run(DeleteWorktree { task: args.task }, |_| format!("worktree and branch of {name} removed"))

@@ -23,7 +23,6 @@ pub(crate) struct Args {
     task: TaskId,
 }
 
-/// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let engine = context.engine(&project)?;

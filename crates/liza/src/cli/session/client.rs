@@ -1,4 +1,4 @@
-//! The connection of a command to its session's supervisor: sends, prints answers, explains what went wrong.
+//! The connection of a command to its session's supervisor: sends, prints answers, explains errors.
 
 use liza_team::channel::{
     Address, Answer, CHANNEL, ChannelError, Refused, SessionCall, TerminalFacts, WrittenTo, send,
@@ -13,7 +13,6 @@ use crate::cli::ui::exit_code::Exit;
 /// The largest file whose content a command may send, and the longest text on standard input.
 pub(super) const CONTENT_MAX: u64 = 1 << 20;
 
-/// Sends commands for one session.
 pub(super) struct SessionClient<'c> {
     pub(super) caller: &'c Caller,
     address: Address,
@@ -39,7 +38,7 @@ impl<'c> SessionClient<'c> {
         String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))
     }
 
-    /// Sends a command and returns what it wrote.
+    /// Sends a command and returns its output.
     pub(super) fn send(&self, call: SessionCall) -> Result<Answer, CommandError> {
         let console = self.caller.console.as_ref();
         let fixed_columns = self.caller.environment.text("COLUMNS").and_then(|text| text.trim().parse().ok());

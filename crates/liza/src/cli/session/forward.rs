@@ -1,4 +1,4 @@
-//! The session's side: sends a command to the supervisor, with the content of what it names, and prints the answer.
+//! The session's side: sends a command and its files to the supervisor, and prints the answer.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;

@@ -1,5 +1,5 @@
-//! Commands inside an agent session: the session's side sends them (`forward`), the supervisor's side executes those that
-//! a session may use (`execute`, `verbs`).
+//! Commands inside an agent session: the session's side sends them (`forward`), the supervisor's side
+//! executes the permitted ones (`execute`, `verbs`).
 
 mod client;
 mod execute;

@@ -1,5 +1,5 @@
-//! `lock modify` in a session: the agent's command changes a copy, with the session's rights and without the lock; only the
-//! result travels, with the revision that it was based on.
+//! `lock modify` in a session: the agent's command changes a copy, with the session's rights and without the
+//! lock; only the result travels, with the revision that it was based on.
 
 use std::fs;
 use std::io;
@@ -18,7 +18,7 @@ use crate::cli::ui::output::{Reply, Screen};
 
 use super::client::SessionClient;
 
-/// How often the command runs again because the blackboard has changed meanwhile.
+/// The most runs of the command if the blackboard changes meanwhile.
 const ATTEMPTS: usize = 10;
 
 /// Runs the command on a copy of the blackboard and sends the result.
@@ -77,7 +77,7 @@ impl Scratch {
         Ok(Self(path))
     }
 
-    /// Runs the command on the copy; returns what it has made of it.
+    /// Runs the command on the copy; returns the new text.
     fn run(
         &self,
         text: &str,

@@ -6,12 +6,12 @@ use liza_team::session::denied::denied_path;
 use crate::cli::context::Caller;
 use crate::cli::ui::error::CommandError;
 
-/// Whether the caller is a process of a confined session.
+/// True if the caller is a process of a confined session.
 pub(in crate::cli) fn is_confined(caller: &Caller) -> bool {
     caller.on_behalf.is_none() && caller.environment.raw(PLAN_VARIABLE).is_some()
 }
 
-/// The error of a command in a confined session; what was refused by the confinement is named as such.
+/// The error of a command in a confined session; a refusal by the confinement is named as such.
 pub(in crate::cli) fn explain_denial(error: CommandError) -> CommandError {
     let Some(path) = denied_path(&error.message).filter(|path| !path.is_empty()) else { return error };
     let message = format!("outside the workspace: {path} ({})", error.message);

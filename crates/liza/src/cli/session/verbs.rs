@@ -1,4 +1,4 @@
-//! Refuses what a session may not use in its own project, by the table of commands.
+//! Refuses commands that a session may not use in its own project, by the table of commands.
 //!
 //! None of the commands that are sent starts a program or writes to a path that the session names.
 
@@ -18,7 +18,7 @@ pub(super) fn runs_in(verb: &Verb) -> RunsIn {
     VerbName::from(verb).runs_in()
 }
 
-/// Refuses what this agent's session may not use.
+/// Refuses a command that this agent's session may not use.
 pub(in crate::cli) fn check(actor: Actor, verb: &Verb) -> Result<(), CommandError> {
     let name = VerbName::from(verb).into_str();
     let role = match actor {

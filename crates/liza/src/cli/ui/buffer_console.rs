@@ -1,6 +1,6 @@
-//! The streams of a command that a supervisor executes for a session, or a screen for its person: everything is kept until
-//! the command has ended, so that no lock is held while a session reads slowly. They lead to no terminal, whatever they
-//! say about the width and the colours of the one that shows the text later.
+//! The streams of a command that a supervisor executes for a session, or a screen for its person: everything
+//! is kept until the command has ended, so that no lock is held while a session reads slowly. They lead to no
+//! terminal, but report the width and the colours of the one that shows the text later.
 
 use std::io;
 use std::process::Stdio;
@@ -10,7 +10,6 @@ use liza_team::channel::{TerminalFacts, WrittenTo};
 
 use crate::cli::ui::console::{Console, OwnTerminal, Stream};
 
-/// The streams of one command.
 pub(in crate::cli) struct BufferConsole {
     input: String,
     terminal: TerminalFacts,
@@ -22,7 +21,7 @@ impl BufferConsole {
         Self { input, terminal, written: Mutex::default() }
     }
 
-    /// What was written, in that order.
+    /// The written texts, in their order.
     pub(in crate::cli) fn take(&self) -> Vec<(WrittenTo, String)> {
         std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,4 @@
-//! Text of others, without what a terminal would obey.
+//! Text of others, without terminal sequences.
 
 use liza_core::text::is_unprintable;
 

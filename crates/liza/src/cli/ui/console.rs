@@ -1,4 +1,4 @@
-//! Where a command reads and writes. The process's own streams are one console; a session's channel is another.
+//! The streams of a command. The process's own streams are one console; a session's channel is another.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -9,7 +9,6 @@ use liza_sandbox::sys::process::terminal_name;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 
-/// A stream of a console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Input,
@@ -17,7 +16,7 @@ pub(crate) enum Stream {
     Error,
 }
 
-/// What a command reads from and writes to.
+/// The input and output of a command.
 pub(crate) trait Console: Send + Sync {
     /// Reads all of standard input, at most `limit` bytes.
     fn read_input(&self, limit: u64) -> io::Result<Vec<u8>>;
@@ -25,24 +24,23 @@ pub(crate) trait Console: Send + Sync {
     fn read_line(&self) -> io::Result<String>;
     /// Writes text to standard output or standard error, as it is.
     fn write(&self, stream: Stream, text: &str) -> io::Result<()>;
-    /// Whether the stream is a terminal.
+    /// True if the stream is a terminal.
     fn is_terminal(&self, stream: Stream) -> bool;
-    /// Whether the stream is a file on a disk.
+    /// True if the stream is a file on a disk.
     fn is_file(&self, stream: Stream) -> bool;
-    /// Whether standard output is a pipe. A socket is none: it can be closed for input only.
+    /// True if standard output is a pipe. A socket is none: it can be closed for input only.
     fn is_pipe(&self) -> bool;
-    /// Whether text to that stream is coloured unless the caller says otherwise.
+    /// True if text to that stream is coloured unless the caller says otherwise.
     fn has_color(&self, stream: Stream) -> bool;
-    /// How many columns a terminal has; `None` if it is not known.
+    /// The columns of the terminal; `None` if they are not known.
     fn columns(&self) -> Option<usize>;
     /// The name of the terminal, or `unknown`.
     fn terminal(&self) -> String;
-    /// Whether the reader of standard output has closed it, without writing anything.
+    /// True if the reader of standard output has closed it. Writes nothing.
     fn is_closed(&self) -> bool;
-    /// The stream for a child process.
     fn for_child(&self, stream: Stream) -> io::Result<Stdio>;
-    /// The terminal that a pager may take over. A console that keeps what is written has none: a screen, a page in the
-    /// browser and a session get the text.
+    /// The terminal that a pager may take over. A console that keeps its text has none: a screen, a page in
+    /// the browser and a session get the text.
     fn own_terminal(&self) -> Option<OwnTerminal>;
 }
 
@@ -51,13 +49,12 @@ pub(crate) trait Console: Send + Sync {
 pub(crate) struct OwnTerminal(());
 
 impl OwnTerminal {
-    /// Starts a program that draws on the terminal what it is sent.
+    /// Starts a program that draws its input on the terminal.
     pub(crate) fn start(&self, command: &mut Command) -> io::Result<Child> {
         command.stdin(Stdio::piped()).stdout(Stdio::inherit()).stderr(Stdio::inherit()).spawn()
     }
 }
 
-/// The process's own streams.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ProcessConsole;
 

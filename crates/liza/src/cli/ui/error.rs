@@ -1,4 +1,4 @@
-//! The error of every command: what was wrong, what to do next, and the exit code.
+//! The error of every command: the problem, the next step, and the exit code.
 //!
 //! Every layer has its own error enum; they become messages, hints and error codes here.
 
@@ -15,13 +15,12 @@ use super::exit_code::Exit;
 /// The line that installs the whole program.
 pub(crate) const INSTALL: &str = "cargo install --path crates/liza";
 
-/// Why a command did not do what was asked.
+/// The reason why a command did not do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandError {
     /// A stable word for programs.
     pub(crate) code: String,
     pub(crate) message: String,
-    /// What to do next.
     pub(crate) hint: Option<String>,
     pub(crate) exit: Exit,
     /// More fields for programs.
@@ -35,28 +34,25 @@ impl CommandError {
         Self { code, message, hint: None, exit: Exit::Refused, details: Vec::new() }
     }
 
-    /// With one more field for programs.
     #[must_use]
     pub(crate) fn with(mut self, key: &str, value: Value) -> Self {
         self.details.push((key.to_owned(), value));
         self
     }
 
-    /// With what to do next.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// With another exit code.
     #[must_use]
     pub(crate) fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
     }
 
-    /// What needs a part that was left out of this program.
+    /// The error of a command that needs a part which was left out of this program.
     pub(crate) fn missing_feature(what: &str) -> Self {
         Self::refused("missing_feature", format!("this liza was built without {what}"))
             .hint(format!("in the clone of Liza, the whole program: {INSTALL}"))

@@ -33,9 +33,9 @@ pub(crate) struct EventPrinter {
     /// The progress line, if one is wanted; empty while there is none.
     progress: Option<Mutex<String>>,
     silent: bool,
-    /// Whether the messages are shown on the terminal screen instead.
+    /// True if the messages are shown on the terminal screen instead.
     live_screen: bool,
-    /// What was printed before that screen, which covers it.
+    /// The messages that were printed before that screen, which covers them.
     covered: Mutex<Vec<TeamMessage>>,
 }
 
@@ -67,12 +67,12 @@ impl EventPrinter {
         self
     }
 
-    /// Whether messages are shown on the terminal screen.
+    /// True if messages are shown on the terminal screen.
     pub(crate) fn has_live_screen(&self) -> bool {
         self.live_screen
     }
 
-    /// Prints a message: when, which agent, what.
+    /// Prints a message: time, agent, text.
     pub(crate) fn print(&self, message: &TeamMessage) {
         let time = self.times.of_day(now());
         let agent = message.agent.map_or("liza".to_owned(), |agent| agent.to_string());
@@ -115,7 +115,7 @@ impl EventPrinter {
         self.screen.note(&lines.join("\n"));
     }
 
-    /// What was printed so far and the terminal screen would hide, one message per line.
+    /// The printed messages that the terminal screen would hide, one message per line.
     pub(crate) fn take_covered(&self) -> Vec<TeamMessage> {
         std::mem::take(&mut *self.covered.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -128,7 +128,7 @@ impl EventPrinter {
         }
     }
 
-    /// How many columns a line may have; lines in a file are never wrapped.
+    /// The most columns of a line; lines in a file are never wrapped.
     fn columns(&self) -> Option<usize> {
         self.screen.console.is_terminal(Stream::Output).then(|| self.screen.columns())
     }
@@ -150,7 +150,7 @@ impl EventPrinter {
         }
     }
 
-    /// Whether there is a progress line.
+    /// True if there is a progress line.
     pub(crate) fn shows_progress(&self) -> bool {
         self.progress.is_some()
     }
@@ -165,7 +165,6 @@ impl EventPrinter {
         }
     }
 
-    /// Writes something above the progress line.
     fn above_progress(&self, write: impl FnOnce()) {
         let Some(progress) = &self.progress else { return write() };
         let shown = progress.lock().unwrap_or_else(PoisonError::into_inner);

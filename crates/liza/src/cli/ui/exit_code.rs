@@ -2,7 +2,7 @@
 
 use liza_core::model::RefusalClass;
 
-/// How the program ends.
+/// The end of the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Exit {
     #[default]

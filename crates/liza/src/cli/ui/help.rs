@@ -1,5 +1,5 @@
-//! How the help lists the commands: grouped by who needs them, the most common first. `liza --help` shows those for people,
-//! `liza help --all` also those that agents and supervisors use.
+//! The commands in the help: grouped by user, the most common first. `liza --help` shows those for people,
+//! `liza help --all` also those of agents and supervisors.
 
 use clap::Command;
 
@@ -9,12 +9,10 @@ pub(crate) type Group = (&'static str, &'static [&'static str]);
 /// The number of groups for people, which come first.
 const FOR_PEOPLE: usize = 3;
 
-/// Which commands the help lists.
+/// The commands that the help lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// Those for people.
     ForPeople,
-    /// All.
     All,
 }
 

@@ -1,7 +1,6 @@
 //! Coloured text for a terminal of any width.
 //!
-//! Knows no task. Everything that comes from the blackboard passes through here, so nothing in it can manipulate a
-//! terminal.
+//! Knows no task. All text of the blackboard passes through here, so nothing in it can manipulate a terminal.
 
 use anstyle::{AnsiColor, Style};
 use liza_core::text::is_unprintable;
@@ -15,14 +14,13 @@ pub(crate) use liza_host::columns::{cut, indent, list, one_line, pad, width, wra
 pub(crate) use super::clean::clean;
 
 pub(crate) const BOLD: Style = Style::new().bold();
-/// What is less important.
+/// Less important text.
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 
-/// The style of a sentence of the log.
 pub(crate) fn style_of(tone: Tone) -> Style {
     match tone {
         Tone::Plain => Style::new(),
@@ -33,7 +31,6 @@ pub(crate) fn style_of(tone: Tone) -> Style {
     }
 }
 
-/// A text in a style.
 pub(crate) fn paint(style: Style, text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -46,7 +43,7 @@ pub(crate) fn paint(style: Style, text: &str) -> String {
 /// Replaces the escape character of a style until the text is written: every real one comes from outside.
 const STYLE_MARK: &str = "\u{fdd0}";
 
-/// The text as it is written: with its styles, or without any, and without other terminal sequences, control
+/// The text as it is written: with its styles or without, and without other terminal sequences, control
 /// characters and characters that reorder text.
 pub(crate) fn printable(text: &str, colored: bool) -> String {
     let mut parts = text.split(STYLE_MARK);
@@ -62,7 +59,7 @@ pub(crate) fn printable(text: &str, colored: bool) -> String {
     printed
 }
 
-/// How long the style is that a text begins with: `[1;31m`.
+/// The length of the style at the beginning of a text: `[1;31m`.
 fn style_length(text: &str) -> usize {
     let is_style = |end: &usize| {
         let inner = text.get(..*end).and_then(|style| style.strip_prefix('['));
@@ -71,7 +68,7 @@ fn style_length(text: &str) -> usize {
     text.find('m').filter(is_style).map_or(0, |end| end + 1)
 }
 
-/// JSON with what must not reach a terminal escaped, so that programs still read the same text.
+/// JSON with unprintable characters escaped, so that programs still read the same text.
 pub(crate) fn printable_json(json: &str) -> String {
     if !json.contains(|c: char| is_unprintable(c) && c != '\n') {
         return json.to_owned();
@@ -95,8 +92,8 @@ pub(crate) fn command(text: &str, by: usize, columns: usize) -> Vec<String> {
     first.into_iter().chain(rest).collect()
 }
 
-/// Lines that are too long, wrapped at words below their own indentation. Commands stay whole, so that they can be copied,
-/// and so does what has a style.
+/// Lines that are too long, wrapped at words below their own indentation. Commands stay whole, to be copied,
+/// and so does styled text.
 pub(crate) fn wrap_sentences(text: &str, columns: usize) -> String {
     let wrapped = |line: &str| {
         let words = line.trim_start();

@@ -1,10 +1,9 @@
-//! What a log entry says, in words for people: every screen and `liza log` use the same sentences.
-//!
-//! The log itself and its JSON keep the names of the actions.
+//! Log entries in words for people: every screen and `liza log` use the same sentences. The log itself and
+//! its JSON keep the names of the actions.
 
 use liza_host::columns::one_line;
 
-/// How a sentence sounds.
+/// The tone of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -16,17 +15,16 @@ pub(crate) enum Tone {
     Bad,
 }
 
-/// A log entry in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogSentence {
     pub(crate) tone: Tone,
-    /// What happened; the agent is its subject. The task, if there is one, comes between the two parts.
+    /// The event; the agent is its subject. The task, if there is one, comes between the two parts.
     pub(crate) before: String,
     pub(crate) task: Option<String>,
     pub(crate) after: String,
-    /// What the log says besides; nothing if the text has it.
+    /// Further facts of the log; nothing if the text has them.
     pub(crate) detail: Option<String>,
-    /// Whether it belongs to the story of the work; otherwise only Liza needs to know it.
+    /// True if it belongs to the story of the work; otherwise only Liza needs to know it.
     pub(crate) is_story: bool,
 }
 
@@ -59,7 +57,7 @@ impl LogSentence {
     }
 }
 
-/// What an entry says.
+/// The sentence of an entry.
 pub(crate) fn sentence(action: &str, task: Option<&str>, detail: &str) -> LogSentence {
     let detail = one_line(detail);
     match task {

@@ -1,4 +1,4 @@
-//! What commands share for input and output: console, screen, layout, errors, exit codes, help.
+//! The shared parts of commands for input and output: console, screen, layout, errors, exit codes, help.
 
 pub(crate) mod buffer_console;
 pub(crate) mod clean;

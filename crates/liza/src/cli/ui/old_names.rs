@@ -1,11 +1,11 @@
-//! The names of the scripts that came before Liza: called by one of them, the program runs the verb of that name.
+//! The names of the scripts that came before Liza: called by one of them, the program runs the verb of that
+//! name.
 //!
 //! `liza setup` makes the links. Only the name is translated; the arguments are those of the verb.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Every old name and its verb.
 pub(crate) const OLD_NAMES: [(&str, &str); 17] = [
     ("liza-init.sh", "init"),
     ("liza-lock.sh", "lock"),

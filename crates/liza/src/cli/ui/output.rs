@@ -1,4 +1,4 @@
-//! What a command writes: text for people, one JSON object for programs. A closed pipe is not an error.
+//! The output of a command: text for people, one JSON object for programs. A closed pipe is not an error.
 
 use std::borrow::Cow;
 use std::io;
@@ -26,7 +26,6 @@ pub(crate) enum Color {
     Never,
 }
 
-/// The result of a command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
     /// The revision of the blackboard now.
@@ -35,21 +34,18 @@ pub(crate) struct Reply {
     pub(crate) result: serde_json::Value,
     /// For people; may contain colour.
     pub(crate) text: String,
-    /// Whether the text is sentences, which are wrapped in a terminal; otherwise it has its layout.
+    /// True if the text is sentences, which are wrapped in a terminal; otherwise it has its layout.
     pub(crate) sentences: bool,
-    /// Whether everything is written already.
+    /// True if everything is written already.
     pub(crate) written: bool,
-    /// The exit code.
     pub(crate) exit: Exit,
 }
 
 impl Reply {
-    /// A reply for both.
     pub(crate) fn new(text: impl Into<String>, result: serde_json::Value) -> Self {
         Self { result, text: text.into(), ..Self::default() }
     }
 
-    /// Whose text is sentences.
     #[must_use]
     pub(crate) fn sentences(mut self) -> Self {
         self.sentences = true;
@@ -61,14 +57,12 @@ impl Reply {
         Self { written: true, ..Self::default() }
     }
 
-    /// With another exit code.
     #[must_use]
     pub(crate) fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
     }
 
-    /// At that revision.
     #[must_use]
     pub(crate) fn at(mut self, revision: u64) -> Self {
         self.revision = Some(revision);
@@ -76,25 +70,19 @@ impl Reply {
     }
 }
 
-/// How and where to write.
+/// The form and the place of the output.
 #[derive(Clone)]
 pub(crate) struct Screen {
-    /// One JSON object instead of text.
     pub(crate) json: bool,
-    /// No text on success.
     pub(crate) quiet: bool,
-    /// Times in UTC instead of local time.
     pub(crate) utc: bool,
-    /// Colour.
     pub(crate) color: Color,
     /// The value of COLUMNS.
     pub(crate) fixed_columns: Option<usize>,
-    /// Where.
     pub(crate) console: Arc<dyn Console>,
 }
 
 impl Screen {
-    /// A screen on that console.
     pub(crate) fn new(console: Arc<dyn Console>, color: Color, fixed_columns: Option<usize>) -> Self {
         Self { json: false, quiet: false, utc: false, color, fixed_columns, console }
     }
@@ -110,12 +98,10 @@ impl Screen {
         if is_piped { usize::from(u16::MAX) } else { self.columns() }
     }
 
-    /// The zone of the times that it shows.
     pub(crate) fn local_time(&self) -> LocalTime {
         if self.utc { LocalTime::utc() } else { LocalTime::of_system() }
     }
 
-    /// Writes a command's reply to standard output.
     pub(crate) fn reply(&self, reply: &Reply) {
         if reply.written {
             return;
@@ -132,7 +118,7 @@ impl Screen {
         }
     }
 
-    /// Reports why a command failed: to programs on standard output, to people on standard error.
+    /// Reports the error of a command: to programs on standard output, to people on standard error.
     pub(crate) fn error(&self, error: &CommandError) {
         if self.json {
             let CommandError { code, message, hint, exit, details } = error;
@@ -197,7 +183,6 @@ impl Screen {
     }
 }
 
-/// A typed reply as JSON.
 pub(crate) fn to_json(reply: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(reply).unwrap_or(serde_json::Value::Null)
 }

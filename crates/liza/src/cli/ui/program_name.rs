@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use liza_agents::providers::builtin_names;
 
-/// Parses the name of an agent program.
 #[derive(Debug, Clone)]
 pub(crate) struct ProgramName;
 

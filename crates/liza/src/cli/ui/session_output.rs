@@ -12,21 +12,19 @@ use liza_team::session::denied::denied_path;
 
 use crate::cli::ui::clean::clean;
 
-/// What a line of the output is.
+/// The kind of a line of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RenderedKind {
-    /// What the agent said.
+    /// The words of the agent.
     Text,
-    /// A tool that it used.
     Tool,
-    /// The answer of a tool.
     Answer,
     /// A refusal of Liza as the answer of a tool.
     Refusal,
     /// Something about the session.
     Note,
     Fault,
-    /// What a person can do about a refused path.
+    /// Advice for a person about a refused path.
     Hint,
 }
 
@@ -42,11 +40,11 @@ pub(crate) struct RenderedLine {
 pub(crate) struct SessionOutput {
     file: File,
     stream: EventStream,
-    /// Whether the session is confined, as its first line says.
+    /// True if the session is confined, as its first line says.
     is_confined: bool,
 }
 
-/// How the first line of a confined session's output begins.
+/// The beginnings of the first line of a confined session's output.
 const CONFINED: [&str; 2] = ["[liza: confinement enforced", "[liza: confinement partly"];
 
 impl SessionOutput {
@@ -61,7 +59,6 @@ impl SessionOutput {
         self.file.seek(SeekFrom::Start(length.saturating_sub(bytes))).map(|_| ())
     }
 
-    /// The lines that are new.
     pub(crate) fn read_new(&mut self) -> io::Result<Vec<RenderedLine>> {
         let mut bytes = Vec::new();
         self.file.read_to_end(&mut bytes)?;
@@ -75,7 +72,7 @@ impl SessionOutput {
         Ok(lines)
     }
 
-    /// What is left when nothing more will be printed.
+    /// The rest, once nothing more will be printed.
     pub(crate) fn finish(&mut self) -> Vec<RenderedLine> {
         let mut lines = Vec::new();
         self.stream.finish(&mut |event| lines.extend(render(event)));

@@ -1,7 +1,7 @@
 //! Takes a setting out of the text of a blackboard; everything else stays as it was written.
 
-/// The text without this key of the section `config` (`roles.coder.count` for a key of a key); `None` if it has none, or
-/// writes the section on one line.
+/// The text without this key of the section `config` (`roles.coder.count` for a key of a key); `None` if it
+/// has none, or writes the section on one line.
 pub(crate) fn without_setting(text: &str, key: &str) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut block = Block::of(&lines, lines.iter().position(|line| line.trim_end() == "config:")?);
@@ -27,7 +27,7 @@ struct Block {
     /// After its last line.
     end: usize,
     indent: usize,
-    /// The line of the key that it belongs to, and where that ends.
+    /// The line of the key that it belongs to, and the end of that.
     parent: usize,
     parent_end: usize,
 }
@@ -61,7 +61,7 @@ impl Block {
         Some(Self { parent: self.start, parent_end: self.end, ..found })
     }
 
-    /// Whether this line is another key beside it.
+    /// True if this line is another key beside it.
     fn is_sibling(&self, n: usize, line: &str) -> bool {
         (self.parent + 1..self.parent_end).contains(&n) && is_key(line) && indent_of(line) == self.indent
     }
@@ -71,7 +71,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Whether the line has something besides a comment.
+/// True if the line has something besides a comment.
 fn is_key(line: &str) -> bool {
     let text = line.trim();
     !text.is_empty() && !text.starts_with('#')

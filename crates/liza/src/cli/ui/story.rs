@@ -1,4 +1,4 @@
-//! Reports what a team does, from the log: in the order in which it happened, at a pace at which a person can read.
+//! Reports the work of a team from the log: in its order, at a pace at which a person can read.
 //!
 //! Falls behind the team on purpose, and never delays it.
 
@@ -22,7 +22,6 @@ const PACE: Duration = Duration::from_millis(380);
 /// The longest name is `code-reviewer-10`.
 const NAME: usize = 16;
 
-/// A story that is being told.
 pub(crate) struct Story {
     ended: Arc<AtomicBool>,
     interrupted: Arc<AtomicBool>,
@@ -30,7 +29,7 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// Begins to tell what the log says from now on.
+    /// Begins to tell the log from now on.
     pub(crate) fn begin(screen: Screen, mut log: LogReader) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let is_last = Arc::clone(&ended);
@@ -42,7 +41,7 @@ impl Story {
         let stops = Arc::clone(&interrupted);
         let teller = thread::spawn(move || {
             loop {
-                // Asked before the last reading, so that what happens at the end is told.
+                // Asked before the last reading, so that the last events are told.
                 let last = is_last.load(Ordering::Acquire);
                 let lines: Vec<String> = log
                     .read_new()
@@ -94,7 +93,7 @@ fn line(entry: &LogRecord, screen: &Screen) -> Option<String> {
     Some(format!("{} {}", paint(name, &pad(&cut(&clean(&entry.agent), NAME), NAME)), words.join(&indent)))
 }
 
-/// What happened, in a short sentence; none for what only Liza needs to know.
+/// The event in a short sentence; none for events that only Liza needs to know.
 fn told(entry: &LogRecord) -> Option<(Tone, String)> {
     let detail = cut(&one_line(&entry.detail), 160);
     let said = sentence(&entry.action, entry.task.as_deref(), &detail);

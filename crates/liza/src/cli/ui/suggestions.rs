@@ -1,10 +1,10 @@
-//! What a command that does not exist was probably meant to be: never one that drops work.
+//! The commands that a misspelled one probably means: never one that drops work.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use liza_core::rules::misspelled::distance;
 
-/// What the human does only on purpose.
+/// The commands that the human gives only on purpose.
 const NEVER: [&str; 3] = ["remove", "abort", "archive"];
 
 /// Words for which Liza has another command.
@@ -19,7 +19,7 @@ pub(crate) fn best_first(mut error: clap::Error) -> clap::Error {
     let typed = match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(typed)) => typed.clone(),
         Some(_) | None => {
-            // What looks like an option is not meant as a value.
+            // A word that looks like an option is not meant as a value.
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(Vec::new()));
             return error;
         }
