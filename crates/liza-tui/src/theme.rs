@@ -13,7 +13,6 @@ pub enum ThemeName {
     Plain,
 }
 
-/// The styles of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     pub heading: Style,

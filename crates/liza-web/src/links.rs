@@ -36,7 +36,6 @@ impl Links {
         self.to(&format!("session/{name}"))
     }
 
-    /// The stream of changes of a page.
     pub(crate) fn stream(&self, topic: &Topic) -> String {
         match topic {
             Topic::Board => self.to("live/board"),

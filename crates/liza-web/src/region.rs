@@ -7,7 +7,6 @@ use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 use serde_json::json;
 
-/// The element of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ItemTag {
     Li,
@@ -30,7 +29,6 @@ struct Item {
     html: String,
 }
 
-/// A part of a page that follows the blackboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Region {
     id: &'static str,
@@ -79,7 +77,6 @@ impl Region {
     }
 }
 
-/// All regions of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Regions(Vec<Region>);
 

@@ -35,7 +35,6 @@ impl EventFormat {
     }
 }
 
-/// One event of a session, whatever the program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientEvent {
     /// The program has begun; its name for the conversation.

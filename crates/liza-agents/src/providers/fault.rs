@@ -104,7 +104,6 @@ pub(super) fn fault(status: Option<u64>, message: &str) -> ClientFault {
     of_kind(kind, message)
 }
 
-/// An error whose kind is known.
 pub(super) fn of_kind(kind: FaultKind, message: &str) -> ClientFault {
     let reset = (kind == FaultKind::Quota).then(|| limit_reset(message, &local_clock())).flatten();
     let message = message.split('|').next().unwrap_or_default();

@@ -24,11 +24,9 @@ pub struct InstalledClient {
     pub version: Option<String>,
     /// The place of its login; else the way to log in.
     pub login: Result<String, LoginAdvice>,
-    /// The rights of its sessions.
     pub rights: &'static str,
 }
 
-/// The way to log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginAdvice {
     pub command: String,

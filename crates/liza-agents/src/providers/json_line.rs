@@ -68,7 +68,6 @@ pub(super) fn tool_detail(input: Option<&Value>) -> String {
     found.map(|text| cut(text.trim())).unwrap_or_default()
 }
 
-/// Part of a text that is short enough to be kept.
 pub(super) fn cut(text: &str) -> String {
     text.chars().take(TEXT_MAX).collect()
 }

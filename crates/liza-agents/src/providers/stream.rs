@@ -25,7 +25,6 @@ const PLAIN_LINES: u64 = 50;
 /// The maximum length of the name of a conversation.
 const CONVERSATION_MAX: usize = 80;
 
-/// The maximum length of a quotation.
 const QUOTE_MAX: usize = 300;
 
 /// The end of a session, as far as its program reported it.

@@ -90,7 +90,6 @@ fn row(area: Rect, at: u16) -> Rect {
     Rect { y: area.y.saturating_add(at), height: 1, ..area }
 }
 
-/// Writes a line into a row.
 fn put(buffer: &mut Buffer, area: Rect, line: &Line<'_>) {
     if buffer.area.intersects(area) {
         buffer.set_line(area.x, area.y, line, area.width);

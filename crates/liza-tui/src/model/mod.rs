@@ -43,7 +43,6 @@ const REPEATED_TIME: Seconds = Seconds(5);
 /// Below this size nothing useful fits, and keys act on nothing that a person could see.
 pub(crate) const LEAST: (u16, u16) = (40, 10);
 
-/// A part of the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Panel {
     /// The decisions that only the human can make.
@@ -68,7 +67,6 @@ pub(crate) enum Event {
     /// The reason why the blackboard cannot be read.
     Unreadable(String),
     Log(Vec<LogLine>),
-    /// The content of a page.
     Loaded(PageSource, CommandResult),
     Executed {
         words: Vec<String>,
@@ -104,7 +102,6 @@ pub(crate) enum Prompt {
     Leave,
 }
 
-/// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
     pub time: Timestamp,
@@ -135,7 +132,6 @@ impl LogLine {
     }
 }
 
-/// The result of the last action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionNotice {
     pub text: String,
@@ -168,7 +164,6 @@ pub(crate) struct Model {
     pub mode: ScreenMode,
     /// The kind of the project, if that is worth a word.
     pub label: Option<&'static str>,
-    /// The columns and rows of the terminal.
     pub size: (u16, u16),
     /// None until it was read once.
     pub view: Option<Arc<View>>,

@@ -11,7 +11,6 @@ const DIFF_TAB: usize = 1;
 /// The number of lines of a session's output that are shown.
 const OUTPUT_LINES: &str = "2000";
 
-/// The source of a page's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PageSource {
     Command(Vec<String>),
@@ -37,7 +36,6 @@ impl PageSource {
     }
 }
 
-/// The subject of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PageSubject {
     Task(TaskId),
@@ -45,7 +43,6 @@ pub(crate) enum PageSubject {
     Text(String),
 }
 
-/// One of the contents of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageTab {
     pub title: &'static str,

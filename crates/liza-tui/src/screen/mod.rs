@@ -110,7 +110,6 @@ fn serve(
     shown
 }
 
-/// The screen while it is shown.
 struct Live<'s> {
     setup: &'s ScreenSetup,
     sender: &'s Sender<Event>,

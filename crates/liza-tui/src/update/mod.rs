@@ -327,7 +327,6 @@ fn on_board_key(model: &mut Model, key: KeyEvent) -> Option<Vec<Effect>> {
     Some(Vec::new())
 }
 
-/// Moves the selection of the panel.
 fn select(model: &mut Model, by: isize) {
     model.moved = true;
     let moved = |from: usize, length: usize| from.saturating_add_signed(by).min(length.saturating_sub(1));

@@ -22,7 +22,6 @@ pub(super) fn task_link(page: &PageContext<'_>, task: &TaskId) -> Markup {
     html! { a.task-id href=(page.links.task(task)) { (task) } }
 }
 
-/// A decision that waits for the human.
 pub(super) fn need(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
     html! {
         div.need-head {
@@ -62,12 +61,10 @@ pub(super) fn phase_class(phase: TaskPhase) -> &'static str {
     }
 }
 
-/// The status of a task, in words.
 pub(super) fn status_text(task: &TaskView) -> String {
     task_status(task)
 }
 
-/// The status of a task as a badge.
 pub(super) fn status_badge(task: &TaskView) -> Markup {
     let merged = task.status == Some(Status::Merged);
     let class = if merged { "good" } else { phase_class(task.phase) };
@@ -166,7 +163,6 @@ pub(super) fn tone_class(tone: LogTone) -> &'static str {
     }
 }
 
-/// The name of a role, for people.
 pub(super) fn role_name(role: Role) -> &'static str {
     match role {
         Role::Planner => "planner",

@@ -25,7 +25,6 @@ use crate::topic::Topic;
 
 pub(crate) use context::PageContext;
 
-/// The live regions of a topic.
 pub(crate) fn regions(topic: &Topic, page: &PageContext<'_>) -> Regions {
     let own = match topic {
         Topic::Board => board::regions(page),

@@ -69,7 +69,6 @@ pub(super) fn prompt(page: &PageContext<'_>, session: &SavedSession) -> Markup {
     }
 }
 
-/// The class of a line of output.
 pub(super) fn line_class(kind: OutputKind) -> &'static str {
     match kind {
         OutputKind::Text => "said",

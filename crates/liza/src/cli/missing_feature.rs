@@ -2,7 +2,7 @@
 
 use super::ui::error::{CommandError, INSTALL};
 
-/// The benefit of installing the whole program; none if this is the whole program.
+/// The parts that this program lacks, and the line that installs them; none if it is the whole program.
 pub(crate) fn rest_of_the_program() -> Option<String> {
     let is_whole = cfg!(all(feature = "database", feature = "screen", feature = "web", feature = "webhook"));
     let rest = "This is the program without its screen, browser pages, database and webhooks; with them";

@@ -26,7 +26,6 @@ pub(crate) fn within(root: &Path, given: &str) -> Result<String, CommandError> {
     }
 }
 
-/// True if the file of a reference exists.
 pub(crate) fn exists(root: &Path, reference: &str) -> bool {
     ProjectDisk::new(root).spec_exists(file_of(reference))
 }

@@ -48,7 +48,6 @@ fn to_protect(root: &Path) -> String {
     }
 }
 
-/// The effect of the new script, in words.
 fn written_in_words(command: &str) -> String {
     format!("{SCRIPT} is written: it runs {command} before every merge")
 }

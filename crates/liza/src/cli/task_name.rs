@@ -54,7 +54,6 @@ fn similar<'b>(board: &'b Board, given: &TaskId) -> Option<&'b TaskId> {
     all.filter(|id| typos(id) <= allowed).min_by_key(|id| typos(id))
 }
 
-/// True if there is a task of exactly that ID.
 pub(crate) fn is_known(board: &Board, id: &TaskId) -> bool {
     board.tasks.contains_key(id) || board.archived.contains_key(id)
 }

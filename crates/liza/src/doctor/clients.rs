@@ -45,7 +45,7 @@ fn reaching_settings(places: &LoginPlaces<'_>, program: &str) -> String {
     }
 }
 
-/// The warning about a login whose time of refresh Liza cannot read.
+/// The warning about a login file whose end Liza cannot read.
 fn shared_login(places: &LoginPlaces<'_>, program: &str, place: &str) -> &'static str {
     let variable = |name: &str| (places.variable)(name).map(PathBuf::from);
     let file = ClientFolder::login_of(Path::new(program), places.home, &variable);

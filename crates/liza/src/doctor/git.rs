@@ -19,7 +19,7 @@ pub(super) fn git_version(git: &Git) -> Check {
     }
 }
 
-/// The person's own checkout, and the committer of git for merges.
+/// The person's own checkout, and the committer for merges.
 pub(super) fn repository(repo: &Repo) -> Vec<Check> {
     let state = match (repo.head(), repo.unfinished_operation()) {
         (Err(error), _) => {
@@ -182,7 +182,6 @@ fn lacks_merges(project: &Project, head: &Sha) -> bool {
     recorded.is_some_and(|recorded| project.repo().is_ok_and(|repo| lacks(repo, &recorded)))
 }
 
-/// The check that merged work is still on the branch.
 fn merged_work(repo: &Repo, state: &State) -> Option<Check> {
     let lost = match lost_merges(repo, &state.board) {
         Ok(lost) => lost,

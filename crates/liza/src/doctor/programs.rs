@@ -63,7 +63,6 @@ pub(super) fn missing_programs(config: &Config, default: Option<&str>) -> Vec<Ch
     named.filter_map(problem).collect()
 }
 
-/// The command that gives a role another agent program.
 fn role_fix(role: Role) -> String {
     format!("liza config roles.{role}.provider NAME")
 }

@@ -207,8 +207,7 @@ fn warn_of_unknown_cost(context: &Context, project: &Project) -> Result<(), Comm
     Ok(())
 }
 
-/// The key of a role that is only the name of its agent program, and the same with parts: without them it has
-/// nothing to set.
+/// The role of the key and its long form, if it is only the name of a program, which has no parts to set.
 fn in_long_form<'k>(own: &Fields, key: &'k str) -> Option<(&'k str, String)> {
     let (role, _) = key.rsplit_once('.').filter(|(role, _)| role.starts_with("roles."))?;
     let Ok(Value::Text(provider)) = setting(own, role) else { return None };
@@ -333,7 +332,6 @@ pub(super) fn note_accepted_programs(context: &Context, repo: &Repo) {
     }
 }
 
-/// The accepted programs, in words.
 fn programs_in_words(keys: &[String]) -> String {
     format!("accepted from .git/config: {}", clean(&keys.join(", ")))
 }
@@ -432,7 +430,7 @@ fn apply(
     accept_gate(project)
 }
 
-/// Accepts a person's own setting for this machine.
+/// Accepts the gate for this machine: a person has set it here.
 fn accept_gate(project: &Project) -> Result<(), CommandError> {
     Ok(accept_gate_here(project, &project.store().snapshot()?.board.config()?.gate)?)
 }

@@ -145,7 +145,6 @@ impl TaskPage<'_> {
         lines
     }
 
-    /// The demands of the task.
     fn contract(&self) -> Vec<String> {
         let record = self.record;
         let with_status = |id: &TaskId| match self.state.board.status(id) {
@@ -324,7 +323,7 @@ fn asked_before(record: &TaskRecord) -> Option<Vec<String>> {
     Some(questions.iter().map(ToString::to_string).collect()).filter(|_| !is_open)
 }
 
-/// True if a coder that counts as failed has only blocked the task itself, with a question.
+/// True if a coder has blocked the task itself, with a question, and was never stopped by a limit.
 fn has_only_asked(record: &TaskRecord, agent: AgentId) -> bool {
     let name = agent.to_string();
     let blocks: Vec<&HistoryEvent> = record.events().filter(|event| event.is(EventName::Blocked)).collect();

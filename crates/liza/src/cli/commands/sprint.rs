@@ -43,7 +43,6 @@ enum SprintVerb {
     },
 }
 
-/// A point in time as people type it.
 #[derive(Debug, Clone, Copy)]
 enum When {
     Never,

@@ -24,7 +24,6 @@ pub(crate) trait Console: Send + Sync {
     fn read_line(&self) -> io::Result<String>;
     /// Writes text to standard output or standard error, as it is.
     fn write(&self, stream: Stream, text: &str) -> io::Result<()>;
-    /// True if the stream is a terminal.
     fn is_terminal(&self, stream: Stream) -> bool;
     /// True if the stream is a file on a disk.
     fn is_file(&self, stream: Stream) -> bool;

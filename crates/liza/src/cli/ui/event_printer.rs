@@ -67,7 +67,6 @@ impl EventPrinter {
         self
     }
 
-    /// True if messages are shown on the terminal screen.
     pub(crate) fn has_live_screen(&self) -> bool {
         self.live_screen
     }
@@ -150,7 +149,6 @@ impl EventPrinter {
         }
     }
 
-    /// True if there is a progress line.
     pub(crate) fn shows_progress(&self) -> bool {
         self.progress.is_some()
     }

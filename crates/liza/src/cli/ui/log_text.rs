@@ -3,7 +3,6 @@
 
 use liza_host::columns::one_line;
 
-/// The tone of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -57,7 +56,6 @@ impl LogSentence {
     }
 }
 
-/// The sentence of an entry.
 pub(crate) fn sentence(action: &str, task: Option<&str>, detail: &str) -> LogSentence {
     let detail = one_line(detail);
     match task {
