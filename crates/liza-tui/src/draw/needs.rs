@@ -38,7 +38,7 @@ impl Painter<'_> {
         // All of the selected one is visible, with its command.
         let first = window(selected + height / 3, lines.len(), height);
         let first = first.max(whole.end.saturating_sub(height)).min(whole.start);
-        // Where some are hidden, each of them has one line.
+        // Each hidden decision has one line.
         let below = lines.len().saturating_sub(first + height);
         let mut detail = self.model.needs().len().to_string();
         for (hidden, sign) in [(first, '↑'), (below, '↓')].into_iter().filter(|(hidden, _)| *hidden > 0) {

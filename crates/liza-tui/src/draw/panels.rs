@@ -51,7 +51,7 @@ impl Painter<'_> {
             TaskRow::Heading(..) | TaskRow::Asked(..) => false,
         };
         let asked = rows.iter().filter(|row| is_asked(row)).count();
-        // Where the keys are, each row can be selected.
+        // In the panel with the keys, each row can be selected.
         if rows.len() <= height || asked == 0 || self.model.panel == Panel::Tasks {
             return rows;
         }

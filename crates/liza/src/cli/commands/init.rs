@@ -143,7 +143,7 @@ struct Plan {
     branch: Branch,
     /// The branch that is checked out.
     main_branch: Option<String>,
-    /// The remote; true if it has the integration branch already.
+    /// The remote, and true if it has the integration branch already.
     remote: Option<(String, bool)>,
     /// The database, and the name of the blackboard in it.
     store: Option<(Address, String)>,

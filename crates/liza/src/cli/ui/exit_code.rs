@@ -2,7 +2,7 @@
 
 use liza_core::model::RefusalClass;
 
-/// The end of the program.
+/// The way in which the program ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Exit {
     #[default]
