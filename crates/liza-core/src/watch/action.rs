@@ -271,7 +271,7 @@ impl Action {
                     "dismiss" | "accept-integration" | "resolve" => Some("This cannot be undone."),
                     "accept-gate" => Some("The change of what judges the work is merged with the task."),
                     "agent" => Some(IN_BACKGROUND),
-                    "plan" => Some("Coders begin with all of these tasks."),
+                    "plan" => Some("Coders begin with those that wait for no other."),
                     // These read, resume or carry a person's text; `goal` is asked for only if none is open.
                     "resume" | "validate" | "status" | "answer" | "note" | "config" | "goal" => None,
                     _ => Some("This changes the project."),

@@ -122,6 +122,8 @@ pub enum Behind {
     /// Other things that the planner's session decides first.
     OtherDecisions,
     Goal,
+    /// A code reviewer's verdict on its work.
+    Verdict,
     /// Something for the agent's role to do.
     NewWork,
 }
@@ -280,6 +282,7 @@ impl Next {
             What::FixRecord => "its record is broken: fix it".to_owned(),
             What::Wait => match self.behind.first() {
                 Some(Behind::Goal) => format!("{who} waits for a goal"),
+                Some(Behind::Verdict) => format!("{who} waits for a verdict"),
                 Some(Behind::NewWork) => format!("{who} waits for work"),
                 _ => format!("{} must be merged first", self.tasks_before().join(", ")),
             },
@@ -336,6 +339,7 @@ impl fmt::Display for Next {
                 | Behind::Pause(_)
                 | Behind::OtherDecisions
                 | Behind::Goal
+                | Behind::Verdict
                 | Behind::NewWork => {}
             }
         }

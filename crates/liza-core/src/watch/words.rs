@@ -186,26 +186,22 @@ fn first_held(view: &View) -> Option<&HeldView> {
 
 /// An agent's status in one word; if it waits, with the matter that it waits for.
 fn status_words(agent: &AgentView) -> String {
-    let for_what = match (agent.status, agent.role) {
-        (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner)
-            if agent.next.behind.contains(&Behind::Goal) =>
-        {
-            "for a goal"
-        }
-        (AgentStatus::Waiting | AgentStatus::Idle, Role::Planner) => "until needed",
-        (AgentStatus::Waiting, Role::Coder) => "for a verdict",
-        (AgentStatus::Idle, Role::Coder) => "for a task",
-        (AgentStatus::Waiting | AgentStatus::Idle, Role::CodeReviewer) => "for a submission",
-        (
-            AgentStatus::Starting
-            | AgentStatus::Working
-            | AgentStatus::Reviewing
-            | AgentStatus::Planning
-            | AgentStatus::Handoff,
-            _,
-        ) => return format!("{}{}", agent.status, which_try(&agent.next.what)),
+    let next = &agent.next;
+    if !matches!(agent.status, AgentStatus::Waiting | AgentStatus::Idle) {
+        return format!("{}{}", agent.status, which_try(&next.what));
+    }
+    let on = next.on.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
+    let what = match (&next.what, next.behind.first(), agent.role) {
+        (What::Plan { .. }, _, _) => "to plan".to_owned(),
+        (What::Claim, _, _) => format!("to begin{on}"),
+        (What::Review, _, _) => format!("to review{on}"),
+        (_, Some(Behind::Goal), _) => "for a goal".to_owned(),
+        (_, Some(Behind::Verdict), _) => "for a verdict".to_owned(),
+        (_, _, Role::Planner) => "until needed".to_owned(),
+        (_, _, Role::Coder) => "for a task".to_owned(),
+        (_, _, Role::CodeReviewer) => "for a submission".to_owned(),
     };
-    format!("{} {for_what}", status_word(agent.status))
+    format!("WAITING {what}")
 }
 
 /// The number of a running session's try, after others without a result: `, try 5 of 5`.

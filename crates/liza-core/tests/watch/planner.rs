@@ -174,7 +174,7 @@ fn a_planner_that_tries_again_says_which_try_it_is() {
 #[test]
 fn a_planner_without_a_goal_waits_for_one() {
     let mut state = empty_state();
-    assert_eq!(planner_does(&state), "WAITING until needed");
+    assert_eq!(planner_does(&state), "WAITING to plan");
     let goal = goal(&mut state);
     goal.description.clear();
     assert_eq!(planner_does(&state), "WAITING for a goal");

@@ -73,7 +73,7 @@ fn an_agent_whose_program_is_held_is_not_shown_as_waiting_for_work() {
     assert!(!is_well(&shown), "a person can try it now");
     let paused = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
     let shown = view(&state, &Observations { stop_files: paused, ..seen() }, now());
-    assert_eq!(doing(&shown, "coder-1"), "WAITING for a task", "the pause is why nothing starts");
+    assert_eq!(doing(&shown, "coder-1"), "WAITING to begin t", "the pause is why nothing starts");
     let record = entry(&mut state, "coder-2");
     (record.client, record.status) = (Some("claude".to_owned()), AgentStatus::Working);
     let shown = view(&state, &seen(), now());
@@ -291,7 +291,7 @@ fn a_team_that_was_started_again_is_still_held() {
     let record = entry(&mut state, "coder-2");
     (record.client, record.status) = (Some("claude".to_owned()), AgentStatus::Working);
     let shown = view(&state, &seen(), now());
-    assert_eq!(doing(&shown, "coder-1"), "WAITING for a task", "its program is probably another one");
+    assert_eq!(doing(&shown, "coder-1"), "WAITING to begin t", "its program is probably another one");
 }
 
 /// Covers: UI-03

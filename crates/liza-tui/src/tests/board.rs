@@ -1,6 +1,6 @@
 //! The board while the team changes, and the subjects of its pages and dialogs.
 
-use liza_core::model::{AgentStatus, FaultKind, GoalStatus, Status, Usage};
+use liza_core::model::{FaultKind, GoalStatus, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
 use liza_core::watch::alarms::{AlarmKind, MainBranch};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
@@ -317,7 +317,7 @@ fn an_agent_without_a_task_waits_and_shows_no_lease() {
     view.tasks.clear();
     view.needs_you.clear();
     for agent in &mut view.agents {
-        (agent.task, agent.status) = (None, AgentStatus::Idle);
+        rest(agent);
     }
     update(&mut model, Event::View(Arc::new(view)), &dark());
     let shown = picture(&model);

@@ -12,7 +12,7 @@ pub(crate) const FIRE: &str = include_str!("boards/fire.yaml");
 /// A project with that blackboard. `@-90` in the text means ninety seconds ago, `@+90` in ninety seconds.
 pub(crate) fn project(board: &str) -> TestProject {
     let project = TestProject::new();
-    project.write(".liza/state.yaml", &dated(board));
+    project.place_board(&dated(board));
     project.write(
         ".liza/log.yaml",
         &dated("- timestamp: @-40\n  agent: coder-1\n  action: claimed\n  detail: x\n"),

@@ -242,6 +242,15 @@ impl TestProject {
         self.read(".liza/state.yaml")
     }
 
+    /// Puts a blackboard in its place that no command has written, so that it is no edit by hand.
+    #[track_caller]
+    pub(crate) fn place_board(&self, text: &str) {
+        self.write(".liza/state.yaml", text);
+        for record in ["state.yaml.lock", "state.yaml.prev"] {
+            let _ = fs::remove_file(self.root.join(".liza").join(record));
+        }
+    }
+
     /// Sets a setting in the file of the blackboard, as a person with an editor would; the value is YAML on one line.
     #[track_caller]
     pub(crate) fn set_config(&self, key: &str, value: &str) {

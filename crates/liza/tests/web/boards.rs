@@ -8,7 +8,7 @@ use crate::support::TestProject;
 /// A project with a rich blackboard. `@-90` in the text means ninety seconds ago, `@+90` in ninety seconds.
 pub(crate) fn rich_project() -> TestProject {
     let project = TestProject::new();
-    project.write(".liza/state.yaml", &dated(include_str!("rich.yaml")));
+    project.place_board(&dated(include_str!("rich.yaml")));
     project.write(".liza/log.yaml", &dated(include_str!("log.yaml")));
     for task in ["retry-users", "retry-orders"] {
         project.write(&format!(".worktrees/{task}/file"), "");
@@ -17,7 +17,7 @@ pub(crate) fn rich_project() -> TestProject {
     let keys: Vec<String> =
         planner_triggers(&project.snapshot(), now()).into_iter().map(|trigger| trigger.key).collect();
     let seen = format!("seen_triggers: {}", serde_json::json!(keys));
-    project.write(".liza/state.yaml", &project.state().replace("seen_triggers: []", &seen));
+    project.place_board(&project.state().replace("seen_triggers: []", &seen));
     let name = "coder-1-20260117T140000Z-1-retry-users";
     project
         .write(&format!(".liza/agent-prompts/{name}.md"), "# You are coder-1\n\nRetry <b>everything</b>.\n");

@@ -24,7 +24,8 @@ use crate::order::sort_by_key;
 use crate::rules::clients::{first_verb, waits_for_human};
 use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
-use crate::rules::triggers::proposed_revision;
+use crate::rules::triggers::{Trigger, TriggerKind, proposed_revision};
+use crate::supervise::{planner_needs_human, unseen_triggers};
 use crate::watch::alarms::task::verdict_command;
 use crate::watch::alarms::{
     Alarm, AlarmKind, AlarmLevel, AlarmSubject, AlarmText, Answer, MissingLogin, Observations,
@@ -176,13 +177,27 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     }
     announce_end(&mut needs, state, seen, now);
     include_others(&mut needs, alarms);
-    if is_deciding(state, seen, now) {
+    let replans = || {
+        planner_replans(state, seen, now).then_some(". The planner plans again first, since you wrote to it")
+    };
+    let decides = is_deciding(state, seen, now).then_some(". The planner is at work and may change it");
+    if let Some(why) = decides.or_else(replans) {
         let is_plan = |need: &&mut NeedsYou| need.kind == NeedKind::Alarm(AlarmKind::PlanProposed);
-        let changes = ". The planner is at work and may change it: wait for it, or approve it as it is";
-        needs.iter_mut().filter(is_plan).for_each(|need| need.text.push_str(changes));
+        let changes = format!("{why}: wait for it, or approve it as it is");
+        needs.iter_mut().filter(is_plan).for_each(|need| need.text.push_str(&changes));
     }
     let running = seen.stop_files.checkpoint.map(|since| running_sessions(state, seen, since, now));
     budgets_first(needs, &running.unwrap_or_default())
+}
+
+/// True if the human has written something that a planner, which is here, takes up by itself.
+fn planner_replans(state: &State, seen: &Observations, now: Timestamp) -> bool {
+    let is_written = |trigger: &Trigger| {
+        matches!(trigger.kind, TriggerKind::HumanDecision | TriggerKind::QuestionAnswered)
+    };
+    seen.presence(&state.board, now).has_role(Role::Planner)
+        && !planner_needs_human(state, now)
+        && unseen_triggers(state, now).iter().any(is_written)
 }
 
 /// Adds the alarms that an entry of another kind includes.

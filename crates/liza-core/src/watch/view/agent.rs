@@ -194,6 +194,7 @@ impl Agent<'_> {
             Some(Work::Review(task)) => next(What::Review).on(Some(task.clone())),
             Some(Work::Plan(_)) => next(What::Plan { attempt: None }),
             None if self.lacks_goal() => next(What::Wait).behind(Behind::Goal),
+            None if self.awaits_verdict() => next(What::Wait).behind(Behind::Verdict),
             None => next(What::Wait).behind(Behind::NewWork),
         };
         if self.seen.stop_files.is_paused() && step.what != What::Wait {
@@ -208,6 +209,10 @@ impl Agent<'_> {
             Some(retry) => step.behind(Behind::Pause(retry)).at(Some(self.now + retry.again_in)),
             None => step,
         }
+    }
+
+    fn awaits_verdict(&self) -> bool {
+        self.entry.role == Role::Coder && self.entry.status == AgentStatus::Waiting
     }
 
     fn lacks_goal(&self) -> bool {
