@@ -260,7 +260,13 @@ pub(crate) fn begin(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> M
         };
         match begun {
             Ok(()) => return Move::Started(Session::start(world, (who, moods.next()), task, triggers)),
-            Err(Refusal::SessionBudget { .. } | Refusal::SubmissionVoid { .. }) => moods.refused.extend(task),
+            Err(
+                Refusal::SessionBudget { .. }
+                | Refusal::IterationLimit { .. }
+                | Refusal::SubmissionVoid { .. },
+            ) => {
+                moods.refused.extend(task);
+            }
             Err(_) => {}
         }
     }
