@@ -8,16 +8,13 @@
 //! | [`protocol`] | one file per command: its data, senders, load scope, rule and reply |
 //! | [`rules`] | rules that commands and screens share: claims, invariants, metrics, triggers |
 //! | [`supervise`] | the next step of a supervisor, and the judgement of a session that ended |
-//! | [`watch`] | everything that screens and the watcher derive from the blackboard |
 
 #![forbid(unsafe_code)]
 
 pub mod model;
-mod order;
 pub mod protocol;
 pub mod rules;
 pub mod supervise;
-pub mod watch;
 
 pub use liza_ids::text;
 pub use model::{Board, Change, Refusal, State};

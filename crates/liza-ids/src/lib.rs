@@ -7,6 +7,7 @@
 pub mod gate;
 mod git_facts;
 mod ids;
+pub mod order;
 mod role;
 mod sandbox;
 pub mod text;

@@ -22,8 +22,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
 use liza_core::model::{AgentId, TaskId};
-use liza_core::watch::view::View;
 use liza_host::local_time::LocalTime;
+use liza_status::view::View;
 use model::Event;
 
 pub use model::LogLine;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use liza_core::model::{AgentId, Generation, Revision, TaskId};
 use liza_core::text::shell_word;
-use liza_core::watch::action::{Action, ActionLane, ActionName, ActionSubject, AgentSubject};
-use liza_core::watch::needs_you::NeedsYou;
+use liza_status::action::{Action, ActionLane, ActionName, ActionSubject, AgentSubject};
+use liza_status::needs_you::NeedsYou;
 use serde::Deserialize;
 use strum::IntoEnumIterator as _;
 use tokio::sync::{Mutex, OwnedMutexGuard};

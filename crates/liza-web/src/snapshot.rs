@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use liza_core::model::{AgentId, State, TaskId};
-use liza_core::watch::view::{AgentView, TaskView, View};
+use liza_status::view::{AgentView, TaskView, View};
 
 use crate::seat::LogLine;
 

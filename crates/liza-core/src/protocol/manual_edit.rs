@@ -7,7 +7,7 @@ use crate::model::{
     Actor, AgentId, AgentRecord, Board, Fields, Refusal, Revision, StopFile, StopFiles, TOP_KEYS, TaskId,
     TaskRecord, TaskSummary, Timestamp, Value,
 };
-use crate::order::{sort_by, sort_by_key};
+use liza_ids::order::{sort_by, sort_by_key};
 
 use super::admission::check_fence;
 

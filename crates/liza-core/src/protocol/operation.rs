@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::model::{Actor, Board, Refusal, Revision, Section, StopFiles, TaskId, Timestamp};
-use crate::order::sort_by;
+use liza_ids::order::sort_by;
 
 use super::permission::Rights;
 use super::tx::Tx;

@@ -26,7 +26,7 @@ pub fn lacks_approval(record: &TaskRecord) -> bool {
 
 /// The work of an APPROVED task whose record lacks only the commit or the coder: a person's verdict or block
 /// leads out of it. `None` if the record is complete, or lacks something else.
-pub(crate) fn incomplete_approval(id: &TaskId, body: &TaskBody) -> Option<PriorWork> {
+pub fn incomplete_approval(id: &TaskId, body: &TaskBody) -> Option<PriorWork> {
     let record = body.record();
     if body.status().is_ok() || record.status != Some(Status::Approved) || !body.faults().is_empty() {
         return None;

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use crate::model::{Anomaly, AnomalyType, CircuitBreaker, State, TaskId, Value};
-use crate::order::sort_by;
+use liza_ids::order::sort_by;
 
 /// The six patterns, in the order in which they become the trigger.
 #[derive(

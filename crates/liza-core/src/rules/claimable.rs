@@ -9,7 +9,7 @@ use crate::model::{
     AgentId, AgentRecord, Board, MergeHold, Refusal, Role, Status, TaskId, TaskSummary, TestFailure,
     Timestamp, lease_holds, ways_out,
 };
-use crate::order::sort_by_key;
+use liza_ids::order::sort_by_key;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimKind {

@@ -116,7 +116,7 @@ pub fn continue_command(here: Presence<'_>) -> &'static str {
 }
 
 /// The verb of its first command: a running team keeps the variables of its start, so it has to end first.
-pub(crate) fn first_verb(hold: &ClientHold, here: Presence<'_>) -> &'static str {
+pub fn first_verb(hold: &ClientHold, here: Presence<'_>) -> &'static str {
     match (here.has_team(), variable_to_set(hold)) {
         (true, Some(_)) => "stop",
         (true, None) => "resume",

@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use liza_ids::{BranchMerge, BranchSteps};
 
 use crate::model::{Board, Refusal, Sha, TaskId, TaskStatus};
-use crate::order::sort_by;
+use liza_ids::order::sort_by;
 
 /// The open tasks whose merge is on the branch and not on the blackboard, with the merge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::rules::triggers::{Trigger, TriggerKind, unseen_triggers};
 
 /// True if an agent holds its task or review, but the session of its last claim has ended: its supervisor
 /// waits before the next one. Older versions keep no session: there the history shows the end of a coder's.
-pub(crate) fn is_between_sessions(board: &Board, agent: AgentId, entry: &AgentRecord) -> bool {
+pub fn is_between_sessions(board: &Board, agent: AgentId, entry: &AgentRecord) -> bool {
     if entry.session.is_some() {
         return false;
     }
@@ -81,7 +81,7 @@ pub fn decided_since(state: &State, entry: &AgentRecord, now: Timestamp) -> Opti
 }
 
 /// The triggers from the start of a planner's session that it still has to decide; all if none is left.
-pub(crate) fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> Vec<Trigger> {
+pub fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> Vec<Trigger> {
     let mut triggers = unseen_triggers(state, now);
     let Some(session) = &entry.session else { return triggers };
     triggers.retain(|trigger| !is_newer(state, trigger, session));
@@ -92,7 +92,7 @@ pub(crate) fn of_session(state: &State, entry: &AgentRecord, now: Timestamp) -> 
 }
 
 /// The triggers that a planner looks at next, without those that its running session has decided or left.
-pub(crate) fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
+pub fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
     let mut pending = unseen_triggers(state, now);
     let planners = state.board.agents.entries().map(|(_, entry)| entry);
     let decided = planners.filter(|entry| entry.holds(now) && decided_since(state, entry, now).is_some());
@@ -103,7 +103,7 @@ pub(crate) fn undecided(state: &State, now: Timestamp) -> Vec<Trigger> {
 }
 
 /// True if it came up after the session began: the next one looks at it.
-pub(crate) fn is_newer(state: &State, trigger: &Trigger, session: &OpenSession) -> bool {
+pub fn is_newer(state: &State, trigger: &Trigger, session: &OpenSession) -> bool {
     let is_same_matter =
         |key: &String| Trigger::of_key(key).is_some_and(|known| known.matter() == trigger.matter());
     let knows =

@@ -6,9 +6,9 @@ use crate::model::{
     AgentId, EventName, Goal, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Revision, Role, Seconds,
     SpecChange, Sprint, SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp,
 };
-use crate::order::sort_by_key;
 use crate::rules::questions::{Question, questions};
 use crate::text::{count, one_line};
+use liza_ids::order::sort_by_key;
 
 /// The time that coders get to fix a failed merge before the planner is asked.
 const FIX_GRACE: Seconds = Seconds(60);
@@ -238,7 +238,7 @@ pub fn proposed_revision(state: &State) -> Option<Revision> {
 }
 
 /// True if a task has its criterion and its scope.
-pub(crate) fn is_complete(body: &TaskBody) -> bool {
+pub fn is_complete(body: &TaskBody) -> bool {
     let has = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
     has(&body.record().done_when) && has(&body.record().scope)
 }

@@ -5,6 +5,7 @@
 
 mod ended;
 mod running;
+pub mod stop_files;
 mod work;
 
 pub use ended::{AfterSession, EXIT_RESTART, EndedSession, SessionEnd, after_session, backoff, has_result};
@@ -25,7 +26,7 @@ use crate::rules::spending::{Spending, used_up};
 use crate::rules::triggers::Trigger;
 
 pub use crate::rules::triggers::unseen_triggers;
-pub(crate) use work::work_of;
+pub use work::work_of;
 
 /// The time after which a supervisor looks at a broken blackboard again.
 const RETRY: Seconds = Seconds(5);
@@ -165,17 +166,12 @@ fn held_clients(situation: &Situation<'_>) -> Option<Step> {
 }
 
 /// True if the agent's next work needs a session.
-pub(crate) fn needs_session(
-    state: &State,
-    agent: AgentId,
-    found_merges: &FoundMerges,
-    now: Timestamp,
-) -> bool {
+pub fn needs_session(state: &State, agent: AgentId, found_merges: &FoundMerges, now: Timestamp) -> bool {
     work_of(state, agent, found_merges, now).first().is_some_and(Work::needs_session)
 }
 
 /// True if only the human can let the planner continue: its sessions are used up, or too many had no result.
-pub(crate) fn planner_needs_human(state: &State, now: Timestamp) -> bool {
+pub fn planner_needs_human(state: &State, now: Timestamp) -> bool {
     let (Some(sprint), Some(config)) = (state.board.sprint.ready(), state.board.config.ready()) else {
         return false;
     };
@@ -185,7 +181,7 @@ pub(crate) fn planner_needs_human(state: &State, now: Timestamp) -> bool {
 }
 
 /// The planning sessions in a row without a result. None count once all their matters are settled.
-pub(crate) fn failed_planning(sprint: &Sprint, pending: &[Trigger]) -> u32 {
+pub fn failed_planning(sprint: &Sprint, pending: &[Trigger]) -> u32 {
     let PlannerExits { count, woken_for, .. } = &sprint.planner_exits;
     let is_left = |trigger: &Trigger| woken_for.contains(&trigger.matter());
     if woken_for.is_empty() || pending.iter().any(is_left) { *count } else { 0 }

@@ -110,7 +110,7 @@ impl Backoffs {
 }
 
 /// The work of this agent on the blackboard, the best first: merges, then work that needs a session.
-pub(crate) fn work_of(state: &State, agent: AgentId, found: &FoundMerges, now: Timestamp) -> Vec<Work> {
+pub fn work_of(state: &State, agent: AgentId, found: &FoundMerges, now: Timestamp) -> Vec<Work> {
     let board = &state.board;
     match agent.role() {
         Role::Planner => {

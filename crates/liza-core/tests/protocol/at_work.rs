@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use liza_core::model::{Actor, AgentId, EventName, HistoryEvent, Role, Seconds, StopFileTimes, TaskId};
 use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, WriteNote};
 use liza_core::rules::triggers::{PlannerWork, Trigger, TriggerKind, planner_work};
-use liza_core::watch::alarms::AlarmKind;
-use liza_core::watch::forecast::{Next, What, Who};
-use liza_core::watch::needs_you::{NeedKind, NeedsYou, PlannerLooks};
-use liza_core::watch::stop_files::reconcile;
-use liza_core::watch::view::{Liveness, TaskPhase, View};
-use liza_core::watch::words::{agent_doing, task_facts};
+use liza_core::supervise::stop_files::reconcile;
+use liza_status::alarms::AlarmKind;
+use liza_status::forecast::{Next, What, Who};
+use liza_status::needs_you::{NeedKind, NeedsYou, PlannerLooks};
+use liza_status::view::{Liveness, TaskPhase, View};
+use liza_status::words::{agent_doing, task_facts};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -21,9 +21,9 @@ use liza_core::rules::questions::open_questions;
 use liza_core::supervise::{
     Backoffs, Situation, Step, Work, WorkKind, WorkSubject, next_step, unseen_triggers,
 };
-use liza_core::watch::alarms::{AlarmKind, Observations};
-use liza_core::watch::needs_you::NeedKind;
-use liza_core::watch::view::{View, view};
+use liza_status::alarms::{AlarmKind, Observations};
+use liza_status::needs_you::NeedKind;
+use liza_status::view::{View, view};
 use liza_testkit::team::{agent, task};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -14,16 +14,16 @@ use liza_core::protocol::{
 };
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::triggers::{Trigger, TriggerKind};
+use liza_core::supervise::stop_files::reconcile;
 use liza_core::supervise::{
     Backoffs, EndedSession, SessionEnd, Situation, Step, WaitReason, Work, after_session, has_result,
     next_step,
 };
-use liza_core::watch::alarms::{AlarmKind, Observations};
-use liza_core::watch::forecast::{Next, Who};
-use liza_core::watch::needs_you::{NeedKind, PlannerLooks};
-use liza_core::watch::stop_files::reconcile;
-use liza_core::watch::view::{TaskPhase, TaskView, View, view};
-use liza_core::watch::words::next_steps;
+use liza_status::alarms::{AlarmKind, Observations};
+use liza_status::forecast::{Next, Who};
+use liza_status::needs_you::{NeedKind, PlannerLooks};
+use liza_status::view::{TaskPhase, TaskView, View, view};
+use liza_status::words::next_steps;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

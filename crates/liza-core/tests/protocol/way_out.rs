@@ -4,7 +4,7 @@ use liza_core::model::{Actor, AgentId, GoalStatus, Role, TaskId};
 use liza_core::protocol::{
     AbandonTask, Answer, Command, EditTask, Finalize, Resume, SubmitVerdict, TaskEdit, Verdict, WriteNote,
 };
-use liza_core::watch::words::next_steps;
+use liza_status::words::next_steps;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -13,8 +13,8 @@ use liza_core::rules::found_merges::FoundMerges;
 use liza_core::supervise::{
     Backoffs, EndedSession, SessionEnd, Situation, Step, StopReason, WaitReason, after_session, next_step,
 };
-use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
-use liza_core::watch::needs_you::needs_you;
+use liza_status::alarms::{AlarmKind, Observations, alarms};
+use liza_status::needs_you::needs_you;
 use liza_testkit::worlds::*;
 
 fn fault(kind: FaultKind, reset: Option<LimitReset>) -> ClientFault {

@@ -6,9 +6,9 @@ use liza_core::protocol::{
     Verdict,
 };
 use liza_core::rules::claimable::{HeldMerge, held_merge, mergeable_for};
-use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
-use liza_core::watch::needs_you::needs_you;
-use liza_core::watch::view::view;
+use liza_status::alarms::{AlarmKind, Observations, alarms};
+use liza_status::needs_you::needs_you;
+use liza_status::view::view;
 use liza_testkit::worlds::*;
 
 fn change(commit: Sha, after: &str) -> GateChange {

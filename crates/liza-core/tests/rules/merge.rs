@@ -7,8 +7,8 @@ use liza_core::protocol::{
     RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
 };
 use liza_core::rules::claimable::{held_merge, mergeable_for};
-use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
-use liza_core::watch::needs_you::needs_you;
+use liza_status::alarms::{AlarmKind, Observations, alarms};
+use liza_status::needs_you::needs_you;
 use liza_testkit::worlds::*;
 
 fn begin() -> Command {

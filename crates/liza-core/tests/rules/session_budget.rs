@@ -16,8 +16,8 @@ use liza_core::rules::triggers::{Trigger, planner_triggers};
 use liza_core::supervise::{
     Backoffs, EndedSession, SessionEnd, Situation, Step, Work, after_session, has_result, next_step,
 };
-use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
-use liza_core::watch::needs_you::needs_you;
+use liza_status::alarms::{AlarmKind, Observations, alarms};
+use liza_status::needs_you::needs_you;
 use liza_testkit::worlds::*;
 use proptest::prelude::*;
 

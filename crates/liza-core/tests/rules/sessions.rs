@@ -6,10 +6,10 @@ use liza_core::model::{
 use liza_core::protocol::{
     AddTask, Align, Command, CompleteGoal, Finalize, RecordSession, ReleaseReview, Resume, SetStatus, Verdict,
 };
-use liza_core::watch::alarms::Observations;
-use liza_core::watch::needs_you::NeedsYou;
-use liza_core::watch::view::{AgentView, view};
-use liza_core::watch::words::{agent_doing, team_does};
+use liza_status::alarms::Observations;
+use liza_status::needs_you::NeedsYou;
+use liza_status::view::{AgentView, view};
+use liza_status::words::{agent_doing, team_does};
 use liza_testkit::worlds::*;
 
 /// How a session ends.

@@ -9,11 +9,11 @@ use liza_core::protocol::{
 use liza_core::rules::figures::GoalFigures;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::spending::{Amount, SpendingScope, left_for, spending, used_up};
+use liza_core::supervise::stop_files::reconcile;
 use liza_core::supervise::{Backoffs, Situation, Step, WaitReason, next_step};
-use liza_core::watch::alarms::{AlarmLevel, Observations, alarms};
-use liza_core::watch::needs_you::needs_you;
-use liza_core::watch::stop_files::reconcile;
-use liza_core::watch::view::charts;
+use liza_status::alarms::{AlarmLevel, Observations, alarms};
+use liza_status::needs_you::needs_you;
+use liza_status::view::charts;
 use liza_testkit::boards;
 use liza_testkit::worlds::*;
 

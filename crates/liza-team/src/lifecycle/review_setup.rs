@@ -6,10 +6,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use liza_core::model::{Role, Sha, TaskId};
-use liza_core::watch::alarms::FailedReviewSetup;
 use liza_host::{durable, private};
 use liza_sandbox::confine::check_caches;
 use liza_sandbox::sys::remove_tree::fresh_folder;
+use liza_status::alarms::FailedReviewSetup;
 
 use crate::engine::{Engine, EngineError, integration_branch};
 use crate::project::Project;

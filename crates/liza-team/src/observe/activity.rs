@@ -15,7 +15,7 @@ use liza_agents::providers::stream::EventStream;
 use liza_core::model::{AgentId, AgentRecord, State, TaskId, Timestamp};
 use liza_core::rules::sessions::is_in_session;
 use liza_core::text::one_line;
-use liza_core::watch::alarms::SessionActivity;
+use liza_status::alarms::SessionActivity;
 use liza_store::clock_difference;
 
 use crate::project::Project;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::State;
 use liza_core::supervise::{WorkKind, WorkSubject};
-use liza_core::watch::alarms::{FailingJob, is_open};
 use liza_host::{durable, private};
+use liza_status::alarms::{FailingJob, is_open};
 
 const FOLDER: &str = "failing";
 

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{State, Timestamp};
-use liza_core::watch::alarms::Observations;
-use liza_core::watch::view::{View, view};
+use liza_status::alarms::Observations;
+use liza_status::view::{View, view};
 use liza_store::{LogReader, LogRecord, Watch};
 
 use crate::observe::{observe, stop_file_times};

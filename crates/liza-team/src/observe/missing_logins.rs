@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_agents::providers::{LoginAdvice, LoginPlaces, missing_logins};
-use liza_core::watch::alarms::MissingLogin;
+use liza_status::alarms::MissingLogin;
 
 const LONGEST: u64 = 4096;
 

@@ -24,13 +24,13 @@ use liza_core::model::{
 };
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
-use liza_core::watch::alarms::{
-    Confinement, ForeignCommits, KeptVersion, MainBranch, MissingLogin, Observations, TeamFileChange,
-    VisionGap,
-};
 use liza_git::{BranchStep, Repo};
 use liza_sandbox::confine::{Level, recorded_level};
 use liza_sandbox::sys::untrusted::UntrustedFolder;
+use liza_status::alarms::{
+    Confinement, ForeignCommits, KeptVersion, MainBranch, MissingLogin, Observations, TeamFileChange,
+    VisionGap,
+};
 use liza_store::LogRecord;
 
 use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};

@@ -1,12 +1,12 @@
 //! Makes the blackboard agree with stop files that a person created or removed, and with the sprint's
-//! deadline. `liza_core::watch::stop_files` decides the changes; here is only the waiting. Commands write
+//! deadline. `liza_core::supervise::stop_files` decides the changes; here is only the waiting. Commands write
 //! state and file one after the other, so a mismatch counts when it has lasted for about a second.
 
 use std::time::Duration;
 
 use liza_core::model::{Actor, Seconds, State, StopFile, Timestamp};
 use liza_core::protocol::{Checkpoint, CheckpointCause, Command, FollowStopFile};
-use liza_core::watch::stop_files::{next_deadline, reconcile};
+use liza_core::supervise::stop_files::{next_deadline, reconcile};
 
 use crate::engine::{Engine, EngineError};
 use crate::observe::stop_file_times;

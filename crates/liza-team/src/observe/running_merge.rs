@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use liza_core::model::{AgentId, LogAction, TaskId};
-use liza_core::watch::alarms::RunningMerge;
+use liza_status::alarms::RunningMerge;
 use liza_store::{LogRecord, clock_difference};
 
 use crate::engine::FileLock;

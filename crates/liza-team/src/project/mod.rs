@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use liza_core::model::{Actor, Config, Generation, Sandbox, Sha, State, StopFile, StopFiles, Timestamp};
-use liza_core::watch::alarms::ForeignCommits;
 use liza_git::{Git, GitError, Repo};
 use liza_host::local_time::{local_clock, wall_clock};
 use liza_ids::BranchSteps;
 use liza_sandbox::confine::{RoomRules, RoomSettings};
+use liza_status::alarms::ForeignCommits;
 use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
 
 /// Patterns for git's list of ignored files.

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use liza_core::model::{AgentId, AgentStatus, Seconds, State, Timestamp};
 use liza_core::text::one_line;
-use liza_core::watch::alarms::SessionActivity;
-use liza_core::watch::view::Progress;
+use liza_status::alarms::SessionActivity;
+use liza_status::view::Progress;
 
 const ACTION_MAX: usize = 30;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use liza_core::model::{State, Timestamp};
-use liza_core::watch::alarms::AlarmKind;
+use liza_status::alarms::AlarmKind;
 
 use crate::project::now;
 use crate::supervisor::{MessageLevel, Observed, Observer, TeamMessage};

@@ -9,9 +9,9 @@ use liza_core::model::{AgentId, Refusal, RefusalClass, TaskId};
 use liza_core::supervise::{WorkKind, WorkSubject};
 use liza_core::text::count;
 use liza_core::text::shell_word;
-use liza_core::watch::alarms::Remedy;
-use liza_core::watch::command_line::{CommandLine, OPEN};
 use liza_git::GitError;
+use liza_status::alarms::Remedy;
+use liza_status::command_line::{CommandLine, OPEN};
 use liza_store::StoreError;
 
 use crate::engine::EngineError;

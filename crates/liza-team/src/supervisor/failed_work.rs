@@ -2,7 +2,7 @@
 
 use liza_core::supervise::{WorkKind, WorkSubject};
 use liza_core::text::count;
-use liza_core::watch::alarms::FailingJob;
+use liza_status::alarms::FailingJob;
 
 use crate::observe::failing_jobs;
 

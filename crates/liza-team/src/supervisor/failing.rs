@@ -6,7 +6,7 @@ use std::path::Path;
 
 use liza_core::model::{AgentId, Seconds, State, Timestamp};
 use liza_core::supervise::{Backoffs, WorkKind, WorkSubject, backoff};
-use liza_core::watch::alarms::FailingJob;
+use liza_status::alarms::FailingJob;
 
 use crate::observe::failing_jobs;
 use crate::project::now;

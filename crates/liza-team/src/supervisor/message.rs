@@ -1,7 +1,7 @@
 //! Messages of a team to people: the agent, the text, and its importance.
 
 use liza_core::model::{AgentId, Timestamp};
-use liza_core::watch::alarms::AlarmLevel;
+use liza_status::alarms::AlarmLevel;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamMessage {

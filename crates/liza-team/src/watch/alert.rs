@@ -4,8 +4,8 @@ use std::path::Path;
 
 use liza_core::model::{State, Status, TaskId, Timestamp};
 use liza_core::text::one_line;
-use liza_core::watch::alarms::{Alarm, AlarmKind, AlarmLevel};
 use liza_host::secrets::Masker;
+use liza_status::alarms::{Alarm, AlarmKind, AlarmLevel};
 use serde_json::{Value, json};
 
 /// The maximum length of an alert; reasons and violations can be pages long.

@@ -6,9 +6,9 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Timestamp;
-use liza_core::watch::alarms::Episodes;
 use liza_host::durable::replace_private_file;
 use liza_host::private;
+use liza_status::alarms::Episodes;
 use serde::{Deserialize, Serialize};
 
 /// The size at which alerts.log moves to the archive: about ten thousand alerts.

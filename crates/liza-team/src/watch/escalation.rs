@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use liza_core::model::{State, Status, Timestamp};
-use liza_core::watch::alarms::StopAge;
 use liza_host::durable::replace_private_file;
+use liza_status::alarms::StopAge;
 
 use crate::engine::ESCALATION;
 

@@ -24,8 +24,8 @@ use liza_core::model::{Actor, BreakerStatus, Config, Seconds, State, StopFile, T
 use liza_core::protocol::RecordAnalysis;
 use liza_core::rules::breaker::analyze;
 use liza_core::text::one_line;
-use liza_core::watch::alarms::{Alarm, Episodes, alarms, is_seen_late};
 use liza_host::secrets::Masker;
+use liza_status::alarms::{Alarm, Episodes, alarms, is_seen_late};
 use liza_store::RaisedAlarms;
 
 use crate::engine::{Engine, EngineError, FileLock};

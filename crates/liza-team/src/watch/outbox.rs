@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use liza_core::model::Timestamp;
-use liza_core::watch::alarms::AlarmLevel;
 use liza_sandbox::sys::desktop;
+use liza_status::alarms::AlarmLevel;
 use serde_json::Value;
 
 use crate::project::{Project, now};

@@ -1,11 +1,9 @@
 //! The panel of the agents.
 
 use liza_core::model::{Seconds, Usage};
-use liza_core::watch::view::{AgentView, Liveness};
-use liza_core::watch::words::{
-    self, agent_activity, agent_doing, agent_doing_short, agent_lease, agent_sign,
-};
 use liza_host::columns::{cut, pad, width};
+use liza_status::view::{AgentView, Liveness};
+use liza_status::words::{self, agent_activity, agent_doing, agent_doing_short, agent_lease, agent_sign};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,10 +1,10 @@
 //! The bottom of the screen: the open dialog, else the action that runs, else the last result, else the keys.
 
 use liza_core::model::{GoalStatus, Status};
-use liza_core::watch::action::Action;
-use liza_core::watch::needs_you::{NeedsYou, PlannedTask};
-use liza_core::watch::view::View;
 use liza_host::columns::{cut, one_line, width, wrap};
+use liza_status::action::Action;
+use liza_status::needs_you::{NeedsYou, PlannedTask};
+use liza_status::view::View;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};

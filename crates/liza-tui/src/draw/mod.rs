@@ -10,10 +10,10 @@ mod panels;
 
 use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::is_unprintable;
-use liza_core::watch::view::SprintView;
-use liza_core::watch::words::{budgets, full_columns, sprint_facts};
 use liza_host::columns::{cut, width, wrap};
 use liza_host::local_time::LocalTime;
+use liza_status::view::SprintView;
+use liza_status::words::{budgets, full_columns, sprint_facts};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use liza_core::watch::alarms::AlarmLevel;
-use liza_core::watch::needs_you::NeedsYou;
 use liza_host::columns::{cut, cut_name, one_line, width, wrap};
+use liza_status::alarms::AlarmLevel;
+use liza_status::needs_you::NeedsYou;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -1,7 +1,7 @@
 //! A page that is open instead of the board: its subject, its tabs, its content.
 
-use liza_core::watch::words::{agent_doing, task_facts, task_status};
 use liza_host::columns::cut;
+use liza_status::words::{agent_doing, task_facts, task_status};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -1,9 +1,9 @@
 //! The panels of the tasks and of the log.
 
 use liza_core::model::Status;
-use liza_core::watch::view::{TaskPhase, TaskView, View};
-use liza_core::watch::words::{PHASES, ended_counts, held_back, task_facts};
 use liza_host::columns::{cut, cut_name, name_columns, one_line, pad, width, wrap};
+use liza_status::view::{TaskPhase, TaskView, View};
+use liza_status::words::{PHASES, ended_counts, held_back, task_facts};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,7 +1,7 @@
 //! The questions before an action: texts to type, or a confirmation.
 
 use liza_core::rules::spending::Spending;
-use liza_core::watch::action::{Action, ActionField};
+use liza_status::action::{Action, ActionField};
 
 use crate::model::input_field::InputField;
 

@@ -6,7 +6,7 @@
 )]
 
 use liza_core::text::is_unprintable;
-use liza_core::watch::action::ActionField;
+use liza_status::action::ActionField;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use liza_core::model::{AgentId, GoalStatus, Seconds, Status, TaskId, Timestamp};
-use liza_core::watch::action::{ActionSubject, AgentSubject};
-use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
-use liza_core::watch::needs_you::{NeedKind, NeedsYou};
-use liza_core::watch::view::{AgentView, TaskView, View};
-use liza_core::watch::words::{is_held_up, next_steps, next_steps_short};
+use liza_status::action::{ActionSubject, AgentSubject};
+use liza_status::alarms::{AlarmKind, AlarmLevel};
+use liza_status::needs_you::{NeedKind, NeedsYou};
+use liza_status::view::{AgentView, TaskView, View};
+use liza_status::words::{is_held_up, next_steps, next_steps_short};
 use ratatui::crossterm::event::KeyEvent;
 
 use crate::model::dialog::Dialog;

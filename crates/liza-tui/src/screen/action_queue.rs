@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use liza_core::watch::action::ActionLane;
+use liza_status::action::ActionLane;
 use strum::IntoEnumIterator as _;
 
 use crate::model::Event;

@@ -2,9 +2,9 @@
 
 use liza_core::model::{FaultKind, GoalStatus, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
-use liza_core::watch::alarms::{AlarmKind, MainBranch};
-use liza_core::watch::needs_you::{NeedKind, NeedsYou};
-use liza_core::watch::view::{AgentView, HeldView, MergeView, TaskPhase, TaskView};
+use liza_status::alarms::{AlarmKind, MainBranch};
+use liza_status::needs_you::{NeedKind, NeedsYou};
+use liza_status::view::{AgentView, HeldView, MergeView, TaskPhase, TaskView};
 use ratatui::crossterm::event::KeyCode;
 
 use crate::model::page::PageSource;

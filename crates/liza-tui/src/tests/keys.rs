@@ -1,10 +1,10 @@
 //! The keys: the commands that they run, the questions that they ask, and the keys that do nothing.
 
 use liza_core::model::{Revision, Status};
-use liza_core::watch::action::Action;
-use liza_core::watch::alarms::VisionGap;
-use liza_core::watch::needs_you::{NeedKind, PlannedTask};
-use liza_core::watch::view::{AgentView, TaskView};
+use liza_status::action::Action;
+use liza_status::alarms::VisionGap;
+use liza_status::needs_you::{NeedKind, PlannedTask};
+use liza_status::view::{AgentView, TaskView};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::CommandResult;

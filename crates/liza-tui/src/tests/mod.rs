@@ -11,11 +11,11 @@ mod seat;
 use std::sync::Arc;
 
 use liza_core::model::{AgentStatus, Seconds, StopFileTimes, Timestamp};
-use liza_core::watch::alarms::{Observations, SessionActivity};
-use liza_core::watch::command_line::CommandLine;
-use liza_core::watch::forecast::{Behind, Next, What};
-use liza_core::watch::view::{AgentView, HeldView, View, view};
 use liza_host::local_time::LocalTime;
+use liza_status::alarms::{Observations, SessionActivity};
+use liza_status::command_line::CommandLine;
+use liza_status::forecast::{Behind, Next, What};
+use liza_status::view::{AgentView, HeldView, View, view};
 use liza_store::Store;
 use liza_testkit::boards::dated;
 use ratatui::Terminal;

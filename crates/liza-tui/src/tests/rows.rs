@@ -2,9 +2,9 @@
 
 use liza_core::model::{FaultKind, GoalStatus, Role, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
-use liza_core::watch::alarms::{AlarmKind, AlarmLevel};
-use liza_core::watch::needs_you::{NeedKind, NeedsYou};
-use liza_core::watch::view::{HeldView, View};
+use liza_status::alarms::{AlarmKind, AlarmLevel};
+use liza_status::needs_you::{NeedKind, NeedsYou};
+use liza_status::view::{HeldView, View};
 
 use super::*;
 
@@ -177,7 +177,7 @@ fn capitals(source: &str) -> Vec<String> {
 fn the_guide_explains_every_word_in_capitals() {
     let guide = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/screen.md");
     let guide = std::fs::read_to_string(guide).unwrap();
-    let words = include_str!("../../../liza-core/src/watch/words.rs");
+    let words = include_str!("../../../liza-status/src/words.rs");
     let mut shown = capitals(words);
     shown.extend(capitals(include_str!("../draw/mod.rs")));
     let states = ["STARTING", "WORKING", "REVIEWING", "PLANNING", "WAITING", "HANDOFF"];

@@ -1,7 +1,7 @@
 //! The keys of the screen and their actions.
 
-use liza_core::watch::action::{Action, ActionName, ActionSubject};
 use liza_host::columns::wrap;
+use liza_status::action::{Action, ActionName, ActionSubject};
 
 /// The keys that run a command.
 pub(crate) const KEYS: [(char, ActionName, &str); 14] = [

@@ -8,7 +8,7 @@
 pub(crate) mod keys;
 pub(crate) mod search;
 
-use liza_core::watch::action::Action;
+use liza_status::action::Action;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::Line;
 

@@ -1,7 +1,7 @@
 //! Looks for a text: in the page that is open, otherwise in the panel that has the keys.
 
-use liza_core::watch::view::{AgentView, TaskView};
-use liza_core::watch::words::agent_doing;
+use liza_status::view::{AgentView, TaskView};
+use liza_status::words::agent_doing;
 
 use crate::model::page::Scroll;
 use crate::model::{Model, Panel};

@@ -1,7 +1,7 @@
 //! The burn-up chart: planned and merged tasks over time.
 
 use liza_core::model::Timestamp;
-use liza_core::watch::view::BurnUpPoint;
+use liza_status::view::BurnUpPoint;
 use maud::{Markup, html};
 
 const WIDTH: f64 = 640.0;

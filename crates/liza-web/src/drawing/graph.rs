@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use liza_core::model::{Status, TaskId};
 use liza_core::text::one_line;
-use liza_core::watch::view::DependencyNode;
+use liza_status::view::DependencyNode;
 use maud::{Markup, html};
 
 use crate::links::Links;

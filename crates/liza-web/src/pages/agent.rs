@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use liza_core::model::AgentId;
-use liza_core::watch::action::{ActionName, ActionSubject};
+use liza_status::action::{ActionName, ActionSubject};
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions, hash};

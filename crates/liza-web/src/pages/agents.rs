@@ -1,8 +1,8 @@
 //! The agents: activity, client, lease, confinement and usage of each.
 
 use liza_core::model::Usage;
-use liza_core::watch::action::{ActionName, ActionSubject};
-use liza_core::watch::words::{agent_activity, agent_doing, agent_sign, lease_length};
+use liza_status::action::{ActionName, ActionSubject};
+use liza_status::words::{agent_activity, agent_doing, agent_sign, lease_length};
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};

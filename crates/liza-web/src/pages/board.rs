@@ -1,7 +1,7 @@
 //! The board: the human's decisions, the open tasks by state, the agents, the last lines of the log.
 
-use liza_core::watch::view::{TaskPhase, TaskView};
-use liza_core::watch::words::{PHASES, ended_counts, next_steps};
+use liza_status::view::{TaskPhase, TaskView};
+use liza_status::words::{PHASES, ended_counts, next_steps};
 use maud::{Markup, html};
 
 use crate::actions::need_key;

@@ -2,12 +2,10 @@
 
 use liza_core::model::{Role, Status, TaskId};
 use liza_core::text::one_line;
-use liza_core::watch::alarms::AlarmLevel;
-use liza_core::watch::needs_you::NeedsYou;
-use liza_core::watch::view::{AgentView, Alert, Liveness, TaskPhase, TaskView};
-use liza_core::watch::words::{
-    agent_activity, agent_doing, agent_facts, agent_sign, task_facts, task_status,
-};
+use liza_status::alarms::AlarmLevel;
+use liza_status::needs_you::NeedsYou;
+use liza_status::view::{AgentView, Alert, Liveness, TaskPhase, TaskView};
+use liza_status::words::{agent_activity, agent_doing, agent_facts, agent_sign, task_facts, task_status};
 use maud::{Markup, html};
 
 use crate::seat::{LogLine, LogTone};

@@ -2,7 +2,7 @@
 
 use liza_core::model::Usage;
 use liza_core::text::count;
-use liza_core::watch::view::{Charts, charts, dependency_graph};
+use liza_status::view::{Charts, charts, dependency_graph};
 use maud::{Markup, html};
 
 use crate::drawing::bars::{Bar, bars};

@@ -1,7 +1,7 @@
 //! The forms of actions. A form names an action and carries the person's text; the server makes the command.
 
-use liza_core::watch::action::{Action, ActionField, ActionName, ActionSubject};
-use liza_core::watch::needs_you::NeedsYou;
+use liza_status::action::{Action, ActionField, ActionName, ActionSubject};
+use liza_status::needs_you::NeedsYou;
 use maud::{Markup, html};
 
 use crate::actions::need_key;

@@ -2,9 +2,9 @@
 
 use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::count;
-use liza_core::watch::action::{ActionName, ActionSubject};
-use liza_core::watch::view::{SprintView, View};
-use liza_core::watch::words::{budgets, is_held_up, sprint_facts};
+use liza_status::action::{ActionName, ActionSubject};
+use liza_status::view::{SprintView, View};
+use liza_status::words::{budgets, is_held_up, sprint_facts};
 use maud::{Markup, html};
 
 use crate::drawing::bar::{Segment, bar};

@@ -2,10 +2,10 @@
 
 use liza_core::model::{Fields, HistoryEvent, TaskId, Usage, Value};
 use liza_core::text::one_line;
-use liza_core::watch::action::{ActionName, ActionSubject};
-use liza_core::watch::task_words::{anomaly_name, event_name, facts};
-use liza_core::watch::view::{TaskDetail, TaskView, task_detail};
-use liza_core::watch::words::lease_length;
+use liza_status::action::{ActionName, ActionSubject};
+use liza_status::task_words::{anomaly_name, event_name, facts};
+use liza_status::view::{TaskDetail, TaskView, task_detail};
+use liza_status::words::lease_length;
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};

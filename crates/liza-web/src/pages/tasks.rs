@@ -1,7 +1,7 @@
 //! All tasks, by state.
 
-use liza_core::watch::view::TaskPhase;
-use liza_core::watch::words::PHASES;
+use liza_status::view::TaskPhase;
+use liza_status::words::PHASES;
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};

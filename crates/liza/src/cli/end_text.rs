@@ -5,9 +5,9 @@ use liza_core::rules::clients::no_client_left;
 use liza_core::rules::figures::GoalFigures;
 use liza_core::rules::spending::{Spending, exceeded_by_last_session, spending};
 use liza_core::text::{compact_number, count, one_line};
-use liza_core::watch::needs_you::NeedsYou;
-use liza_core::watch::view::{HeldClient, TaskView, view};
 use liza_host::local_time::LocalTime;
+use liza_status::needs_you::NeedsYou;
+use liza_status::view::{HeldClient, TaskView, view};
 use liza_team::observe::observe;
 use liza_team::project::{Project, now};
 

@@ -304,7 +304,7 @@ fn every_number_of_the_settings_names_where_it_is_applied() {
 /// Covers: UI-03
 #[test]
 fn the_page_of_next_steps_explains_every_name() {
-    use liza_core::watch::forecast::{Behind, What};
+    use liza_status::forecast::{Behind, What};
     use strum::VariantNames as _;
     let page = read("docs/reference/next-step.md");
     let names = What::VARIANTS.iter().chain(Behind::VARIANTS);

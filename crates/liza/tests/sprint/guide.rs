@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use liza_core::model::{DECISIONS, StopFile};
 use liza_core::rules::breaker::Pattern;
-use liza_core::watch::alarms::AlarmKind;
+use liza_status::alarms::AlarmKind;
 use strum::IntoEnumIterator as _;
 
 use crate::support::{TestProject, console};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::{Actor, Seconds, SprintStatus, Timestamp};
 use liza_core::protocol::{Abort, Checkpoint, CheckpointCause, Command, Pause};
-use liza_core::watch::alarms::AlarmKind;
+use liza_status::alarms::AlarmKind;
 use liza_team::engine::Engine;
 use liza_team::observe::reconcile::Reconciler;
 

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Board, Seconds, Sha, Timestamp};
-use liza_core::watch::alarms::RemoteProblem;
-use liza_core::watch::command_line::CommandLine;
 use liza_git::GitError;
 use liza_host::durable;
+use liza_status::alarms::RemoteProblem;
+use liza_status::command_line::CommandLine;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::error::{ANSWER_LOCAL_COMMITS, answer_no_branch, answer_rewound};

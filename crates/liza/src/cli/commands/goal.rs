@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use liza_core::model::{Goal, GoalStatus, Section, StopFile};
 use liza_core::protocol::{AbortGoal, CompleteGoal, NewGoal};
-use liza_core::watch::view::view;
+use liza_status::view::view;
 use liza_team::observe::observe;
 use liza_team::project::{Project, now};
 use serde_json::json;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use liza_core::model::{Status, TaskId};
-use liza_core::watch::view::{DependencyNode, dependency_graph};
+use liza_status::view::{DependencyNode, dependency_graph};
 use serde_json::json;
 
 use crate::cli::context::Context;

@@ -13,8 +13,8 @@ use liza_core::model::{
     Alignment, Config, Goal, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, TaskId, Timestamp,
 };
 use liza_core::text::{count, one_line};
-use liza_core::watch::alarms::VisionGap;
 use liza_git::{Branch, Git, Head, RemovedWorktree, Repo, UntrackedFiles, UnusedTest};
+use liza_status::alarms::VisionGap;
 use liza_store::{Address, Store};
 use liza_team::lifecycle::{create_on_remote, try_remote};
 use liza_team::project::{EXCLUDED, now};

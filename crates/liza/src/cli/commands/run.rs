@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use liza_core::model::{Actor, GoalStatus, State};
 use liza_core::rules::figures::GoalFigures;
-use liza_core::watch::view::Progress;
+use liza_status::view::Progress;
 use liza_team::engine::Engine;
 use liza_team::lifecycle::adopt_integration;
 use liza_team::project::{Project, now};

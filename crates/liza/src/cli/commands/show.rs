@@ -5,10 +5,10 @@ use liza_core::model::{
     Usage, Value,
 };
 use liza_core::text::count;
-use liza_core::watch::task_words::{self, anomaly_name, event_name};
-use liza_core::watch::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
-use liza_core::watch::words::task_status;
 use liza_host::local_time::LocalTime;
+use liza_status::task_words::{self, anomaly_name, event_name};
+use liza_status::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
+use liza_status::words::task_status;
 use liza_team::observe::observe;
 use liza_team::project::{Project, now};
 use serde_json::json;

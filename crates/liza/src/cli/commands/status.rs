@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use liza_core::model::{AgentId, GoalStatus, Network, TaskId};
-use liza_core::watch::alarms::{AlarmKind, AlarmLevel, Confinement};
-use liza_core::watch::view::{AgentView, Alert, Liveness, SprintView, TaskPhase, TaskView, View, view};
-use liza_core::watch::words::{
+use liza_host::columns::name_columns;
+use liza_host::local_time::LocalTime;
+use liza_status::alarms::{AlarmKind, AlarmLevel, Confinement};
+use liza_status::view::{AgentView, Alert, Liveness, SprintView, TaskPhase, TaskView, View, view};
+use liza_status::words::{
     PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
     is_well, next_steps, sprint_facts, task_facts, team_does,
 };
-use liza_host::columns::name_columns;
-use liza_host::local_time::LocalTime;
 use liza_team::observe::observe;
 use liza_team::project::now;
 use serde_json::Value;

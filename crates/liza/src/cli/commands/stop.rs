@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Status};
 use liza_core::protocol::Deregister;
-use liza_core::watch::words::stop_waits_for;
 use liza_sandbox::sys::process::interrupt;
+use liza_status::words::stop_waits_for;
 use liza_team::engine::{LivenessLock, is_stopping};
 use liza_team::observe::running_merge::running_merge;
 use liza_team::project::Project;

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::text::count;
-use liza_core::watch::alarms::AlarmLevel;
 use liza_sandbox::sys::process::ignores_hangup;
+use liza_status::alarms::AlarmLevel;
 use liza_team::project::{Project, now};
 use liza_team::watch::{
     AlertMessage, Wake, WatchError, WatchOptions, WatchReport, Watcher, current_alerts, send_changes, serve,

@@ -5,7 +5,7 @@
 use anstyle::{AnsiColor, Style};
 use liza_core::text::is_unprintable;
 
-pub(crate) use liza_core::watch::words::ago;
+pub(crate) use liza_status::words::ago;
 
 use crate::cli::ui::log_text::Tone;
 

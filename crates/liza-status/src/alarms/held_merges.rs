@@ -1,0 +1,71 @@
+//! Merges that wait for the human: the test fails without them too, or they change what judges them.
+
+use liza_core::model::{EventName, State, TaskBody, TaskId, TestFailure};
+use liza_core::rules::claimable::{HeldMerge, held_merge};
+use liza_core::text::one_line;
+
+use super::{Alarm, AlarmKind};
+
+/// The most files of a change that an alarm names.
+const SHOWN_FILES: usize = 5;
+
+/// The longest line that an alarm quotes.
+const QUOTED: usize = 120;
+
+/// The integration test is broken on the integration branch itself.
+pub(super) fn alarm(state: &State) -> Option<Alarm> {
+    let (test, failure) = state.board.goal.ready()?.failing_head()?;
+    let is_held = |hold| matches!(hold, Some(HeldMerge::HeadFails(_)));
+    let held = state.board.summaries().filter(|summary| is_held(held_merge(&state.board, summary)));
+    let names: Vec<&str> = held.map(|summary| summary.id.as_str()).collect();
+    let text = format!(
+        "the {} without the change of any task; waiting: {}. Correct the test on your branch, then: liza sync; or \
+         correct what it needs and test again. Output: {}{}",
+        failure.what,
+        names.join(", "),
+        failure.output,
+        quoted(failure)
+    );
+    let alarm = Alarm::critical(AlarmKind::IntegrationTestBroken, test.head.as_str(), text);
+    (!names.is_empty()).then(|| alarm.since(test.time))
+}
+
+/// A task changes protected files; its merge waits for the human's word.
+pub(super) fn gate_changed(state: &State, id: &TaskId, body: &TaskBody) -> Option<Alarm> {
+    let hold = held_merge(&state.board, state.board.summary(id)?)?;
+    let change = body.record().gate_change.as_ref().filter(|_| hold == HeldMerge::Gate)?;
+    let since = body.record().last_event(EventName::MergeHeld).map(|event| event.time);
+    let under_old = match &change.old_failure {
+        None => String::new(),
+        Some(failure) => {
+            let lines: Vec<String> = failure.last_lines.iter().map(|line| one_line(line, QUOTED)).collect();
+            let said = if lines.is_empty() { "" } else { ". Its last lines: " };
+            format!(
+                ". Under the gate of the integration branch the {}; output: {}{said}{}",
+                failure.what,
+                failure.output,
+                lines.join(" / ")
+            )
+        }
+    };
+    let text = format!(
+        "{id} changes what judges it: {}. Look: liza diff {id}; send it back: liza submit-verdict {id} REJECTED \
+         \"...\"{under_old}",
+        shown(&change.files)
+    );
+    Some(Alarm::critical(AlarmKind::GateChanged, id, text).since(since))
+}
+
+/// The first files of a change, and the number of the others.
+fn shown(files: &[String]) -> String {
+    let (first, rest) = files.split_at(files.len().min(SHOWN_FILES));
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    format!("{}{more}", first.join(", "))
+}
+
+/// The first line that names an error, else the last one: many programs end with advice.
+fn quoted(failure: &TestFailure) -> String {
+    let names_error = |line: &&String| line.to_lowercase().contains("error");
+    let line = failure.last_lines.iter().find(names_error).or(failure.last_lines.last());
+    line.map(|line| format!(". It printed: {}", one_line(line, QUOTED))).unwrap_or_default()
+}

@@ -1,0 +1,30 @@
+//! Alarms that wait for the human's consent: a plan, changed settings of the team.
+
+use liza_core::model::{State, TEAM_FILE, TaskId};
+use liza_core::rules::triggers::proposed_tasks;
+use liza_core::text::count;
+
+use super::observations::TeamFileChange;
+use super::{Alarm, AlarmKind};
+
+/// The planner has proposed tasks, and the human has to approve them.
+pub(super) fn alarm(state: &State) -> Option<Alarm> {
+    let tasks: Vec<&TaskId> = proposed_tasks(state).map(|(id, _)| id).collect();
+    let goal = state.board.goal.ready()?.id.as_str();
+    let names: Vec<&str> = tasks.iter().map(|id| id.as_str()).collect();
+    let (number, all) = (count(names.len(), "task"), names.join(", "));
+    let text = format!("the plan waits for your approval: {number}, {all}. To change it: liza note \"...\"");
+    (!names.is_empty()).then(|| Alarm::warning(AlarmKind::PlanProposed, goal, text))
+}
+
+/// A merge changed the shared settings.
+pub(super) fn team_file_changed(change: &TeamFileChange) -> Alarm {
+    let then = match change {
+        TeamFileChange::CheckedOut => "it applies once you accept it",
+        TeamFileChange::OnBranch(_) => {
+            "it applies once it is in your checkout and you accept it there: liza config --trust"
+        }
+    };
+    let text = format!("{TEAM_FILE} on the integration branch is not what you accepted; {then}");
+    Alarm::warning(AlarmKind::TeamFileChanged, TEAM_FILE, text)
+}

@@ -1,0 +1,91 @@
+//! A command to copy, as words: a screen runs it from these, and nothing takes its text apart.
+
+use std::fmt;
+use std::ops::Deref;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The placeholder for a text that a person types.
+pub const OPEN: &str = "...";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The words after `liza`; empty if another program answers.
+    words: Vec<String>,
+    text: String,
+}
+
+impl CommandLine {
+    pub fn liza<W: ToString>(words: impl IntoIterator<Item = W>) -> Self {
+        let words: Vec<String> = words.into_iter().map(|word| word.to_string()).collect();
+        let shown = |word: &String| match word.is_empty() || word == OPEN {
+            true => format!(" \"{word}\""),
+            false => format!(" {word}"),
+        };
+        let text = format!("liza{}", words.iter().map(shown).collect::<String>());
+        Self { words, text }
+    }
+
+    /// A line for a shell that no screen runs.
+    pub fn shell(text: impl Into<String>) -> Self {
+        Self { words: Vec::new(), text: text.into() }
+    }
+
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// With the words and the text apart, for a file that is read again.
+    pub fn keep<S: Serializer>(line: &Self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&line.words, &line.text).serialize(serializer)
+    }
+
+    pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (words, text): (Vec<String>, String) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { words, text })
+    }
+}
+
+/// A command of Liza from words of any kind.
+macro_rules! liza {
+    ($($word:expr),+ $(,)?) => {
+        $crate::command_line::CommandLine::liza([$(::std::string::ToString::to_string(&$word)),+])
+    };
+}
+pub(crate) use liza;
+
+impl Deref for CommandLine {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl PartialEq<str> for CommandLine {
+    fn eq(&self, other: &str) -> bool {
+        self.text == other
+    }
+}
+
+impl PartialEq<&str> for CommandLine {
+    fn eq(&self, other: &&str) -> bool {
+        self.text == *other
+    }
+}
+
+impl Serialize for CommandLine {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}

@@ -1,0 +1,239 @@
+//! An agent as a screen shows it: its life, its work, and its next step.
+
+use serde::Serialize;
+
+use crate::alarms::held::{HeldView, held_program};
+use crate::alarms::{Confinement, Observations};
+use crate::forecast::{Behind, Ended, Next, Retry, What};
+use liza_core::model::{
+    AgentId, AgentRecord, AgentStatus, Board, Generation, Role, Seconds, SessionSummary, SprintStatus, State,
+    TaskBody, TaskId, Timestamp, Usage,
+};
+use liza_core::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
+use liza_core::rules::triggers::{PlannerWork, planner_work};
+use liza_core::supervise::{Work, backoff, failed_planning, unseen_triggers, work_of};
+
+use liza_core::rules::presence::Liveness;
+
+use super::merging::MergeView;
+use super::task::LeaseView;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct AgentView {
+    pub id: AgentId,
+    pub role: Role,
+    pub status: AgentStatus,
+    pub liveness: Liveness,
+    pub task: Option<TaskId>,
+    /// The time since its lease was renewed.
+    pub heartbeat_age: Option<Seconds>,
+    pub lease: Option<LeaseView>,
+    /// The terminal where a person can watch it.
+    pub terminal: Option<String>,
+    pub generation: Option<Generation>,
+    /// The machine on which it runs, if the agents are on more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    pub client: Option<String>,
+    pub last_action: Option<String>,
+    /// The time since its running session printed something.
+    pub output_age: Option<Seconds>,
+    pub last_session: Option<SessionSummary>,
+    pub context_percent: Option<u32>,
+    pub usage: Option<Usage>,
+    /// Its present or next step.
+    pub next: Next,
+    /// True if the blackboard shows a running session of it.
+    pub in_session: bool,
+    /// The confinement of its last session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<Confinement>,
+}
+
+impl AgentView {
+    /// True if a session of it is running, and it is not gone.
+    pub fn is_in_session(&self) -> bool {
+        self.liveness.is_present() && self.in_session
+    }
+
+    /// True if its session runs, or if it merges.
+    pub fn is_at_work(&self) -> bool {
+        self.is_in_session() || self.merge().is_some()
+    }
+
+    /// The task that it merges now, and the progress.
+    pub fn merge(&self) -> Option<(&TaskId, bool, Seconds)> {
+        let What::MergeNow { is_testing, age } = self.next.what else { return None };
+        self.next.on.as_ref().filter(|_| self.liveness.is_present()).map(|task| (task, is_testing, age))
+    }
+
+    pub fn held(&self) -> Option<&HeldView> {
+        self.next.held().filter(|_| self.liveness == Liveness::Live)
+    }
+}
+
+fn are_on_several_machines(board: &Board) -> bool {
+    let mut machines = board.agents.entries().filter_map(|(_, entry)| entry.machine.as_ref());
+    let first = machines.next();
+    machines.any(|machine| Some(machine) != first)
+}
+
+pub(super) fn agent_view(
+    state: &State,
+    id: AgentId,
+    entry: &AgentRecord,
+    seen: &Observations,
+    merge: Option<&MergeView>,
+    now: Timestamp,
+) -> AgentView {
+    let (board, activity) = (&state.board, seen.sessions.get(&id));
+    let liveness = seen.presence(board, now).liveness(id, entry);
+    let agent = Agent { state, id, entry, seen, now };
+    AgentView {
+        id,
+        role: entry.role,
+        status: entry.status,
+        liveness,
+        task: entry.current_task.clone(),
+        heartbeat_age: entry.heartbeat.map(|heard| now.since(heard)),
+        lease: entry.lease_expires.map(|expires| LeaseView::new(expires, now)),
+        terminal: entry.terminal.clone(),
+        generation: entry.generation,
+        machine: entry.machine.clone().filter(|_| are_on_several_machines(board)),
+        client: entry.client.clone(),
+        last_action: activity.and_then(|activity| activity.last_action.clone()),
+        output_age: activity.map(|activity| now.since(activity.last_output)),
+        last_session: entry.last_session.clone(),
+        context_percent: entry.context_percent,
+        usage: entry.usage.clone(),
+        next: if liveness.is_present() { agent.next(merge) } else { Next::nothing(Ended::Left) },
+        in_session: agent.is_in_session(),
+        confinement: seen.confinement.get(&id).cloned(),
+    }
+}
+
+/// An agent that is here, with the data for its next step.
+struct Agent<'a> {
+    state: &'a State,
+    id: AgentId,
+    entry: &'a AgentRecord,
+    seen: &'a Observations,
+    now: Timestamp,
+}
+
+impl Agent<'_> {
+    fn next(&self, merge: Option<&MergeView>) -> Next {
+        let next = |what: What| Next::agent(self.id, what);
+        if let Some(merge) = merge.filter(|merge| merge.by == Some(self.id)) {
+            let what = What::MergeNow { is_testing: merge.is_testing, age: merge.age };
+            return next(what).on(Some(merge.task.clone()));
+        }
+        if let Some((task, since)) = self.ending() {
+            return next(What::EndSession { age: self.now.since(since) }).on(task);
+        }
+        match self.is_in_session() {
+            true => next(self.session()).on(self.entry.current_task.clone()),
+            false => self.between_sessions(),
+        }
+    }
+
+    fn is_in_session(&self) -> bool {
+        let works = self.entry.status.is_in_session() && !self.holds_between_sessions();
+        works || self.ending().is_some()
+    }
+
+    /// True if it holds its task while no session of it is running.
+    fn holds_between_sessions(&self) -> bool {
+        is_between_sessions(&self.state.board, self.id, self.entry)
+    }
+
+    /// The task and the time of a session that has submitted or decided and not ended; a planner has no task.
+    fn ending(&self) -> Option<(Option<TaskId>, Timestamp)> {
+        let of_task = ending_session(&self.state.board, self.id, self.entry);
+        let of_task = of_task.map(|(task, since)| (Some(task), since));
+        of_task.or_else(|| Some((None, decided_since(self.state, self.entry, self.now)?)))
+    }
+
+    fn session(&self) -> What {
+        match self.entry.role {
+            Role::Coder => What::Submit,
+            Role::CodeReviewer => What::Verdict,
+            Role::Planner => self.planning(),
+        }
+    }
+
+    fn planning(&self) -> What {
+        let is_known = self.entry.session.as_ref().is_some_and(|session| !session.about.is_empty());
+        let sprint = self.state.board.sprint.ready();
+        let has_ended = sprint.is_some_and(|sprint| sprint.status == SprintStatus::Completed);
+        match planner_work(&of_session(self.state, self.entry, self.now)) {
+            PlannerWork::Judging if is_known => What::Judge,
+            _ if !is_known && has_ended => What::Judge,
+            PlannerWork::LookingAt(subject) => What::LookAt(subject),
+            PlannerWork::Planning | PlannerWork::Judging => What::Plan { attempt: self.attempt() },
+        }
+    }
+
+    /// The number of a planner's session, if others before it had no result.
+    fn attempt(&self) -> Option<(u32, u32)> {
+        let failed =
+            failed_planning(self.state.board.sprint.ready()?, &unseen_triggers(self.state, self.now));
+        let limit = self.state.board.config.ready()?.max_crashes;
+        (1..limit).contains(&failed).then_some((failed + 1, limit))
+    }
+
+    /// The best of its work, with the obstacles.
+    fn between_sessions(&self) -> Next {
+        let work = work_of(self.state, self.id, self.seen.found_merges(), self.now);
+        let best = work.first();
+        let next = |what: What| Next::agent(self.id, what);
+        let mut step = match best {
+            _ if self.holds_between_sessions() => next(What::Continue).on(self.entry.current_task.clone()),
+            Some(Work::Merge(task)) => next(What::Merge).on(Some(task.clone())),
+            Some(Work::Code(task)) => next(What::Claim).on(Some(task.clone())),
+            Some(Work::Review(task)) => next(What::Review).on(Some(task.clone())),
+            Some(Work::Plan(_)) => next(What::Plan { attempt: None }),
+            None if self.lacks_goal() => next(What::Wait).behind(Behind::Goal),
+            None if self.awaits_verdict() => next(What::Wait).behind(Behind::Verdict),
+            None => next(What::Wait).behind(Behind::NewWork),
+        };
+        if self.seen.stop_files.is_paused() && step.what != What::Wait {
+            step = step.behind(Behind::Resume);
+        }
+        if let Some(held) = held_program(self.state, self.id, self.entry, self.seen, self.now) {
+            let when = held.again_in.map(|left| self.now + left);
+            return step.behind(Behind::Program(held)).at(when);
+        }
+        // An agent whose work has gone meanwhile tries nothing again.
+        match self.retry().filter(|_| best.is_some_and(Work::needs_session)) {
+            Some(retry) => step.behind(Behind::Pause(retry)).at(Some(self.now + retry.again_in)),
+            None => step,
+        }
+    }
+
+    fn awaits_verdict(&self) -> bool {
+        self.entry.role == Role::Coder && self.entry.status == AgentStatus::Waiting
+    }
+
+    fn lacks_goal(&self) -> bool {
+        let goal = self.state.board.goal.ready();
+        self.entry.role == Role::Planner && goal.is_some_and(|goal| goal.description.trim().is_empty())
+    }
+
+    fn retry(&self) -> Option<Retry> {
+        let board = &self.state.board;
+        let last = self.entry.last_session.as_ref().filter(|last| last.failed)?;
+        let failed = match (self.entry.role, self.entry.status) {
+            (Role::Planner, AgentStatus::Waiting) => {
+                failed_planning(board.sprint.ready()?, &unseen_triggers(self.state, self.now))
+            }
+            (Role::Coder, _) if self.holds_between_sessions() => {
+                let body = self.entry.current_task.as_ref().and_then(|task| board.body(task).ok());
+                body.map(TaskBody::record)?.crashes?
+            }
+            (Role::Planner | Role::Coder | Role::CodeReviewer, _) => return None,
+        };
+        let (limit, again) = (board.config.ready()?.max_crashes, last.ended + backoff(failed));
+        (1..limit).contains(&failed).then(|| Retry { failed, limit, again_in: again.since(self.now) })
+    }
+}

@@ -1,0 +1,450 @@
+//! A task as a screen shows it: its phase, its obstacles and its next step.
+
+use serde::Serialize;
+
+use crate::alarms::Observations;
+use crate::alarms::held::held_roles;
+use crate::alarms::task::verdict_command;
+use crate::forecast::{Behind, Ended, Next, What};
+use crate::needs_you::accept_gate;
+use crate::task_words::without_dead;
+use liza_core::model::{
+    AgentId, Config, DEFAULT_PRIORITY, EventName, GoalStatus, MAX_FAILED_CODERS, Revision, Role, State,
+    Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
+};
+use liza_core::rules::approvals::{incomplete_approval, lacks_approval};
+use liza_core::rules::claimable::{HeldMerge, held_merge, left_to_others, reserved_for};
+use liza_core::rules::presence::Presence;
+use liza_core::supervise::planner_needs_human;
+use liza_ids::order::sort_by_key;
+
+use super::outlook::{Outlook, TaskPhase, broken_outlook};
+use crate::command_line::{CommandLine, liza};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LeaseView {
+    pub expires: Timestamp,
+    /// Seconds; below zero when it has expired.
+    pub left: i64,
+}
+
+impl LeaseView {
+    pub fn new(expires: Timestamp, now: Timestamp) -> Self {
+        let left = expires.unix() - now.unix();
+        // A lease that no clock could have given has expired.
+        Self { expires, left: if lease_is_too_long(expires, now) { -1 } else { left } }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnmetDependency {
+    pub task: TaskId,
+    /// `None` if there is no such task.
+    pub status: Option<Status>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct TaskView {
+    pub id: TaskId,
+    pub description: String,
+    /// `None` if the file has an unknown status.
+    pub status: Option<Status>,
+    pub phase: TaskPhase,
+    /// 1 (highest) to 5 (lowest).
+    pub priority: i64,
+    /// The coder, or the code reviewer of a submitted task.
+    pub owner: Option<AgentId>,
+    /// The coder whose work it is.
+    pub assigned_to: Option<AgentId>,
+    pub reviewing_by: Option<AgentId>,
+    pub waits_for: Vec<UnmetDependency>,
+    pub depends_on: Vec<TaskId>,
+    /// The number of this claim among the coder's claims of the task.
+    pub iteration: Option<u32>,
+    pub max_iterations: Option<u32>,
+    /// Rejections since the coder changed.
+    pub review_cycles: u32,
+    pub max_review_cycles: Option<u32>,
+    pub lease: Option<LeaseView>,
+    /// True if its agent has left, although its lease has not ended.
+    pub stopped: bool,
+    /// The reason that it is blocked or was rejected.
+    pub reason: Option<String>,
+    /// The questions of its coder, while it is blocked.
+    pub questions: Vec<String>,
+    pub next: Next,
+    /// The next step, as a command for the person or the agent who takes it.
+    pub command: Option<CommandLine>,
+    pub human_command: Option<CommandLine>,
+    /// The only coder who may claim it now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserved_for: Option<AgentId>,
+    /// The coders who may not claim it now, since another one should.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_for: Vec<AgentId>,
+    pub failed_by: Vec<AgentId>,
+    /// True if handoff notes of an earlier session are waiting.
+    pub handoff_pending: bool,
+    /// The parts of its record that commands cannot work with.
+    pub broken: Vec<String>,
+    pub usage: Option<Usage>,
+    pub changed: Option<Timestamp>,
+    pub created: Option<Timestamp>,
+    /// The write that last changed it.
+    pub revision: Revision,
+}
+
+impl TaskView {
+    /// True if its merge happens next, and nothing is known to be in the way.
+    pub(super) fn is_merged_next(&self) -> bool {
+        self.next.what == What::Merge && self.reason.is_none()
+    }
+
+    /// True if it was open when its goal was aborted.
+    pub fn is_dropped(&self) -> bool {
+        self.phase == TaskPhase::Ended && !self.status.is_some_and(Status::is_terminal)
+    }
+}
+
+/// All loaded tasks: by phase, then priority, then age.
+pub(super) fn tasks(state: &State, seen: &Observations, now: Timestamp) -> Vec<TaskView> {
+    let (config, held) = (state.board.config().ok(), held_roles(state, seen, now));
+    let views = state.bodies().map(|(id, body)| task_view(state, (config, seen, &held), id, body, now));
+    let mut tasks: Vec<TaskView> = views.collect();
+    sort_by_key(&mut tasks, |task| (task.phase, task.priority, task.created));
+    tasks
+}
+
+fn task_view(
+    state: &State,
+    (config, seen, held): (Option<&Config>, &Observations, &[Role]),
+    id: &TaskId,
+    body: &TaskBody,
+    now: Timestamp,
+) -> TaskView {
+    let (board, record) = (&state.board, body.record());
+    let summary = board.summary(id);
+    let unmet = summary.into_iter().flat_map(|summary| board.unmet(summary));
+    let unmet = unmet.map(|task| UnmetDependency { task: task.clone(), status: board.status(task) });
+    let waits_for: Vec<UnmetDependency> = unmet.collect();
+    let outlook = match body.status() {
+        Ok(status) => {
+            let situation = TaskSituation { state, seen, id, record, waits_for: &waits_for, now };
+            match status.name().is_terminal() || !is_aborted(state) {
+                true => situation.with_missing(situation.after_resume(situation.outlook(status)), held),
+                false => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::WithGoal), None),
+            }
+        }
+        Err(_) if incomplete_approval(id, body).is_some() => unapproved(id, record),
+        Err(missing) => broken_outlook(id, record, missing),
+    };
+    TaskView {
+        id: id.clone(),
+        description: record.description.clone().unwrap_or_default(),
+        status: record.status,
+        phase: outlook.phase,
+        priority: record.priority.unwrap_or(DEFAULT_PRIORITY),
+        owner: outlook.owner,
+        assigned_to: record.assigned_to,
+        reviewing_by: record.reviewing_by,
+        depends_on: record.depends_on.clone().unwrap_or_default(),
+        iteration: record.iteration,
+        max_iterations: config.map(|config| config.max_iterations(record)),
+        review_cycles: record.review_cycles_current.unwrap_or(0),
+        max_review_cycles: config.map(|config| config.max_review_cycles(record)),
+        lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
+        stopped: outlook.stopped,
+        reason: outlook.reason,
+        questions: match body.status() {
+            Ok(TaskStatus::Blocked { block, .. }) => block.questions.clone(),
+            Ok(_) | Err(_) => Vec::new(),
+        },
+        next: outlook.next,
+        human_command: None,
+        command: outlook.command,
+        reserved_for: summary.and_then(|summary| reserved_for(board, summary, now).ok().flatten()),
+        not_for: summary.map(|summary| left_to_others(board, summary, now)).unwrap_or_default(),
+        failed_by: record.failed_by.clone().unwrap_or_default(),
+        handoff_pending: record.handoff_pending.unwrap_or(false),
+        broken: outlook.broken,
+        usage: record.usage.clone(),
+        changed: record.events().map(|event| event.time).max().or(record.created),
+        created: record.created,
+        revision: record.revision.unwrap_or_default(),
+        waits_for,
+    }
+}
+
+/// True if the goal is aborted, so that nothing more happens to its tasks.
+fn is_aborted(state: &State) -> bool {
+    state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Aborted)
+}
+
+/// The reason that an approved task is not merged.
+const HELD: &str = "the integration test fails without it too";
+
+/// The reason that a merge of protected files waits.
+const HELD_BY_GATE: &str = "it changes what judges it";
+
+/// The reason that a task which is APPROVED by its status alone is not merged.
+const UNAPPROVED: &str = "no approval of its commit is recorded";
+
+/// The outlook of a task that is APPROVED by its status alone.
+fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
+    let outlook =
+        Outlook::new(TaskPhase::Reviewing, Next::you(What::Decide), Some(verdict_command(id, record)));
+    outlook.owner(record.approved_by, None).reason(Some(&UNAPPROVED.to_owned()))
+}
+
+/// The command that records merges which the blackboard does not know.
+const ACCEPT: [&str; 1] = ["accept-integration"];
+
+/// The data for the next step of a task, besides its status.
+struct TaskSituation<'a> {
+    state: &'a State,
+    seen: &'a Observations,
+    id: &'a TaskId,
+    record: &'a TaskRecord,
+    waits_for: &'a [UnmetDependency],
+    now: Timestamp,
+}
+
+impl TaskSituation<'_> {
+    /// The outlook of a task whose merge is on the integration branch and not on the blackboard.
+    fn merged_before(&self, status: &TaskStatus) -> Option<Outlook> {
+        let merge = self.seen.found_merges().of(self.id)?;
+        let phase = match status {
+            TaskStatus::Unclaimed { .. }
+            | TaskStatus::IntegrationFailed { .. }
+            | TaskStatus::Rejected { .. }
+            | TaskStatus::Claimed { .. } => TaskPhase::Waiting,
+            TaskStatus::ReadyForReview { .. } | TaskStatus::Approved { .. } => TaskPhase::Reviewing,
+            TaskStatus::Draft
+            | TaskStatus::Blocked { .. }
+            | TaskStatus::Merged { .. }
+            | TaskStatus::Abandoned
+            | TaskStatus::Superseded { .. } => return None,
+        };
+        let next = Next::you(What::RecordMerge(merge.clone()));
+        let outlook = Outlook::new(phase, next, Some(CommandLine::liza(ACCEPT)));
+        Some(outlook.owner(self.record.assigned_to, None))
+    }
+
+    fn outlook(&self, status: &TaskStatus) -> Outlook {
+        if let Some(outlook) = self.merged_before(status) {
+            return outlook;
+        }
+        let id = self.id;
+        let command = |verb: &str| Some(liza!(verb, id));
+        let assigned = self.record.assigned_to;
+        match status {
+            TaskStatus::Draft if self.record.events().any(|event| event.is(EventName::Proposed)) => {
+                Outlook::new(TaskPhase::Draft, Next::you(What::ApprovePlan), command("finalize"))
+                    .reason(Some(&"proposed; you approve it".to_owned()))
+            }
+            TaskStatus::Draft => {
+                let next = Next::role(Role::Planner, What::Finalize);
+                Outlook::new(TaskPhase::Draft, next, command("finalize"))
+                    .by(Role::Planner)
+                    .reason(Some(&self.draft_reason().to_owned()))
+            }
+            TaskStatus::Unclaimed { .. } => match self.reserved_for().filter(|_| self.waits_for.is_empty()) {
+                Some(coder) => self.open(Next::agent(coder, What::Continue)).owner(coder, None),
+                None => self.open(Next::role(Role::Coder, What::Claim)).owner(assigned, None),
+            },
+            TaskStatus::IntegrationFailed { work, .. } => {
+                self.open(Next::role(Role::Coder, What::FixMerge)).owner(work.coder, None)
+            }
+            TaskStatus::Rejected { work, reason, .. } if self.reserved_for() == Some(work.coder) => {
+                let next = Next::agent(work.coder, What::Continue);
+                let outlook = Outlook::new(TaskPhase::Working, next, self.claim());
+                outlook.owner(work.coder, None).reason(Some(reason))
+            }
+            TaskStatus::Rejected { work, reason, .. } => {
+                // A coder that is here waits for its program.
+                let what = What::ClaimRejected { coder_is_here: self.is_present(work.coder) };
+                let outlook = Outlook::new(self.open_phase(), Next::role(Role::Coder, what), self.claim());
+                outlook.by(Role::Coder).owner(work.coder, None).reason(Some(reason))
+            }
+            TaskStatus::Claimed { work, lease } => self.claimed(work.coder, *lease),
+            TaskStatus::ReadyForReview { review, .. } => match review {
+                Some(review) if review.is_live(self.now) && self.is_present(review.by) => {
+                    let next = Next::agent(review.by, What::Verdict);
+                    let command = Some(liza!("submit-verdict", id, "APPROVED"));
+                    Outlook::new(TaskPhase::Reviewing, next, command).owner(review.by, Some(review.lease))
+                }
+                review => {
+                    let command = Some(liza!("claim-review", id, self.free(Role::CodeReviewer)));
+                    let (owner, lease) =
+                        (self.record.reviewing_by, review.as_ref().map(|review| review.lease));
+                    let stopped = review.as_ref().is_some_and(|review| review.is_live(self.now));
+                    let next = Next::role(Role::CodeReviewer, What::Review);
+                    let outlook = Outlook::new(TaskPhase::Reviewing, next, command);
+                    Outlook { stopped, ..outlook.by(Role::CodeReviewer).owner(owner, lease) }
+                }
+            },
+            TaskStatus::Approved { .. } if lacks_approval(self.record) => unapproved(id, self.record),
+            TaskStatus::Approved { by, held: Some(_), .. } if self.held().is_some() => {
+                self.waiting_merge().owner(*by, None)
+            }
+            TaskStatus::Approved { by, .. } if self.is_paused() => {
+                let next = Next::role(Role::CodeReviewer, What::Merge).behind(Behind::Resume);
+                let reason = next.merge_words();
+                let outlook = Outlook::new(TaskPhase::Reviewing, next, Some(liza!("resume")));
+                outlook.owner(*by, None).reason(reason.as_ref())
+            }
+            TaskStatus::Approved { by, .. } => {
+                let next = Next::role(Role::CodeReviewer, What::Merge);
+                let outlook = Outlook::new(TaskPhase::Reviewing, next, command("wt-merge"));
+                outlook.by(Role::CodeReviewer).owner(*by, None)
+            }
+            TaskStatus::Blocked { block, .. } => {
+                self.blocked().owner(assigned, None).reason(Some(&block.reason))
+            }
+            TaskStatus::Merged { .. } => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::Merged), None),
+            TaskStatus::Abandoned => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::Abandoned), None),
+            TaskStatus::Superseded { by, reason } => {
+                let next = Next::nothing(Ended::ReplacedBy(by.clone()));
+                Outlook::new(TaskPhase::Ended, next, None).reason(Some(reason))
+            }
+        }
+    }
+
+    /// Adds the obstacles of the role that should take the next step.
+    fn with_missing(&self, mut outlook: Outlook, held: &[Role]) -> Outlook {
+        let needs_program = outlook.next.what != What::Merge;
+        let missing = match outlook.by {
+            Some(role) if !self.has(role) => Behind::Start(role),
+            Some(Role::Planner) if planner_needs_human(self.state, self.now) => Behind::StoppedPlanner,
+            Some(role) if needs_program && held.contains(&role) => Behind::Programs,
+            Some(_) | None => return outlook,
+        };
+        outlook.next = outlook.next.behind(missing);
+        outlook
+    }
+
+    /// The next work of an agent waits while the team is stopped.
+    fn after_resume(&self, mut outlook: Outlook) -> Outlook {
+        let is_taken = match outlook.phase {
+            TaskPhase::Ready | TaskPhase::Stopped => true,
+            TaskPhase::Draft => self.record.last_event(EventName::Proposed).is_none(),
+            TaskPhase::Reviewing => outlook.lease.is_none() && outlook.reason.is_none(),
+            TaskPhase::Stuck | TaskPhase::Working | TaskPhase::Waiting | TaskPhase::Ended => false,
+        };
+        if is_taken && self.is_paused() {
+            outlook.next = outlook.next.behind(Behind::Resume);
+        }
+        outlook
+    }
+
+    /// The reason that a task is still a draft: the planner completes it, unless it has stopped.
+    fn draft_reason(&self) -> &'static str {
+        match planner_needs_human(self.state, self.now) {
+            true => "the planner has stopped",
+            false => "the planner completes it",
+        }
+    }
+
+    fn reserved_for(&self) -> Option<AgentId> {
+        let summary = self.state.board.summary(self.id)?;
+        reserved_for(&self.state.board, summary, self.now).ok()?.filter(|coder| self.is_present(*coder))
+    }
+
+    fn held(&self) -> Option<HeldMerge<'_>> {
+        let board = &self.state.board;
+        held_merge(board, board.summary(self.id)?)
+    }
+
+    /// The outlook of a merge that waits for the human.
+    fn waiting_merge(&self) -> Outlook {
+        let (what, command, reason) = match self.held() {
+            Some(HeldMerge::Gate) => (What::AcceptGate, accept_gate(self.state, self.id), HELD_BY_GATE),
+            Some(HeldMerge::HeadFails(_)) | None => (What::FixTest, liza!("resume"), HELD),
+        };
+        Outlook::new(TaskPhase::Reviewing, Next::you(what), Some(command)).reason(Some(&reason.to_owned()))
+    }
+
+    fn is_paused(&self) -> bool {
+        self.seen.stop_files.is_paused()
+    }
+
+    fn open_phase(&self) -> TaskPhase {
+        if self.waits_for.is_empty() { TaskPhase::Ready } else { TaskPhase::Waiting }
+    }
+
+    /// A task that can be claimed once its dependencies are merged.
+    fn open(&self, next: Next) -> Outlook {
+        let Some(first) = self.waits_for.first() else {
+            return Outlook::new(TaskPhase::Ready, next, self.claim()).by(Role::Coder);
+        };
+        let never =
+            |status: Option<Status>| matches!(status, None | Some(Status::Abandoned | Status::Superseded));
+        if let Some(dead) = self.waits_for.iter().find(|waiting| never(waiting.status)) {
+            let next = Next::role(Role::Planner, What::DecideWithout(dead.task.clone()));
+            let command = without_dead(&self.state.board, self.id, self.record);
+            return Outlook::new(TaskPhase::Waiting, next, Some(command)).by(Role::Planner);
+        }
+        let next = Next::wait_for(self.waits_for.iter().map(|waiting| waiting.task.clone()));
+        Outlook::new(TaskPhase::Waiting, next, Some(liza!("show", first.task)))
+    }
+
+    fn claimed(&self, coder: AgentId, lease: Timestamp) -> Outlook {
+        let outlook = if !lease_holds(lease, self.now) {
+            let next = Next::role(Role::Coder, What::TakeOver { from: coder });
+            Outlook::new(TaskPhase::Ready, next, self.claim()).by(Role::Coder)
+        } else if !self.is_present(coder) {
+            // A lease alone is no agent at work.
+            Outlook::stopped(coder, Some(self.start(Role::Coder)))
+        } else {
+            let command = Some(liza!("submit-for-review", self.id, "COMMIT"));
+            Outlook::new(TaskPhase::Working, Next::agent(coder, What::Submit), command)
+        };
+        let again = self.record.review_cycles_current.unwrap_or(0) > 0;
+        outlook.owner(coder, Some(lease)).reason(self.record.rejection_reason.as_ref().filter(|_| again))
+    }
+
+    fn blocked(&self) -> Outlook {
+        let id = self.id;
+        if self.record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS) {
+            let command = liza!("supersede-task", id, "--by", "NEW", "--reason", "T", "--root-cause", "T");
+            let next = Next::role(Role::Planner, What::Rescope);
+            return Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner);
+        }
+        let command = liza!("unblock-task", id);
+        let next = Next::role(Role::Planner, What::Decide);
+        Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner)
+    }
+
+    fn here(&self) -> Presence<'_> {
+        self.seen.presence(&self.state.board, self.now)
+    }
+
+    fn is_present(&self, coder: AgentId) -> bool {
+        self.here().has(coder)
+    }
+
+    /// The command that starts an agent of that role: with the whole team if none is running.
+    fn start(&self, role: Role) -> CommandLine {
+        match self.here().has_team() {
+            true => liza!("agent", role.id_prefix()),
+            false => liza!("run"),
+        }
+    }
+
+    fn has(&self, role: Role) -> bool {
+        self.here().has_role(role)
+    }
+
+    fn claim(&self) -> Option<CommandLine> {
+        let own = self.record.assigned_to.filter(|coder| self.is_present(*coder));
+        let coder = own.map_or_else(|| self.free(Role::Coder), |coder| coder.to_string());
+        Some(liza!("claim-task", self.id, coder))
+    }
+
+    /// A live agent of that role that holds no task; an example if there is none.
+    fn free(&self, role: Role) -> String {
+        let free = self.here().of(role);
+        let mut free = free.filter(|(_, entry)| entry.is_live(self.now) && entry.current_task.is_none());
+        free.next().map_or_else(|| format!("{}-1", role.id_prefix()), |(id, _)| id.to_string())
+    }
+}

@@ -1,0 +1,201 @@
+//! Sessions without a result, questions to the human, and who waits for whom.
+
+use crate::supervise::{session, step};
+use liza_core::model::{
+    AgentStatus, Anomaly, HumanNote, RefusedResult, Revision, Role, Seconds, State, Status, Value,
+};
+use liza_core::protocol::{Command, MarkTriggersSeen, RefundSession, UnproductiveExit};
+use liza_core::rules::questions::open_questions;
+use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers};
+use liza_core::supervise::{EndedSession, SessionEnd, Step, after_session, was_suspended};
+use liza_status::alarms::{AlarmKind, Observations, alarms};
+use liza_status::needs_you::needs_you;
+use liza_status::view::view;
+use liza_testkit::team::*;
+
+/// Covers: AC-10
+#[test]
+fn a_suspend_is_noticed_by_the_two_clocks() {
+    assert!(was_suspended(Seconds(3600), Seconds(5)));
+    assert!(!was_suspended(Seconds(65), Seconds(60)), "a busy machine is not suspended");
+    assert!(!was_suspended(Seconds(0), Seconds(60)), "the clock was set back");
+}
+
+/// Covers: AC-02
+#[test]
+fn a_session_that_obeys_a_stop_file_is_charged_to_no_one() {
+    for (name, of) in [("coder-1", Some("t")), ("planner-1", None)] {
+        let ended = EndedSession { halted: true, ..session(name, of) };
+        for end in [SessionEnd::Code(0), SessionEnd::Code(42), SessionEnd::Stopped] {
+            let next = after_session(&state_with(Status::Claimed), &ended, end);
+            let refund = RefundSession { agent: agent(name), task: of.map(task) };
+            assert_eq!(next.record, [Command::from(refund)], "{name} {end:?}");
+            assert_eq!(next.pause, Seconds(0));
+        }
+        let crash = after_session(&state_with(Status::Claimed), &ended, SessionEnd::Code(1));
+        assert!(!crash.record.iter().any(|command| matches!(command, Command::RefundSession(_))), "{name}");
+    }
+    let reviewer = EndedSession { halted: true, ..session("code-reviewer-1", Some("t")) };
+    let next = after_session(&state_with(Status::ReadyForReview), &reviewer, SessionEnd::Code(0));
+    assert!(!next.record.iter().any(|command| matches!(command, Command::CountExit(_))));
+}
+
+/// Covers: MM-07
+#[test]
+fn a_session_whose_work_could_not_leave_the_machine_is_charged_to_no_one() {
+    let ended = EndedSession { remote_failed: true, has_commits: true, ..session("coder-1", Some("t")) };
+    for end in [SessionEnd::Code(0), SessionEnd::Code(1), SessionEnd::Signal(9)] {
+        let next = after_session(&state_with(Status::Claimed), &ended, end);
+        let refund = RefundSession { agent: agent("coder-1"), task: Some(task("t")) };
+        assert_eq!((next.record, next.progress), (vec![Command::from(refund)], false), "{end:?}");
+    }
+    let submitted = after_session(&state_with(Status::ReadyForReview), &ended, SessionEnd::Code(0));
+    assert!(submitted.progress, "a result counts, whatever happened on the way");
+}
+
+/// Covers: AC-09
+#[test]
+fn new_commits_are_no_idle_exit() {
+    let committed = EndedSession { has_commits: true, ..session("coder-1", Some("t")) };
+    let next = after_session(&state_with(Status::Claimed), &committed, SessionEnd::Code(0));
+    assert_eq!((next.record, next.progress), (Vec::new(), false));
+    let crashed = after_session(&state_with(Status::Claimed), &committed, SessionEnd::Signal(9));
+    assert!(matches!(crashed.record.as_slice(), [Command::CountExit(_)]), "a crash counts");
+}
+
+/// Covers: AX-20
+#[test]
+fn a_session_whose_result_was_refused_is_no_crash_and_counts_even_with_commits() {
+    let refusal = Some(RefusedResult { verb: "submit-for-review", why: "no".to_owned() });
+    for has_commits in [false, true] {
+        let ended = EndedSession { has_commits, refusal: refusal.clone(), ..session("coder-1", Some("t")) };
+        for end in [SessionEnd::Code(0), SessionEnd::Code(1)] {
+            let next = after_session(&state_with(Status::Claimed), &ended, end);
+            let counted = matches!(next.record.as_slice(),
+                [Command::CountExit(count)] if count.exit == UnproductiveExit::Refused);
+            assert!(counted, "{has_commits} {end:?}: {:?}", next.record);
+        }
+        let killed = after_session(&state_with(Status::Claimed), &ended, SessionEnd::Signal(9));
+        assert!(
+            matches!(killed.record.as_slice(), [Command::CountExit(count)] if count.exit == UnproductiveExit::Crash)
+        );
+        let done = after_session(&state_with(Status::ReadyForReview), &ended, SessionEnd::Code(1));
+        assert!(done.progress, "a result counts, whatever was refused before it");
+    }
+}
+
+fn trigger(kind: TriggerKind, key: &str) -> Trigger {
+    Trigger { kind, subject: "x".to_owned(), detail: String::new(), key: key.to_owned() }
+}
+
+/// Covers: AC-01, AC-07
+#[test]
+fn a_trigger_is_used_up_by_a_result_and_what_needs_a_decision_by_the_decision_only() {
+    let triggers = [
+        trigger(TriggerKind::InitialPlanning, "plan"),
+        trigger(TriggerKind::BlockedTasks, "blocked"),
+        trigger(TriggerKind::SprintCompleted, "goal"),
+    ];
+    let planner = EndedSession { triggers: triggers.into(), ..session("planner-1", None) };
+    let mut state = state_with(Status::Unclaimed);
+    entry(&mut state, "planner-1").last_result = Some(Revision(61));
+    let seen = |state: &State| match after_session(state, &planner, SessionEnd::Code(0)).record.as_slice() {
+        [Command::MarkTriggersSeen(MarkTriggersSeen { keys })] => keys.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(seen(&state), ["blocked"]);
+    let mut asked = state.clone();
+    asked.journal.anomalies.push(question(None, "Which database?"));
+    assert_eq!(seen(&asked), ["plan", "blocked", "goal"], "it waits for the human");
+    entry(&mut state, "planner-1").status = AgentStatus::Handoff;
+    assert!(seen(&state).is_empty(), "the next session goes on with all of them");
+}
+
+fn question(about: Option<&str>, text: &str) -> Anomaly {
+    Anomaly {
+        timestamp: now(),
+        task: about.map(task),
+        reporter: Some("planner-1".to_owned()),
+        kind: "spec_gap".to_owned(),
+        details: [("question".to_owned(), Value::from(text))].into_iter().collect(),
+    }
+}
+
+/// Covers: AC-03
+#[test]
+fn a_question_is_shown_until_the_human_answers_and_then_wakes_the_planner() {
+    let mut state = state_with(Status::Unclaimed);
+    state.journal.anomalies.push(question(None, "Which database?"));
+    let [open] = open_questions(&state).try_into().unwrap();
+    assert_eq!((open.by.as_str(), open.text.as_str()), ("planner-1", "Which database?"));
+    let found = alarms(&state, &Observations::default(), now());
+    let asked = found.iter().find(|alarm| alarm.kind == AlarmKind::Question).unwrap();
+    assert_eq!(asked.text, "planner-1 asks about the goal: Which database?");
+    let needs = needs_you(&state, &Observations::default(), &found, now());
+    assert!(
+        needs.iter().any(|need| need.command == "liza note \"...\"" && need.text.contains("Which database?"))
+    );
+    let (timestamp, message) = (now() + Seconds(5), "SQLite".to_owned());
+    state.journal.human_notes.push(HumanNote { timestamp, message, to: None });
+    assert!(open_questions(&state).is_empty());
+    let triggers = planner_triggers(&state, now() + Seconds(6));
+    let answered = triggers.iter().find(|trigger| trigger.kind == TriggerKind::QuestionAnswered).unwrap();
+    assert!(
+        answered.detail.contains("Which database?") && answered.detail.contains("SQLite"),
+        "{answered:?}"
+    );
+}
+
+/// Covers: AC-08
+#[test]
+fn a_review_that_every_running_reviewer_dropped_needs_the_human() {
+    let mut state = state_with(Status::ReadyForReview);
+    let kinds = |state: &State| -> Vec<AlarmKind> {
+        alarms(state, &Observations::default(), now()).iter().map(|alarm| alarm.kind).collect()
+    };
+    let mut dropped = record("t", Status::ReadyForReview);
+    dropped.review_dropped_by = Some(vec![agent("code-reviewer-1")]);
+    state.board.put(task("t"), dropped.clone());
+    assert!(!kinds(&state).contains(&AlarmKind::ReviewDropped), "code-reviewer-2 can take it");
+    assert!(matches!(step(&state, "code-reviewer-1"), Step::Wait { .. }));
+    dropped.review_dropped_by = Some(vec![agent("code-reviewer-1"), agent("code-reviewer-2")]);
+    state.board.put(task("t"), dropped);
+    assert!(kinds(&state).contains(&AlarmKind::ReviewDropped));
+    let shown = view(&state, &Observations::default(), now());
+    let need =
+        shown.needs_you.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ReviewDropped)).unwrap();
+    assert_eq!(need.command, "liza submit-verdict t APPROVED", "nobody has asked anything");
+    assert!(need.text.contains("liza diff t") && need.text.contains("t REJECTED"), "{}", need.text);
+}
+
+/// Covers: JU-06
+#[test]
+fn work_that_takes_back_what_others_merged_is_shown_to_the_human_until_it_is_judged() {
+    let mut state = state_with(Status::ReadyForReview);
+    let mut taking = record("t", Status::ReadyForReview);
+    taking.takes_back = Some(vec!["merge 1234567: fix.txt".to_owned()]);
+    state.board.put(task("t"), taking.clone());
+    let seen = Observations::default();
+    let found = alarms(&state, &seen, now());
+    let needs = needs_you(&state, &seen, &found, now());
+    let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::TakesBack)).unwrap();
+    assert_eq!((need.kind.to_string().as_str(), need.command.as_str()), ("TAKES BACK", "liza diff t"));
+    assert!(need.text.contains("merge 1234567: fix.txt"), "{}", need.text);
+    taking.status = Some(Status::Claimed);
+    state.board.put(task("t"), taking);
+    let kinds: Vec<AlarmKind> = alarms(&state, &seen, now()).iter().map(|alarm| alarm.kind).collect();
+    assert!(!kinds.contains(&AlarmKind::TakesBack), "{kinds:?}");
+}
+
+/// Covers: AC-08
+#[test]
+fn work_without_a_running_agent_of_its_role_needs_the_human() {
+    let mut state = state_with(Status::ReadyForReview);
+    agents(&mut state).retain(|id, _| id.role() != Role::CodeReviewer);
+    let later = now() + Seconds(200);
+    let found = alarms(&state, &Observations::default(), later);
+    let missing = found.iter().find(|alarm| alarm.kind == AlarmKind::RoleMissing).unwrap();
+    assert!(missing.text.contains("no Code Reviewer is running"), "{missing:?}");
+    let needs = needs_you(&state, &Observations::default(), &found, later);
+    assert!(needs.iter().any(|need| need.command == "liza agent code-reviewer"), "{needs:?}");
+}
