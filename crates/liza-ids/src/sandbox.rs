@@ -23,12 +23,10 @@ pub enum SandboxMin {
     Enforced,
 }
 
-/// The part of the home folder that a session can read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The former choices of what a session can read in the home folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxRead {
-    /// Everything present at the start, except credentials.
-    #[default]
     Home,
     Strict,
 }

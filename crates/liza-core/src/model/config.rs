@@ -43,8 +43,8 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// The lowest level at which `sandbox: require` starts a session.
     pub sandbox_min: SandboxMin,
-    /// The part of the home folder that a session can read.
-    pub sandbox_read: SandboxRead,
+    /// Without effect: sessions read the tools in the home folder and nothing else there.
+    pub sandbox_read: Option<SandboxRead>,
     /// Further files and folders that sessions can read.
     pub sandbox_readable: Vec<String>,
     /// Further files and folders that sessions can write.
@@ -147,7 +147,7 @@ impl Default for Config {
             client_settings: ClientSettings::default(),
             sandbox: Sandbox::default(),
             sandbox_min: SandboxMin::default(),
-            sandbox_read: SandboxRead::default(),
+            sandbox_read: None,
             sandbox_readable: Vec::new(),
             sandbox_writable: Vec::new(),
             sandbox_sockets: Vec::new(),

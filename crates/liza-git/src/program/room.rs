@@ -111,8 +111,8 @@ fn named_files(settings: &[u8], home: Option<&Path>) -> Vec<PathBuf> {
             _ => path.to_owned(),
         };
         if path.is_absolute() && path.is_file() && (is_file || is_filter) {
-            let folder = path.parent().filter(|_| is_filter);
-            named.push(folder.map_or_else(|| path.clone(), Path::to_owned));
+            named.extend(path.parent().filter(|_| is_filter).map(Path::to_owned));
+            named.push(path);
         }
     }
     named
@@ -136,7 +136,7 @@ mod tests {
             at("more").display(),
             at("filter").display()
         );
-        let expected = [at("ignore"), at("more"), home.path().to_owned()];
+        let expected = [at("ignore"), at("more"), home.path().to_owned(), at("filter")];
         assert_eq!(named_files(settings.as_bytes(), Some(home.path())), expected);
     }
 }

@@ -3,6 +3,7 @@
 //! no variable itself; variables that Liza sets are added afterwards.
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use super::allowed_variables::{ALLOWED, PROXIES};
 
@@ -50,6 +51,19 @@ fn is_passed(name: &OsStr, value: &OsStr, used_for: EnvironmentUse<'_>, pass_env
     let is_harmless =
         || (is_listed(ALLOWED) || is_listed(PROXIES)) && !has_password(&value.to_string_lossy());
     is_needed || is_named(pass_env) || is_harmless()
+}
+
+/// Variables whose folders are not those of one tool, and git's settings, which can have tokens.
+const NO_TOOLS: &[&str] = &["HOME", "PATH", "XDG_*", "GIT_*"];
+
+/// The files and folders that allowed variables name: `JAVA_HOME`, `VIRTUAL_ENV`, `SSL_CERT_FILE`, …
+pub fn named_tools(environment: impl IntoIterator<Item = Variable>) -> Vec<PathBuf> {
+    let is_listed = |patterns: &[&str], name: &str| patterns.iter().any(|pattern| matches(pattern, name));
+    let names_tool = |(name, value): &Variable| {
+        let name = name.to_string_lossy();
+        Path::new(value).is_absolute() && is_listed(ALLOWED, &name) && !is_listed(NO_TOOLS, &name)
+    };
+    environment.into_iter().filter(names_tool).map(|(_, value)| PathBuf::from(value)).collect()
 }
 
 /// True if a variable leads to the password of the database.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::sys::confinement::Grants;
 
-use super::credentials::{IN_ETC, IN_HOME};
-use super::plan::{RoomSettings, Surroundings, expand, readable};
+use super::credentials::IN_ETC;
+use super::home::expand;
+use super::plan::{RoomSettings, Surroundings, readable};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{ETC, PLAIN_DEVICES, SHARED_MEMORY};
 
@@ -55,9 +56,6 @@ pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
     let mut left_out = LeftOut::default();
     left_out.add_path(look, &liza);
     left_out.add(look, Path::new(ETC), IN_ETC);
-    if let Some(home) = around.home {
-        left_out.add(look, home, IN_HOME);
-    }
     let session = Surroundings {
         root: around.root,
         folder: &liza,
@@ -69,18 +67,23 @@ pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
         needed: &[],
         program: None,
         search_path: around.search_path,
+        tools: &[],
+        git_settings: &[],
         home: around.home,
         passwords: &[],
         user: 0,
         settings: &RoomSettings::default(),
         channel: None,
         network: None,
+        services: &[],
     };
     let mut read = readable(&session, look, &left_out);
     read.extend(own_settings(around, look));
     read.push(around.program.to_owned());
-    // The folder of a filter may be your home folder.
-    read.extend(around.needed.iter().flat_map(|path| all_but(look, path, &left_out)));
+    // The folder of a filter may be your home folder; then the filter alone is readable.
+    let has_home = |path: &&PathBuf| around.home.is_some_and(|home| home.starts_with(path));
+    let needed = around.needed.iter().filter(|path| !has_home(path));
+    read.extend(needed.flat_map(|path| all_but(look, path, &left_out)));
     read.extend(look.real(&around.git.join("objects")));
     let mut write = around.writable.to_owned();
     // Some libraries that are loaded into every program need it.
@@ -124,7 +127,7 @@ mod tests {
             search_path: &["/usr/bin".into(), "/home/me/work/shop/bin".into()],
             home: Some(Path::new("/home/me")),
             settings: None,
-            needed: &["/data/gitconfig".into()],
+            needed: &["/data/gitconfig".into(), "/home/me".into()],
             writable: &writable,
         };
         let grants = git_grants(&around, &disk);
@@ -135,7 +138,6 @@ mod tests {
             "/home/me/.gitconfig",
             "/home/me/.config/git/config",
             "/home/me/.config/git/ignore",
-            "/home/me/.config/nvim/init",
             "/home/me/work/shop/.git/config",
             "/home/me/work/shop/.worktrees/t1/a",
             "/data/gitconfig",
@@ -146,6 +148,8 @@ mod tests {
             "/home/me/.ssh/id",
             "/home/me/.config/git/credentials",
             "/home/me/.config/gh/hosts.yml",
+            "/home/me/.config/nvim/init",
+            "/home/me/notes.txt",
             "/home/me/work/shop/.liza/state.yaml",
             "/etc/shadow",
             "/var/lib/secret",

@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use liza_ids::{Network, SandboxRead};
+use liza_ids::Network;
 use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{Grants, TcpGrants};
 
 use super::cargo_home::{HIDDEN, READABLE as READABLE_OF_CARGO};
-use super::credentials::{IN_ETC, IN_GIT, IN_HOME, IN_MODULE};
+use super::credentials::{IN_ETC, IN_GIT, IN_MODULE};
+use super::home::{CLOSED, expand, is_deep, readable_in_home};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{DEVICES, ETC, READABLE, SERVICES, SHARED_MEMORY};
 
@@ -17,7 +18,6 @@ use super::system_folders::{DEVICES, ETC, READABLE, SERVICES, SHARED_MEMORY};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoomSettings {
     pub off: bool,
-    pub read: SandboxRead,
     /// `~` is the home folder.
     pub readable: Vec<String>,
     pub writable: Vec<String>,
@@ -43,6 +43,10 @@ pub struct Surroundings<'a> {
     pub needed: &'a [PathBuf],
     pub program: Option<&'a Path>,
     pub search_path: &'a [PathBuf],
+    /// The files and folders that variables of toolchains name.
+    pub tools: &'a [PathBuf],
+    /// The files that variables of git name as its settings.
+    pub git_settings: &'a [PathBuf],
     pub home: Option<&'a Path>,
     /// Files with the password of the team's database.
     pub passwords: &'a [PathBuf],
@@ -53,6 +57,8 @@ pub struct Surroundings<'a> {
     pub channel: Option<&'a Path>,
     /// `None` if all of it is open.
     pub network: Option<&'a TcpGrants>,
+    /// The TCP ports of services on this machine that the person has named.
+    pub services: &'a [u16],
 }
 
 /// A session's grants, and the probes that must be refused.
@@ -102,7 +108,8 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let devices = DEVICES.iter().map(PathBuf::from).collect();
     let mut sockets: Vec<PathBuf> = around.channel.iter().map(|path| path.to_path_buf()).collect();
     sockets.extend(around.settings.sockets.iter().map(|path| expand(path, around.home)));
-    let not_read = [around.folder.to_owned()].into_iter().chain(left_out.paths().iter().cloned());
+    let logins = around.home.into_iter().flat_map(|home| CLOSED.iter().map(|name| home.join(name)));
+    let not_read = left_out.paths().iter().cloned().chain(logins);
     let worktrees = around.root.join(".worktrees");
     let protected = [around.root, around.folder, around.git, &worktrees, Path::new(ETC)].into_iter();
     let protected = protected.chain(around.home).map(Path::to_owned);
@@ -123,6 +130,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
             devices,
             sockets,
             network: around.network.cloned(),
+            services: around.services.to_vec(),
             max_abi: around.settings.max_abi,
         },
     }
@@ -140,49 +148,7 @@ fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
     for module in submodules(around.git, look) {
         left_out.add(look, &module, IN_MODULE);
     }
-    if let Some(home) = around.home {
-        left_out.add(look, home, IN_HOME);
-        if around.settings.read == SandboxRead::Home && home.join(".git").as_path() != around.git {
-            // Some people keep their settings in a home folder that is a repository.
-            left_out.add(look, &home.join(".git"), IN_GIT);
-        }
-        if around.settings.read == SandboxRead::Home && home.parent().is_some() {
-            other_projects(home, look).iter().for_each(|folder| left_out.add_path(look, folder));
-        }
-    }
     left_out
-}
-
-/// Limits of the search for other projects below the home folder: a session waits for its plan.
-const PROJECT_DEPTH: usize = 4;
-const PROJECT_FOLDERS: usize = 4000;
-
-/// The `.liza` of other projects below a folder, the nearest first: they contain logins and prompts.
-fn other_projects(home: &Path, look: &dyn Look) -> Vec<PathBuf> {
-    let (mut found, mut looked) = (Vec::new(), 0);
-    let mut level = vec![home.to_owned()];
-    for _ in 0..PROJECT_DEPTH {
-        let mut next = Vec::new();
-        for folder in level {
-            looked += 1;
-            if looked > PROJECT_FOLDERS {
-                return found;
-            }
-            for entry in look.folders(&folder) {
-                let name = entry.file_name().unwrap_or_default().to_string_lossy();
-                if name == ".liza" {
-                    // The one in the home folder usually contains contracts, which agent programs read.
-                    let is_project = folder != home
-                        || look.entries(&entry).iter().any(|file| file.ends_with("state.yaml"));
-                    found.extend(is_project.then_some(entry));
-                } else if !name.starts_with('.') && name != "node_modules" && name != "target" {
-                    next.push(entry);
-                }
-            }
-        }
-        level = next;
-    }
-    found
 }
 
 /// The repositories of submodules, which can contain others.
@@ -210,21 +176,20 @@ pub fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &LeftOut) 
     folders.extend([PathBuf::from(ETC), around.root.to_owned(), around.git.to_owned()]);
     folders.extend(borrowed_objects(&around.git.join("objects"), look));
     folders.extend(around.search_path.iter().filter_map(|folder| searched(folder, around)));
-    if around.settings.read == SandboxRead::Home {
-        // The root folder is not a home folder.
-        folders.extend(around.home.filter(|home| home.parent().is_some()).map(Path::to_owned));
+    // The root folder is not a home folder.
+    if let Some(home) = around.home.filter(|home| home.parent().is_some()) {
+        folders.extend(readable_in_home(home, around.tools, around.git_settings, look));
     }
     folders.iter().flat_map(|folder| all_but(look, folder, left_out)).collect()
 }
 
 /// A folder of the search path, with the installation beside it.
 fn searched(folder: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
-    let strict = around.settings.read == SandboxRead::Strict;
-    let hidden = strict && around.home.is_some_and(|home| folder.starts_with(home));
-    if !folder.is_absolute() || hidden {
+    if !folder.is_absolute() {
         return None;
     }
     installed_in(&folder.join("program"), around)
+        .filter(|prefix| is_deep(prefix, around.home))
         .or_else(|| Some(folder.to_owned()).filter(|folder| !contains_yours(folder, around)))
 }
 
@@ -265,15 +230,6 @@ fn services(user: u32) -> Vec<(String, PathBuf)> {
     SERVICES.iter().map(|(name, path)| ((*name).to_owned(), socket(path))).collect()
 }
 
-/// A path of the settings; `~/` means the home folder.
-pub fn expand(path: &str, home: Option<&Path>) -> PathBuf {
-    match (path.strip_prefix("~/"), path, home) {
-        (Some(rest), _, Some(home)) => home.join(rest),
-        (None, "~", Some(home)) => home.to_owned(),
-        (_, path, _) => PathBuf::from(path),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,13 +256,21 @@ mod tests {
             cargo_home: Some(Path::new("/data/cargo")),
             needed: &[PathBuf::from("/srv/prompt.md")],
             program: Some(Path::new("/data/tool/node_modules/agent/bin/agent")),
-            search_path: &[PathBuf::from("/data/sdk/bin"), PathBuf::from("bin")],
+            search_path: &[
+                PathBuf::from("/data/sdk/bin"),
+                PathBuf::from("bin"),
+                PathBuf::from("/home/a/.local/bin"),
+                PathBuf::from("/home/a/tools/node-22/bin"),
+            ],
+            tools: &[PathBuf::from("/home/a/jdk"), PathBuf::from("/home/a")],
+            git_settings: &[PathBuf::from("/home/a/own.gitconfig")],
             home: Some(Path::new("/home/a")),
             passwords: &[PathBuf::from("/home/a/database-login"), PathBuf::from("/etc/team/login")],
             user: 7,
             settings,
             channel: Some(Path::new("/run/liza/1")),
             network: None,
+            services: &[5432],
         };
         make_plan(&around, look)
     }
@@ -317,7 +281,7 @@ mod tests {
 
     /// Covers: IS-03, IS-14
     #[test]
-    fn a_session_reads_the_project_and_the_home_folder_without_secrets() {
+    fn a_session_reads_the_system_and_the_project_without_secrets() {
         let plan = plan_with(&RoomSettings::default(), &disk());
         let read = &plan.grants.read;
         for path in [
@@ -352,27 +316,6 @@ mod tests {
         assert!(plan.not_read.contains(&"/home/a/.ssh".into()));
     }
 
-    /// Covers: IS-14
-    #[test]
-    fn what_other_projects_have_in_their_folders_of_liza_is_left_out() {
-        let look = disk()
-            .with("/home/a", &[".ssh", ".gitconfig", ".liza", "project", "src"])
-            .with("/home/a/.liza", &["CORE.md"])
-            .with("/home/a/src", &["other", ".hidden"])
-            .with("/home/a/src/other", &[".liza", "lib.rs"])
-            .with("/home/a/src/other/.liza", &["clients"]);
-        let plan = plan_with(&RoomSettings::default(), &look);
-        assert!(
-            has(&plan.grants.read, "/home/a/src/other/lib.rs")
-                && has(&plan.grants.read, "/home/a/src/.hidden")
-        );
-        assert!(!has(&plan.grants.read, "/home/a/src/other/.liza/clients"), "{:#?}", plan.grants.read);
-        assert!(plan.not_read.contains(&"/home/a/src/other/.liza".into()));
-        assert!(has(&plan.grants.read, "/home/a/.liza/CORE.md"), "contracts");
-        let strict = RoomSettings { read: SandboxRead::Strict, ..RoomSettings::default() };
-        assert!(!plan_with(&strict, &look).not_read.contains(&"/home/a/src/other/.liza".into()));
-    }
-
     /// Covers: IS-03
     #[test]
     fn a_session_writes_its_own_folders_only() {
@@ -399,20 +342,53 @@ mod tests {
         assert_eq!(plan.grants.sockets, [PathBuf::from("/run/liza/1")]);
     }
 
-    /// Covers: IS-14
+    /// Covers: IS-14, RO-02
     #[test]
-    fn strict_leaves_the_home_folder_out_and_settings_add_to_it() {
+    fn of_the_home_folder_only_tools_are_readable_and_settings_add_to_it() {
+        let look =
+            disk().with("/home/a/.liza", &["CORE.md", "state.yaml"]).with("/home/a/.config/git", &["config"]);
         let settings = RoomSettings {
-            read: SandboxRead::Strict,
             readable: vec!["~/.npmrc".to_owned()],
             writable: vec!["/var/cache/shared".to_owned()],
             ..RoomSettings::default()
         };
-        let plan = plan_with(&settings, &disk());
-        assert!(!has(&plan.grants.read, "/home/a/.gitconfig"));
-        assert!(has(&plan.grants.read, "/home/a/.npmrc"));
-        assert!(has(&plan.grants.read, "/home/a/project/src/main.rs"));
+        let plan = plan_with(&settings, &look);
+        for path in [
+            "/home/a/.rustup/toolchains/stable/bin/cargo",
+            "/home/a/.local/bin/uv",
+            "/home/a/tools/node-22/lib/node_modules/npm/index.js",
+            "/home/a/jdk/lib/modules",
+            "/home/a/.npmrc",
+            "/home/a/.liza/CORE.md",
+            "/home/a/project/src/main.rs",
+        ] {
+            assert!(has(&plan.grants.read, path), "{path} in {:#?}", plan.grants.read);
+        }
+        for path in [
+            "/home/a/.local/share/keyrings/login",
+            "/home/a/.liza/state.yaml",
+            "/home/a/.bashrc",
+            "/home/a/src/other/lib.rs",
+            "/home/a/.config/gh/hosts.yml",
+        ] {
+            assert!(!has(&plan.grants.read, path), "{path} in {:#?}", plan.grants.read);
+        }
         assert!(has(&plan.grants.write, "/var/cache/shared/x"));
+    }
+
+    /// Covers: IS-14, RO-02
+    #[test]
+    fn files_that_gits_settings_name_are_readable_since_git_fails_without_them() {
+        let mut look = disk();
+        let settings = "[include]\n\tpath = work.inc\n[core]\n\texcludesFile = ~/.ignored\n[filter \"x\"]\n\tclean = \
+                        /home/a/filters/x --clean\n[credential]\n\thelper = store --file ~/.secrets\n";
+        look.texts.insert("/home/a/.gitconfig".into(), settings.to_owned());
+        look.texts.insert("/home/a/work.inc".into(), "[core]\n\thooksPath = ~/hooks\n".to_owned());
+        let read = plan_with(&RoomSettings::default(), &look).grants.read;
+        for file in [".gitconfig", "work.inc", ".ignored", "filters/x", "hooks/pre-commit", "own.gitconfig"] {
+            assert!(has(&read, &format!("/home/a/{file}")), "{file}: {read:#?}");
+        }
+        assert!(!has(&read, "/home/a/.secrets"), "{read:#?}");
     }
 
     /// Covers: IS-04, IS-14

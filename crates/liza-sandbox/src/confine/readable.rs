@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 pub trait Look {
     /// Without links.
     fn entries(&self, folder: &Path) -> Vec<PathBuf>;
-    fn folders(&self, folder: &Path) -> Vec<PathBuf>;
     /// The resolved path, if it exists.
     fn real(&self, path: &Path) -> Option<PathBuf>;
     fn text(&self, path: &Path) -> Option<String>;
@@ -23,12 +22,6 @@ impl Look for DiskLook {
         // A link could lead to an excluded path; its target is granted by its own name, or not at all.
         let no_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
         entries.filter(no_link).map(|entry| entry.path()).collect()
-    }
-
-    fn folders(&self, folder: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-        entries.filter(is_folder).map(|entry| entry.path()).collect()
     }
 
     fn real(&self, path: &Path) -> Option<PathBuf> {
@@ -134,10 +127,6 @@ pub(super) mod tests {
     impl Look for FakeLook {
         fn entries(&self, folder: &Path) -> Vec<PathBuf> {
             self.folders.get(folder).into_iter().flatten().map(|name| folder.join(name)).collect()
-        }
-
-        fn folders(&self, folder: &Path) -> Vec<PathBuf> {
-            self.entries(folder).into_iter().filter(|entry| self.folders.contains_key(entry)).collect()
         }
 
         fn real(&self, path: &Path) -> Option<PathBuf> {

@@ -66,7 +66,17 @@ pub fn wrapped_stage_command(
 
 impl StageSocket {
     /// Sends the order to the spawned stage, and waits until it has become the program.
-    pub fn start(mut self, order: &StageOrder, speakers: SpeakerRule) -> io::Result<StageStarted> {
+    pub fn start(self, order: &StageOrder, speakers: SpeakerRule) -> io::Result<StageStarted> {
+        self.start_with_log(order, speakers, None)
+    }
+
+    /// The same; the log names the services of this machine that the program was refused.
+    pub fn start_with_log(
+        mut self,
+        order: &StageOrder,
+        speakers: SpeakerRule,
+        log: Option<PathBuf>,
+    ) -> io::Result<StageStarted> {
         let probes = Probes::prepare(&order.plan);
         let order = StageOrder { plan: probes.added_to(order.plan.clone()), ..order.clone() };
         let line = serde_json::to_string(&order).map_err(io::Error::other)?;
@@ -75,7 +85,7 @@ impl StageSocket {
         let policy = policy(&order.plan, speakers);
         let ReceivedListener { listener, stage: client } = receive_listener(&self.0)?;
         if let Some(listener) = listener {
-            decide_connects(listener, ConnectPolicy { client, ..policy });
+            decide_connects(listener, ConnectPolicy { client, log, ..policy });
         }
         let mut started = None;
         for line in BufReader::new(self.0).lines() {
@@ -145,7 +155,9 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
-    ConnectPolicy { allowed, channel, network: grants.network.clone(), speakers, client: None }
+    let (network, services) = (grants.network.clone(), grants.services.clone());
+    let tried = plan.not_connected.map(|server| server.port());
+    ConnectPolicy { allowed, channel, network, services, log: None, tried, speakers, client: None }
 }
 
 pub fn too_low(level: &Level) -> String {

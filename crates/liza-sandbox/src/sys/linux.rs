@@ -212,6 +212,21 @@ pub(super) fn tcp_peer(peer: SocketAddrV4, own: SocketAddrV4) -> Option<(u32, u6
     })
 }
 
+/// The numbers of the sockets that wait for connections to a TCP port.
+pub(super) fn tcp_listeners(port: u16) -> Vec<u64> {
+    const LISTENS: &str = "0A";
+    let tables =
+        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    let socket = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, local, _, state, _, _, _, _, _, inode, ..] = fields[..] else { return None };
+        let (_, of_line) = local.split_once(':')?;
+        let is_wanted = state == LISTENS && u16::from_str_radix(of_line, 16) == Ok(port);
+        if is_wanted { inode.parse().ok() } else { None }
+    };
+    tables.iter().flat_map(|table| table.lines().skip(1).filter_map(socket).collect::<Vec<u64>>()).collect()
+}
+
 /// `0100007F:1F90`: the address in the order of this machine's bytes, and the port.
 fn tcp_address(text: &str) -> Option<SocketAddrV4> {
     let (address, port) = text.split_once(':')?;

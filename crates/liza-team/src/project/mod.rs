@@ -179,7 +179,6 @@ pub(crate) fn room_settings(config: &Config) -> RoomSettings {
     RoomSettings {
         // Version 0 is none.
         off: config.sandbox == Sandbox::Off || config.sandbox_max_abi == Some(0),
-        read: config.sandbox_read,
         readable: config.sandbox_readable.clone(),
         writable: config.sandbox_writable.clone(),
         sockets: config.sandbox_sockets.clone(),

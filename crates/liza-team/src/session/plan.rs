@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use liza_core::model::{Config, Network, Sandbox, SandboxMin};
 use liza_git::GitError;
 use liza_host::private;
-use liza_sandbox::confine::{DiskLook, Level, Plan, Surroundings, cargo_home, make_plan, probe, too_low};
+use liza_sandbox::confine::{
+    DiskLook, EnvironmentUse, Level, Plan, Surroundings, cargo_home, local_ports, make_plan, named_tools,
+    passed_environment, probe, too_low,
+};
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::remove_tree::remove_tree;
 
@@ -44,6 +47,12 @@ pub(crate) fn session_plan(
     let search_path: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
     let mut needed = needs.files.to_vec();
     needed.push(needs.liza.to_owned());
+    let git_settings: Vec<PathBuf> = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"]
+        .into_iter()
+        .filter_map(std::env::var_os)
+        .map(PathBuf::from)
+        .collect();
+    let services = services(config, needs.network.is_none());
     let around = Surroundings {
         root: project.root(),
         folder: project.folder(),
@@ -55,14 +64,25 @@ pub(crate) fn session_plan(
         needed: &needed,
         program: needs.program,
         search_path: &search_path,
+        tools: &named_tools(std::env::vars_os()),
+        git_settings: &git_settings,
         home: home.as_deref(),
         passwords: &database_passwords(),
         user: rustix::process::getuid().as_raw(),
         settings: &room_settings(config),
         channel: needs.channel,
         network: needs.network,
+        services: &services,
     };
     Ok(Some(make_plan(&around, &DiskLook)))
+}
+
+/// The services of this machine that the settings name, and with an open network, the variables of code under test.
+fn services(config: &Config, is_open: bool) -> Vec<u16> {
+    let passed = passed_environment(std::env::vars_os(), EnvironmentUse::CodeUnderTest, &config.pass_env);
+    let named =
+        passed.iter().filter(|_| is_open).flat_map(|(_, value)| local_ports(&value.to_string_lossy()));
+    config.network_ports.iter().copied().chain(named).collect()
 }
 
 /// The files with the password of the team's database, besides the usual one in the home folder.

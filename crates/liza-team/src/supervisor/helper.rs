@@ -229,7 +229,11 @@ fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
     let (level, client) = match stage {
         None => (Level::Off, None),
         Some((socket, stage_order)) => {
-            let started = socket.start(&stage_order, Speakers::of(order.agent.role()).rule())?;
+            let started = socket.start_with_log(
+                &stage_order,
+                Speakers::of(order.agent.role()).rule(),
+                order.output.clone(),
+            )?;
             (started.level, started.client)
         }
     };

@@ -19,7 +19,7 @@ use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_sandbox::confine::{
-    EnvironmentUse, Variable, cache_variables, check_caches, passed_environment, wrapper_words,
+    EnvironmentUse, Variable, cache_variables, check_caches, local_ports, passed_environment, wrapper_words,
 };
 use liza_sandbox::sys::confinement::{TcpGrants, protects_files};
 
@@ -318,6 +318,19 @@ fn login_variables(identity: &Identity) -> Vec<String> {
     identity.provider.login_variables(&LoginPlaces { home: home.as_deref(), variable: &variable })
 }
 
+/// The services of this machine that an agent program needs: the person has named them in its settings, arguments or
+/// variables, such as a local model.
+fn services_of(order: &SessionOrder, config: &Config, identity: &Identity) -> Vec<u16> {
+    let variable = |name: &str| variable(&order.environment, name).map(PathBuf::from);
+    let settings = ClientFolder::settings_of(&order.program, home().as_deref(), &variable);
+    let settings = settings.iter().filter_map(|file| fs::read_to_string(file).ok());
+    let inherited = inherited(config, identity).into_iter();
+    let inherited = inherited.map(|(_, value)| value.to_string_lossy().into_owned());
+    let own =
+        order.environment.iter().map(|(_, value)| value).chain(&order.arguments).chain(&config.model_hosts);
+    settings.chain(inherited).chain(own.cloned()).flat_map(|text| local_ports(&text)).collect()
+}
+
 /// The part of this process's environment that a session gets.
 fn inherited(config: &Config, identity: &Identity) -> Vec<Variable> {
     match config.sandbox {
@@ -395,6 +408,9 @@ fn confine(
         let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
         order.environment.extend(variables);
         let login_variables = login_variables(identity);
+        if network.is_none() {
+            plan.grants.services.extend(services_of(order, config, identity));
+        }
         order.confinement =
             Some(SessionConfinement { liza, wrapper, plan, client, caches, login_variables, minimum });
     }

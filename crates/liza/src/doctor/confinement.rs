@@ -29,7 +29,20 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
     let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
     let push = push_check(project, config, liza);
     let environment = environment(project, config);
-    [level].into_iter().chain(git_check(project)).chain(environment).chain(network).chain(push).collect()
+    let old = config.sandbox_read.is_some().then(old_setting);
+    [level]
+        .into_iter()
+        .chain(git_check(project))
+        .chain(environment)
+        .chain(network)
+        .chain(push)
+        .chain(old)
+        .collect()
+}
+
+fn old_setting() -> Check {
+    let found = "without effect: sessions read the tools in your home folder and nothing else there";
+    warning("sandbox_read", found, "liza config sandbox_read --unset")
 }
 
 /// A failure of git to work on agents' files where it is confined; nothing if it works.

@@ -54,6 +54,11 @@ const ATTEMPTS: &[Attempt] = &[
     attempt("read the blackboard", "Landlock", r#"cat "$root/.liza/state.yaml""#),
     attempt("hold the blackboard's lock", "Landlock", r#"flock -n "$root/.liza/state.yaml.lock" true"#),
     attempt("write to another worktree", "Landlock", r#"echo x > "$root/.worktrees/t2/planted""#),
+    attempt(
+        "leave a program that runs with your rights (setuid)",
+        "seccomp",
+        r#"cp /bin/true suid && chmod u+s suid; result=$?; rm -f suid; [ $result = 0 ]"#,
+    ),
     attempt("write to your home folder", "Landlock", r#"echo x > "$HOME/planted""#),
     attempt("plant a hook in the project", "Landlock", r#"echo x > "$root/.git/hooks/pre-commit""#),
     attempt("change the project's git configuration", "Landlock", r#"git -C "$root" config planted.key x"#),
@@ -229,7 +234,7 @@ n=0; while [ $n -lt 40 ]; do ( "$LIZA" status || echo x >> "$TMPDIR/busy" ) & n=
     plant(
         "bring in another repository by alternates",
         GIT,
-        r#"before=$(git rev-parse HEAD); blob=$(git -C "$HOME/secret" hash-object key)
+        r#"before=$(git rev-parse HEAD); blob=$(echo "the secret" | git hash-object --stdin)
 cp .git/objects/info/alternates "$TMPDIR/alternates"
 echo "$HOME/secret/.git/objects" >> .git/objects/info/alternates
 git update-index --add --cacheinfo "100644,$blob,stolen" && git commit -qm steal

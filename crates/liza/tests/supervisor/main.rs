@@ -13,6 +13,7 @@ mod channel;
 mod clients;
 mod confinement;
 mod conserved;
+mod credentials;
 mod environment;
 mod fixture;
 mod flow;

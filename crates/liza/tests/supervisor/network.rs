@@ -102,7 +102,7 @@ fn an_open_network_is_the_default() {
     let model = server();
     let tries = TRIES.replace("MODEL", &model.to_string()).replace("PORT", &model.to_string());
     let script = tries.replace("FREE", &free_port().to_string()) + CODER;
-    let bench = Bench::new("sandbox: auto", &[("c", &script)]);
+    let bench = Bench::new(&format!("sandbox: auto\nnetwork_ports: [{model}]"), &[("c", &script)]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
     assert_eq!(coder.wait(), 0, "{}\n{}", coder.output(), bench.outputs());
@@ -111,6 +111,49 @@ fn an_open_network_is_the_default() {
     assert!(log.contains("udp: open") && log.contains("variables:  unset"), "{log}");
     assert!(log.contains("listening: possible"), "{log}");
     assert!(log.starts_with("[liza: confinement enforced]\n"), "{log}");
+}
+
+/// Covers: RO-04
+#[test]
+#[cfg(target_os = "linux")]
+fn of_this_machine_a_session_reaches_its_own_services_and_those_that_the_person_named() {
+    let [yours, listed, model, own] = [server(), server(), server(), free_port()];
+    let tries = format!(
+        r#"
+reach() {{ if bash -c "exec 3<> /dev/tcp/$2/$3" 2> /dev/null; then echo "$1: reached"; else echo "$1: refused"; fi; }}
+reach yours 127.0.0.1 {yours}
+reach mapped ::ffff:127.0.0.1 {yours}
+reach wildcard 0.0.0.0 {yours}
+reach listed 127.0.0.1 {listed}
+reach model 127.0.0.1 {model}
+git daemon --listen=127.0.0.1 --port={own} --base-path=. 2> /dev/null &
+for i in $(seq 100); do reach try 127.0.0.1 {own} | grep -q reached && break; sleep 0.1; done
+reach own 127.0.0.1 {own}
+kill %1
+"#
+    );
+    let script = tries + CODER;
+    let bench = Bench::new(&format!("sandbox: auto\nnetwork_ports: [{listed}]"), &[("claude", &script)]);
+    bench.project.add_task("t1");
+    let mut command = bench.project.program();
+    command.args(["agent", "coder", "--cli", "claude", "--once"]);
+    command.env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{model}"));
+    let run = bench.project.run(&mut command);
+    assert_eq!(run.code, 0, "{run:?}\n{}", bench.outputs());
+    let log = bench.outputs();
+    for name in ["yours", "mapped", "wildcard"] {
+        assert!(log.contains(&format!("{name}: refused")), "{name}\n{log}");
+    }
+    for name in ["listed", "model", "own"] {
+        assert!(log.contains(&format!("{name}: reached")), "{name}\n{log}");
+    }
+    let said = format!(
+        "[liza: refused: port {yours} of this machine is a service outside of the session; to open it: \
+                        liza config network_ports '[{yours}]']"
+    );
+    assert!(log.contains(&said), "{log}");
+    let tail = bench.project.liza(&["tail", "coder-1", "--no-follow"]).stdout;
+    assert!(tail.contains(&format!("port {yours} of this machine")), "{tail}");
 }
 
 /// Covers: IS-05, IS-06

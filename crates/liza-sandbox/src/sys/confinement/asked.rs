@@ -8,11 +8,11 @@ use std::thread;
 
 use rustix::io::Errno;
 
-use super::super::family::is_marked_by_us;
 use super::super::system;
 use super::ConnectPolicy;
-use super::connects::{connect_for, leader_of};
+use super::connects::connect_for;
 use super::filter::aimed_at;
+use super::members::is_own;
 use super::seccomp::{CallEnd, PendingCall, answer, receive};
 use super::terminals::{open_by_name, open_terminal};
 
@@ -109,12 +109,6 @@ fn maker(table: &str, number: u32) -> Option<MemoryMaker> {
     })
 }
 
-/// True for a descendant of the agent program and, like orphans, for one with the mark of its family.
-fn is_own(client: Option<u32>, thread: u32) -> bool {
-    let descends = |leader: u32| client.is_some_and(|client| system::line_below(leader, client).is_some());
-    leader_of(thread).is_some_and(|leader| descends(leader) || is_marked_by_us(leader))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,33 +126,5 @@ mod tests {
         let made_by_us = |made: u64| MemoryMaker { pid: std::process::id(), made };
         assert!(made_by_us(now).still_runs());
         assert!(!made_by_us(now - 100_000).still_runs(), "another process had this ID then");
-    }
-
-    /// Covers: IS-16
-    #[test]
-    fn a_session_owns_what_descends_from_its_program_or_carries_its_mark() {
-        use std::io::{Read as _, Write as _};
-        use std::process::{Command, Stdio};
-        let start = |mark: u32| {
-            let mut cat = Command::new("cat");
-            cat.stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .env("LIZA_PROCESS_TREE", format!("{mark}-session"));
-            let mut started = cat.spawn().unwrap();
-            // Before it runs, its environment cannot be read.
-            started.stdin.as_mut().unwrap().write_all(b"x").unwrap();
-            started.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-            started
-        };
-        let (own, parent) = (std::process::id(), std::os::unix::process::parent_id());
-        let (mut child, mut stranger) = (start(own), start(1));
-        assert!(is_own(Some(own), own) && is_own(Some(own), stranger.id()));
-        assert!(!is_own(Some(own), parent) && !is_own(None, own));
-        assert!(is_own(None, child.id()) && !is_own(None, stranger.id()));
-        assert!(!is_own(Some(child.id()), own) && !is_own(Some(child.id()), stranger.id()));
-        drop(stranger.stdin.take());
-        stranger.wait().unwrap();
-        drop(child.stdin.take());
-        child.wait().unwrap();
     }
 }

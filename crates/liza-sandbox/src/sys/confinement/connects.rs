@@ -12,12 +12,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, connect, connect_unspec, sockopt};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, connect_unspec, sockopt};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::super::peer::Silenced;
 use super::super::process::pid;
 use super::super::system;
+use super::local_services::is_here;
+use super::members::leader_of;
 use super::seccomp::{PendingCall, is_waiting};
 use super::{ConnectPolicy, TcpGrants};
 
@@ -64,11 +66,6 @@ pub(super) fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
     pidfd_getfd(process, number, PidfdGetfdFlags::empty())
 }
 
-pub(super) fn leader_of(thread: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
-}
-
 fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: &[u8]) -> Result<(), Errno> {
     let (family, name) = split_family(address);
     match family {
@@ -111,8 +108,12 @@ fn connect_internet(socket: &OwnedFd, policy: &ConnectPolicy, address: &[u8]) ->
         _ => return Err(Errno::AFNOSUPPORT),
     };
     // This process is not restricted by Landlock, so the ports are judged here too.
-    if policy.network.as_ref().is_some_and(|network| !network.allows(target)) {
-        return Err(Errno::ACCESS);
+    let is_granted = policy.network.as_ref().is_none_or(|network| network.allows(target));
+    let is_stream = sockopt::socket_type(socket)? == SocketType::STREAM;
+    match is_stream && is_here(target) && !policy.is_proxy(target) {
+        true => policy.judge_service(target.port())?,
+        false if !is_granted => return Err(Errno::ACCESS),
+        false => {}
     }
     connect(socket, &target)
 }
@@ -120,8 +121,11 @@ fn connect_internet(socket: &OwnedFd, policy: &ConnectPolicy, address: &[u8]) ->
 impl TcpGrants {
     /// True for the proxy on this machine and for an open port.
     fn allows(&self, target: SocketAddr) -> bool {
-        let is_proxy = target.port() == self.proxy && target.ip().to_canonical().is_loopback();
-        is_proxy || self.ports.contains(&target.port())
+        self.is_proxy(target) || self.ports.contains(&target.port())
+    }
+
+    fn is_proxy(&self, target: SocketAddr) -> bool {
+        target.port() == self.proxy && target.ip().to_canonical().is_loopback()
     }
 }
 
@@ -145,6 +149,10 @@ fn ipv6(rest: &[u8]) -> Option<SocketAddr> {
 }
 
 impl ConnectPolicy {
+    fn is_proxy(&self, target: SocketAddr) -> bool {
+        self.network.as_ref().is_some_and(|network| network.is_proxy(target))
+    }
+
     /// Decides whether a thread of the session may connect to the socket at this place.
     fn judge(&self, thread: u32, place: &Path) -> Result<(), Errno> {
         if self.channel.as_deref() == Some(place) {

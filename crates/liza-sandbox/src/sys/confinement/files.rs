@@ -21,10 +21,21 @@ pub(super) fn is_available() -> bool {
     strict.handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create).is_ok()
 }
 
+/// The version to use, as far as the settings allow it.
+fn version(grants: &Grants) -> ABI {
+    let limit = grants.max_abi.map_or(i32::MAX, |abi| i32::try_from(abi).unwrap_or(i32::MAX));
+    NEWEST.min(ABI::from(limit.min(NEWEST as i32)))
+}
+
+/// True if truncating a file needs a right here; older kernels do not know it.
+pub(super) fn judges_truncate(grants: &Grants) -> bool {
+    let strict = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    version(grants) >= ABI::V3 && strict().handle_access(AccessFs::Truncate).and_then(Ruleset::create).is_ok()
+}
+
 /// Applies the grants; returns the reason if it fails.
 pub(super) fn restrict(grants: &Grants) -> Option<String> {
-    let limit = grants.max_abi.map_or(i32::MAX, |abi| i32::try_from(abi).unwrap_or(i32::MAX));
-    let abi = NEWEST.min(ABI::from(limit.min(NEWEST as i32)));
+    let abi = version(grants);
     if abi == ABI::Unsupported {
         return Some("Landlock is not used".to_owned());
     }

@@ -19,6 +19,8 @@ pub(super) enum When {
     IsNot(u32, u32),
     /// Of these bits, the argument has exactly those.
     MaskedIs(u32, u32, u32),
+    /// A file is made (flags, mode), and its mode has one of these bits.
+    Creates(u32, u32, u32),
     /// A local datagram socket, which sends without connecting.
     LocalDatagram,
     /// A socket that is neither local nor for TCP.
@@ -52,6 +54,8 @@ const TIOCGPTPEER: u32 = 0x5441;
 const TERMINAL_FLAGS: u32 = (libc::O_RDWR | libc::O_NOCTTY).cast_unsigned();
 const TERMINAL_MASK: u32 =
     (libc::O_ACCMODE | libc::O_NOCTTY | libc::O_DIRECTORY | libc::O_CREAT).cast_unsigned();
+/// Flags of `open` with which the mode counts.
+const CREATES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
 /// Makes orphans the children of the caller.
 const PR_SET_CHILD_SUBREAPER: u32 = 36;
 const F_SETLEASE: u32 = 1024;
@@ -93,15 +97,32 @@ pub(super) fn rules(only_tcp: bool) -> Vec<CallRule> {
         (libc::SYS_socket, When::Is(0, AF_VSOCK)),
     ];
     let partly = partly.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EPERM)));
-    let network = [
-        (libc::SYS_socket, When::NeitherLocalNorTcp),
+    let unsupported = [
         (libc::SYS_sendto, When::HasBits(3, MSG_FASTOPEN)),
         (libc::SYS_sendmsg, When::HasBits(2, MSG_FASTOPEN)),
         (libc::SYS_sendmmsg, When::HasBits(3, MSG_FASTOPEN)),
     ];
-    let network = network.into_iter().filter(|_| only_tcp);
-    let network = network.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EACCES)));
-    refused.chain(missing).chain(partly).chain(network).collect()
+    let unsupported = unsupported.into_iter().chain(SET_ATTRIBUTES.map(|call| (call, When::Always)));
+    let unsupported =
+        unsupported.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EOPNOTSUPP)));
+    let raised = RAISED.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EPERM)));
+    let network = CallRule::new(libc::SYS_socket, When::NeitherLocalNorTcp, Verdict::Refuse(libc::EACCES));
+    let network = Some(network).filter(|_| only_tcp);
+    refused.chain(missing).chain(partly).chain(unsupported).chain(raised).chain(network).collect()
+}
+
+/// Calls that truncate a file which is not open for writing: Landlock judges them only on newer kernels.
+pub(super) fn rules_of_old_kernels() -> Vec<CallRule> {
+    let mask = (libc::O_ACCMODE | libc::O_TRUNC).cast_unsigned();
+    let reads = (libc::O_RDONLY | libc::O_TRUNC).cast_unsigned();
+    let truncating = [
+        (libc::SYS_truncate, When::Always),
+        (libc::SYS_openat, When::MaskedIs(2, mask, reads)),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_open, When::MaskedIs(1, mask, reads)),
+    ];
+    let refused = truncating.into_iter();
+    refused.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EACCES))).collect()
 }
 
 /// The rules of a session without a listener.
@@ -162,6 +183,9 @@ pub(super) fn rules_with_listener(only_tcp: bool) -> Vec<CallRule> {
     rules(only_tcp).into_iter().chain(connects).chain(asked).collect()
 }
 
+/// The same number on every processor; the C library does not name it yet.
+const SYS_SETXATTRAT: c_long = 463;
+
 /// Refused: others' processes, objects shared by number or name, mounts, keys, the kernel itself.
 const REFUSED: [c_long; 48] = [
     libc::SYS_semget,
@@ -214,8 +238,37 @@ const REFUSED: [c_long; 48] = [
     libc::SYS_syslog,
 ];
 
+/// Attributes of files, which other users of the same files would follow: as on a file system without them.
+const SET_ATTRIBUTES: [c_long; 3] = [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr];
+
+/// The bits by which a program runs with the rights of its file's owner or group.
+const RAISES_RIGHTS: u32 = libc::S_ISUID | libc::S_ISGID;
+
+/// Calls that can set these bits.
+const RAISED: [(c_long, When); RAISED_CALLS] = [
+    (libc::SYS_fchmod, When::HasBits(1, RAISES_RIGHTS)),
+    (libc::SYS_fchmodat, When::HasBits(2, RAISES_RIGHTS)),
+    (SYS_FCHMODAT2, When::HasBits(2, RAISES_RIGHTS)),
+    (libc::SYS_mknodat, When::HasBits(2, RAISES_RIGHTS)),
+    (libc::SYS_openat, When::Creates(2, 3, RAISES_RIGHTS)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, When::Creates(1, 2, RAISES_RIGHTS)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, When::HasBits(1, RAISES_RIGHTS)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, When::HasBits(1, RAISES_RIGHTS)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, When::HasBits(1, RAISES_RIGHTS)),
+];
+const RAISED_CALLS: usize = if cfg!(target_arch = "x86_64") { 9 } else { 5 };
+/// The same number on every processor; the C library does not name it yet.
+const SYS_FCHMODAT2: c_long = 452;
+
 /// Reported as missing, so that programs fall back to calls that the filter can judge.
-const MISSING: [c_long; 6] = [
+const MISSING: [c_long; 8] = [
+    // Its mode is in memory, which the filter does not see.
+    libc::SYS_openat2,
+    SYS_SETXATTRAT,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -261,6 +314,15 @@ fn instructions(rule: &CallRule) -> Vec<sock_filter> {
             load(argument_at(argument)),
             constant(MASK, mask),
             jump(EQUAL, value, 0, 1),
+            verdict,
+            load(NUMBER_AT),
+        ],
+        When::Creates(flags, mode, bits) => vec![
+            jump(EQUAL, number, 0, 6),
+            load(argument_at(flags)),
+            jump(ANY_BIT, CREATES, 0, 3),
+            load(argument_at(mode)),
+            jump(ANY_BIT, bits, 0, 1),
             verdict,
             load(NUMBER_AT),
         ],
@@ -432,6 +494,52 @@ mod tests {
         assert_eq!(verdict(libc::SYS_ioctl, with(1, 0x5413)), ALLOW);
         assert_eq!(verdict(libc::SYS_socket, with(0, AF_VSOCK)), REFUSE);
         assert_eq!(verdict(libc::SYS_socket, with(0, 2)), ALLOW);
+    }
+
+    /// Covers: RO-06
+    #[test]
+    fn no_call_raises_the_rights_of_a_file_or_sets_its_attributes() {
+        let (plain, set) = (0o755, [0o4755, 0o2755, 0o6000]);
+        for (call, when) in RAISED {
+            let arguments = |mode: u32| {
+                let mut arguments = [0; 6];
+                let at = match when {
+                    When::Creates(flags, mode, _) => {
+                        arguments[flags as usize] = libc::O_CREAT.cast_unsigned();
+                        mode
+                    }
+                    When::HasBits(mode, _) => mode,
+                    other => panic!("{other:?}"),
+                };
+                arguments[at as usize] = mode;
+                arguments
+            };
+            assert_eq!(verdict(call, arguments(plain)), ALLOW, "{call}");
+            for mode in set {
+                assert_eq!(verdict(call, arguments(mode)), REFUSE, "{call} {mode:o}");
+            }
+        }
+        // Without O_CREAT the mode is any number.
+        assert_eq!(verdict(libc::SYS_openat, [0, 0, 0, 0o6777, 0, 0]), ALLOW);
+        let unsupported = FAIL | libc::EOPNOTSUPP as u32;
+        for call in SET_ATTRIBUTES {
+            assert_eq!(verdict(call, [0; 6]), unsupported, "{call}");
+        }
+        assert_eq!(verdict(libc::SYS_sendto, [0, 0, 0, MSG_FASTOPEN, 0, 0]), unsupported, "connects");
+    }
+
+    /// Covers: RO-06
+    #[test]
+    fn on_old_kernels_no_file_is_truncated_that_is_not_open_for_writing() {
+        let program = assemble(&rules_of_old_kernels());
+        let refused = FAIL | libc::EACCES as u32;
+        let run =
+            |call: c_long, arguments| run(&program, ARCHITECTURE, u32::try_from(call).unwrap(), arguments);
+        let open = |flags: i32| run(libc::SYS_openat, [0, 0, flags.cast_unsigned(), 0, 0, 0]);
+        assert_eq!(run(libc::SYS_truncate, [0; 6]), refused);
+        assert_eq!(open(libc::O_RDONLY | libc::O_TRUNC), refused);
+        assert_eq!(open(libc::O_WRONLY | libc::O_TRUNC), ALLOW, "a right of its own");
+        assert_eq!(open(libc::O_RDONLY), ALLOW);
     }
 
     /// Covers: IS-12

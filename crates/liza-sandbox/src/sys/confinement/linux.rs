@@ -16,23 +16,26 @@ pub(super) fn restrict(grants: &Grants) -> Restrictions {
     let capabilities = capabilities::drop_all();
     let files = files::restrict(grants);
     // Last: the filter may refuse what the steps before need.
-    let (calls, listener) = filter_calls(grants.network.is_some());
+    let (calls, listener) = filter_calls(grants);
     Restrictions { files, calls, capabilities, listener }
 }
 
 /// Installs the filter with a listener for connects; without one if an outer filter has the only listener.
-fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
+fn filter_calls(grants: &Grants) -> (Option<String>, Result<OwnedFd, String>) {
+    let only_tcp = grants.network.is_some();
     if !filter::is_supported() {
         let why = "not known for this processor".to_owned();
         return (Some(why.clone()), Err(why));
     }
-    match seccomp::install_with_listener(&filter::assemble(&filter::rules_with_listener(only_tcp))) {
+    let more = if files::judges_truncate(grants) { Vec::new() } else { filter::rules_of_old_kernels() };
+    let assemble = |rules: Vec<filter::CallRule>| filter::assemble(&[rules, more.clone()].concat());
+    match seccomp::install_with_listener(&assemble(filter::rules_with_listener(only_tcp))) {
         Ok(listener) => (None, Ok(listener)),
         Err(error) => {
             // The outer filter asks its own listener about the rest.
             let is_nested = error.raw_os_error() == Some(libc::EBUSY);
             let rules = if is_nested { filter::rules(only_tcp) } else { filter::rules_alone(only_tcp) };
-            let installed = seccomp::install(&filter::assemble(&rules));
+            let installed = seccomp::install(&assemble(rules));
             (installed.err().map(|error| error.to_string()), Err(error.to_string()))
         }
     }

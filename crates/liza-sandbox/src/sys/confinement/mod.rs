@@ -24,6 +24,10 @@ mod filter;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod linux;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod local_services;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod members;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod process_limit;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod seccomp;
@@ -48,6 +52,8 @@ pub struct Grants {
     pub sockets: Vec<PathBuf>,
     /// `None` if all of it is open.
     pub network: Option<TcpGrants>,
+    /// The TCP ports of services on this machine that it reaches, besides its own.
+    pub services: Vec<u16>,
     pub max_abi: Option<u32>,
 }
 
@@ -79,6 +85,12 @@ pub struct ConnectPolicy {
     pub channel: Option<PathBuf>,
     /// `None` if all of it is open.
     pub network: Option<TcpGrants>,
+    /// The TCP ports of services on this machine, besides those of the session's own processes.
+    pub services: Vec<u16>,
+    /// The session's log, which names the services that were refused.
+    pub log: Option<PathBuf>,
+    /// The port that the stage tries, which is not noted.
+    pub tried: Option<u16>,
     /// The rule for processes that use the channel.
     pub speakers: SpeakerRule,
     pub client: Option<u32>,

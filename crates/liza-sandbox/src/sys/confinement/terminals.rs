@@ -8,7 +8,8 @@ use std::os::unix::fs::FileExt as _;
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer};
 
-use super::connects::{duplicate, leader_of};
+use super::connects::duplicate;
+use super::members::leader_of;
 use super::seccomp::{CallEnd, PendingCall, add_descriptor, is_waiting};
 
 const FOLDER: &str = "/dev/pts/";

@@ -44,6 +44,9 @@ pub(crate) struct SessionOutput {
     is_confined: bool,
 }
 
+/// The start of the helper's note about a refused service.
+const REFUSED: &str = "[liza: refused: ";
+
 /// The beginnings of the first line of a confined session's output.
 const CONFINED: [&str; 2] = ["[liza: confinement enforced", "[liza: confinement partly"];
 
@@ -68,6 +71,7 @@ impl SessionOutput {
             let text = String::from_utf8_lossy(line);
             self.is_confined |= CONFINED.iter().any(|start| text.starts_with(start));
             lines.extend(denied_path(&text).filter(|_| self.is_confined).map(hint));
+            lines.extend(refused_service(&text));
         }
         Ok(lines)
     }
@@ -78,6 +82,12 @@ impl SessionOutput {
         self.stream.finish(&mut |event| lines.extend(render(event)));
         lines
     }
+}
+
+/// The helper's note about a service of this machine that the session does not reach.
+fn refused_service(line: &str) -> Option<RenderedLine> {
+    let text = line.trim_end().strip_prefix(REFUSED)?.trim_end_matches(']');
+    Some(RenderedLine { kind: RenderedKind::Hint, text: format!("  {}", clean(text)) })
 }
 
 fn hint(path: &str) -> RenderedLine {

@@ -1,0 +1,121 @@
+//! Services on this machine belong to whoever started them: a session reaches its own, and ports that the person listed.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use rustix::io::Errno;
+
+use super::super::system;
+use super::ConnectPolicy;
+use super::members::is_own;
+
+/// True if an address leads to this machine.
+pub(super) fn is_here(target: SocketAddr) -> bool {
+    let address = target.ip().to_canonical();
+    address.is_loopback() || address.is_unspecified() || is_own_address(address)
+}
+
+/// True for an address of this machine's interfaces: the kernel answers from it. Sends nothing.
+fn is_own_address(address: IpAddr) -> bool {
+    let any: SocketAddr = match address {
+        IpAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
+        IpAddr::V6(_) => ([0u16; 8], 0).into(),
+    };
+    let Ok(socket) = UdpSocket::bind(any) else { return false };
+    socket.connect((address, 9)).is_ok() && socket.local_addr().is_ok_and(|own| own.ip() == address)
+}
+
+impl ConnectPolicy {
+    /// Decides about a connect to a port of this machine. All listeners of the port must be the session's,
+    /// since the address alone does not tell which of them answers.
+    pub(super) fn judge_service(&self, port: u16) -> Result<(), Errno> {
+        if self.services.contains(&port) {
+            return Ok(());
+        }
+        let listeners = system::tcp_listeners(port);
+        if listeners.is_empty() {
+            return Err(Errno::CONNREFUSED);
+        }
+        if listeners.iter().all(|socket| self.has_listener(*socket)) {
+            return Ok(());
+        }
+        self.note_refused(port);
+        Err(Errno::ACCESS)
+    }
+
+    fn has_listener(&self, socket: u64) -> bool {
+        let holds = |pid: &u32| system::has_socket(*pid, socket) == Some(true);
+        let below = self.client.into_iter().chain(system::descendants(self.client));
+        // The children of a process that has ended are found by their mark.
+        let others = || system::command_lines().into_iter().map(|(pid, _)| pid);
+        below.into_iter().any(|pid| holds(&pid))
+            || others().any(|pid| holds(&pid) && is_own(self.client, pid))
+    }
+
+    fn note_refused(&self, port: u16) {
+        let Some(log) = self.log.as_ref().filter(|_| self.tried != Some(port)) else { return };
+        if let Ok(mut file) = OpenOptions::new().append(true).open(log) {
+            let _ = writeln!(
+                file,
+                "[liza: refused: port {port} of this machine is a service outside of the session; to open it: liza config network_ports '[{port}]']"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, UdpSocket};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::confine::start::NO_SPEAKER;
+
+    fn policy(client: u32, services: &[u16]) -> ConnectPolicy {
+        ConnectPolicy {
+            allowed: Vec::new(),
+            channel: None,
+            network: None,
+            services: services.to_vec(),
+            log: None,
+            tried: None,
+            speakers: NO_SPEAKER,
+            client: Some(client),
+        }
+    }
+
+    /// Covers: RO-04
+    #[test]
+    fn a_service_is_reached_by_the_session_that_started_it_and_by_others_if_it_is_listed() {
+        for address in ["127.0.0.1:0", "[::1]:0", "0.0.0.0:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let port = listener.local_addr().unwrap().port();
+            let mut stranger = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+            assert_eq!(policy(std::process::id(), &[]).judge_service(port), Ok(()), "{address}");
+            assert_eq!(policy(stranger.id(), &[]).judge_service(port), Err(Errno::ACCESS), "{address}");
+            assert_eq!(policy(stranger.id(), &[port]).judge_service(port), Ok(()), "{address}");
+            drop(stranger.stdin.take());
+            stranger.wait().unwrap();
+            drop(listener);
+            let closed = policy(std::process::id(), &[]).judge_service(port);
+            assert_eq!(closed, Err(Errno::CONNREFUSED), "{address}");
+        }
+    }
+
+    /// Covers: RO-04
+    #[test]
+    fn every_name_of_this_machine_is_recognized() {
+        for here in ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "0.0.0.0:1", "[::]:1"] {
+            assert!(is_here(here.parse().unwrap()), "{here}");
+        }
+        for elsewhere in ["192.0.2.1:1", "[2001:db8::1]:1"] {
+            assert!(!is_here(elsewhere.parse().unwrap()), "{elsewhere}");
+        }
+        // The address of an interface, if the machine has one.
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        if socket.connect("192.0.2.1:9").is_ok() {
+            assert!(is_here(socket.local_addr().unwrap()));
+        }
+    }
+}
