@@ -23,6 +23,19 @@ pub fn one_line(text: &str, max: usize) -> String {
     }
 }
 
+/// The start and the end of a text that is longer than a screen has room for. Laying out a text takes time.
+pub fn bounded(text: &str) -> Cow<'_, str> {
+    const START: usize = 3_000;
+    const END: usize = 800;
+    if text.len() <= START + END {
+        return text.into();
+    }
+    let boundary = |at: &usize| text.is_char_boundary(*at);
+    let start = (0..=START).rev().find(boundary).unwrap_or_default();
+    let end = (text.len() - END..text.len()).find(boundary).unwrap_or(text.len());
+    format!("{} […] {}", &text[..start], &text[end..]).into()
+}
+
 /// True for characters that control a terminal or reorder the text around them: they must not be printed.
 pub fn is_unprintable(c: char) -> bool {
     let reorders =

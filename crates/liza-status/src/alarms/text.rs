@@ -6,6 +6,7 @@ use std::ops::Deref;
 use serde::{Serialize, Serializer};
 
 use liza_core::model::TaskId;
+use liza_core::text::bounded;
 
 /// A sentence. One about a task begins with the task's name, which a screen can leave out.
 #[derive(Debug, Clone)]
@@ -17,7 +18,7 @@ pub struct AlarmText {
 impl AlarmText {
     pub(crate) fn of_task(task: &TaskId, words: impl fmt::Display) -> Self {
         let name = format!("{task} — ");
-        Self { words: name.len(), whole: format!("{name}{words}") }
+        Self { words: name.len(), whole: format!("{name}{}", bounded(&words.to_string())) }
     }
 
     /// Without the name of the task.
@@ -32,7 +33,7 @@ impl AlarmText {
 
 impl<T: Into<String>> From<T> for AlarmText {
     fn from(text: T) -> Self {
-        Self { whole: text.into(), words: 0 }
+        Self { whole: bounded(&text.into()).into_owned(), words: 0 }
     }
 }
 

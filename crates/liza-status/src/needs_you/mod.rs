@@ -33,6 +33,7 @@ use liza_core::rules::questions::unresolved_anomalies;
 use liza_core::rules::spending::{Spending, spending};
 use liza_core::rules::triggers::{Trigger, TriggerKind, proposed_revision};
 use liza_core::supervise::{planner_needs_human, unseen_triggers};
+use liza_core::text::bounded;
 use liza_ids::order::sort_by_key;
 
 use broken::{broken_records, invalid};
@@ -350,7 +351,11 @@ fn is_part(alarm: &Alarm, asked: &IndexMap<&TaskId, Vec<&Alarm>>) -> bool {
 fn asked(state: &State, task: Option<&TaskId>) -> Vec<String> {
     let body = task.and_then(|task| state.board.body(task).ok());
     let status = body.and_then(|body| body.status().ok());
-    if let Some(TaskStatus::Blocked { block, .. }) = status { block.questions.clone() } else { Vec::new() }
+    if let Some(TaskStatus::Blocked { block, .. }) = status {
+        block.questions.iter().map(|text| bounded(text).into_owned()).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 /// The goal, if it is not stated: the planner waits for it.

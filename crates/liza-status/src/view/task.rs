@@ -16,6 +16,7 @@ use liza_core::rules::approvals::{incomplete_approval, lacks_approval};
 use liza_core::rules::claimable::{HeldMerge, held_merge, left_to_others, reserved_for};
 use liza_core::rules::presence::Presence;
 use liza_core::supervise::planner_needs_human;
+use liza_core::text::bounded;
 use liza_ids::order::sort_by_key;
 
 use super::outlook::{Outlook, TaskPhase, broken_outlook};
@@ -140,7 +141,7 @@ fn task_view(
     };
     TaskView {
         id: id.clone(),
-        description: record.description.clone().unwrap_or_default(),
+        description: record.description.as_deref().map(shown).unwrap_or_default(),
         status: record.status,
         phase: outlook.phase,
         priority: record.priority.unwrap_or(DEFAULT_PRIORITY),
@@ -154,9 +155,9 @@ fn task_view(
         max_review_cycles: config.map(|config| config.max_review_cycles(record)),
         lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
         stopped: outlook.stopped,
-        reason: outlook.reason,
+        reason: outlook.reason.as_deref().map(shown),
         questions: match body.status() {
-            Ok(TaskStatus::Blocked { block, .. }) => block.questions.clone(),
+            Ok(TaskStatus::Blocked { block, .. }) => block.questions.iter().map(|text| shown(text)).collect(),
             Ok(_) | Err(_) => Vec::new(),
         },
         next: outlook.next,
@@ -173,6 +174,11 @@ fn task_view(
         revision: record.revision.unwrap_or_default(),
         waits_for,
     }
+}
+
+/// A text of an agent, as far as screens lay it out.
+fn shown(text: &str) -> String {
+    bounded(text).into_owned()
 }
 
 /// True if the goal is aborted, so that nothing more happens to its tasks.

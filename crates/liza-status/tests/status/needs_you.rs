@@ -4,7 +4,7 @@ use liza_core::model::{
     AgentStatus, Anomaly, Discovery, EventName, GoalStatus, HistoryEvent, HumanNote, Loaded, Seconds,
     Severity, State, Status, StopFileTimes, Urgency, Value,
 };
-use liza_status::alarms::{AlarmKind, AlarmLevel, Observations, VisionGap};
+use liza_status::alarms::{AlarmKind, AlarmLevel, AlarmText, Observations, VisionGap};
 use liza_status::needs_you::{NeedKind, NeedsYou};
 use liza_status::view::{Liveness, Progress, TaskPhase, View, view};
 use liza_status::words::next_steps;
@@ -296,4 +296,14 @@ fn after_an_abort_nothing_asks_to_resume() {
     let shown = view(&state, &Observations { stop_files, ..seen() }, now());
     let commands: Vec<&str> = shown.needs_you.iter().map(|need| need.command.as_str()).collect();
     assert_eq!(commands, ["liza goal new \"...\""]);
+}
+
+/// Covers: RO-06
+#[test]
+fn a_text_without_end_is_cut_before_a_screen_lays_it_out() {
+    let long = "word ".repeat(180_000);
+    let text = AlarmText::from(format!("{long}. To make it a task: liza add"));
+    assert!(text.len() < 4_000 && text.starts_with("word") && text.ends_with("liza add"), "{}", text.len());
+    assert_eq!(AlarmText::from("ä".repeat(4_000)).chars().filter(|c| *c == '…').count(), 1);
+    assert_eq!(AlarmText::from("short"), "short");
 }

@@ -503,13 +503,13 @@ mod tests {
         for (call, when) in RAISED {
             let arguments = |mode: u32| {
                 let mut arguments = [0; 6];
-                let at = match when {
-                    When::Creates(flags, mode, _) => {
-                        arguments[flags as usize] = libc::O_CREAT.cast_unsigned();
-                        mode
-                    }
-                    When::HasBits(mode, _) => mode,
-                    other => panic!("{other:?}"),
+                let at = if let When::Creates(flags, mode, _) = when {
+                    arguments[flags as usize] = libc::O_CREAT.cast_unsigned();
+                    mode
+                } else if let When::HasBits(mode, _) = when {
+                    mode
+                } else {
+                    panic!("{when:?}")
                 };
                 arguments[at as usize] = mode;
                 arguments
