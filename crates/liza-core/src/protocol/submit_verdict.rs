@@ -2,7 +2,7 @@
 
 use crate::model::{
     Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, MergeHold, PRIOR_FEEDBACK,
-    PriorWork, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
+    PriorWork, REVIEW_DEADLOCK, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
 };
 use crate::rules::approvals::{find_approval, incomplete_approval};
 use crate::text::one_line;
@@ -231,40 +231,29 @@ fn send_back(
     reason: String,
 ) -> Result<(), Refusal> {
     let summary = one_line(&reason, 200);
-    let event = tx.event(EventName::Rejected).with("commit", commit.as_str());
-    let event = event.with("reason", reason.as_str());
     tx.stop_waiting(work.coder)?;
-    reject(tx, task, work, commit, reason, event)?;
-    let detail = if let TaskStatus::Blocked { block, .. } = &task.status {
-        format!("BLOCKED ({}): {summary}", block.reason)
-    } else {
-        summary
-    };
+    let event = tx.event(EventName::Rejected).with("commit", commit.as_str());
+    reject(task, work, commit, &reason, event.with("reason", reason.as_str()));
+    let record = &mut task.record;
+    let cycles = record.review_cycles_current.unwrap_or(0).saturating_add(1);
+    record.review_cycles_current = Some(cycles);
+    record.review_cycles_total = Some(record.review_cycles_total.unwrap_or(0).saturating_add(1));
+    let is_last = cycles >= tx.config()?.max_review_cycles(record);
+    let mut detail = summary;
+    if is_last {
+        at_review_limit(tx, task, cycles);
+        detail = format!("BLOCKED ({REVIEW_DEADLOCK}): {detail}");
+    }
     tx.log(LogAction::Task(EventName::Rejected), Some(&task.id), &detail);
     Ok(())
 }
 
-/// Sends the task back, and blocks it in the same write if the limit is reached.
-pub(super) fn reject(
-    tx: &Tx<'_>,
-    task: &mut Task,
-    work: Assignment,
-    commit: Sha,
-    reason: String,
-    event: HistoryEvent,
-) -> Result<(), Refusal> {
-    let limit = tx.config()?.max_review_cycles(&task.record);
-    let cycles = task.record.review_cycles_current.unwrap_or(0).saturating_add(1);
-    task.record.review_cycles_current = Some(cycles);
-    task.record.review_cycles_total = Some(task.record.review_cycles_total.unwrap_or(0).saturating_add(1));
-    task.record.rejection_reason = Some(reason.clone());
+/// Sends the task back to its coder.
+pub(super) fn reject(task: &mut Task, work: Assignment, commit: Sha, reason: &str, event: HistoryEvent) {
+    task.record.rejection_reason = Some(reason.to_owned());
     task.record.review_commit = Some(commit.clone());
     task.push_event(event);
-    task.status = TaskStatus::Rejected { work, commit, reason };
-    if cycles >= limit {
-        at_review_limit(tx, task, cycles);
-    }
-    Ok(())
+    task.status = TaskStatus::Rejected { work, commit, reason: reason.to_owned() };
 }
 
 /// Notes from one code reviewer's session to the next end with the review; the coder's next claim must not

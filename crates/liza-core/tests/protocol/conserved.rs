@@ -79,7 +79,6 @@ impl Moment {
         for (id, slot) in &board.tasks {
             let is_asked = waits || asked.contains(id);
             let has_dropped = slot.summary.review_dropped_by.contains(&who);
-            let head = || self.world.worktrees.get(id).map(|head| number_sha(*head));
             let kinds = match who.role() {
                 Role::Coder => {
                     let head = number_sha(self.world.integration);
@@ -88,8 +87,7 @@ impl Moment {
                 }
                 Role::CodeReviewer => {
                     let (task, setup_failure) = (id.clone(), None);
-                    let claim =
-                        ClaimReview { task, reviewer: who, head: head(), setup_failure, integration: None };
+                    let claim = ClaimReview { task, reviewer: who, setup_failure, integration: None };
                     let review = !is_asked && !has_dropped && self.is_accepted(who, Some(id), claim);
                     let merge = !self.foreign && self.is_accepted(who, None, BeginMerge { task: id.clone() });
                     vec![(WorkKind::Review, review), (WorkKind::Merge, merge)]

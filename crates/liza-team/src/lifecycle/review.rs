@@ -141,13 +141,11 @@ pub fn claim_review(
     reviewer: AgentId,
 ) -> Result<Executed<ReviewClaimed>, EngineError> {
     refuse_found_merge(engine, task, None)?;
-    let head = match Exchange::of(engine.project())? {
-        // The worktree is on the coder's machine; the submitted work is on the remote.
-        Some(exchange) => bring_submission(engine, &exchange, task)?,
-        None => engine.repo()?.worktree_head(task)?,
-    };
+    if let Some(exchange) = Exchange::of(engine.project())? {
+        bring_submission(engine, &exchange, task)?;
+    }
     let integration = integration_head(engine.project(), &engine.read(&[])?)?;
-    let claim = ClaimReview { task: task.clone(), reviewer, head, setup_failure: None, integration };
+    let claim = ClaimReview { task: task.clone(), reviewer, setup_failure: None, integration };
     let claimed = engine.execute(claim.clone())?;
     if let Err(error) = check_out(engine, task, &claimed.reply.commit) {
         // Before it is given back, so that no other agent tries the same meanwhile.

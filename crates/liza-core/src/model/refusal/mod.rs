@@ -318,10 +318,6 @@ refusals! {
     HeadMoved { task: TaskId, head: Sha, commit: Sha } = "head_moved" Refused
         says("the worktree of {task} is at {head}, not at {commit}")
         hint("a coder submits the commit that the worktree is at; a code reviewer reviews {commit} again", commit = commit.short());
-    /// it moved after it was submitted; it went back to its coder
-    SubmissionVoid { task: TaskId, head: Sha, commit: Sha } = "submission_void" Refused
-        says("{task} was sent back: its worktree moved to {head} after {commit} was submitted")
-        hint("the coder continues: liza claim-task {task} CODER");
     /// `config.setup` failed three times in the checkout of its review, and succeeds on the integration
     /// branch; it went back to its coder
     SubmissionUnusable { task: TaskId, commit: Sha, why: String } = "submission_unusable" Refused
