@@ -23,6 +23,8 @@ const TASK_KEYS: [&str; 8] = [
     "gate_change",
 ];
 
+const ENDED_GOAL: [Option<&str>; 2] = [Some("COMPLETED"), Some("ABORTED")];
+
 /// The most places that the log names.
 const NAMED: usize = 20;
 
@@ -53,7 +55,13 @@ impl EditFound {
                 continue;
             }
             let found = places_below(&section, (old, new), DEPTH - 1);
-            alarming.extend(found.iter().filter(|place| is_alarming(place)).cloned());
+            // A person who ends a goal need not know the fields that the program keeps in it.
+            let ends_goal = section == "goal" && ENDED_GOAL.contains(&get(new, "status").as_text());
+            let is_dropped = |place: &str| {
+                ends_goal && place.rsplit('.').next().is_some_and(|key| *get(new, key) == Value::Null)
+            };
+            let is_alarm = |place: &&String| is_alarming(place) && !is_dropped(place);
+            alarming.extend(found.iter().filter(is_alarm).cloned());
             places.extend(found);
         }
         (!places.is_empty()).then_some(Self { places: Some(places), alarming })
@@ -137,9 +145,8 @@ fn compare_tasks(old: &Value, new: &Value, places: &mut Vec<String>, alarming: &
             _ => places.push(format!("tasks.{id}")),
         }
         let prescribed = is_prescribed(before, after);
-        let touched = TASK_KEYS
-            .iter()
-            .filter(|key| keys.iter().any(|known| known == *key) && !(**key == "status" && prescribed));
+        let may = |key: &str| prescribed && (key == "status" || *get(after, key) == Value::Null);
+        let touched = TASK_KEYS.iter().filter(|key| keys.iter().any(|known| known == *key) && !may(key));
         alarming.extend(touched.map(|key| format!("tasks.{id}.{key}")));
     }
 }

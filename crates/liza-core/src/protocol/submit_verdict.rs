@@ -1,7 +1,7 @@
 //! submit-verdict: the binding verdict on exactly one commit.
 
 use crate::model::{
-    Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, MergeHold, PRIOR_FEEDBACK,
+    Actor, AgentStatus, Approver, Assignment, EventName, HistoryEvent, LogAction, MergeHold, PRIOR_FEEDBACK,
     PriorWork, REVIEW_DEADLOCK, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
 };
 use crate::rules::approvals::{find_approval, incomplete_approval};
@@ -83,7 +83,7 @@ impl Rule for SubmitVerdict {
                 if let Some(moved) = &self.moved {
                     task = refuse_moved(tx, task, moved)?;
                 }
-                approve(tx, &mut task, work, commit, Some(reviewer), evidence)?;
+                approve(tx, &mut task, work, commit, Approver::Agent(reviewer), evidence)?;
             }
             Verdict::Rejected(reason) => {
                 let reason = check_reason(&task, reason)?;
@@ -137,7 +137,7 @@ impl SubmitVerdict {
         match &self.verdict {
             Verdict::Approved(evidence) => {
                 let evidence = evidence.as_deref().and_then(|text| non_blank(Some(text)));
-                approve(tx, &mut task, work, commit, None, evidence)?;
+                approve(tx, &mut task, work, commit, Approver::Human, evidence)?;
             }
             Verdict::Rejected(reason) => {
                 let reason = required(reason, "the reason for the rejection")?.to_owned();
@@ -209,7 +209,7 @@ fn approve(
     task: &mut Task,
     work: Assignment,
     commit: Sha,
-    by: Option<AgentId>,
+    by: Approver,
     evidence: Option<&str>,
 ) -> Result<(), Refusal> {
     let event = tx.event(EventName::Approved).with("commit", commit.as_str());
@@ -219,7 +219,7 @@ fn approve(
     tx.log(LogAction::Task(EventName::Approved), Some(&task.id), &detail);
     // Its coder no longer waits for a verdict.
     tx.stop_waiting(work.coder)?;
-    task.status = TaskStatus::Approved { work, commit, by, held: None };
+    task.status = TaskStatus::Approved { work, commit, by: Some(by), held: None };
     Ok(())
 }
 

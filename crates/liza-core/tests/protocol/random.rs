@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::world::{World, number_sha};
-use liza_core::model::{Actor, AgentId, RefusalClass, Role, Seconds, Status, TaskId};
+use liza_core::model::{Actor, AgentId, Approver, RefusalClass, Role, Seconds, Status, TaskId};
 use liza_core::protocol::{
     AbandonTask, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CountExit, Deregister, EditTask,
     Finalize, HandoffNotes, Heartbeat, MarkBlocked, ReleaseClaim, ReserveTask, SupersedeTask, TaskEdit,
@@ -45,7 +45,7 @@ fn pick<'a>(names: &[&'a str], number: u8) -> &'a str {
 fn pair_for(world: &World, id: &TaskId, step: &Step) -> (AgentId, AgentId) {
     let head = world.state.board.summary(id).filter(|_| !step.other.is_multiple_of(4));
     let coder = head.and_then(|head| head.assigned_to);
-    let reviewer = head.and_then(|head| head.reviewing_by.or(head.approved_by));
+    let reviewer = head.and_then(|head| head.reviewing_by.or(head.approved_by.and_then(Approver::agent)));
     let any = |role, of| AgentId::new(role, u32::from(step.who % of) + 1);
     (coder.unwrap_or(any(Role::Coder, 3)), reviewer.unwrap_or(any(Role::CodeReviewer, 2)))
 }

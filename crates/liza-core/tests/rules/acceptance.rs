@@ -1,8 +1,8 @@
 //! What the first acceptance test found, rule by rule; `session_budget.rs` has the loops.
 
 use liza_core::model::{
-    Actor, AgentStatus, AnomalyType, DiscoveryId, EventName, Seconds, Severity, Status, TaskStatus, Urgency,
-    Value,
+    Actor, AgentStatus, AnomalyType, Approver, DiscoveryId, EventName, Seconds, Severity, Status, TaskStatus,
+    Urgency, Value,
 };
 use liza_core::protocol::{
     AddTask, Answer, BeginMerge, Checkpoint, CheckpointCause, Command, CompleteGoal, Deregister, Discover,
@@ -115,7 +115,7 @@ fn a_status_written_by_hand_is_not_an_approval_until_the_human_gives_one() {
     let mut world = World::with_task(Status::ReadyForReview);
     world.edit_record("t", |record| {
         record.status = Some(Status::Approved);
-        record.approved_by = Some(reviewer(1));
+        record.approved_by = Some(Approver::Agent(reviewer(1)));
     });
     let actor = world.supervisor(reviewer(1));
     world.refused_with("no_approval", actor, begin());

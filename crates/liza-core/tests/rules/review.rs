@@ -1,6 +1,6 @@
 //! Submitting, reviewing and judging exactly one commit.
 
-use liza_core::model::{Actor, AgentId, CommitAuthor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
+use liza_core::model::{Actor, AgentId, Approver, CommitAuthor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
 use liza_core::protocol::{
     ClaimReview, ClaimTask, Command, Deregister, HandoffNotes, Intent, MovedChange, NewTask, PreCheck,
     ReleaseReview, SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
@@ -124,7 +124,7 @@ fn only_the_holder_of_the_review_submits_a_verdict() {
     world.claim_review("t", reviewer(1));
     world.refused_with("not_your_review", world.agent(reviewer(2)), verdict("t", approved()));
     world.must(world.agent(reviewer(1)), verdict("t", approved()));
-    assert_eq!(world.record("t").approved_by, Some(reviewer(1)));
+    assert_eq!(world.record("t").approved_by, Some(Approver::Agent(reviewer(1))));
 }
 
 /// Covers: RV-02
@@ -176,6 +176,15 @@ fn a_rejection_needs_a_reason() {
     assert_eq!(record.rejection_reason.as_deref(), Some("no tests"));
     assert_eq!((record.assigned_to, record.worktree.is_some()), (Some(coder(1)), true));
     assert_eq!(record.approved_by, None);
+}
+
+/// Covers: AX-08
+#[test]
+fn the_approval_of_the_human_names_the_human() {
+    let mut world = under_review();
+    world.must(Actor::Human, verdict("t", approved()));
+    assert_eq!(serde_json::to_value(world.record("t")).unwrap()["approved_by"], "human");
+    world.must(world.supervisor(reviewer(2)), merged("t", sha('a')));
 }
 
 /// Covers: RV-03

@@ -1,6 +1,8 @@
 //! The last words of a team: time and cost of each task, open decisions, next steps.
 
-use liza_core::model::{EventName, GoalStatus, Seconds, State, Status, TaskId, TaskRecord, Timestamp, Usage};
+use liza_core::model::{
+    Approver, EventName, GoalStatus, Seconds, State, Status, TaskId, TaskRecord, Timestamp, Usage,
+};
 use liza_core::rules::clients::no_client_left;
 use liza_core::rules::figures::GoalFigures;
 use liza_core::rules::spending::{Spending, exceeded_by_last_session, spending};
@@ -205,7 +207,7 @@ mod tests {
         let mut state = with(Status::Merged, |record| {
             record.review_cycles_total = Some(1);
             record.usage = Some(used(196_000, 1.99));
-            record.approved_by = Some(agent("code-reviewer-1"));
+            record.approved_by = Some(Approver::Agent(agent("code-reviewer-1")));
         });
         let events = [(9, EventName::Claimed, "coder-1"), (2, EventName::Rejected, "code-reviewer-1")];
         let mut events: Vec<_> = events.map(|(ago, name, who)| event(ago, name, who)).into();
