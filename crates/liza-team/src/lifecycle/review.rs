@@ -16,6 +16,8 @@ use liza_git::{Branch, FileChange, TakenBack, WorktreeState};
 
 use crate::engine::{Engine, EngineError, Exchange, Executed, integration_branch, lock_task};
 
+use crate::project::machine::refuse_other_machine;
+
 use super::fetch_commits::{fetch_merged, integration_head};
 use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
@@ -140,6 +142,7 @@ pub fn claim_review(
     task: &TaskId,
     reviewer: AgentId,
 ) -> Result<Executed<ReviewClaimed>, EngineError> {
+    refuse_other_machine(engine.project(), &engine.read(&[])?, reviewer)?;
     refuse_found_merge(engine, task, None)?;
     if let Some(exchange) = Exchange::of(engine.project())? {
         bring_submission(engine, &exchange, task)?;

@@ -310,6 +310,10 @@ refusals! {
     ReviewClaimed { task: TaskId, by: AgentId, until: Timestamp } = "review_claimed" Refused
         says("{by} is reviewing {task} (lease until {until})")
         hint("take another task, or wait 1 to 5 s and try again");
+    /// the agent belongs to another machine of the team
+    OtherMachine { agent: AgentId, machine: String } = "other_machine" Refused
+        says("{agent} is registered on {machine}, where its worktrees are")
+        hint("send the command on that machine, or name an agent of this one: liza status");
     /// the folder is missing
     WorktreeMissing { task: TaskId } = "worktree_missing" Inconsistent
         says("the worktree of {task} is missing")
