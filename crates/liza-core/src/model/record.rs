@@ -232,6 +232,12 @@ impl TaskRecord {
         self.events().rev().find(|event| event.is(name))
     }
 
+    /// True if the human has blocked it as a draft, which need not be complete.
+    pub fn is_blocked_draft(&self) -> bool {
+        let was = || self.last_event(EventName::Blocked)?.text("from");
+        self.status == Some(Status::Blocked) && was().as_deref() == Some(Status::Draft.name())
+    }
+
     /// The moment of its merge, its replacement or its end; `None` for an open task.
     pub fn ended(&self) -> Option<Timestamp> {
         const ENDS: [EventName; 3] = [EventName::Merged, EventName::Superseded, EventName::Abandoned];

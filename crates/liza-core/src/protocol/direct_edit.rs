@@ -51,7 +51,7 @@ impl EditFound {
         for section in differing(old, new) {
             let (old, new) = (get(old, &section), get(new, &section));
             if section == "tasks" {
-                compare_tasks(&by_id(old), &by_id(new), &mut places, &mut alarming);
+                compare_tasks(&by_id(old), &by_id(new), |_| true, &mut places, &mut alarming);
                 continue;
             }
             let found = places_below(&section, (old, new), DEPTH - 1);
@@ -65,6 +65,17 @@ impl EditFound {
             places.extend(found);
         }
         (!places.is_empty()).then_some(Self { places: Some(places), alarming })
+    }
+
+    /// The edit of tasks that have ended: an alarm also if a person made it with a command. `None` if only
+    /// other keys differ.
+    pub fn of_ended_tasks(old: &Value, new: &Value) -> Option<Self> {
+        let (old, new) = (by_id(get(old, "tasks")), by_id(get(new, "tasks")));
+        let status = |task: &Value| get(task, "status").as_text()?.parse::<Status>().ok();
+        let is_ended = |task: &Value| status(task).is_some_and(Status::is_terminal);
+        let (mut places, mut alarming) = (Vec::new(), Vec::new());
+        compare_tasks(&old, &new, is_ended, &mut places, &mut alarming);
+        (!alarming.is_empty()).then_some(Self { places: Some(places), alarming })
     }
 
     pub fn log_entry(&self, now: Timestamp) -> LogEntry {
@@ -134,8 +145,14 @@ fn is_alarming(place: &str) -> bool {
     }
 }
 
-fn compare_tasks(old: &Value, new: &Value, places: &mut Vec<String>, alarming: &mut Vec<String>) {
-    for id in differing(old, new) {
+fn compare_tasks(
+    old: &Value,
+    new: &Value,
+    is_compared: impl Fn(&Value) -> bool,
+    places: &mut Vec<String>,
+    alarming: &mut Vec<String>,
+) {
+    for id in differing(old, new).into_iter().filter(|id| is_compared(get(old, id))) {
         let (before, after) = (get(old, &id), get(new, &id));
         let keys = differing(before, after);
         match (before, after) {

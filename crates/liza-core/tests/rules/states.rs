@@ -435,10 +435,15 @@ fn an_edit_needs_at_least_one_change() {
     world.refused_with("reserved", Actor::Human, edit("t", change));
 }
 
-/// Covers: TS-07
+/// Covers: AX-09, TS-07
 #[test]
 fn a_human_override_does_not_bypass_the_gates_of_a_draft() {
     let mut world = World::new();
-    world.add("d", NewTask { scope: None, ..draft() });
-    world.refused_with("gates_missing", Actor::Human, block("d"));
+    for (id, new) in [("d", NewTask { scope: None, ..draft() }), ("whole", draft())] {
+        world.add(id, new);
+        world.must(Actor::Human, block(id));
+        assert_eq!(world.status(id), Status::Blocked);
+        world.must(Actor::Human, unblock(id));
+    }
+    assert_eq!((world.status("d"), world.status("whole")), (Status::Draft, Status::Unclaimed));
 }

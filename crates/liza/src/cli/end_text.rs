@@ -1,8 +1,6 @@
 //! The last words of a team: time and cost of each task, open decisions, next steps.
 
-use liza_core::model::{
-    Approver, EventName, GoalStatus, Seconds, State, Status, TaskId, TaskRecord, Timestamp, Usage,
-};
+use liza_core::model::{EventName, GoalStatus, Seconds, State, Status, TaskId, TaskRecord, Timestamp, Usage};
 use liza_core::rules::clients::no_client_left;
 use liza_core::rules::figures::GoalFigures;
 use liza_core::rules::spending::{Spending, exceeded_by_last_session, spending};
@@ -196,6 +194,7 @@ mod tests {
     use liza_testkit::team::with;
 
     use super::*;
+    use liza_core::model::Approver;
 
     fn used(input: u64, cost_usd: f64) -> Usage {
         Usage { input, cached: 1_000_000, cost_usd, ..Usage::default() }
