@@ -140,7 +140,7 @@ impl SubmitVerdict {
                 approve(tx, &mut task, work, commit, Approver::Human, evidence)?;
             }
             Verdict::Rejected(reason) => {
-                let reason = required(reason, "the reason for the rejection")?.to_owned();
+                let reason = required(reason, "the reason for the rejection")?;
                 send_back(tx, &mut task, work, commit, reason)?;
             }
         }
@@ -228,19 +228,17 @@ fn send_back(
     task: &mut Task,
     work: Assignment,
     commit: Sha,
-    reason: String,
+    reason: &str,
 ) -> Result<(), Refusal> {
-    let summary = one_line(&reason, 200);
+    let mut detail = one_line(reason, 200);
     tx.stop_waiting(work.coder)?;
     let event = tx.event(EventName::Rejected).with("commit", commit.as_str());
-    reject(task, work, commit, &reason, event.with("reason", reason.as_str()));
+    reject(task, work, commit, reason, event.with("reason", reason));
     let record = &mut task.record;
     let cycles = record.review_cycles_current.unwrap_or(0).saturating_add(1);
     record.review_cycles_current = Some(cycles);
     record.review_cycles_total = Some(record.review_cycles_total.unwrap_or(0).saturating_add(1));
-    let is_last = cycles >= tx.config()?.max_review_cycles(record);
-    let mut detail = summary;
-    if is_last {
+    if cycles >= tx.config()?.max_review_cycles(record) {
         at_review_limit(tx, task, cycles);
         detail = format!("BLOCKED ({REVIEW_DEADLOCK}): {detail}");
     }
@@ -304,7 +302,7 @@ fn is_unfilled(text: &str) -> bool {
 }
 
 /// From the second rejection on, the reason must cover the earlier feedback.
-fn check_reason(task: &Task, reason: &str) -> Result<String, Refusal> {
+fn check_reason<'t>(task: &Task, reason: &'t str) -> Result<&'t str, Refusal> {
     let reason = required(reason, "the reason for the rejection")?;
     if is_unfilled(reason) {
         return Err(Refusal::UnfilledTemplate { what: "the rejection", placeholder: placeholder(reason) });
@@ -313,5 +311,5 @@ fn check_reason(task: &Task, reason: &str) -> Result<String, Refusal> {
     if again && !reason.to_lowercase().contains(&PRIOR_FEEDBACK.to_lowercase()) {
         return Err(Refusal::PriorFeedbackMissing { task: task.id.clone() });
     }
-    Ok(reason.to_owned())
+    Ok(reason)
 }
