@@ -1,11 +1,12 @@
 //! Edits of the text of a blackboard in a database. Holds no lock: concurrent writes are found at the end.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Instant;
 
 use liza_core::model::{LogEntry, Revision, State, Timestamp};
 use liza_host::durable::replace_private_file;
+use liza_host::private;
 use liza_store::backend::{
     AcceptedText, Backend as _, EditRules, LoadScope, LoggedEdit, Rows, TextEdit, log_entry_text, mismatch,
 };
@@ -22,8 +23,8 @@ pub(crate) struct DatabaseEdit<'s> {
     store: &'s DatabaseStore,
     text: String,
     revision: Revision,
-    /// The copy that a command changes; removed with the edit.
-    copy: Option<PathBuf>,
+    /// The lock of the copy that a command changes, which is removed with the edit.
+    copy: Option<File>,
 }
 
 impl<'s> DatabaseEdit<'s> {
@@ -72,16 +73,19 @@ impl TextEdit for DatabaseEdit<'_> {
         Ok(Edited { revision, notices: Vec::new(), misspelled })
     }
 
+    /// A copy by the name that commands know. It is there only while one of them runs.
     fn modified_file(&self) -> PathBuf {
-        let name = format!("state.yaml.edit-{}", std::process::id());
-        self.copy.clone().unwrap_or_else(|| self.store.folder().join(name))
+        self.store.folder().join("state.yaml")
     }
 
     fn begin_modify(&mut self, _: &EditRules, _: Timestamp) -> Result<(), StoreError> {
-        let path = self.modified_file();
-        replace_private_file(&path, self.text.as_bytes()).map_err(StoreError::io("write", &path))?;
-        self.copy = Some(path);
-        Ok(())
+        let (path, lock) = (self.modified_file(), self.store.folder().join("modify.lock"));
+        let locked = private::file_options().write(true).create(true).truncate(false).open(&lock);
+        let locked = locked.and_then(|file| file.lock().map(|()| file));
+        self.copy = Some(locked.map_err(StoreError::io("lock", &lock))?);
+        // Not older than the last command that had the copy.
+        self.reload()?;
+        replace_private_file(&path, self.text.as_bytes()).map_err(StoreError::io("write", &path))
     }
 
     fn modified_text(&self) -> Result<String, StoreError> {
@@ -162,9 +166,9 @@ fn edited_leases(statements: &mut Statements, before: Option<&State>, after: &St
 
 impl Drop for DatabaseEdit<'_> {
     fn drop(&mut self) {
-        if let Some(copy) = &self.copy {
+        if self.copy.is_some() {
             // It is only a copy.
-            let _ = fs::remove_file(copy);
+            let _ = fs::remove_file(self.modified_file());
         }
     }
 }

@@ -105,6 +105,39 @@ impl FromStr for AgentId {
     }
 }
 
+/// The author of an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approver {
+    Human,
+    Agent(AgentId),
+}
+
+impl Approver {
+    pub fn agent(self) -> Option<AgentId> {
+        match self {
+            Approver::Human => None,
+            Approver::Agent(agent) => Some(agent),
+        }
+    }
+}
+
+impl fmt::Display for Approver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Approver::Human => f.write_str("human"),
+            Approver::Agent(agent) => agent.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Approver {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        if text == "human" { Ok(Approver::Human) } else { text.parse().map(Approver::Agent) }
+    }
+}
+
 /// A commit's name: 40 hexadecimal digits (64 in a repository with long hashes), or the first 7 or more of them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha(String);
@@ -280,7 +313,7 @@ macro_rules! serde_as_text {
     )+};
 }
 
-serde_as_text!(TaskId, AgentId, Sha, DiscoveryId, DirectEditId, Worktree);
+serde_as_text!(TaskId, AgentId, Approver, Sha, DiscoveryId, DirectEditId, Worktree);
 
 /// Shows a newtype around text as that text, also in debug output, where the quotes tell it from a word.
 macro_rules! show_inner {

@@ -1,8 +1,8 @@
 //! A board with one task in a chosen status and a full team.
 
 use liza_core::model::{
-    Actor, AgentId, AgentRecord, AgentStatus, EventName, Generation, HistoryEvent, Reservation, Revision,
-    Role, Seconds, State, Status, StopFiles, TaskRecord, Worktree,
+    Actor, AgentId, AgentRecord, AgentStatus, Approver, EventName, Generation, HistoryEvent, Reservation,
+    Revision, Role, Seconds, State, Status, StopFiles, TaskRecord, Worktree,
 };
 use liza_core::protocol::{Command, Request};
 use liza_core::rules::invariants::DiskFacts;
@@ -117,7 +117,7 @@ fn work_fields(record: &mut TaskRecord, status: Status) {
         }
         Status::Approved => {
             record.review_commit = Some(sha(WORK));
-            record.approved_by = Some(agent("code-reviewer-1"));
+            record.approved_by = Some(Approver::Agent(agent("code-reviewer-1")));
             let approved = HistoryEvent::new(now() - Seconds(5), EventName::Approved, "code-reviewer-1");
             record.history.get_or_insert_default().push(approved.with("commit", sha(WORK).as_str()));
         }

@@ -227,7 +227,7 @@ fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, branch: &str, facts:
         "Run the validation command and the project's whole test suite. Report as passing only what you saw pass.".to_owned(),
         format!("Commit everything; this must print nothing:\ngit -C {tree} status --porcelain"),
         format!("Submit what you have committed:\n{liza} submit-for-review {task} HEAD"),
-        format!("Do not wait for the verdict, change nothing more: {END_TURN}."),
+        format!("Do not wait for the verdict; only the submitted commit is reviewed: {END_TURN}."),
         handoff_step("commit, ", &format!("{liza} handoff {task}")),
     ]);
     steps

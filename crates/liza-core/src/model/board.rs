@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, map};
-use liza_ids::{AgentId, FileVersion, Revision, TaskId, Timestamp};
+use liza_ids::{AgentId, Approver, FileVersion, Revision, TaskId, Timestamp};
 
 use crate::model::agent::AgentRecord;
 use crate::model::breaker::CircuitBreaker;
@@ -40,7 +40,7 @@ pub struct TaskSummary {
     pub reviewing_by: Option<AgentId>,
     /// The end of the code reviewer's lease.
     pub review_lease_expires: Option<Timestamp>,
-    pub approved_by: Option<AgentId>,
+    pub approved_by: Option<Approver>,
     pub merge_held: Option<MergeHold>,
     pub failed_by: Vec<AgentId>,
     /// Code reviewers who no longer take its review.

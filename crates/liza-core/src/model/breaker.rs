@@ -36,7 +36,7 @@ pub struct CircuitBreaker {
     pub status: BreakerStatus,
     #[serde(default)]
     pub current_trigger: Option<BreakerTrip>,
-    /// Earlier triggers with their resolutions; append-only.
+    /// Earlier triggers with their resolutions, and checks that found nothing; append-only.
     #[serde(default)]
     pub history: Vec<Fields>,
 }

@@ -185,7 +185,7 @@ impl Default for Config {
 impl Config {
     /// The task's own limit, or that of the goal.
     pub fn max_iterations(&self, task: &TaskRecord) -> u32 {
-        task.max_iterations.unwrap_or(self.max_coder_iterations)
+        task.max_iterations.or(task.max_coder_iterations).unwrap_or(self.max_coder_iterations)
     }
 
     /// The task's own limit, or that of the goal.

@@ -88,8 +88,9 @@ pub const CONFIG_BOUNDS: &[Bounds] = &[
     times("sandbox_max_abi", 0, 100),
 ];
 
-pub const TASK_BOUNDS: [Bounds; 3] = [
+pub const TASK_BOUNDS: [Bounds; 4] = [
     times("max_iterations", 1, 1_000),
+    times("max_coder_iterations", 1, 1_000),
     times("max_review_cycles", 1, 1_000),
     seconds("lease_duration_override", LEASE.min, LEASE.max),
 ];
@@ -129,9 +130,10 @@ fn is_role(key: &str) -> bool {
 }
 
 pub(crate) fn task_out_of_range(record: &TaskRecord) -> Vec<OutOfRange> {
-    let [iterations, cycles, lease] = TASK_BOUNDS;
+    let [iterations, coder_iterations, cycles, lease] = TASK_BOUNDS;
     let given = [
         (iterations, record.max_iterations.map(u64::from)),
+        (coder_iterations, record.max_coder_iterations.map(u64::from)),
         (cycles, record.max_review_cycles.map(u64::from)),
         (lease, record.lease_duration_override.map(|lease| lease.0)),
     ];

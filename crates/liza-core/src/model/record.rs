@@ -6,7 +6,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use liza_ids::{AgentId, Generation, Revision, Seconds, Sha, TaskId, Timestamp, Worktree};
+use liza_ids::{AgentId, Approver, Generation, Revision, Seconds, Sha, TaskId, Timestamp, Worktree};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -171,7 +171,7 @@ record! {
         review_moves: u32,
         /// Merges in the submitted work that take back what the integration branch has, each with its files.
         takes_back: Vec<String>,
-        approved_by: AgentId,
+        approved_by: Approver,
         merge_held: MergeHold,
         /// Its change of protected files, and the human's word on it.
         gate_change: GateChange,
@@ -198,6 +198,8 @@ record! {
         handoff_pending: bool,
         /// Its own limit of claims by one coder.
         max_iterations: u32,
+        /// The same, by the name that the setting has.
+        max_coder_iterations: u32,
         /// Its own limit of rejections of one coder.
         max_review_cycles: u32,
         lease_duration_override: Seconds,
@@ -228,6 +230,12 @@ impl TaskRecord {
 
     pub fn last_event(&self, name: EventName) -> Option<&HistoryEvent> {
         self.events().rev().find(|event| event.is(name))
+    }
+
+    /// True if the human has blocked it as a draft, which need not be complete.
+    pub fn is_blocked_draft(&self) -> bool {
+        let was = || self.last_event(EventName::Blocked)?.text("from");
+        self.status == Some(Status::Blocked) && was().as_deref() == Some(Status::Draft.name())
     }
 
     /// The moment of its merge, its replacement or its end; `None` for an open task.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use liza_ids::{AgentId, Sha, TaskId, Timestamp, Worktree};
+use liza_ids::{AgentId, Approver, Sha, TaskId, Timestamp, Worktree};
 
 use crate::model::config_bounds::task_out_of_range;
 use crate::model::event::HistoryEvent;
@@ -107,7 +107,7 @@ pub enum TaskStatus {
     Approved {
         work: Assignment,
         commit: Sha,
-        by: Option<AgentId>,
+        by: Option<Approver>,
         /// The reason that its merge waits.
         held: Option<MergeHold>,
     },

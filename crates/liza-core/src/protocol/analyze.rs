@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{BreakerStatus, BreakerTrip, LogAction, Refusal, Section};
+use crate::model::{BreakerStatus, BreakerTrip, Fields, LogAction, Refusal, Section, Value};
 use crate::rules::breaker::{Finding, Pattern};
 
 use super::checkpoint::enter_checkpoint;
@@ -36,16 +36,25 @@ impl Rule for RecordAnalysis {
     fn run(&self, tx: &mut Tx<'_>) -> Result<Analyzed, Refusal> {
         let (now, breaker) = (tx.now, tx.board.circuit_breaker()?);
         let (before, resolved) = (breaker.status, breaker.last_resolution());
-        tx.breaker()?.last_check = Some(now);
         // Anomalies resolved since the findings were computed do not make the breaker fire again.
         let unresolved = |finding: &&Finding| {
             finding.evidence.iter().all(|(anomaly, _)| resolved.is_none_or(|when| anomaly.timestamp > when))
         };
         let Some(first) = self.findings.iter().find(unresolved).filter(|_| before == BreakerStatus::Ok)
         else {
+            let breaker = tx.breaker()?;
+            breaker.last_check = Some(now);
+            if before == BreakerStatus::Ok {
+                breaker.history.push(Fields::from_iter([
+                    ("timestamp".to_owned(), Value::Time(now)),
+                    ("pattern".to_owned(), Value::Null),
+                    ("result".to_owned(), "OK".into()),
+                ]));
+            }
             return Ok(Analyzed { status: before, fired: false, pattern: None });
         };
         let breaker = tx.breaker()?;
+        breaker.last_check = Some(now);
         breaker.status = BreakerStatus::Triggered;
         breaker.current_trigger = Some(BreakerTrip {
             timestamp: now,

@@ -1,7 +1,7 @@
 //! The change of a task to BLOCKED, and the limits at which the rules block it themselves.
 
 use crate::model::{
-    AgentId, AgentStatus, Block, EventName, HistoryEvent, LogAction, REVIEW_DEADLOCK, Refusal, Task,
+    AgentId, AgentStatus, Block, EventName, HistoryEvent, LogAction, REVIEW_DEADLOCK, Refusal, Status, Task,
     TaskRecord, TaskStatus,
 };
 
@@ -22,6 +22,8 @@ pub(super) fn block(
     }
     let event = tx.event(EventName::Blocked).with("reason", block.reason.as_str());
     let event = event.with("questions", block.questions.clone());
+    let draft = matches!(task.status, TaskStatus::Draft).then_some(Status::Draft.name());
+    let event = event.with_some("from", draft);
     let attempted = Some(block.attempted.clone()).filter(|attempted| !attempted.is_empty());
     let (event, detail) = (event.with_some("attempted", attempted), block.reason.clone());
     set_blocked(&mut task, event, block);

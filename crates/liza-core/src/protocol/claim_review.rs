@@ -18,13 +18,12 @@ use super::reply::TaskReply;
 use super::submit_verdict::{end_review_handoff, reject};
 use super::tx::Tx;
 
-/// Claims a review, unless the worktree has moved since the submission, or the submission cannot be reviewed.
+/// Claims a review of the submitted commit, unless no checkout of it can be set up. Later commits in the
+/// worktree change nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimReview {
     pub task: TaskId,
     pub reviewer: AgentId,
-    /// The worktree's HEAD; `None` if there is no worktree.
-    pub head: Option<Sha>,
     /// The reason that no checkout of the submitted commit can be set up, if the task is at fault.
     pub setup_failure: Option<String>,
     /// The head of the integration branch, which the change is read against.
@@ -82,12 +81,8 @@ impl Rule for ClaimReview {
         if let Err(refusal) = check_budget(tx, &budget) {
             return Err(at_session_limit(tx, task, refusal)?);
         }
-        let head = self.head.as_ref().ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
-        if !head.names_same_commit(&commit) {
-            return Err(void_submission(tx, task, work, &commit, Void::moved(id, head, &commit))?);
-        }
         if let Some(why) = &self.setup_failure {
-            return Err(void_submission(tx, task, work, &commit, Void::unusable(id, why, &commit))?);
+            return Err(void_submission(tx, task, work, commit, why)?);
         }
         // Also the holder of a review without an end, which a typed review leaves out.
         let stale = task.record.reviewing_by.filter(|stale| *stale != reviewer);
@@ -132,45 +127,23 @@ impl Rule for ReleaseReview {
     }
 }
 
-struct Void {
-    /// In one word, for the history.
-    word: &'static str,
-    reason: String,
-    refusal: Refusal,
-}
-
-impl Void {
-    fn moved(task: &TaskId, head: &Sha, commit: &Sha) -> Self {
-        let reason =
-            format!("head_moved: the worktree is at {head}, not at the submitted {commit}; submit again");
-        let (task, head, commit) = (task.clone(), head.clone(), commit.clone());
-        Self { word: "head_moved", reason, refusal: Refusal::SubmissionVoid { task, head, commit } }
-    }
-
-    fn unusable(task: &TaskId, why: &str, commit: &Sha) -> Self {
-        let reason = format!(
-            "setup_failed: a checkout of {commit} cannot be set up, and one of the integration branch can: {why}"
-        );
-        let (task, commit, why) = (task.clone(), commit.clone(), why.to_owned());
-        Self { word: "setup_failed", reason, refusal: Refusal::SubmissionUnusable { task, commit, why } }
-    }
-}
-
-/// The task goes back to its coder, and nothing is reviewed.
+/// The task goes back to its coder. Nothing is reviewed, so no review cycle is counted.
 fn void_submission(
     tx: &mut Tx<'_>,
     mut task: Task,
     work: Assignment,
-    commit: &Sha,
-    void: Void,
+    commit: Sha,
+    why: &str,
 ) -> Result<Refusal, Refusal> {
     let id = task.id.clone();
     tx.free_agents(task.status.review().map(|review| review.by), &id, AgentStatus::Idle)?;
-    let event =
-        tx.system_event(EventName::Rejected).with("reason", void.word).with("commit", commit.as_str());
-    reject(tx, &mut task, work, commit.clone(), void.reason.clone(), event)?;
+    let reason = format!(
+        "setup_failed: a checkout of {commit} cannot be set up, and one of the integration branch can: {why}"
+    );
+    let event = tx.system_event(EventName::Rejected).with("reason", "setup_failed");
+    reject(&mut task, work, commit.clone(), &reason, event.with("commit", commit.as_str()));
     end_review_handoff(tx, &mut task)?;
-    tx.log_as("system", LogAction::Task(EventName::Rejected), Some(&id), &void.reason);
+    tx.log_as("system", LogAction::Task(EventName::Rejected), Some(&id), &reason);
     tx.put(task);
-    Ok(tx.refuse_but_write(void.refusal))
+    Ok(tx.refuse_but_write(Refusal::SubmissionUnusable { task: id, commit, why: why.to_owned() }))
 }

@@ -23,6 +23,8 @@ const TASK_KEYS: [&str; 8] = [
     "gate_change",
 ];
 
+const ENDED_GOAL: [Option<&str>; 2] = [Some("COMPLETED"), Some("ABORTED")];
+
 /// The most places that the log names.
 const NAMED: usize = 20;
 
@@ -49,14 +51,31 @@ impl EditFound {
         for section in differing(old, new) {
             let (old, new) = (get(old, &section), get(new, &section));
             if section == "tasks" {
-                compare_tasks(&by_id(old), &by_id(new), &mut places, &mut alarming);
+                compare_tasks(&by_id(old), &by_id(new), |_| true, &mut places, &mut alarming);
                 continue;
             }
             let found = places_below(&section, (old, new), DEPTH - 1);
-            alarming.extend(found.iter().filter(|place| is_alarming(place)).cloned());
+            // A person who ends a goal need not know the fields that the program keeps in it.
+            let ends_goal = section == "goal" && ENDED_GOAL.contains(&get(new, "status").as_text());
+            let is_dropped = |place: &str| {
+                ends_goal && place.rsplit('.').next().is_some_and(|key| *get(new, key) == Value::Null)
+            };
+            let is_alarm = |place: &&String| is_alarming(place) && !is_dropped(place);
+            alarming.extend(found.iter().filter(is_alarm).cloned());
             places.extend(found);
         }
         (!places.is_empty()).then_some(Self { places: Some(places), alarming })
+    }
+
+    /// The edit of tasks that have ended: an alarm also if a person made it with a command. `None` if only
+    /// other keys differ.
+    pub fn of_ended_tasks(old: &Value, new: &Value) -> Option<Self> {
+        let (old, new) = (by_id(get(old, "tasks")), by_id(get(new, "tasks")));
+        let status = |task: &Value| get(task, "status").as_text()?.parse::<Status>().ok();
+        let is_ended = |task: &Value| status(task).is_some_and(Status::is_terminal);
+        let (mut places, mut alarming) = (Vec::new(), Vec::new());
+        compare_tasks(&old, &new, is_ended, &mut places, &mut alarming);
+        (!alarming.is_empty()).then_some(Self { places: Some(places), alarming })
     }
 
     pub fn log_entry(&self, now: Timestamp) -> LogEntry {
@@ -126,8 +145,14 @@ fn is_alarming(place: &str) -> bool {
     }
 }
 
-fn compare_tasks(old: &Value, new: &Value, places: &mut Vec<String>, alarming: &mut Vec<String>) {
-    for id in differing(old, new) {
+fn compare_tasks(
+    old: &Value,
+    new: &Value,
+    is_compared: impl Fn(&Value) -> bool,
+    places: &mut Vec<String>,
+    alarming: &mut Vec<String>,
+) {
+    for id in differing(old, new).into_iter().filter(|id| is_compared(get(old, id))) {
         let (before, after) = (get(old, &id), get(new, &id));
         let keys = differing(before, after);
         match (before, after) {
@@ -137,9 +162,8 @@ fn compare_tasks(old: &Value, new: &Value, places: &mut Vec<String>, alarming: &
             _ => places.push(format!("tasks.{id}")),
         }
         let prescribed = is_prescribed(before, after);
-        let touched = TASK_KEYS
-            .iter()
-            .filter(|key| keys.iter().any(|known| known == *key) && !(**key == "status" && prescribed));
+        let may = |key: &str| prescribed && (key == "status" || *get(after, key) == Value::Null);
+        let touched = TASK_KEYS.iter().filter(|key| keys.iter().any(|known| known == *key) && !may(key));
         alarming.extend(touched.map(|key| format!("tasks.{id}.{key}")));
     }
 }

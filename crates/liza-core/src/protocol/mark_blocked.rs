@@ -1,12 +1,11 @@
 //! mark-blocked: a task cannot continue without a decision.
 
 use crate::model::{
-    Actor, Block, HUMAN_OVERRIDE, OVERRIDE_QUESTION, Refusal, Section, Status, Task, TaskId, TaskStatus,
+    Actor, Block, HUMAN_OVERRIDE, OVERRIDE_QUESTION, Refusal, Section, Task, TaskId, TaskStatus,
 };
 use crate::rules::approvals::incomplete_approval;
 
 use super::blocking::block;
-use super::gates::missing_gates;
 use super::operation::{LoadScope, Rule};
 use super::ownership::own_claim;
 use super::permission::{BLOCKING, Rights};
@@ -66,14 +65,8 @@ impl MarkBlocked {
             }
             None => tx.task(&self.task)?,
         };
-        let status = task.status.name();
-        if status.is_terminal() || matches!(task.status, TaskStatus::Blocked { .. }) {
+        if task.status.name().is_terminal() || matches!(task.status, TaskStatus::Blocked { .. }) {
             return Err(tx.wrong_status(&task, "a state that is neither BLOCKED nor final"));
-        }
-        // A draft that is blocked and unblocked again must not get past its gates that way.
-        let missing = missing_gates(&task.record, status == Status::Draft);
-        if !missing.is_empty() {
-            return Err(Refusal::GatesMissing { task: self.task.clone(), missing });
         }
         let reason = if self.reason.trim().is_empty() { HUMAN_OVERRIDE } else { self.reason.trim() };
         let mut questions = self.asked()?;

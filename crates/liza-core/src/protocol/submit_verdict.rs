@@ -1,8 +1,8 @@
 //! submit-verdict: the binding verdict on exactly one commit.
 
 use crate::model::{
-    Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, MergeHold, PRIOR_FEEDBACK,
-    PriorWork, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
+    Actor, AgentStatus, Approver, Assignment, EventName, HistoryEvent, LogAction, MergeHold, PRIOR_FEEDBACK,
+    PriorWork, REVIEW_DEADLOCK, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
 };
 use crate::rules::approvals::{find_approval, incomplete_approval};
 use crate::text::one_line;
@@ -83,7 +83,7 @@ impl Rule for SubmitVerdict {
                 if let Some(moved) = &self.moved {
                     task = refuse_moved(tx, task, moved)?;
                 }
-                approve(tx, &mut task, work, commit, Some(reviewer), evidence)?;
+                approve(tx, &mut task, work, commit, Approver::Agent(reviewer), evidence)?;
             }
             Verdict::Rejected(reason) => {
                 let reason = check_reason(&task, reason)?;
@@ -137,10 +137,10 @@ impl SubmitVerdict {
         match &self.verdict {
             Verdict::Approved(evidence) => {
                 let evidence = evidence.as_deref().and_then(|text| non_blank(Some(text)));
-                approve(tx, &mut task, work, commit, None, evidence)?;
+                approve(tx, &mut task, work, commit, Approver::Human, evidence)?;
             }
             Verdict::Rejected(reason) => {
-                let reason = required(reason, "the reason for the rejection")?.to_owned();
+                let reason = required(reason, "the reason for the rejection")?;
                 send_back(tx, &mut task, work, commit, reason)?;
             }
         }
@@ -209,7 +209,7 @@ fn approve(
     task: &mut Task,
     work: Assignment,
     commit: Sha,
-    by: Option<AgentId>,
+    by: Approver,
     evidence: Option<&str>,
 ) -> Result<(), Refusal> {
     let event = tx.event(EventName::Approved).with("commit", commit.as_str());
@@ -219,7 +219,7 @@ fn approve(
     tx.log(LogAction::Task(EventName::Approved), Some(&task.id), &detail);
     // Its coder no longer waits for a verdict.
     tx.stop_waiting(work.coder)?;
-    task.status = TaskStatus::Approved { work, commit, by, held: None };
+    task.status = TaskStatus::Approved { work, commit, by: Some(by), held: None };
     Ok(())
 }
 
@@ -228,43 +228,30 @@ fn send_back(
     task: &mut Task,
     work: Assignment,
     commit: Sha,
-    reason: String,
+    reason: &str,
 ) -> Result<(), Refusal> {
-    let summary = one_line(&reason, 200);
-    let event = tx.event(EventName::Rejected).with("commit", commit.as_str());
-    let event = event.with("reason", reason.as_str());
+    let mut detail = one_line(reason, 200);
     tx.stop_waiting(work.coder)?;
-    reject(tx, task, work, commit, reason, event)?;
-    let detail = if let TaskStatus::Blocked { block, .. } = &task.status {
-        format!("BLOCKED ({}): {summary}", block.reason)
-    } else {
-        summary
-    };
+    let event = tx.event(EventName::Rejected).with("commit", commit.as_str());
+    reject(task, work, commit, reason, event.with("reason", reason));
+    let record = &mut task.record;
+    let cycles = record.review_cycles_current.unwrap_or(0).saturating_add(1);
+    record.review_cycles_current = Some(cycles);
+    record.review_cycles_total = Some(record.review_cycles_total.unwrap_or(0).saturating_add(1));
+    if cycles >= tx.config()?.max_review_cycles(record) {
+        at_review_limit(tx, task, cycles);
+        detail = format!("BLOCKED ({REVIEW_DEADLOCK}): {detail}");
+    }
     tx.log(LogAction::Task(EventName::Rejected), Some(&task.id), &detail);
     Ok(())
 }
 
-/// Sends the task back, and blocks it in the same write if the limit is reached.
-pub(super) fn reject(
-    tx: &Tx<'_>,
-    task: &mut Task,
-    work: Assignment,
-    commit: Sha,
-    reason: String,
-    event: HistoryEvent,
-) -> Result<(), Refusal> {
-    let limit = tx.config()?.max_review_cycles(&task.record);
-    let cycles = task.record.review_cycles_current.unwrap_or(0).saturating_add(1);
-    task.record.review_cycles_current = Some(cycles);
-    task.record.review_cycles_total = Some(task.record.review_cycles_total.unwrap_or(0).saturating_add(1));
-    task.record.rejection_reason = Some(reason.clone());
+/// Sends the task back to its coder.
+pub(super) fn reject(task: &mut Task, work: Assignment, commit: Sha, reason: &str, event: HistoryEvent) {
+    task.record.rejection_reason = Some(reason.to_owned());
     task.record.review_commit = Some(commit.clone());
     task.push_event(event);
-    task.status = TaskStatus::Rejected { work, commit, reason };
-    if cycles >= limit {
-        at_review_limit(tx, task, cycles);
-    }
-    Ok(())
+    task.status = TaskStatus::Rejected { work, commit, reason: reason.to_owned() };
 }
 
 /// Notes from one code reviewer's session to the next end with the review; the coder's next claim must not
@@ -315,7 +302,7 @@ fn is_unfilled(text: &str) -> bool {
 }
 
 /// From the second rejection on, the reason must cover the earlier feedback.
-fn check_reason(task: &Task, reason: &str) -> Result<String, Refusal> {
+fn check_reason<'t>(task: &Task, reason: &'t str) -> Result<&'t str, Refusal> {
     let reason = required(reason, "the reason for the rejection")?;
     if is_unfilled(reason) {
         return Err(Refusal::UnfilledTemplate { what: "the rejection", placeholder: placeholder(reason) });
@@ -324,5 +311,5 @@ fn check_reason(task: &Task, reason: &str) -> Result<String, Refusal> {
     if again && !reason.to_lowercase().contains(&PRIOR_FEEDBACK.to_lowercase()) {
         return Err(Refusal::PriorFeedbackMissing { task: task.id.clone() });
     }
-    Ok(reason.to_owned())
+    Ok(reason)
 }

@@ -8,7 +8,7 @@ use crate::model::{
 use crate::rules::session_budget::SessionBudget;
 
 use super::budget::{check_budget, refill, refill_planner};
-use super::gates::needs_approval;
+use super::gates::{missing_gates, needs_approval};
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
 use super::reply::TaskReply;
@@ -64,7 +64,7 @@ impl Rule for UnblockTask {
         if block.reason == REVIEW_DEADLOCK && assessment.is_none() && tx.actor != Actor::Human {
             return Err(Refusal::AssessmentNeeded { task: id.clone(), cause: block.reason });
         }
-        let prior_coder = prior.coder;
+        let (prior_coder, was_draft) = (prior.coder, task.record.is_blocked_draft());
         let next = self.kept(prior)?;
         if next.worktree.is_none() {
             task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
@@ -95,6 +95,10 @@ impl Rule for UnblockTask {
             task.push_event(tx.event(EventName::Proposed));
             task.status = TaskStatus::Draft;
             return Ok(tx.save(task, EventName::Unblocked, "waits for the human's approval"));
+        }
+        if was_draft && !missing_gates(&task.record, true).is_empty() {
+            task.status = TaskStatus::Draft;
+            return Ok(tx.save(task, EventName::Unblocked, "a draft again: it is not complete"));
         }
         task.status = TaskStatus::Unclaimed { prior: next };
         Ok(tx.save(task, EventName::Unblocked, &detail))

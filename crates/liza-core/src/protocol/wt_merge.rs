@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::model::{
-    Actor, AgentId, Assignment, Effect, EventName, GateChange, HeadTest, HistoryEvent, LogAction, Refusal,
+    Actor, Approver, Assignment, Effect, EventName, GateChange, HeadTest, HistoryEvent, LogAction, Refusal,
     Role, Section, Sha, Task, TaskId, TaskStatus,
 };
 use crate::rules::approvals::find_approval;
@@ -112,7 +112,7 @@ pub struct Mergeable {
     #[serde(skip)]
     pub description: Option<String>,
     #[serde(skip)]
-    pub approved_by: Option<AgentId>,
+    pub approved_by: Option<Approver>,
     /// The integration head that the program set, or the human accepted.
     #[serde(skip)]
     pub integration_head: Option<Sha>,
@@ -264,7 +264,7 @@ impl Rule for RecordMergeFailure {
 }
 
 /// The approved work, for a caller who may merge it.
-pub(super) fn approved(tx: &Tx<'_>, task: &Task) -> Result<(Assignment, Sha, Option<AgentId>), Refusal> {
+pub(super) fn approved(tx: &Tx<'_>, task: &Task) -> Result<(Assignment, Sha, Option<Approver>), Refusal> {
     if let Some(agent) = tx.actor.agent()
         && agent.role() != Role::CodeReviewer
     {
@@ -288,7 +288,7 @@ pub(super) fn check_commit(task: &Task, approved: &Sha, commit: &Sha) -> Result<
 }
 
 /// The name in the log: the approver for a merge by the human, else the caller.
-pub(super) fn merger(tx: &Tx<'_>, by: Option<AgentId>) -> String {
+pub(super) fn merger(tx: &Tx<'_>, by: Option<Approver>) -> String {
     match (tx.actor, by) {
         (Actor::Human, Some(by)) => by.to_string(),
         (actor, _) => actor.to_string(),

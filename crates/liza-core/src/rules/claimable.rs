@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 
 use crate::model::{
-    AgentId, AgentRecord, Board, MergeHold, Refusal, Role, Status, TaskId, TaskSummary, TestFailure,
-    Timestamp, lease_holds, ways_out,
+    AgentId, AgentRecord, Approver, Board, MergeHold, Refusal, Role, Status, TaskId, TaskSummary,
+    TestFailure, Timestamp, lease_holds, ways_out,
 };
 use liza_ids::order::sort_by_key;
 
@@ -338,7 +338,7 @@ pub fn check_merger(
     now: Timestamp,
 ) -> Result<(), Refusal> {
     match summary.approved_by {
-        Some(by) if by != reviewer && is_present(board, by, now)? => {
+        Some(Approver::Agent(by)) if by != reviewer && is_present(board, by, now)? => {
             Err(Refusal::MergeBelongsTo { task: summary.id.clone(), by })
         }
         _ => Ok(()),

@@ -62,7 +62,7 @@ pub struct AfterSession {
     pub progress: bool,
 }
 
-/// The pause after a clean exit without a result.
+/// The pause after exit 42, and after a clean exit without a result.
 const BRIEF: Seconds = Seconds(2);
 const FIRST_CRASH: Seconds = Seconds(5);
 const LONGEST: Seconds = Seconds(300);
@@ -75,8 +75,10 @@ pub fn backoff(crashes: u32) -> Seconds {
 
 /// Judges a session: by the blackboard first, by its end last.
 pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> AfterSession {
+    let restarts = end == SessionEnd::Code(EXIT_RESTART);
     if has_result(state, session) {
-        return AfterSession { record: keep_result(state, session), pause: Seconds(0), progress: true };
+        let pause = if restarts { BRIEF } else { Seconds(0) };
+        return AfterSession { record: keep_result(state, session), pause, progress: true };
     }
     if session.is_clients_fault {
         return AfterSession { record: excused(state, session), pause: Seconds(0), progress: false };
@@ -95,7 +97,11 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
     // The next session continues from the commits, within the budget of the task. A refusal may come again.
     let record = if clean && session.has_commits && !refused { Vec::new() } else { count(session, exit) };
     let pause = match exit {
-        UnproductiveExit::Idle | UnproductiveExit::Refused if session.agent.role() != Role::Planner => BRIEF,
+        UnproductiveExit::Idle | UnproductiveExit::Refused
+            if restarts || session.agent.role() != Role::Planner =>
+        {
+            BRIEF
+        }
         UnproductiveExit::Idle | UnproductiveExit::Refused | UnproductiveExit::Crash => {
             crash_pause(state, session)
         }

@@ -10,8 +10,8 @@ use crate::random::{run_sequence, steps};
 use crate::world::{World, number_sha};
 use liza_core::model::BranchSteps;
 use liza_core::model::{
-    Actor, AgentId, ClientHold, ClientRecord, FaultKind, HeadTest, Loaded, MergeHold, Role, Seconds, Status,
-    StopFiles, TaskId, TestFailure,
+    Actor, AgentId, Approver, ClientHold, ClientRecord, FaultKind, HeadTest, Loaded, MergeHold, Role,
+    Seconds, Status, StopFiles, TaskId, TestFailure,
 };
 use liza_core::protocol::{
     Answer, BeginMerge, ClaimReview, Command, MarkBlocked, Operation, Request, ReserveTask, SetStatus, apply,
@@ -79,7 +79,6 @@ impl Moment {
         for (id, slot) in &board.tasks {
             let is_asked = waits || asked.contains(id);
             let has_dropped = slot.summary.review_dropped_by.contains(&who);
-            let head = || self.world.worktrees.get(id).map(|head| number_sha(*head));
             let kinds = match who.role() {
                 Role::Coder => {
                     let head = number_sha(self.world.integration);
@@ -88,8 +87,7 @@ impl Moment {
                 }
                 Role::CodeReviewer => {
                     let (task, setup_failure) = (id.clone(), None);
-                    let claim =
-                        ClaimReview { task, reviewer: who, head: head(), setup_failure, integration: None };
+                    let claim = ClaimReview { task, reviewer: who, setup_failure, integration: None };
                     let review = !is_asked && !has_dropped && self.is_accepted(who, Some(id), claim);
                     let merge = !self.foreign && self.is_accepted(who, None, BeginMerge { task: id.clone() });
                     vec![(WorkKind::Review, review), (WorkKind::Merge, merge)]
@@ -296,7 +294,7 @@ impl Disturbance {
         record.status = Some(Status::Approved);
         (record.reviewing_by, record.review_lease_expires, record.lease_expires) = (None, None, None);
         record.review_commit = self.what.is_multiple_of(7).then(|| number_sha(7));
-        record.approved_by = self.which.is_multiple_of(2).then(|| agent("code-reviewer-1"));
+        record.approved_by = self.which.is_multiple_of(2).then(|| Approver::Agent(agent("code-reviewer-1")));
         if let Loaded::Ready(agents) = &mut board.agents {
             let holders = agents.values_mut().filter(|entry| entry.current_task.as_ref() == Some(&id));
             holders.for_each(|entry| entry.current_task = None);

@@ -69,24 +69,10 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             facts: Some(clean(sha(WORK))),
             authors: vec![],
         }),
+        Command::from(ClaimReview { task: t(), reviewer, setup_failure: None, integration: None }),
         Command::from(ClaimReview {
             task: t(),
             reviewer,
-            head: Some(sha(WORK)),
-            setup_failure: None,
-            integration: None,
-        }),
-        Command::from(ClaimReview {
-            task: t(),
-            reviewer,
-            head: Some(sha(HEAD)),
-            setup_failure: None,
-            integration: None,
-        }),
-        Command::from(ClaimReview {
-            task: t(),
-            reviewer,
-            head: Some(sha(WORK)),
             setup_failure: Some("exited 3".into()),
             integration: None,
         }),
@@ -164,9 +150,6 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
 /// The name of the row group; a command with different facts has one group for each.
 fn title(command: &Command) -> String {
     match command {
-        Command::ClaimReview(ClaimReview { head: Some(head), .. }) if *head == sha(HEAD) => {
-            "claim-review, after the worktree moved".to_owned()
-        }
         Command::ClaimReview(ClaimReview { setup_failure: Some(_), .. }) => {
             "claim-review, if its set-up fails".to_owned()
         }

@@ -260,11 +260,7 @@ pub(crate) fn begin(world: &mut World, who: AgentId, moods: &mut Moods<'_>) -> M
         };
         match begun {
             Ok(()) => return Move::Started(Session::start(world, (who, moods.next()), task, triggers)),
-            Err(
-                Refusal::SessionBudget { .. }
-                | Refusal::IterationLimit { .. }
-                | Refusal::SubmissionVoid { .. },
-            ) => {
+            Err(Refusal::SessionBudget { .. } | Refusal::IterationLimit { .. }) => {
                 moods.refused.extend(task);
             }
             Err(_) => {}

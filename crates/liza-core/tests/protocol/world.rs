@@ -188,8 +188,7 @@ impl World {
     }
 
     pub(crate) fn claim_review(&mut self, id: &TaskId, reviewer: AgentId) -> Result<(), Refusal> {
-        let head = self.worktrees.get(id).map(|head| number_sha(*head));
-        self.run(self.supervisor(reviewer), claim_review(id.as_str(), reviewer, head))
+        self.run(self.supervisor(reviewer), claim_review(id.as_str(), reviewer))
     }
 
     pub(crate) fn verdict(&mut self, id: &TaskId, reviewer: AgentId, good: bool) -> Result<(), Refusal> {
@@ -199,17 +198,11 @@ impl World {
         } else {
             Verdict::Rejected(reason.to_owned())
         };
-        let facts = self.facts(id);
-        self.run(
-            self.session(reviewer),
-            Command::from(SubmitVerdict {
-                task: id.clone(),
-                verdict,
-                facts: Some(facts),
-                commit: None,
-                moved: None,
-            }),
-        )
+        // The checkout of the review is at the submitted commit, also if the coder has gone on.
+        let submitted = self.state.board.body(id).ok().and_then(|body| body.record().review_commit.clone());
+        let (task, facts) = (id.clone(), submitted.map(clean));
+        let command = SubmitVerdict { task, verdict, facts, commit: None, moved: None };
+        self.run(self.session(reviewer), Command::from(command))
     }
 
     pub(crate) fn merge(&mut self, id: &TaskId, reviewer: AgentId, clean: bool) -> Result<(), Refusal> {

@@ -1,8 +1,8 @@
 //! What the first acceptance test found, rule by rule; `session_budget.rs` has the loops.
 
 use liza_core::model::{
-    Actor, AgentStatus, AnomalyType, DiscoveryId, EventName, Seconds, Severity, Status, TaskStatus, Urgency,
-    Value,
+    Actor, AgentStatus, AnomalyType, Approver, DiscoveryId, EventName, Seconds, Severity, Status, TaskStatus,
+    Urgency, Value,
 };
 use liza_core::protocol::{
     AddTask, Answer, BeginMerge, Checkpoint, CheckpointCause, Command, CompleteGoal, Deregister, Discover,
@@ -10,7 +10,6 @@ use liza_core::protocol::{
     UnblockTask, Verdict, WriteHandoff,
 };
 use liza_core::rules::claimable::{claimable_for, reviewable_for};
-use liza_core::rules::metrics::sprint_metrics;
 use liza_core::rules::questions::questions;
 use liza_core::rules::triggers::{TriggerKind, planner_triggers};
 use liza_testkit::worlds::*;
@@ -116,7 +115,7 @@ fn a_status_written_by_hand_is_not_an_approval_until_the_human_gives_one() {
     let mut world = World::with_task(Status::ReadyForReview);
     world.edit_record("t", |record| {
         record.status = Some(Status::Approved);
-        record.approved_by = Some(reviewer(1));
+        record.approved_by = Some(Approver::Agent(reviewer(1)));
     });
     let actor = world.supervisor(reviewer(1));
     world.refused_with("no_approval", actor, begin());
@@ -231,16 +230,6 @@ fn a_coder_waits_only_until_the_verdict() {
         world.verdict("t", reviewer(1), verdict);
         assert_eq!(world.entry(coder(1)).status, AgentStatus::Idle);
     }
-}
-
-/// Covers: AC-30
-#[test]
-fn a_moved_head_is_not_a_verdict() {
-    let mut world = World::with_task(Status::ReadyForReview);
-    let actor = world.supervisor(reviewer(1));
-    world.refused_after_write("submission_void", actor, claim_review("t", reviewer(1), Some(sha('b'))));
-    let metrics = sprint_metrics(&world.state);
-    assert_eq!((metrics.review_verdict_count, metrics.review_verdict_rejections), (0, 0));
 }
 
 /// Covers: AC-31

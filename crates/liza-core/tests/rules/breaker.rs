@@ -51,6 +51,20 @@ fn analyze_and_record(world: &mut World) -> Vec<Finding> {
     findings
 }
 
+/// Covers: AX-08
+#[test]
+fn a_check_that_finds_nothing_is_in_the_history() {
+    let mut world = observed(&[]);
+    analyze_and_record(&mut world);
+    let history = serde_json::to_value(&breaker(&world).history).unwrap();
+    let time = world.now.to_string();
+    assert_eq!(history, serde_json::json!([{"timestamp": time, "pattern": null, "result": "OK"}]));
+    let mut fired = retry("timeout");
+    analyze_and_record(&mut fired);
+    analyze_and_record(&mut fired);
+    assert!(breaker(&fired).history.is_empty(), "its trigger is not resolved");
+}
+
 /// Covers: SP-04
 #[test]
 fn retry_cluster_needs_three_similar_errors() {

@@ -357,7 +357,7 @@ fn a_broken_record_stops_commands_on_it_and_names_the_repair() {
         (world.agent(coder(1)), submit("t", sha('a'))),
         (world.agent(coder(1)), block("t")),
         (world.supervisor(coder(2)), reserve("t", coder(2), base())),
-        (world.supervisor(reviewer(1)), claim_review("t", reviewer(1), None)),
+        (world.supervisor(reviewer(1)), claim_review("t", reviewer(1))),
         (world.agent(reviewer(1)), verdict("t", approved())),
         (world.supervisor(reviewer(1)), merged("t", sha('a'))),
         (Actor::Human, unblock("t")),

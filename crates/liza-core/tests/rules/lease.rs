@@ -200,7 +200,7 @@ fn a_review_is_free_if_unclaimed_or_its_lease_has_ended() {
     world.claim_review("t", reviewer(1));
     world.pass(300);
     let actor = world.supervisor(reviewer(2));
-    world.refused_with("review_claimed", actor, claim_review("t", reviewer(2), Some(sha('a'))));
+    world.refused_with("review_claimed", actor, claim_review("t", reviewer(2)));
     world.pass(1);
     world.claim_review("t", reviewer(2));
     assert_eq!(world.record("t").reviewing_by, Some(reviewer(2)));

@@ -1,6 +1,6 @@
 //! Limits: iterations, review cycles, sessions without a result, and blocking.
 
-use liza_core::model::{Actor, AgentStatus, EventName, RefusalClass, Status};
+use liza_core::model::{Actor, AgentStatus, Config, EventName, RefusalClass, Status, TaskRecord};
 use liza_core::protocol::{
     Command, CountExit, Deregister, MarkBlocked, NewTask, UnblockTask, UnproductiveExit, Verdict,
 };
@@ -251,4 +251,14 @@ fn removing_a_task_does_not_free_an_agent_that_works_on_another() {
     world.must(Actor::Human, block("t"));
     let entry = world.entry(coder(1));
     assert_eq!((entry.status, entry.current_task.clone()), (AgentStatus::Working, Some(task("u"))));
+}
+
+/// Covers: AX-08
+#[test]
+fn a_tasks_own_limit_may_have_the_name_of_the_setting() {
+    let limit = |json: serde_json::Value| {
+        Config::default().max_iterations(&serde_json::from_value::<TaskRecord>(json).unwrap())
+    };
+    assert_eq!(limit(serde_json::json!({"max_coder_iterations": 15})), 15);
+    assert_eq!(limit(serde_json::json!({"max_coder_iterations": 15, "max_iterations": 12})), 12);
 }

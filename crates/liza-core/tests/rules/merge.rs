@@ -1,7 +1,7 @@
 //! What may be merged, by which agent, and what is recorded.
 
 use liza_core::model::BranchMerge;
-use liza_core::model::{Actor, Effect, Loaded, MergeHold, Sha, Status};
+use liza_core::model::{Actor, Approver, Effect, Loaded, MergeHold, Sha, Status};
 use liza_core::protocol::{
     AcceptIntegration, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked, MergeFailure,
     RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
@@ -96,7 +96,8 @@ fn a_merge_is_recorded_with_its_commit_and_drift_and_cleans_up() {
     let record = world.record("t");
     assert_eq!(record.merge_commit, Some(sha('f')));
     assert_eq!((record.worktree.clone(), record.assigned_to), (None, None));
-    assert_eq!((record.approved_by, record.review_commit.clone()), (Some(reviewer(1)), Some(sha('a'))));
+    let by = record.approved_by.and_then(Approver::agent);
+    assert_eq!((by, record.review_commit.clone()), (Some(reviewer(1)), Some(sha('a'))));
     assert_eq!(world.last_event("t").more["drift_commits"].to_string(), "2");
     assert_eq!(world.last_event("t").more["coder"].to_string(), "coder-1");
     assert!(world.last_log().detail.starts_with("merge commit "), "{}", world.last_log().detail);

@@ -99,7 +99,7 @@ fn supervision() -> Vec<Command> {
         Command::from(CancelReservation { task: task("t"), coder }),
         Command::from(DropReservation { task: task("t"), reservation: reservation(coder) }),
         Command::from(Recover { repaired: Vec::new() }),
-        claim_review("t", reviewer, None),
+        claim_review("t", reviewer),
         Command::from(ReleaseReview { task: task("t"), reviewer }),
         Command::from(ClearStaleReviewClaims),
         Command::from(CreateWorktree { task: task("t"), fresh: false, head: base() }),

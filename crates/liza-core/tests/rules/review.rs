@@ -1,11 +1,12 @@
 //! Submitting, reviewing and judging exactly one commit.
 
-use liza_core::model::{Actor, CommitAuthor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
+use liza_core::model::{Actor, AgentId, Approver, CommitAuthor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
 use liza_core::protocol::{
     ClaimReview, ClaimTask, Command, Deregister, HandoffNotes, Intent, MovedChange, NewTask, PreCheck,
     ReleaseReview, SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
 };
 use liza_core::rules::claimable::reviewable_for;
+use liza_core::rules::metrics::sprint_metrics;
 use liza_testkit::worlds::*;
 
 fn submit_facts(commit: Sha, facts: WorktreeFacts) -> Command {
@@ -123,7 +124,7 @@ fn only_the_holder_of_the_review_submits_a_verdict() {
     world.claim_review("t", reviewer(1));
     world.refused_with("not_your_review", world.agent(reviewer(2)), verdict("t", approved()));
     world.must(world.agent(reviewer(1)), verdict("t", approved()));
-    assert_eq!(world.record("t").approved_by, Some(reviewer(1)));
+    assert_eq!(world.record("t").approved_by, Some(Approver::Agent(reviewer(1))));
 }
 
 /// Covers: RV-02
@@ -161,7 +162,7 @@ fn no_agent_reviews_its_own_work() {
     world.refused_with("own_work", world.agent(reviewer(1)), verdict("t", approved()));
     world.edit_record("t", |record| record.reviewing_by = None);
     let actor = world.supervisor(reviewer(1));
-    world.refused_with("own_work", actor, claim_review("t", reviewer(1), Some(sha('a'))));
+    world.refused_with("own_work", actor, claim_review("t", reviewer(1)));
 }
 
 /// Covers: RV-02
@@ -175,6 +176,15 @@ fn a_rejection_needs_a_reason() {
     assert_eq!(record.rejection_reason.as_deref(), Some("no tests"));
     assert_eq!((record.assigned_to, record.worktree.is_some()), (Some(coder(1)), true));
     assert_eq!(record.approved_by, None);
+}
+
+/// Covers: AX-08
+#[test]
+fn the_approval_of_the_human_names_the_human() {
+    let mut world = under_review();
+    world.must(Actor::Human, verdict("t", approved()));
+    assert_eq!(serde_json::to_value(world.record("t")).unwrap()["approved_by"], "human");
+    world.must(world.supervisor(reviewer(2)), merged("t", sha('a')));
 }
 
 /// Covers: RV-03
@@ -214,8 +224,8 @@ fn a_reviewer_holds_one_review_at_a_time() {
     world.claim("u", coder(2));
     world.submit("u", coder(2), sha('b'));
     let actor = world.supervisor(reviewer(1));
-    world.refused_with("agent_busy", actor, claim_review("u", reviewer(1), Some(sha('b'))));
-    world.refused_with("wrong_role", Actor::Human, claim_review("u", coder(1), Some(sha('b'))));
+    world.refused_with("agent_busy", actor, claim_review("u", reviewer(1)));
+    world.refused_with("wrong_role", Actor::Human, claim_review("u", coder(1)));
     world.claim_review("t", reviewer(1));
 }
 
@@ -237,50 +247,26 @@ fn reviews_are_sorted_own_first_then_by_priority_then_age() {
     assert_eq!(names(reviewer(2)), ["one", "late", "three"]);
 }
 
-/// Covers: RV-02
-#[test]
-fn a_review_needs_a_worktree() {
-    let mut world = World::with_task(Status::ReadyForReview);
-    let actor = world.supervisor(reviewer(1));
-    let refusal = world.refused_with("worktree_missing", actor, claim_review("t", reviewer(1), None));
-    assert_eq!(refusal.class(), RefusalClass::Inconsistent);
+/// No checkout of the submission can be set up.
+fn void(world: &mut World, by: AgentId) -> Done {
+    let setup_failure = Some("npm ci exited 3".to_owned());
+    let claim = ClaimReview { task: task("t"), reviewer: by, setup_failure, integration: None };
+    world.refused_after_write("submission_unusable", world.supervisor(by), Command::from(claim))
 }
 
-/// Covers: RV-10
-#[test]
-fn a_void_submission_ends_a_running_review() {
-    let mut world = under_review();
-    world.pass(301);
-    world.heartbeat(reviewer(2));
-    let actor = world.supervisor(reviewer(2));
-    let change =
-        world.refused_after_write("submission_void", actor, claim_review("t", reviewer(2), Some(sha('b'))));
-    assert_eq!(change.answer.as_ref().err().map(|refusal| refusal.class()), Some(RefusalClass::Refused));
-    assert_eq!((world.status("t"), world.record("t").reviewing_by), (Status::Rejected, None));
-    assert_eq!(world.entry(reviewer(1)).current_task, None);
-    assert_eq!(world.record("t").review_cycles_current, Some(1));
-}
-
-/// Covers: RV-10, SE-08
+/// Covers: AX-05, AC-30, RV-10, SE-08
 #[test]
 fn a_submission_that_cannot_be_set_up_goes_back_to_its_coder() {
     let mut world = under_review();
-    let actor = world.supervisor(reviewer(1));
-    let head = world.record("t").review_commit.clone();
-    let claim = |why: Option<&str>| {
-        let setup_failure = why.map(str::to_owned);
-        Command::from(ClaimReview {
-            task: task("t"),
-            reviewer: reviewer(1),
-            head: head.clone(),
-            setup_failure,
-            integration: None,
-        })
-    };
-    let change = world.refused_after_write("submission_unusable", actor, claim(Some("npm ci exited 3")));
+    world.pass(301);
+    world.heartbeat(reviewer(2));
+    let change = void(&mut world, reviewer(2));
     assert_eq!(change.answer.as_ref().err().map(|refusal| refusal.class()), Some(RefusalClass::Refused));
     assert_eq!((world.status("t"), world.record("t").reviewing_by), (Status::Rejected, None));
     assert_eq!(world.entry(reviewer(1)).current_task, None);
+    let metrics = sprint_metrics(&world.state);
+    assert_eq!((metrics.review_verdict_count, metrics.review_verdict_rejections), (0, 0));
+    assert_eq!(world.record("t").review_cycles_total.unwrap_or(0), 0);
     let reason = world.record("t").rejection_reason.clone().unwrap();
     assert!(reason.starts_with("setup_failed: ") && reason.ends_with(": npm ci exited 3"), "{reason}");
 }
@@ -294,11 +280,10 @@ fn a_reviewers_notes_are_removed_with_the_review() {
     judged.must(judged.agent(reviewer(1)), handoff.clone());
     assert_eq!(judged.record("t").handoff_pending, Some(true));
     judged.must(judged.agent(reviewer(1)), verdict("t", Verdict::Rejected("no".into())));
-    let mut void = under_review();
-    void.must(void.agent(reviewer(1)), handoff);
-    let actor = void.supervisor(reviewer(1));
-    void.refused_after_write("submission_void", actor, claim_review("t", reviewer(1), Some(sha('b'))));
-    for world in [judged, void] {
+    let mut unusable = under_review();
+    unusable.must(unusable.agent(reviewer(1)), handoff);
+    void(&mut unusable, reviewer(1));
+    for world in [judged, unusable] {
         assert_eq!(world.record("t").handoff_pending, Some(false));
         assert!(world.state.board.handoff.ready().unwrap().is_empty());
     }
@@ -350,9 +335,8 @@ fn judge_moved(verdict: Verdict, head: char) -> Command {
 fn an_approval_of_a_change_that_moved_is_refused_twice_and_the_review_goes_on() {
     let mut world = World::with_task(Status::ReadyForReview);
     let actor = world.supervisor(reviewer(1));
-    let (head, integration) = (world.record("t").review_commit.clone(), Some(sha('0')));
-    let claim =
-        ClaimReview { task: task("t"), reviewer: reviewer(1), head, setup_failure: None, integration };
+    let integration = Some(sha('0'));
+    let claim = ClaimReview { task: task("t"), reviewer: reviewer(1), setup_failure: None, integration };
     world.must(actor, Command::from(claim));
     assert_eq!(world.record("t").review_head, Some(sha('0')));
     let approve = || Verdict::Approved(Some("cargo test: passed".into()));

@@ -167,8 +167,7 @@ impl Adversaries {
                 && self
                     .try_as_supervisor(agent, Command::from(ClaimTask { task: task.clone(), coder: agent }))
         } else {
-            let head = self.world.record(id).review_commit.clone();
-            self.try_as_supervisor(agent, claim_review(id, agent, head))
+            self.try_as_supervisor(agent, claim_review(id, agent))
         }
     }
 

@@ -39,7 +39,7 @@ fn under_pause_and_checkpoint_no_work_starts() {
             assert!(refusal.to_string().starts_with(&format!(".liza/{file} ")), "{refusal}");
             let mut submitted = World::with_task(Status::ReadyForReview);
             submitted.stop_files = halt;
-            let review = claim_review("t", reviewer(1), Some(sha('a')));
+            let review = claim_review("t", reviewer(1));
             submitted.refused_with("halted", as_supervisor(&submitted, reviewer(1)), review);
             let mut approved = World::with_task(Status::Approved);
             approved.stop_files = halt;

@@ -312,8 +312,9 @@ fn governance(state: &State, now: Timestamp) -> Vec<Alarm> {
         let when = trip.map(|trip| trip.timestamp);
         found.push(Alarm::critical(AlarmKind::CircuitBreaker, pattern, text).since(when));
     }
-    if let Some(sprint) = state.board.sprint.ready().filter(|sprint| !sprint.status.is_terminal()) {
-        if let Some(deadline) = sprint.timeline.deadline.filter(|deadline| *deadline <= now) {
+    if let Some(sprint) = state.board.sprint.ready() {
+        let due = sprint.timeline.deadline.filter(|_| !sprint.status.is_terminal());
+        if let Some(deadline) = due.filter(|deadline| *deadline <= now) {
             let text = format!("{} was due at {deadline}", sprint.id);
             found.push(Alarm::warning(AlarmKind::SprintDeadline, sprint.id.as_str(), text).since(deadline));
         }

@@ -9,8 +9,9 @@ use crate::forecast::{Behind, Ended, Next, What};
 use crate::needs_you::accept_gate;
 use crate::task_words::without_dead;
 use liza_core::model::{
-    AgentId, Config, DEFAULT_PRIORITY, EventName, GoalStatus, MAX_FAILED_CODERS, Revision, Role, State,
-    Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
+    AgentId, Approver, Config, DEFAULT_PRIORITY, EventName, GoalStatus, MAX_FAILED_CODERS, Revision, Role,
+    State, Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds,
+    lease_is_too_long,
 };
 use liza_core::rules::approvals::{incomplete_approval, lacks_approval};
 use liza_core::rules::claimable::{HeldMerge, held_merge, left_to_others, reserved_for};
@@ -199,7 +200,7 @@ const UNAPPROVED: &str = "no approval of its commit is recorded";
 fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
     let outlook =
         Outlook::new(TaskPhase::Reviewing, Next::you(What::Decide), Some(verdict_command(id, record)));
-    outlook.owner(record.approved_by, None).reason(Some(&UNAPPROVED.to_owned()))
+    outlook.owner(record.approved_by.and_then(Approver::agent), None).reason(Some(&UNAPPROVED.to_owned()))
 }
 
 /// The command that records merges which the blackboard does not know.
@@ -291,18 +292,18 @@ impl TaskSituation<'_> {
             },
             TaskStatus::Approved { .. } if lacks_approval(self.record) => unapproved(id, self.record),
             TaskStatus::Approved { by, held: Some(_), .. } if self.held().is_some() => {
-                self.waiting_merge().owner(*by, None)
+                self.waiting_merge().owner(by.and_then(Approver::agent), None)
             }
             TaskStatus::Approved { by, .. } if self.is_paused() => {
                 let next = Next::role(Role::CodeReviewer, What::Merge).behind(Behind::Resume);
                 let reason = next.merge_words();
                 let outlook = Outlook::new(TaskPhase::Reviewing, next, Some(liza!("resume")));
-                outlook.owner(*by, None).reason(reason.as_ref())
+                outlook.owner(by.and_then(Approver::agent), None).reason(reason.as_ref())
             }
             TaskStatus::Approved { by, .. } => {
                 let next = Next::role(Role::CodeReviewer, What::Merge);
                 let outlook = Outlook::new(TaskPhase::Reviewing, next, command("wt-merge"));
-                outlook.by(Role::CodeReviewer).owner(*by, None)
+                outlook.by(Role::CodeReviewer).owner(by.and_then(Approver::agent), None)
             }
             TaskStatus::Blocked { block, .. } => {
                 self.blocked().owner(assigned, None).reason(Some(&block.reason))

@@ -2,8 +2,8 @@
 
 use liza_core::model::{
     AgentStatus, Anomaly, BreakerStatus, BreakerTrip, Decision, DirectEdit, DirectEditId, Discovery,
-    DiscoveryId, EventName, Fields, HistoryEvent, Loaded, Revision, Seconds, Severity, State, Status,
-    StopFileTimes, Timestamp, Urgency, Value,
+    DiscoveryId, EventName, Fields, HistoryEvent, Loaded, Revision, Seconds, Severity, SprintStatus, State,
+    Status, StopFileTimes, Timestamp, Urgency, Value,
 };
 use liza_core::rules::invariants::{Subject, Violation, validate};
 use liza_status::alarms::{Alarm, AlarmKind, Episodes, KeptVersion, Observations, alarms};
@@ -319,7 +319,7 @@ fn the_breaker_the_deadline_and_manual_edits_are_reported() {
     assert!(!early.iter().any(|line| line.contains("DEADLINE")), "{early:?}");
 }
 
-/// Covers: SP-02, SP-05
+/// Covers: AX-08, SP-02, SP-05
 #[test]
 fn a_high_approval_rate_warns_of_rubber_stamps() {
     let verdicts = |approvals: usize, rejections: usize| {
@@ -334,6 +334,9 @@ fn a_high_approval_rate_warns_of_rubber_stamps() {
     assert_eq!(after(&verdicts(19, 1), 0), Vec::<String>::new(), "95 % is not over 95 %");
     let reported = ["⚠️ RUBBER STAMP: 5 of 5 verdicts are approvals: is the code being read?"];
     assert_eq!(after(&verdicts(5, 0), 0), reported);
+    let mut ended = verdicts(5, 0);
+    sprint(&mut ended).status = SprintStatus::Completed;
+    assert_eq!(after(&ended, 0), reported, "the first look may come after the sprint");
 }
 
 /// Covers: SP-05

@@ -150,3 +150,36 @@ fn a_direct_edit_of_what_judges_the_work_or_protects_the_person_is_an_alarm() {
     assert!(is_alarm(&|file| file["goal"] = serde_json::json!({"gate_version": 3})));
     assert!(!is_alarm(&|file| file["tasks"][0]["description"] = "z".into()), "logged only");
 }
+
+/// Covers: AX-08
+#[test]
+fn an_edit_that_ends_a_goal_or_forces_a_new_plan_may_drop_fields_of_the_program() {
+    let mut before = file();
+    let head = serde_json::json!({"status": "IN_PROGRESS", "integration_head": "abc", "gate_version": 2});
+    before["goal"] = head;
+    for key in ["review_commit", "approved_by", "merge_held"] {
+        before["tasks"][0][key] = "x".into();
+    }
+    let places = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut after = before.clone();
+        change(&mut after);
+        let found = EditFound::between(&value(&before), &value(&after)).unwrap();
+        found.alarm(Revision(7), now()).map(|alarm| alarm.places).unwrap_or_default()
+    };
+    let goal = |status: &str| serde_json::json!({"status": status});
+    let task = |reason: &str| {
+        let [id, status] = ["t", "BLOCKED"];
+        serde_json::json!([{"id": id, "description": "x", "status": status, "blocked_reason": reason, "done_when": "y"}])
+    };
+    assert_eq!(places(&|file| file["goal"] = goal("ABORTED")), Vec::<String>::new());
+    assert_eq!(places(&|file| file["goal"] = goal("COMPLETED")), Vec::<String>::new());
+    assert_eq!(places(&|file| file["tasks"] = task("human override")), Vec::<String>::new());
+    assert_eq!(places(&|file| file["goal"] = goal("IN_PROGRESS")).len(), 2);
+    assert_eq!(places(&|file| file["tasks"] = task("whatever")).len(), 4);
+    let planted = |file: &mut serde_json::Value| {
+        file["goal"] = serde_json::json!({"status": "ABORTED", "integration_head": "def"});
+        file["tasks"] = task("human override");
+        file["tasks"][0]["approved_by"] = "code-reviewer-1".into();
+    };
+    assert_eq!(places(&planted), ["goal.integration_head", "tasks.t.approved_by"]);
+}

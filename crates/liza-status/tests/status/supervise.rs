@@ -192,6 +192,18 @@ fn a_session_is_judged_by_the_blackboard_first() {
     assert_eq!((crash.record, crash.pause), (vec![count(UnproductiveExit::Crash)], Seconds(5)));
 }
 
+/// Covers: AX-08, AG-05
+#[test]
+fn after_exit_42_the_next_session_starts_after_two_seconds() {
+    let pause = |status, session: &EndedSession| {
+        after_session(&state_with(status), session, SessionEnd::Code(42)).pause
+    };
+    let coder = session("coder-1", Some("t"));
+    assert_eq!(pause(Status::ReadyForReview, &coder), Seconds(2), "with a result");
+    assert_eq!(pause(Status::Claimed, &coder), Seconds(2), "without");
+    assert_eq!(pause(Status::Unclaimed, &session("planner-1", None)), Seconds(2));
+}
+
 /// Covers: AG-07, AG-08
 #[test]
 fn a_stopped_session_is_no_failure_and_a_reviewer_without_verdict_loses_the_review() {

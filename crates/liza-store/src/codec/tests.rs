@@ -32,7 +32,7 @@ fn field() -> impl Strategy<Value = String> {
         "(created|lease_expires|review_lease_expires): (2025-01-17T14:00:00Z|\"2025-01-17T14:00:00Z\"|2024-02-29T10:00:00Z|2025-01-17 14:00:00Z|2025-01-17T15:00:00\\+01:00|never|null)",
         "(depends_on|superseded_by|supersedes): (\\[\\]|\\[a, b\\]|\\[ a ,b-1 \\]|\\[\"a\"\\]|a|null|\\[A\\]|\\[a,\\])",
         "(failed_by): (\\[coder-1, coder-2\\]|\\[\\]|\\[coder-01\\]|coder-1)",
-        "(assigned_to|reviewing_by|approved_by): (coder-1|\"code-reviewer-2\"|null|nobody|)",
+        "(assigned_to|reviewing_by|approved_by): (coder-1|\"code-reviewer-2\"|human|null|nobody|)",
         "(handoff_pending): (true|false|\"true\"|yes|)",
         "(reservation): (null|\\{ by: coder-1, generation: 2, expires: 2025-01-17T14:00:00Z, base_commit: a1b2c3d4 \\}|1)",
         "(revision): (3|x|)",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use liza_core::model::{Board, Change, Revision, State, TaskId, TaskRecord, Timestamp, Value};
+use liza_core::protocol::direct_edit::EditFound;
 use liza_core::protocol::manual_edit::{self, ManualEdit};
 use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::{MisspelledKey, misspelled_keys};
@@ -98,6 +99,11 @@ impl EditRules {
         let revision = state.board.revision.max(current.revision).next();
         let mut change = revision_stamps(before, &state, revision);
         amend(&state.board, &mut change);
+        let reopened = self.permission.as_ref().and_then(|_| edit_of_ended_tasks(old, &new));
+        if let Some(alarm) = reopened.and_then(|edit| edit.alarm(revision, now)) {
+            let known = || state.board.direct_edits.ready().cloned().unwrap_or_default();
+            change.direct_edits.get_or_insert_with(known).push(alarm);
+        }
         let ops =
             codec::operations(&state.board, &change).map_err(|error| not_encoded(current.path, error))?;
         state.apply(&change);
@@ -113,6 +119,11 @@ impl EditRules {
             None => Ok(()),
         }
     }
+}
+
+/// The edit of tasks that have ended, which is an alarm.
+pub(crate) fn edit_of_ended_tasks(old: &Value, new: &Value) -> Option<EditFound> {
+    EditFound::of_ended_tasks(&meaning(old), &meaning(new))
 }
 
 /// The state and the values of a text, if it can be read.

@@ -7,7 +7,8 @@ mod value_edit;
 
 pub use checked_edit::{AcceptedText, EditRules};
 pub(crate) use checked_edit::{
-    CheckedText, CurrentText, adds_none_in_part, new_misspelled, read_whole, revision_stamps,
+    CheckedText, CurrentText, adds_none_in_part, edit_of_ended_tasks, new_misspelled, read_whole,
+    revision_stamps,
 };
 pub(crate) use meaning::meaning;
 pub use three_way_merge::{Conflicts, infer_base, task_range, three_way_merge};

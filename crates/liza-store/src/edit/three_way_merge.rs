@@ -8,7 +8,7 @@ use liza_core::model::TaskRecord;
 use crate::document::{Ambiguous, Block, Item, Shape, line_start, sections, shape, unquoted};
 
 /// The keys by which people define a task.
-const DEFINITION: [&str; 9] = [
+const DEFINITION: [&str; 10] = [
     "description",
     "done_when",
     "scope",
@@ -16,6 +16,7 @@ const DEFINITION: [&str; 9] = [
     "priority",
     "depends_on",
     "max_iterations",
+    "max_coder_iterations",
     "max_review_cycles",
     "lease_duration_override",
 ];

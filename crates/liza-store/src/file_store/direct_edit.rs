@@ -41,7 +41,7 @@ pub(crate) fn pending(store: &FileStore, now: Timestamp) -> Option<DirectEdit> {
     EditFound::between(&meaning(&last), &meaning(&value))?.alarm(Revision(revision + 1), now)
 }
 
-/// Adds the alarm about an edit to the change, and returns the entry for the log.
+/// Adds what an edit left out, and the alarm about it, to the change; returns the entry for the log.
 pub(crate) fn record(
     edit: Option<EditFound>,
     board: &Board,
@@ -49,6 +49,14 @@ pub(crate) fn record(
     now: Timestamp,
 ) -> Option<LogEntry> {
     let edit = edit?;
+    for (id, slot) in &board.tasks {
+        if let (None, Some(body)) = (slot.summary.created, &slot.body) {
+            // A task that a person has added: it waits from now on.
+            let record = change.tasks.entry(id.clone()).or_insert_with(|| body.record().clone());
+            record.created.get_or_insert(now);
+            record.revision = Some(change.revision);
+        }
+    }
     if let Some(alarm) = edit.alarm(change.revision, now) {
         let known = || board.direct_edits.ready().cloned().unwrap_or_default();
         change.direct_edits.get_or_insert_with(known).push(alarm);

@@ -13,7 +13,7 @@ use crate::backend::{Backend as _, LoggedEdit};
 use crate::call::Edited;
 use crate::codec::{self, StateView, TaskIndex, text_without_bom};
 use crate::document::{plain_value, scan_matches, sections};
-use crate::edit::{EditRules, adds_none_in_part, new_misspelled, revision_stamps};
+use crate::edit::{EditRules, adds_none_in_part, edit_of_ended_tasks, new_misspelled, revision_stamps};
 use crate::error::StoreError;
 use crate::file::{Fingerprint, NewVersion, Origin};
 use crate::yaml;
@@ -118,6 +118,9 @@ impl FileEdit<'_> {
         };
         new.view.check_version()?;
         rules.check_values(&before.board, &from, &to)?;
+        if edit_of_ended_tasks(&from, &to).is_some() {
+            return Ok(None);
+        }
         let (existed, exists) = (|id: &TaskId| old.index.contains(id), |id: &TaskId| new.index.contains(id));
         let disk = self.store.disk();
         let adds_none = adds_none_in_part(&disk, (&before, &existed), (&after, &exists), now);

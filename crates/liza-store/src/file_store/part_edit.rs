@@ -13,7 +13,7 @@ use crate::call::Edited;
 use crate::codec::{self, StateView, TaskIndex, fault_count, text_without_bom};
 use crate::document::{Block, Edit, EditPlan, Edits, Item, apply, line_start, plain_value, same_value};
 use crate::document::{PathTarget, ValuePath};
-use crate::edit::{EditRules, adds_none_in_part, new_misspelled};
+use crate::edit::{EditRules, adds_none_in_part, edit_of_ended_tasks, new_misspelled};
 use crate::edit::{ValueSyntax, as_field_type, interpretations};
 use crate::error::StoreError;
 use crate::file::{NewVersion, Origin};
@@ -200,6 +200,9 @@ impl FileEdit<'_> {
         let revision = before.board.revision.max(Revision(self.current.revision)).next();
         let (from, to) = (target.root(&target.old), target.root(&new));
         rules.check_values(&before.board, &from, &to)?;
+        if edit_of_ended_tasks(&from, &to).is_some() {
+            return Ok(None);
+        }
         let Some(mut done) = finished(&view, &target, new, (before.board.revision, revision))? else {
             return Ok(None);
         };

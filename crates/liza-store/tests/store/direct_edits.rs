@@ -147,7 +147,7 @@ fn a_copy_of_a_task_does_not_hide_an_edit_of_it() {
     assert_eq!(alarming_places(&project)[0], "tasks.one.status");
 }
 
-/// Covers: AT-04
+/// Covers: AX-08, AT-04
 #[test]
 fn the_edits_that_the_documents_prescribe_are_logged_without_an_alarm() {
     let project = board();
@@ -160,6 +160,9 @@ fn the_edits_that_the_documents_prescribe_are_logged_without_an_alarm() {
     project.run(note("y"));
     assert_eq!(details(&project)[1..], ["tasks.two"]);
     assert_eq!(alarms(&project), []);
+    let state = project.store().snapshot().unwrap();
+    let two = state.board.body(&task("two")).unwrap().record();
+    assert_eq!((two.created, two.revision.is_some()), (Some(now()), true), "its age counts from now on");
     // Any other reason is not a human override.
     edit(&project, "human override", "whatever");
     edit(&project, "status: UNCLAIMED", "status: BLOCKED\n    blocked_reason: whatever");

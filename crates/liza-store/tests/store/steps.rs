@@ -73,17 +73,8 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
             (Actor::Operator(coder), submit)
         }
         11 => {
-            let head = Some(commit("b"));
-            (
-                Actor::Human,
-                Command::from(ClaimReview {
-                    task: id,
-                    reviewer,
-                    head,
-                    setup_failure: None,
-                    integration: None,
-                }),
-            )
+            let claim = ClaimReview { task: id, reviewer, setup_failure: None, integration: None };
+            (Actor::Human, Command::from(claim))
         }
         12 => {
             let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");

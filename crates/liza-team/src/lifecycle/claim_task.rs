@@ -9,6 +9,7 @@ use crate::engine::{
     Engine, EngineError, Exchange, FileLock, discard_locked, integration_branch, lock_task, prepare,
     try_lock_task,
 };
+use crate::project::machine::refuse_other_machine;
 use crate::session::checkout_setup::set_up_worktree;
 
 use super::found_merge::refuse_found_merge;
@@ -22,7 +23,9 @@ pub struct TaskClaim {
 }
 
 pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<TaskClaim, EngineError> {
-    let integration = integration_branch(&engine.read(&[])?)?;
+    let board = engine.read(&[])?;
+    refuse_other_machine(engine.project(), &board, coder)?;
+    let integration = integration_branch(&board)?;
     let exchange = Exchange::of(engine.project())?;
     // Before the reservation: a remote that doesn't answer, or takes no work, costs no claim and no session.
     let head = match &exchange {

@@ -16,6 +16,8 @@ use liza_git::{Branch, FileChange, TakenBack, WorktreeState};
 
 use crate::engine::{Engine, EngineError, Exchange, Executed, integration_branch, lock_task};
 
+use crate::project::machine::refuse_other_machine;
+
 use super::fetch_commits::{fetch_merged, integration_head};
 use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
@@ -140,14 +142,13 @@ pub fn claim_review(
     task: &TaskId,
     reviewer: AgentId,
 ) -> Result<Executed<ReviewClaimed>, EngineError> {
+    refuse_other_machine(engine.project(), &engine.read(&[])?, reviewer)?;
     refuse_found_merge(engine, task, None)?;
-    let head = match Exchange::of(engine.project())? {
-        // The worktree is on the coder's machine; the submitted work is on the remote.
-        Some(exchange) => bring_submission(engine, &exchange, task)?,
-        None => engine.repo()?.worktree_head(task)?,
-    };
+    if let Some(exchange) = Exchange::of(engine.project())? {
+        bring_submission(engine, &exchange, task)?;
+    }
     let integration = integration_head(engine.project(), &engine.read(&[])?)?;
-    let claim = ClaimReview { task: task.clone(), reviewer, head, setup_failure: None, integration };
+    let claim = ClaimReview { task: task.clone(), reviewer, setup_failure: None, integration };
     let claimed = engine.execute(claim.clone())?;
     if let Err(error) = check_out(engine, task, &claimed.reply.commit) {
         // Before it is given back, so that no other agent tries the same meanwhile.

@@ -6,8 +6,10 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use liza_core::model::{AgentId, AgentRecord, Board, TaskId};
+use liza_core::model::{AgentId, AgentRecord, Board, Refusal, TaskId};
 use liza_host::private;
+
+use super::Project;
 
 /// Distinguishes two clones on hosts of the same name, below `.liza`.
 const FILE: &str = "machine";
@@ -65,6 +67,17 @@ pub fn runs_here(liza: &Path, entry: &AgentRecord) -> bool {
 pub(crate) fn is_agent_here(liza: &Path, board: &Board, agent: AgentId) -> bool {
     let entry = board.agents.ready().and_then(|agents| agents.get(&agent));
     entry.is_some_and(|entry| runs_here(liza, entry))
+}
+
+/// Refuses to prepare work here for an agent of another machine.
+pub(crate) fn refuse_other_machine(project: &Project, board: &Board, agent: AgentId) -> Result<(), Refusal> {
+    let entry = board.agents.ready().and_then(|agents| agents.get(&agent));
+    let elsewhere =
+        |entry: &&AgentRecord| project.store().is_in_database() && !runs_here(project.folder(), entry);
+    match entry.filter(elsewhere).and_then(|entry| entry.machine.clone()) {
+        Some(machine) => Err(Refusal::OtherMachine { agent, machine }),
+        None => Ok(()),
+    }
 }
 
 /// True if the worktree of a task belongs on this machine; always without a remote.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use liza_core::model::{
-    AgentStatus, AnomalyType, FaultKind, Fields, Role, Seconds, State, Status, TaskBody, TaskId, TaskRecord,
-    Value,
+    AgentStatus, AnomalyType, Approver, FaultKind, Fields, Role, Seconds, State, Status, TaskBody, TaskId,
+    TaskRecord, Value,
 };
 use liza_core::protocol::{
     ExitCounted, LogAnomaly, PlannerExitCounted, RecordSession, RecordUsage, Reply, SetStatus,
@@ -147,7 +147,7 @@ impl JobRunner {
     ) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
         let approved = |task: &&TaskId| {
             let record = state.board.body(task).ok().map(TaskBody::record);
-            let own = |record: &TaskRecord| record.approved_by == Some(session.agent);
+            let own = |record: &TaskRecord| record.approved_by == Some(Approver::Agent(session.agent));
             state.board.status(task) == Some(Status::Approved) && record.is_some_and(own)
         };
         let Some(task) = session.task.as_ref().filter(approved) else { return Ok(None) };

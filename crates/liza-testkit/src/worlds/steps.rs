@@ -60,7 +60,7 @@ impl World {
 
     #[track_caller]
     pub fn claim_review(&mut self, id: &str, by: AgentId) -> Done {
-        let command = claim_review(id, by, self.record(id).review_commit.clone());
+        let command = claim_review(id, by);
         self.must(self.supervisor(by), command)
     }
 
@@ -191,8 +191,8 @@ pub fn submit(id: &str, commit: Sha) -> Command {
     })
 }
 
-pub fn claim_review(id: &str, reviewer: AgentId, head: Option<Sha>) -> Command {
-    Command::from(ClaimReview { task: task(id), reviewer, head, setup_failure: None, integration: None })
+pub fn claim_review(id: &str, reviewer: AgentId) -> Command {
+    Command::from(ClaimReview { task: task(id), reviewer, setup_failure: None, integration: None })
 }
 
 pub fn approved() -> Verdict {

@@ -194,6 +194,7 @@ mod tests {
     use liza_testkit::team::with;
 
     use super::*;
+    use liza_core::model::Approver;
 
     fn used(input: u64, cost_usd: f64) -> Usage {
         Usage { input, cached: 1_000_000, cost_usd, ..Usage::default() }
@@ -205,7 +206,7 @@ mod tests {
         let mut state = with(Status::Merged, |record| {
             record.review_cycles_total = Some(1);
             record.usage = Some(used(196_000, 1.99));
-            record.approved_by = Some(agent("code-reviewer-1"));
+            record.approved_by = Some(Approver::Agent(agent("code-reviewer-1")));
         });
         let events = [(9, EventName::Claimed, "coder-1"), (2, EventName::Rejected, "code-reviewer-1")];
         let mut events: Vec<_> = events.map(|(ago, name, who)| event(ago, name, who)).into();

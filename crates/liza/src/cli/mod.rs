@@ -14,6 +14,7 @@ mod live_screen;
 #[cfg(not(feature = "screen"))]
 #[path = "no_screen.rs"]
 mod live_screen;
+mod masked_addresses;
 mod missing_feature;
 mod own_commands;
 mod own_files;

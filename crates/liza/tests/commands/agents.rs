@@ -120,3 +120,16 @@ fn release_claim_releases_the_claim_of_a_code_reviewer() {
     let text = project.liza(&["release-claim", "core", "--role", "code_reviewer", "--force"]).ok().to_owned();
     assert_eq!(text, "core is ready for another code reviewer\n");
 }
+
+/// Covers: AX-09
+#[test]
+fn stop_all_and_remove_know_agents_that_were_registered_by_hand() {
+    let project = TestProject::new();
+    project.liza(&["register", "coder-1"]).ok();
+    let error = project.liza(&["remove", "--yes", "--json"]).refused(1, "already_running");
+    assert_eq!(error["message"], "coder-1 is registered here, without a process");
+    assert!(error["hint"].as_str().unwrap().contains("liza stop --all"), "{error}");
+    let result = project.liza(&["stop", "--all", "--json"]).result();
+    assert_eq!(result["ended"], serde_json::json!(["coder-1"]));
+    project.liza(&["remove", "--yes"]).ok();
+}

@@ -56,11 +56,9 @@ pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
 pub(crate) fn under_review(project: &TestProject, task: &str, reviewer: &str, at: Timestamp) -> u64 {
     submitted(project, task, "coder-1");
     let generation = project.register(reviewer);
-    let tree = project.tree(task);
-    let head = Some(project.git_at(&tree, &["rev-parse", "HEAD"]).parse().unwrap());
     let reviewer: AgentId = reviewer.parse().unwrap();
     let command =
-        ClaimReview { task: task.parse().unwrap(), reviewer, head, setup_failure: None, integration: None };
+        ClaimReview { task: task.parse().unwrap(), reviewer, setup_failure: None, integration: None };
     project.execute_at(Actor::Supervisor(reviewer, Generation(generation)), at, command);
     generation
 }

@@ -166,3 +166,15 @@ fn a_task_is_dropped_by_its_whole_name_and_not_dismissed() {
     let error = project.liza(&words).refused(1, "unknown_task");
     assert!(error["hint"].as_str().unwrap().starts_with("did you mean a-page-about-stock?"), "{error}");
 }
+
+/// Covers: AX-09
+#[test]
+fn a_person_blocks_a_draft_that_is_not_complete() {
+    let project = TestProject::new();
+    project.liza(&["add-task", "--id", "idea", "--desc", "an idea", "--draft"]).ok();
+    project.liza(&["mark-blocked", "idea"]).ok();
+    assert_eq!(project.status("idea"), "BLOCKED");
+    assert_eq!(project.liza(&["validate"]).ok(), "VALID\n");
+    project.liza(&["answer", "idea", "later"]).ok();
+    assert_eq!(project.status("idea"), "DRAFT", "it does not get past its gates that way");
+}

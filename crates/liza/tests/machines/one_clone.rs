@@ -104,3 +104,17 @@ fn needs_postgres_remove_leaves_the_team_to_the_other_machines() {
     two.liza(&again.split(' ').collect::<Vec<_>>()).ok();
     assert_eq!(state(&two), state(&one));
 }
+
+/// Covers: AX-09
+#[test]
+fn needs_postgres_lock_modify_finds_the_file_that_its_command_names() {
+    let server = Server::own("");
+    let home = tempfile::tempdir().unwrap();
+    let (bare, address) = (home.path().join("remote.git"), server.address());
+    let [one, two] = two_machines(bare.to_str().unwrap(), [&address, &address]);
+    one.liza(&["lock", "modify", "sed -i 's/^goal:/mine: 1\\ngoal:/' .liza/state.yaml"]).ok();
+    one.liza(&["lock", "modify", "sed -i 's/^mine: 1/mine: 2/' \"$LIZA_STATE\""]).ok();
+    assert_eq!(two.liza(&["get", ".mine"]).ok(), "2\n");
+    one.liza(&["lock", "modify", "--json", "false"]).refused(1, "command_failed");
+    assert!(!one.root.join(".liza/state.yaml").exists(), "it was only a copy");
+}

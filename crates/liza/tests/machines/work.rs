@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::machine::two_machines;
+use crate::machine::{state, two_machines};
 use crate::server::Server;
 use crate::support::TestProject;
 use crate::support::process::Running;
@@ -155,4 +155,16 @@ fn needs_postgres_two_machines_merge_at_the_same_moment() {
     for task in ["one", "two"] {
         assert_eq!(team.one.status(task), "MERGED");
     }
+}
+
+/// Covers: AX-17
+#[test]
+fn needs_postgres_a_task_is_claimed_on_the_machine_of_its_coder() {
+    let team = Team::new();
+    team.one.add_task("hello");
+    let machine = state(&team.one).board.agents.ready().unwrap()[0].machine.clone().unwrap();
+    let error = team.two.liza(&["claim-task", "hello", "coder-1", "--json"]).refused(1, "other_machine");
+    assert!(error["message"].as_str().unwrap().contains(&machine), "{error}");
+    assert!(!team.two.tree("hello").exists());
+    team.one.liza(&["claim-task", "hello", "coder-1"]).ok();
 }

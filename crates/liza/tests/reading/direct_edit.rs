@@ -58,3 +58,25 @@ fn lock_write_and_lock_modify_are_logged_with_their_author_and_are_no_direct_edi
     assert!(log.contains("lock modify sed"), "{log}");
     assert!(!project.liza(&["status"]).ok().contains("DIRECT EDIT"));
 }
+
+/// Covers: AX-09
+#[test]
+fn lock_write_on_a_task_that_has_ended_is_an_alarm_like_a_direct_edit() {
+    let project = TestProject::new();
+    for id in ["one", "two"] {
+        project.add_task(id);
+        project.liza(&["abandon-task", id, "--reason", "not needed"]).ok();
+    }
+    let write = |key: &str, value: &str| {
+        let path = format!(".tasks[] | select(.id == \"one\") | .{key}");
+        project.liza(&["lock", "write", &path, value]).ok();
+    };
+    write("description", "better");
+    assert!(!project.liza(&["status"]).ok().contains("DIRECT EDIT"), "as with a direct edit");
+    write("status", "UNCLAIMED");
+    assert!(project.liza(&["status"]).ok().contains("only commands should change it: tasks.one.status"));
+    write("priority", "1");
+    project.liza(&["lock", "modify", "sed -i s/ABANDONED/UNCLAIMED/ .liza/state.yaml"]).ok();
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(status.contains("tasks.two.status") && status.matches("DIRECT EDIT").count() == 2, "{status}");
+}

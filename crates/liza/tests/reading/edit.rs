@@ -216,3 +216,13 @@ fn a_damaged_log_is_reported() {
     let doctor = project.liza(&["doctor"]);
     assert!(doctor.stdout.contains("log.yaml:"), "{doctor:#?}");
 }
+
+/// Covers: AX-09
+#[test]
+fn a_file_that_is_not_yaml_is_blamed_and_not_the_blackboard() {
+    let project = with_tasks();
+    project.write("mine.yaml", &project.state().replacen("\ngoal:\n", "\ngoal: [\n", 1));
+    let error = project.liza(&["edit", "--from", "mine.yaml", "--json"]).refused(1, "invalid");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("mine.yaml:") && !message.contains("state.yaml"), "{error}");
+}

@@ -184,7 +184,7 @@ fn a_link_that_a_coder_planted_is_not_followed_when_its_worktree_is_set_up_again
     assert!(!home.join("new").exists());
 }
 
-/// Covers: SE-08, RV-10
+/// Covers: AX-05, SE-08, RV-10
 #[test]
 fn a_set_up_that_fails_for_one_review_only_sends_that_task_back() {
     let project = prepared("case $PWD in */.review-one) exit 3;; esac");
@@ -206,6 +206,7 @@ fn a_set_up_that_fails_for_one_review_only_sends_that_task_back() {
     let reason = project.record("one").rejection_reason.unwrap();
     assert!(reason.contains("setup_failed: a checkout of") && reason.contains("exited 3"), "{reason}");
     assert_eq!((project.status("one"), message()), ("REJECTED", None));
+    assert_eq!(project.record("one").review_cycles_total.unwrap_or(0), 0, "nothing was reviewed");
     check_consistent(&project);
 }
 

@@ -117,6 +117,50 @@ fn a_setting_may_be_a_secret() {
     assert!(!project.log().contains("pass-word-1234"), "{}", project.log());
 }
 
+const HOOK: &str = "https://hooks.example.com/services/T000/B000/tail-end";
+
+/// Covers: AX-13
+#[test]
+fn the_address_of_a_webhook_is_shown_on_request_only() {
+    let project = team();
+    let other = HOOK.replace("B000", "B001");
+    assert!(!project.liza(&["config", "escalation_webhook", &other]).ok().contains("tail-end"));
+    let sed = format!("sed -i 's|{other}|{HOOK}|' .liza/state.yaml");
+    project.liza(&["lock", "modify", &sed]).ok();
+    assert!(project.state().contains(HOOK));
+    project.liza(&["lock", "write", ".config.escalation_webhook", HOOK]).ok();
+    assert!(!project.log().contains("tail-end"), "{}", project.log());
+    let ways = [&["get"][..], &["get", ".config.escalation_webhook"], &["lock", "read"], &["config"]];
+    for way in ways {
+        for json in [&[][..], &["--json"]] {
+            let shown = project.liza(&[way, json].concat()).ok().to_owned();
+            assert!(!shown.contains("tail-end") && shown.contains("(masked address)"), "{way:?}: {shown}");
+            if way != ["config"] {
+                assert!(project.liza(&[way, json, &["--secrets"]].concat()).ok().contains(HOOK));
+                let as_agent = [way, &["--secrets", "--json"]].concat();
+                project.liza_as("coder-1", &as_agent).refused(1, "not_permitted");
+            }
+        }
+    }
+}
+
+/// Covers: AX-13
+#[test]
+fn the_mask_of_an_address_that_is_written_back_keeps_the_address() {
+    let project = team();
+    project.liza(&["config", "escalation_webhook", HOOK]).ok();
+    let shown = project.liza(&["get", ".config.escalation_webhook"]).ok().trim().to_owned();
+    project.liza(&["lock", "write", ".config.escalation_webhook", &shown]).ok();
+    project.liza(&["config", "escalation_webhook", &shown]).ok();
+    let copy = project.liza(&["lock", "copy", "--json"]).json();
+    let text = copy["result"]["text"].as_str().unwrap().replacen("goal:", "mine: 1\ngoal:", 1);
+    assert!(!text.contains("tail-end"), "{text}");
+    let revision = copy["revision"].to_string();
+    project.liza_with(&["lock", "apply", "--at", &revision, "--command", "sed"], &text).ok();
+    let state = project.state();
+    assert!(state.contains(&format!("escalation_webhook: {HOOK}")) && state.contains("mine: 1"), "{state}");
+}
+
 /// Covers: SE-10
 #[test]
 fn kept_conversations_are_removed_with_the_worktree_of_their_task() {

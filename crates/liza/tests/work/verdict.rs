@@ -121,18 +121,20 @@ fn a_review_that_changed_the_worktree_is_refused_and_the_worktree_restored() {
     assert_eq!(tip(&project, "integration"), head);
 }
 
-/// Covers: RV-02, TS-01
+/// Covers: AX-05, RV-02
 #[test]
-fn a_submission_whose_worktree_has_moved_returns_to_its_coder() {
+fn commits_after_the_submission_change_nothing() {
     let project = team();
-    submitted(&project, "one");
-    let moved = commit(&project, &project.tree("one"), "after", "x\n");
-    project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "submission_void");
-    let record = project.record("one");
-    assert_eq!((record.status.unwrap().name(), record.reviewing_by), ("REJECTED", None));
-    assert!(record.rejection_reason.unwrap().contains("head_moved"));
-    claim(&project, "one", "coder-1").ok();
-    submit(&project, "one", "coder-1", &moved).ok();
+    let submitted = submitted(&project, "one");
+    let later = commit(&project, &project.tree("one"), "after", "x\n");
+    project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).ok();
+    let folder = project.root.join(".worktrees/.review-one");
+    assert_eq!(project.git_at(&folder, &["rev-parse", "HEAD"]), submitted);
+    verdict(&project, "one", &["APPROVED"]).ok();
+    merge(&project, "one").ok();
+    assert_eq!((project.status("one"), project.record("one").review_cycles_total), ("MERGED", Some(0)));
+    assert_eq!(tip(&project, "integration"), submitted);
+    project.git(&["merge-base", "--is-ancestor", &later, "rescue/one-1"]);
     check_consistent(&project);
 }
 

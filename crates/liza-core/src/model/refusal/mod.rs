@@ -310,6 +310,10 @@ refusals! {
     ReviewClaimed { task: TaskId, by: AgentId, until: Timestamp } = "review_claimed" Refused
         says("{by} is reviewing {task} (lease until {until})")
         hint("take another task, or wait 1 to 5 s and try again");
+    /// the agent belongs to another machine of the team
+    OtherMachine { agent: AgentId, machine: String } = "other_machine" Refused
+        says("{agent} is registered on {machine}, where its worktrees are")
+        hint("send the command on that machine, or name an agent of this one: liza status");
     /// the folder is missing
     WorktreeMissing { task: TaskId } = "worktree_missing" Inconsistent
         says("the worktree of {task} is missing")
@@ -318,10 +322,6 @@ refusals! {
     HeadMoved { task: TaskId, head: Sha, commit: Sha } = "head_moved" Refused
         says("the worktree of {task} is at {head}, not at {commit}")
         hint("a coder submits the commit that the worktree is at; a code reviewer reviews {commit} again", commit = commit.short());
-    /// it moved after it was submitted; it went back to its coder
-    SubmissionVoid { task: TaskId, head: Sha, commit: Sha } = "submission_void" Refused
-        says("{task} was sent back: its worktree moved to {head} after {commit} was submitted")
-        hint("the coder continues: liza claim-task {task} CODER");
     /// `config.setup` failed three times in the checkout of its review, and succeeds on the integration
     /// branch; it went back to its coder
     SubmissionUnusable { task: TaskId, commit: Sha, why: String } = "submission_unusable" Refused

@@ -39,7 +39,7 @@ fn check_common(record: &TaskRecord, wrong: &mut impl FnMut(String)) {
 /// A task that is neither a draft nor dropped names its criteria.
 fn check_definition(record: &TaskRecord, facts: &dyn DiskFacts, wrong: &mut impl FnMut(String)) {
     let Some(status) = record.status else { return };
-    if matches!(status, Status::Draft | Status::Superseded | Status::Abandoned) {
+    if matches!(status, Status::Draft | Status::Superseded | Status::Abandoned) || record.is_blocked_draft() {
         return;
     }
     if blank(record.done_when.as_ref()) {

@@ -19,7 +19,7 @@ use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;
 use crate::cli::ui::settings_text::without_setting;
 
-use super::lock::{as_refusal, begin_edit, log_entry};
+use super::lock::{as_refusal, begin_edit, log_entry, masked_addresses, unmasked};
 
 /// Show the settings and where each comes from; set one.
 ///
@@ -86,7 +86,9 @@ fn show(context: &Context, project: &Project, key: Option<&str>) -> Result<Reply
         .iter()
         .map(|(key, value)| (key.clone(), json!({"value": value, "source": source(key).to_string()})))
         .collect();
-    Ok(Reply::new(lines.join("\n"), json!({"settings": result, "notice": notice})))
+    let addresses = masked_addresses(project, false, context)?;
+    let result = addresses.mask_json(json!({"settings": result, "notice": notice}));
+    Ok(Reply::new(addresses.mask(&lines.join("\n")), result))
 }
 
 /// The value of one setting: `lease_duration`, or `roles.coder.count`.
@@ -135,11 +137,12 @@ fn change(
     if let Some(problem) = value.and_then(|_| unknown_role_part(key)) {
         return Err(CommandError::refused("unknown_setting", problem).hint("what is set: liza config roles"));
     }
-    if let Some(value) = value {
+    let value = value.map(|value| unmasked(project, value.to_owned())).transpose()?;
+    if let Some(value) = value.as_deref() {
         check_form(key, value)?;
         setting_check::check(project, key, value)?;
     }
-    let value = value.map(|value| setting_check::in_digits(key, value)).transpose()?;
+    let value = value.map(|value| setting_check::in_digits(key, &value)).transpose()?;
     let value = value.as_deref();
     if let Some((role, long)) = value.and_then(|_| in_long_form(&own_settings(project).ok()?, key)) {
         let log = log_entry(context, LogAction::Configured, &format!("{role} {long}"))?;
@@ -181,7 +184,9 @@ fn change(
     if first == "budget" && value.is_some() {
         warn_of_unknown_cost(context, project)?;
     }
-    Ok(Reply::new(text, json!({"key": key, "value": value})).at(edited.revision.0))
+    let addresses = masked_addresses(project, false, context)?;
+    let result = addresses.mask_json(json!({"key": key, "value": value}));
+    Ok(Reply::new(addresses.mask(&text), result).at(edited.revision.0))
 }
 
 /// Says if a budget in dollars cannot be kept, before the next run is refused.

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 
 use liza_core::model::{LogAction, TaskId};
 use liza_host::private;
-use liza_store::{Conflicts, StoreError, infer_base, task_range, three_way_merge};
+use liza_store::{Conflicts, StoreError, infer_base, read_state, task_range, three_way_merge};
 use liza_team::project::{Project, now};
 use serde_json::json;
 
@@ -110,6 +110,8 @@ fn merge_file(project: &Project, file: &Path, context: &Context) -> Result<Reply
         CommandError::refused("no_file", format!("cannot read {}: {error}", file.display()))
     };
     let yours = fs::read_to_string(file).map_err(failed)?;
+    // An error in it is reported with its own name, not as one of the blackboard.
+    read_state(file).map_err(as_refusal)?;
     let ours = project.store().text()?;
     let base = infer_base(&yours, &ours).ok_or_else(|| {
         let message = format!("{} cannot be split into sections", file.display());

@@ -7,6 +7,8 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
+use super::lock::masked_addresses;
+
 /// Print the values at a path of the blackboard.
 ///
 /// A path consists of keys, [n], [], select(.key == "value") and "quoted keys", as in yq. Each match is one line; lists
@@ -22,10 +24,15 @@ pub(crate) struct Args {
     /// The path; default the whole blackboard.
     #[arg(default_value = ".")]
     path: String,
+    /// Also print the addresses of webhooks.
+    #[arg(long)]
+    secrets: bool,
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let found = context.project()?.store().read_path_in_force(&args.path)?;
+    let project = context.project()?;
+    let addresses = masked_addresses(&project, args.secrets, context)?;
+    let found = project.store().read_path_in_force(&args.path)?;
     if found.is_empty() {
         let message = format!("nothing matches {}", args.path);
         return Err(CommandError::refused("nothing_there", message).hint("liza get . shows everything"));
@@ -37,7 +44,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         ([one], false) => json!(one),
         (all, _) => json!(all),
     };
-    Ok(Reply::new(text.join("\n"), result))
+    Ok(Reply::new(addresses.mask(&text.join("\n")), addresses.mask_json(result)))
 }
 
 /// Scalars bare, for scripts; everything else as YAML.

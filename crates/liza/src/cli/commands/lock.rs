@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::cli::context::Context;
 use crate::cli::editing_program::{not_run, not_successful, shell_or_program};
 use crate::cli::input::Text;
+use crate::cli::masked_addresses::MaskedAddresses;
 use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
@@ -42,8 +43,12 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum LockVerb {
-    /// Print the blackboard, unchanged.
-    Read,
+    /// Print the blackboard, unchanged but for the addresses of webhooks.
+    Read {
+        /// Also print the addresses of webhooks.
+        #[arg(long)]
+        secrets: bool,
+    },
     /// Set the value at a path: keys, [n], [], select(.key == "value"), "quoted keys".
     Write {
         /// The path.
@@ -83,14 +88,14 @@ impl Args {
     pub(crate) fn modify_command(&self) -> Option<&[String]> {
         match &self.verb {
             LockVerb::Modify { command } => Some(command),
-            LockVerb::Read | LockVerb::Write { .. } | LockVerb::Copy | LockVerb::Apply { .. } => None,
+            LockVerb::Read { .. } | LockVerb::Write { .. } | LockVerb::Copy | LockVerb::Apply { .. } => None,
         }
     }
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     match args.verb {
-        LockVerb::Read => read(context),
+        LockVerb::Read { secrets } => read(secrets, context),
         LockVerb::Write { path, value, yaml } => write(&path, value, yaml, context),
         LockVerb::Modify { command } => modify(&command, context),
         LockVerb::Copy => copy(context),
@@ -98,19 +103,40 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
 }
 
-fn read(context: &Context) -> Result<Reply, CommandError> {
+fn read(secrets: bool, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let text = project.store().text()?;
+    let addresses = masked_addresses(&project, secrets, context)?;
     let result = match context.screen.json {
         true => json!(project.store().read_path(".")?.first()),
         false => serde_json::Value::Null,
     };
-    Ok(Reply::new(text, result))
+    Ok(Reply::new(addresses.mask(&project.store().text()?), addresses.mask_json(result)))
+}
+
+/// The addresses that are masked in what the caller reads: none for a person who asks for them.
+pub(super) fn masked_addresses(
+    project: &Project,
+    secrets: bool,
+    context: &Context,
+) -> Result<MaskedAddresses, CommandError> {
+    if secrets {
+        context.human_only("--secrets")?;
+        return Ok(MaskedAddresses::default());
+    }
+    Ok(MaskedAddresses::in_text(&project.store().text()?))
+}
+
+/// The text with the addresses that its masks mean.
+pub(super) fn unmasked(project: &Project, text: String) -> Result<String, CommandError> {
+    match MaskedAddresses::are_masked_in(&text) {
+        true => Ok(MaskedAddresses::in_text(&project.store().text()?).unmask(&text)),
+        false => Ok(text),
+    }
 }
 
 fn write(path: &str, value: Text, yaml: bool, context: &Context) -> Result<Reply, CommandError> {
-    let value = value.read_unmasked(context)?;
     let project = context.project()?;
+    let value = unmasked(&project, value.read_unmasked(context)?)?;
     let session = begin_edit(&project, context, "lock write")?;
     let syntax = if yaml { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
     let log = log_entry(context, LogAction::Edit, &format!("lock write {path} {value}"))?;
@@ -124,6 +150,7 @@ fn copy(context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let session = begin_edit(&project, context, "lock modify")?;
     let (text, revision) = (session.text()?, session.revision());
+    let text = MaskedAddresses::in_text(&text).mask(&text);
     Ok(Reply::new(text.clone(), json!({"text": text})).at(revision.0))
 }
 
@@ -139,6 +166,7 @@ fn apply(at: Revision, command: &str, context: &Context) -> Result<Reply, Comman
             .exit(Exit::Inconsistent)
             .hint("run lock modify again"));
     }
+    let text = MaskedAddresses::in_text(&session.text()?).unmask(&text);
     let log = log_entry(context, LogAction::Edit, &format!("lock modify {command}"))?;
     let edited = session.replace(&text, &log, now()).map_err(as_refusal)?;
     context.report_notices(&edited.notices);
@@ -150,7 +178,6 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let mut session = begin_edit(&project, context, "lock modify")?;
     let before = session.text();
-    let log = log_entry(context, LogAction::Edit, &format!("lock modify {}", command.join(" ")))?;
     session.begin_modify(now())?;
     let copy = session.path();
     let ended = run_inside(command, &project, &copy, context);
@@ -172,12 +199,15 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
             return Err(not_run(command, &error));
         }
     }
-    if before.is_ok_and(|before| {
-        std::fs::read_to_string(&copy).is_ok_and(|after| before == after.trim_start_matches('\u{feff}'))
-    }) {
+    let before = before.unwrap_or_default();
+    let after = std::fs::read_to_string(&copy).unwrap_or_default();
+    if !before.is_empty() && before == after.trim_start_matches('\u{feff}') {
         session.undo_modify()?;
         return Ok(Reply::new("nothing was changed", json!({"changed": false})));
     }
+    // A command may contain the address that it replaces, and the one that it sets.
+    let command = MaskedAddresses::in_text(&format!("{before}\n{after}")).mask(&command.join(" "));
+    let log = log_entry(context, LogAction::Edit, &format!("lock modify {command}"))?;
     let edited = session.finish_modify(&log, now()).map_err(as_refusal)?;
     context.report_notices(&edited.notices);
     context.warn_of_misspelled_keys(&edited.misspelled);
@@ -292,13 +322,14 @@ pub(crate) fn log_entry(
     action: LogAction,
     detail: &str,
 ) -> Result<LogEntry, CommandError> {
+    let detail = MaskedAddresses::in_text(detail).mask(detail);
     Ok(LogEntry {
         timestamp: now(),
         agent: context.actor()?.to_string(),
         action: action.name().to_owned(),
         task: None,
         // Masked before it is cut: half a secret is no longer recognized.
-        detail: one_line(&context.environment.masker().mask(detail), 200),
+        detail: one_line(&context.environment.masker().mask(&detail), 200),
     })
 }
 

@@ -73,7 +73,7 @@ fn alone(context: &Context, project: &Project) -> Result<RunLock, CommandError> 
         CommandError::refused("already_running", message).hint("liza stop")
     })?;
     if let Some(agent) = LivenessLock::running_agents(project.folder()).first() {
-        return Err(at_work(agent));
+        return Err(not_alone(agent, "is at work in this project"));
     }
     // Agents without a supervisor are unknown if it cannot be read.
     let Ok(state) = project.store().snapshot() else { return Ok(lock) };
@@ -87,13 +87,13 @@ fn alone(context: &Context, project: &Project) -> Result<RunLock, CommandError> 
         entry.holds(now) && is_here(entry) && !dead
     };
     match state.board.agents.ready().into_iter().flatten().find(alive) {
-        Some((agent, _)) => Err(at_work(agent)),
+        Some((agent, _)) => Err(not_alone(agent, "is registered here, without a process")),
         None => Ok(lock),
     }
 }
 
-fn at_work(agent: &AgentId) -> CommandError {
-    CommandError::refused("already_running", format!("{agent} is at work in this project"))
+fn not_alone(agent: &AgentId, how: &str) -> CommandError {
+    CommandError::refused("already_running", format!("{agent} {how}"))
         .hint(format!("to end it: liza deregister {agent}; to end all: liza stop --all"))
 }
 

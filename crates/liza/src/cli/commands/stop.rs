@@ -11,8 +11,8 @@ use liza_sandbox::sys::process::interrupt;
 use liza_status::words::stop_waits_for;
 use liza_team::engine::{LivenessLock, is_stopping};
 use liza_team::observe::running_merge::running_merge;
-use liza_team::project::Project;
 use liza_team::project::machine::runs_here;
+use liza_team::project::{Project, now};
 use liza_team::run::{AlreadyRunning, RunLock};
 use serde_json::json;
 
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Kill the team's sessions and its merge at once; what is committed is kept.
     #[arg(long)]
     now: bool,
-    /// Also end the agents that were started here with liza agent.
+    /// Also end the agents that were started here with liza agent, or registered by hand.
     #[arg(long)]
     all: bool,
 }
@@ -155,13 +155,13 @@ fn wait(project: &Project, team: &AlreadyRunning) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Deregisters every agent that runs here, which ends its supervisor, and waits for it.
+/// Deregisters every agent of this machine, which ends its supervisor, and waits for it.
 fn end_agents(context: &Context, project: &Project) -> Result<Vec<AgentId>, CommandError> {
     let deadline = Instant::now() + LONGEST;
     let mut ended = BTreeSet::new();
     loop {
         let running = LivenessLock::running_agents(project.folder());
-        let Some(first) = running.first() else { return Ok(ended.into_iter().collect()) };
+        let Some(first) = running.first() else { break };
         if Instant::now() >= deadline {
             let message = format!("{first} still runs after {} s", LONGEST.as_secs());
             return Err(CommandError::refused("not_stopped", message).hint("what it does: liza status"));
@@ -180,4 +180,11 @@ fn end_agents(context: &Context, project: &Project) -> Result<Vec<AgentId>, Comm
         }
         thread::sleep(AGENT_POLL);
     }
+    // Those that a person has registered have no process to wait for.
+    for (agent, entry) in project.state()?.board.agents()? {
+        if entry.holds(now()) && runs_here(project.folder(), entry) && ended.insert(*agent) {
+            context.execute(project, Deregister::of(*agent, entry.generation))?;
+        }
+    }
+    Ok(ended.into_iter().collect())
 }
