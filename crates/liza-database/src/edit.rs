@@ -1,11 +1,10 @@
 //! Edits of the text of a blackboard in a database. Holds no lock: concurrent writes are found at the end.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use liza_core::model::{LogEntry, Revision, State, Timestamp};
-use liza_host::durable::replace_private_file;
+use liza_host::durable::{self, replace_private_file};
 use liza_store::backend::{
     AcceptedText, Backend as _, EditRules, LoadScope, LoggedEdit, Rows, TextEdit, log_entry_text, mismatch,
 };
@@ -86,7 +85,7 @@ impl TextEdit for DatabaseEdit<'_> {
 
     fn modified_text(&self) -> Result<String, StoreError> {
         let path = self.modified_file();
-        fs::read_to_string(&path).map_err(StoreError::io("read", &path))
+        durable::read_text(&path).map_err(StoreError::io("read", &path))
     }
 }
 
@@ -164,7 +163,7 @@ impl Drop for DatabaseEdit<'_> {
     fn drop(&mut self) {
         if let Some(copy) = &self.copy {
             // It is only a copy.
-            let _ = fs::remove_file(copy);
+            let _ = durable::remove_if_present(copy);
         }
     }
 }

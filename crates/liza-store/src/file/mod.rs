@@ -67,7 +67,9 @@ impl StateFolder {
     /// record may belong to an incomplete write; the record before it is still present then.
     pub(crate) fn is_own_version(&self, bytes: &[u8]) -> bool {
         let path = self.lock();
-        let slots = fs::File::open(&path).ok().and_then(|file| RecordSlots::read(&file, &path).ok());
+        let slots = durable::open(durable::Open::Read, &path)
+            .ok()
+            .and_then(|file| RecordSlots::read(&file, &path).ok());
         let fingerprint = Fingerprint::of(bytes);
         slots.is_some_and(|slots| slots.all().any(|record| record.scannable && record.after == fingerprint))
     }
@@ -338,7 +340,7 @@ impl LockedFolder {
 
     pub(crate) fn end_modify(&mut self) -> Result<(), StoreError> {
         let Some(record) = self.slots.newest().cloned() else { return Ok(()) };
-        let bytes = fs::read(self.folder.state()).unwrap_or_default();
+        let bytes = durable::read_file(&self.folder.state()).unwrap_or_default();
         self.undo_modify(bytes, &record).map(drop)
     }
 }

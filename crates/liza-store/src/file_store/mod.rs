@@ -286,7 +286,7 @@ pub fn read_state(path: &Path) -> Result<State, StoreError> {
 }
 
 pub fn misspelled_keys(path: &Path) -> Result<Vec<MisspelledKey>, StoreError> {
-    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+    let bytes = read_file(path).map_err(StoreError::io("read", path))?;
     let (text, _) = text_without_bom(path, &bytes)?;
     Ok(keys_misspelled_in(&StateView::full(path, text)?))
 }

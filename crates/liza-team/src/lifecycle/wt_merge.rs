@@ -81,7 +81,8 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     // A failed test is run a second time, on the branch itself.
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), 2 * limit + LOCK_TIMEOUT)?;
     let agent = engine.actor().agent().map(|agent| agent.to_string());
-    lock.note(&format!("{task} {}", agent.unwrap_or_default()));
+    // Only for people.
+    let _ = lock.note(&format!("{task} {}", agent.unwrap_or_default()));
     let mut approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     refuse_changed_programs(engine)?;
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;

@@ -173,7 +173,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
         }
     }
     if before.is_ok_and(|before| {
-        std::fs::read_to_string(&copy).is_ok_and(|after| before == after.trim_start_matches('\u{feff}'))
+        liza_host::durable::read_text(&copy).is_ok_and(|after| before == after.trim_start_matches('\u{feff}'))
     }) {
         session.undo_modify()?;
         return Ok(Reply::new("nothing was changed", json!({"changed": false})));
