@@ -128,7 +128,7 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
             MergeError::CheckoutRefused { path, message } => {
                 return Ok(MergeOutcome::CheckoutRefused { path, message });
             }
-            MergeError::Git(error) => return Err(error.into()),
+            MergeError::Git(error) | MergeError::UpdateFailed(error) => return Err(error.into()),
         },
     };
     let recorded = match job.record(&on_branch, exchange.as_ref()) {
