@@ -120,6 +120,7 @@ impl FileStore {
     /// Restores a blackboard that was deleted, emptied or cut off from the version that is kept beside it.
     pub(crate) fn restore_lost(root: &Path) -> Result<Option<Notice>, StoreError> {
         let store = Self::at(root);
+        store.folder.bring_back()?;
         if !store.folder.previous().is_file() {
             return Ok(None);
         }

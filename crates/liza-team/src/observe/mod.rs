@@ -266,7 +266,11 @@ pub fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Viola
         subject: Subject::Section(format!(".liza/{name}")),
         has_alarm: false,
     }));
-    if merged_commits(&state.board).is_empty() || is_at_recorded_head(project, &state.board) {
+    if is_at_recorded_head(project, &state.board) {
+        return violations;
+    }
+    violations.extend(missing_branch(project, state));
+    if merged_commits(&state.board).is_empty() {
         return violations;
     }
     if has_to_follow(project, state) == Some(true) {
@@ -279,6 +283,18 @@ pub fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Viola
         has_alarm: false,
     }));
     violations
+}
+
+/// The integration branch, if a person has deleted it.
+fn missing_branch(project: &Project, state: &State) -> Option<Violation> {
+    let branch = integration_branch(&state.board).ok()?;
+    let head = state.board.goal.ready()?.integration_head.as_ref()?;
+    let is_missing = project.repo().ok()?.tip(&branch).ok()?.is_none();
+    is_missing.then(|| Violation {
+        message: format!("it is gone, so nothing can be merged: git branch {branch} {head}"),
+        subject: Subject::Section(format!("branch {branch}")),
+        has_alarm: false,
+    })
 }
 
 /// The observations with an unreadable blackboard, and the reason for it.
