@@ -1,11 +1,11 @@
 //! Edits of the text of a blackboard in a database. Holds no lock: concurrent writes are found at the end.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use liza_core::model::{LogEntry, Revision, State, Timestamp};
-use liza_host::durable::replace_private_file;
+use liza_host::durable::{self, replace_private_file};
 use liza_host::private;
 use liza_store::backend::{
     AcceptedText, Backend as _, EditRules, LoadScope, LoggedEdit, Rows, TextEdit, log_entry_text, mismatch,
@@ -90,7 +90,7 @@ impl TextEdit for DatabaseEdit<'_> {
 
     fn modified_text(&self) -> Result<String, StoreError> {
         let path = self.modified_file();
-        fs::read_to_string(&path).map_err(StoreError::io("read", &path))
+        durable::read_text(&path).map_err(StoreError::io("read", &path))
     }
 }
 
@@ -168,7 +168,7 @@ impl Drop for DatabaseEdit<'_> {
     fn drop(&mut self) {
         if self.copy.is_some() {
             // It is only a copy.
-            let _ = fs::remove_file(self.modified_file());
+            let _ = durable::remove_if_present(&self.modified_file());
         }
     }
 }

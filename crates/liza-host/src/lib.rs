@@ -1,7 +1,7 @@
 //! Machine services: clock, random numbers, durable and private files, masked text, listening sockets,
 //! terminal columns.
 //!
-//! Knows no file of Liza by name and starts nothing.
+//! Knows only the folder of Liza by name, no file in it, and starts nothing.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ pub mod columns;
 pub mod durable;
 pub mod listener;
 pub mod local_time;
+mod own_folder;
 pub mod private;
 pub mod random_text;
 pub mod secrets;

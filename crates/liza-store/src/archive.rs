@@ -1,8 +1,6 @@
 //! Archives removed records: one file per task, goal and sprint in `.liza/archive/`, or rows of a database.
 //! Runs before the blackboard is written, so a crash can leave an extra copy, but never lose the only one.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use liza_core::model::{Board, Change, Fields, TaskId, TaskRecord, Value};
@@ -26,10 +24,6 @@ pub(crate) fn store(
         return Ok(());
     }
     let archive = folder.join("archive");
-    if fs::symlink_metadata(&archive).is_ok_and(|metadata| metadata.is_symlink()) {
-        let why = io::Error::other("it is a symbolic link; put a folder there");
-        return Err(StoreError::io("write to", &archive)(why));
-    }
     private::create_folder(&archive).map_err(StoreError::io("create", &archive))?;
     for (name, text) in texts {
         let path = archive.join(format!("{name}.yaml"));

@@ -30,7 +30,7 @@ pub use disk::ProjectDisk;
 pub use document::PathError;
 pub use edit::{Conflicts, ValueSyntax, infer_base, task_range, three_way_merge};
 pub use error::{FileFault, StoreError};
-pub use file::{LOCK_HELD_ENV, Notice, Watch};
+pub use file::{LOCK_HELD_ENV, Notice, Watch, kept_in_git};
 pub use file_store::{misspelled_keys, read_state};
 pub use log::LogRecord;
 pub use store::{EditSession, Export, IncrementalReader, LogReader, Store};

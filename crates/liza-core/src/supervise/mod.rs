@@ -10,8 +10,8 @@ mod work;
 
 pub use ended::{AfterSession, EXIT_RESTART, EndedSession, SessionEnd, after_session, backoff, has_result};
 pub use running::{
-    SessionFacts, SessionPhase, SessionStep, Shutdown, StopCause, can_be_renewed, is_done, renewal_interval,
-    still_owns, still_registered, stops_session, was_suspended,
+    SessionFacts, SessionPhase, SessionStep, Shutdown, StopCause, can_be_renewed, frozen_time, is_done,
+    renewal_interval, still_owns, still_registered, stops_session,
 };
 pub use work::{Backoffs, Work, WorkKind, WorkSubject};
 

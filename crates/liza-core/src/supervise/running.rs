@@ -35,6 +35,8 @@ pub struct SessionFacts {
     pub lease_expires: Timestamp,
     /// The length of its lease after each renewal.
     pub lease: Seconds,
+    /// The time since its start in which nothing ran, and the part of it since the last renewal.
+    pub frozen: (Seconds, Seconds),
     pub owns_task: bool,
     /// True if it has nothing left to do, because it no longer holds its task.
     pub is_done: bool,
@@ -121,6 +123,10 @@ impl SessionPhase {
     /// Decides if the session has to end, and by which signal.
     #[must_use]
     pub fn advance(self, facts: &SessionFacts, config: &Config, now: Timestamp) -> SessionStep {
+        // By the clock of the session, which rests while nothing runs.
+        let (frozen, unrenewed) = facts.frozen;
+        let facts = &SessionFacts { lease_expires: facts.lease_expires + unrenewed - frozen, ..*facts };
+        let now = now - frozen;
         let phase = match self {
             SessionPhase::Killed { .. } => self,
             SessionPhase::Terminating { cause, since } => {
@@ -129,7 +135,7 @@ impl SessionPhase {
             }
             SessionPhase::Working | SessionPhase::Ending { .. } => self.stop_or_wait(facts, config, now),
         };
-        SessionStep { phase, check_again: phase.next_check(facts, config, now) }
+        SessionStep { phase, check_again: phase.next_check(facts, config, now) + frozen }
     }
 
     fn stop_or_wait(self, facts: &SessionFacts, config: &Config, now: Timestamp) -> Self {
@@ -196,13 +202,15 @@ impl SessionPhase {
     }
 }
 
-/// The tolerated difference between the time of day and the running time of a process.
-const CLOCK_TOLERANCE: Seconds = Seconds(20);
+/// A supervisor that looks so much later than it meant to is only slow.
+const TOLERANCE: Seconds = Seconds(20);
 
-/// True if the machine was suspended: the time of day has advanced, the running time has not. Leases look
-/// expired then, and have to be renewed before anything is judged by them.
-pub fn was_suspended(time_of_day: Seconds, running: Seconds) -> bool {
-    time_of_day.0 > running.0 + CLOCK_TOLERANCE.0
+/// The time between two looks of a supervisor in which nothing ran: the machine was suspended (the running
+/// time `ran` stands still), or its processes were stopped (the pause is longer than the one `intended`).
+/// Leases look expired then, and have to be renewed before anything is judged by them.
+pub fn frozen_time(passed: Seconds, ran: Seconds, intended: Seconds) -> Seconds {
+    let frozen = passed.0.saturating_sub(ran.0.min(intended.0));
+    Seconds(if frozen > TOLERANCE.0 { frozen } else { 0 })
 }
 
 /// True if the registration of a session is still valid. An unreadable one is not lost.

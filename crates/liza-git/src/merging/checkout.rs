@@ -3,6 +3,7 @@
 //! `UpdateNote`.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +19,7 @@ use crate::program::error::GitError;
 use crate::program::refs::Branch;
 use crate::program::repo::{Repo, path};
 
-const UPDATING: &str = "updating a checkout of the branch";
+pub(crate) const UPDATING: &str = "updating a checkout of the branch";
 
 /// Git only says what it would do.
 #[derive(Debug, Clone, Copy)]
@@ -240,16 +241,37 @@ impl Repo {
             let is_old = change.old.is_some() && !not_old.contains(file);
             let is_new = change.new.is_some() && !not_new.contains(file);
             let exists = fs::symlink_metadata(folder.join(file)).is_ok();
+            let is_torn = exists && !is_old && !is_new && self.is_torn(folder, file, [old, new])?;
             match &change.new {
                 Some(new) if new.is_submodule() || is_new => {}
-                Some(_) if is_old || !exists => repair.write.push(file.clone()),
+                Some(_) if is_old || is_torn || !exists => repair.write.push(file.clone()),
                 None if !exists || change.old.as_ref().is_some_and(TreeEntry::is_submodule) => {}
-                None if is_old => repair.delete.push(file.clone()),
+                None if is_old || is_torn => repair.delete.push(file.clone()),
                 Some(_) | None => repair.kept.push(file.clone()),
             }
         }
         repair.keep_what_blocks(folder);
         self.carry_out(folder, repair)
+    }
+
+    /// True if a file is the beginning of one of its versions: git ended, or the disk was full, while it was
+    /// written. Before the update it was one of them.
+    fn is_torn(&self, folder: &Path, file: &Path, versions: [&Sha; 2]) -> Result<bool, GitError> {
+        let path = folder.join(file);
+        if !fs::symlink_metadata(&path).is_ok_and(|data| data.is_file()) {
+            return Ok(false);
+        }
+        let found = fs::read(&path).map_err(|error| GitError::io(UPDATING, &path, error))?;
+        for version in versions {
+            let mut name = OsString::from(format!("{version}:"));
+            name.push(file);
+            let command = self.command_in(UPDATING, folder).args(["cat-file", "--filters"]).arg(name);
+            let whole = command.limit(TREE_LIMIT).run()?;
+            if whole.status == Some(0) && whole.stdout.starts_with(&found) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn carry_out(&self, folder: &Path, repair: Repair) -> Result<Vec<PathBuf>, GitError> {

@@ -27,6 +27,13 @@ impl Repo {
         command.args(["update-ref", "-d", "--", &merged_ref(task)]).check()
     }
 
+    /// True if the merge of a task is this commit, as far as Liza made it: it was tested then.
+    pub fn is_kept_merge(&self, task: &TaskId, commit: &Sha) -> Result<bool, GitError> {
+        let command = self.command(format!("looking for the merge of {task}"));
+        let output = command.args(["rev-parse", "--verify", "--quiet", &merged_ref(task)]).run()?;
+        Ok(sha(&output.stdout).as_ref() == Some(commit))
+    }
+
     pub fn kept_merges(&self) -> Result<BTreeSet<TaskId>, GitError> {
         let command = self.command("listing merges");
         let command = command.args(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/liza/merged/"]);

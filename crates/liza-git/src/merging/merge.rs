@@ -72,6 +72,9 @@ pub enum MergeError {
     /// A checkout of the branch cannot be updated, so the branch did not move.
     #[error("the checkout in {} cannot be updated: {message}", path.display())]
     CheckoutRefused { path: PathBuf, message: String },
+    /// A checkout of the branch could not be updated, and the branch and the checkout are as before.
+    #[error(transparent)]
+    UpdateFailed(GitError),
     #[error(transparent)]
     Git(#[from] GitError),
 }

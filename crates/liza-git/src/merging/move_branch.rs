@@ -4,11 +4,12 @@
 //! Checkouts follow, or the branch does not move. A note in each checkout announces the move before the first
 //! step: `checkout` completes or takes back an interrupted one.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use liza_ids::{Sha, TaskId};
 
-use crate::merging::checkout::{DryRun, UpdateRefusal};
+use crate::merging::checkout::{DryRun, UPDATING, UpdateRefusal};
 use crate::merging::kept_merges::merged_ref;
 use crate::merging::merge::{MergeError, PendingMerge, REFLOG_PREFIX};
 use crate::merging::update_note::UpdateNote;
@@ -98,8 +99,10 @@ impl Repo {
             if let Some(refusal) = self.update_checkout(path, &merge.old, &merge.new, DryRun::No)? {
                 // A refused one may have some of the new files.
                 let touched = if refusal.is_untouched { index } else { index + 1 };
-                self.move_back(branch, merge, checkouts.get(..touched).unwrap_or(checkouts))?;
-                return Err(refused(path, refusal));
+                let kept = self.move_back(branch, merge, checkouts.get(..touched).unwrap_or(checkouts))?;
+                // No file is a person's, so nothing but the machine was in the way.
+                let has_failed = !refusal.is_untouched && kept.is_empty();
+                return Err(if has_failed { failed(path, refusal) } else { refused(path, refusal) });
             }
         }
         Ok(())
@@ -111,22 +114,33 @@ impl Repo {
             return Ok(false);
         }
         let checkouts = self.checkouts_of(branch)?;
-        self.move_back(branch, merge, &checkouts).map(|()| true)
+        self.move_back(branch, merge, &checkouts).map(|_| true)
     }
 
-    /// Moves the branch back, and the updated checkouts. A file that matches neither side of the merge stays.
-    fn move_back(&self, branch: &Branch, merge: &PendingMerge, updated: &[PathBuf]) -> Result<(), GitError> {
+    /// Moves the branch back, and the updated checkouts; returns the files that match neither side of the
+    /// merge, and stay.
+    fn move_back(
+        &self,
+        branch: &Branch,
+        merge: &PendingMerge,
+        updated: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, GitError> {
         let note = UpdateNote::back(branch, &merge.new, &merge.old);
         updated.iter().try_for_each(|path| self.begin_update(path, &note))?;
         self.update_ref(&branch.full(), merge.old.as_str(), merge.new.as_str(), "liza: merge taken back")?;
+        let mut kept = Vec::new();
         for path in updated {
-            self.finish_update(path, &merge.new, &merge.old)?;
+            kept.extend(self.finish_update(path, &merge.new, &merge.old)?);
             self.end_update(path)?;
         }
-        Ok(())
+        Ok(kept)
     }
 }
 
-fn refused(path: &std::path::Path, refusal: UpdateRefusal) -> MergeError {
+fn failed(path: &Path, refusal: UpdateRefusal) -> MergeError {
+    MergeError::UpdateFailed(GitError::io(UPDATING, path, io::Error::other(refusal.message)))
+}
+
+fn refused(path: &Path, refusal: UpdateRefusal) -> MergeError {
     MergeError::CheckoutRefused { path: path.to_owned(), message: refusal.message }
 }

@@ -446,6 +446,8 @@ impl GitCommand {
             // It takes precedence over LC_ALL.
             .env_remove("LANGUAGE")
             .env(GIT_OWNER, std::process::id().to_string())
+            // The format of a repository that Liza makes; a person's default may be another one.
+            .env("GIT_DEFAULT_REF_FORMAT", "files")
             // Missing objects cannot be fetched from a room.
             .envs(limits.grants.iter().map(|_| ("GIT_NO_LAZY_FETCH", "1")))
             .envs(self.filter_variables(limits)?)

@@ -31,6 +31,8 @@ pub enum GitError {
     NoCheckout { path: PathBuf },
     #[error("{} has no commit yet", path.display())]
     NoCommits { path: PathBuf },
+    #[error("{} keeps its references in the format reftable, which Liza does not support", path.display())]
+    Reftable { path: PathBuf },
     #[error("{} is not a worktree that Liza created: move it away, then try again", path.display())]
     ForeignFolder { path: PathBuf },
     #[error("the repository in {} cannot be used: {why}", path.display())]
@@ -80,6 +82,9 @@ impl GitError {
                 "agents work on commits: git add --all && git commit -m \"First commit\"; without any file yet: \
                  git commit --allow-empty -m \"First commit\"",
             ),
+            Self::Reftable { .. } => {
+                Some("change it, then repeat the command: git refs migrate --ref-format=files")
+            }
             Self::NoIdentity { .. } => Some(
                 "git config --global user.name \"Your Name\"; git config --global user.email you@example.com",
             ),
@@ -117,6 +122,7 @@ impl GitError {
             | Self::NotARepository { .. }
             | Self::NoCheckout { .. }
             | Self::NoCommits { .. }
+            | Self::Reftable { .. }
             | Self::ForeignFolder { .. }
             | Self::DamagedWorktree { .. }
             | Self::BranchInUse { .. }

@@ -14,7 +14,11 @@ impl GitOutput {
     /// Git's own message: standard error, or standard output where that is empty.
     pub fn message(&self) -> String {
         let message = if self.stderr.trim_ascii().is_empty() { &self.stdout } else { &self.stderr };
-        String::from_utf8_lossy(message.trim_ascii()).into_owned()
+        match String::from_utf8_lossy(message.trim_ascii()) {
+            // The limit of a file's size ends a program without a word.
+            nothing if nothing.is_empty() && self.status.is_none() => "a signal ended git".to_owned(),
+            said => said.into_owned(),
+        }
     }
 
     /// True if another git was in the way: it held a lock, or removed its worktree during a listing.

@@ -399,6 +399,10 @@ fn locate(git: &Git, from: &Path) -> Result<Location, GitError> {
     // Only the last path may contain a line break; git itself does not support one in the path of a git folder.
     let mut lines = output.splitn(3, |byte| *byte == b'\n').map(path);
     match (lines.next(), lines.next(), lines.next()) {
+        // Branches are read, and repositories for agents made, without git.
+        (Some(_), Some(common_dir), Some(root)) if common_dir.join("reftable").is_dir() => {
+            Err(GitError::Reftable { path: root })
+        }
         (Some(git_dir), Some(common_dir), Some(root)) if root.is_absolute() => {
             Ok(Location { git_dir, common_dir, root })
         }

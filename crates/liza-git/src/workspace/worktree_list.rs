@@ -35,7 +35,12 @@ impl Repo {
             return Ok(vec![main]);
         }
         let command = self.command("listing worktrees").args(["worktree", "list", "--porcelain", "-z"]);
-        command.read_with(parse_entries)
+        let mut entries = command.read_with(parse_entries)?;
+        if let Some(main) = entries.first_mut().filter(|_| self.git_dir() == self.common_dir()) {
+            // Git names the git folder instead if it is not in the checkout.
+            main.path = self.root().to_owned();
+        }
+        Ok(entries)
     }
 
     /// The project's checkout, if it is the only worktree, without starting git. `None` where only git can tell.
@@ -44,7 +49,7 @@ impl Repo {
             Ok(mut entries) => entries.next().is_some(),
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         };
-        if has_linked || self.git_dir() != self.common_dir() || self.git_dir() != self.root().join(".git") {
+        if has_linked || self.git_dir() != self.common_dir() {
             return None;
         }
         let head = self.git_dir().join("HEAD");

@@ -299,7 +299,7 @@ fn a_move_that_is_taken_back() {
             let message = MergeMessage { task: &task("task-1"), title: None, approved_by: None };
             let prepared = repo.prepare_merge(&integration(), &test.sha("task/task-1"), &message);
             let moved = prepared.map(|merge| repo.move_branch(&integration(), &merge, &task("task-1")));
-            let is_refused = matches!(moved, Ok(Err(MergeError::CheckoutRefused { .. })));
+            let is_refused = matches!(moved, Ok(Err(MergeError::UpdateFailed(_))));
             if is_refused {
                 assert_eq!(test.git(&["status", "--porcelain"]), "M b", "nothing is left to repair");
             }
@@ -315,4 +315,46 @@ fn a_move_that_is_taken_back() {
             assert!(!test.root.join(".git/liza-update").exists());
         },
     );
+}
+
+/// Covers: AX-14
+#[test]
+fn a_file_that_is_too_big_for_a_checkout_leaves_no_part_of_itself() {
+    let test = TestRepo::new();
+    let big = |lines: usize| (0..lines).map(|line| format!("line {line}\n")).collect::<String>();
+    test.advance("d", &big(50));
+    let tree = test.worktree("task-1");
+    for name in ["a", "d", "new/big"] {
+        write(&tree.join(name), &big(100_000));
+    }
+    let commit = test.commit(&tree, "z", "theirs\n");
+    test.git(&["checkout", "-q", "integration"]);
+    write(&test.root.join("b"), "a person's\n");
+    let (base, before) = (test.base(), read(&test.root.join("a")));
+    let program = test.home.path().join("limited-git");
+    let limit = "case \"$*\" in *'read-tree -m -u -n'*) ;; *'read-tree -m -u'*) ulimit -f 100;; esac";
+    for later in ["", "case \"$*\" in *'checkout-index'*) exit 1;; esac"] {
+        script(&program, &format!("{limit}\n{later}\nexec git \"$@\""));
+        let repo = Repo::open(&test.program().with_program(program.clone()), &test.root).unwrap();
+        let moved = repo.move_branch(&integration(), &test.pending_merge("task-1", &commit), &task("task-1"));
+        let error = moved.unwrap_err();
+        if later.is_empty() {
+            assert!(matches!(&error, MergeError::UpdateFailed(_)), "{error:?}");
+            assert!(error.to_string().contains("a signal ended git"), "{error}");
+        } else {
+            // Its files cannot be taken back either: the next command does it.
+            assert!(matches!(&error, MergeError::Git(_)), "{error:?}");
+            test.repo.repair_checkouts().unwrap();
+        }
+        assert_eq!((test.base(), read(&test.root.join("a"))), (base.clone(), before.clone()));
+        assert_eq!(read(&test.root.join("d")), big(50));
+        assert_eq!(
+            test.git(&["status", "--porcelain"]),
+            "M b",
+            "no file is left that the person did not make"
+        );
+    }
+    test.move_branch(&test.pending_merge("task-1", &commit), "task-1").unwrap();
+    assert_eq!(test.git(&["status", "--porcelain"]), "M b");
+    assert_eq!(read(&test.root.join("new/big")), big(100_000));
 }

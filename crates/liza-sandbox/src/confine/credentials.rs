@@ -12,8 +12,8 @@ pub(super) const IN_ETC: &[&str] = &[
     "wireguard",
 ];
 
-/// Below the project's `.git`: remote addresses may contain tokens.
-pub(super) const IN_GIT: &[&str] = &["config", "config.worktree", "FETCH_HEAD", "logs"];
+/// Below the project's `.git`: remote addresses may contain tokens, and `liza` has a copy of the blackboard.
+pub(super) const IN_GIT: &[&str] = &["config", "config.worktree", "FETCH_HEAD", "liza", "logs"];
 
 /// Below each repository of a submodule.
 pub(super) const IN_MODULE: &[&str] = &["config", "FETCH_HEAD", "logs"];

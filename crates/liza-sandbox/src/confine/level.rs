@@ -1,9 +1,10 @@
 //! The level of a session's confinement, in words for people.
 
 use std::fmt;
-use std::fs;
+
 use std::path::{Path, PathBuf};
 
+use liza_host::durable;
 use liza_ids::{AgentId, Network, SandboxMin};
 use serde::{Deserialize, Serialize};
 
@@ -54,11 +55,12 @@ impl fmt::Display for Level {
 /// Keeps the level of an agent's session for later queries.
 pub fn record_level(folder: &Path, agent: AgentId, level: &Level, network: Network) {
     // Without it, only a line of the status is missing.
-    let _ = fs::write(level_file(folder, agent), serde_json::to_vec(&(level, network)).unwrap_or_default());
+    let level = serde_json::to_vec(&(level, network)).unwrap_or_default();
+    let _ = durable::replace_private_file(&level_file(folder, agent), &level);
 }
 
 pub fn recorded_level(folder: &Path, agent: AgentId) -> Option<(Level, Network)> {
-    serde_json::from_slice(&fs::read(level_file(folder, agent)).ok()?).ok()
+    serde_json::from_slice(&durable::read_file(&level_file(folder, agent)).ok()?).ok()
 }
 
 fn level_file(folder: &Path, agent: AgentId) -> PathBuf {

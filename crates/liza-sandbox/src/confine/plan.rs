@@ -239,7 +239,7 @@ mod tests {
         FakeLook::default()
             .with("/home/a", &[".ssh", ".gitconfig", "project", "database-login"])
             .with("/home/a/project", &[".liza", ".git", ".worktrees", "src"])
-            .with("/home/a/project/.git", &["objects", "config", "hooks"])
+            .with("/home/a/project/.git", &["objects", "config", "hooks", "liza"])
             .with("/etc", &["shadow", "passwd", "team"])
             .with("/etc/team", &["login", "other"])
     }
@@ -279,7 +279,7 @@ mod tests {
         paths.iter().any(|granted| Path::new(path).starts_with(granted))
     }
 
-    /// Covers: IS-03, IS-14
+    /// Covers: IS-03, IS-14, AX-37
     #[test]
     fn a_session_reads_the_system_and_the_project_without_secrets() {
         let plan = plan_with(&RoomSettings::default(), &disk());
@@ -306,6 +306,7 @@ mod tests {
             "/home/a/.ssh/id_rsa",
             "/home/a/project/.liza/state.yaml",
             "/home/a/project/.git/config",
+            "/home/a/project/.git/liza/state.yaml",
             "/home/b",
             "/data/tool/secret",
             "/tmp/x",

@@ -8,8 +8,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use liza_host::private;
 use liza_host::secrets::{MaskStream, Masker};
+use liza_host::{durable, private};
 use liza_ids::SandboxMin;
 
 use crate::sys::family::ScopedFamily;
@@ -135,7 +135,7 @@ struct OutputLog {
 impl OutputLog {
     fn create(path: &Path, masker: Masker) -> io::Result<Self> {
         path.parent().map_or(Ok(()), private::create_folder)?;
-        let mut file = private::file_options().write(true).create(true).truncate(true).open(path)?;
+        let mut file = durable::create(path)?;
         let (mut reader, writer) = io::pipe()?;
         // A full disk must not stop the program: everything is read, and stored as far as possible.
         let copy = thread::spawn(move || drop(copy_masked(&mut reader, &mut file, masker)));

@@ -2,7 +2,7 @@
 //! becomes the client. The order arrives on a socket that only its parent holds, never in a file or variable
 //! that an agent could change.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use liza_host::durable::{self, Open};
 use liza_ids::SandboxMin;
 use serde::{Deserialize, Serialize};
 
@@ -93,13 +94,12 @@ fn fill_cargo_home(plan: &Plan) {
 }
 
 fn open_input(input: &StageInput) -> io::Result<File> {
-    let open = |path: &Path| {
-        let opened = OpenOptions::new().read(true).open(path);
-        opened.map_err(|error| io::Error::other(format!("cannot read {}: {error}", path.display())))
-    };
+    let failed =
+        |path: &Path, error: &io::Error| io::Error::other(format!("cannot read {}: {error}", path.display()));
+    let open = |path: &Path| File::open(path).map_err(|error| failed(path, &error));
     match input {
         StageInput::Nothing => open(Path::new("/dev/null")),
-        StageInput::File(path) => open(path),
+        StageInput::File(path) => durable::open(Open::Read, path).map_err(|error| failed(path, &error)),
         StageInput::Terminal => open(Path::new("/dev/tty")).or_else(|_| open(Path::new("/dev/null"))),
     }
 }

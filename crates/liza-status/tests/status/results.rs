@@ -7,18 +7,21 @@ use liza_core::model::{
 use liza_core::protocol::{Command, MarkTriggersSeen, RefundSession, UnproductiveExit};
 use liza_core::rules::questions::open_questions;
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers};
-use liza_core::supervise::{EndedSession, SessionEnd, Step, after_session, was_suspended};
+use liza_core::supervise::{EndedSession, SessionEnd, Step, after_session, frozen_time};
 use liza_status::alarms::{AlarmKind, Observations, alarms};
 use liza_status::needs_you::needs_you;
 use liza_status::view::view;
 use liza_testkit::team::*;
 
-/// Covers: AC-10
+/// Covers: AC-10, AX-11
 #[test]
-fn a_suspend_is_noticed_by_the_two_clocks() {
-    assert!(was_suspended(Seconds(3600), Seconds(5)));
-    assert!(!was_suspended(Seconds(65), Seconds(60)), "a busy machine is not suspended");
-    assert!(!was_suspended(Seconds(0), Seconds(60)), "the clock was set back");
+fn time_counts_only_as_far_as_a_supervisor_saw_it_pass() {
+    let frozen = |passed, ran, intended| frozen_time(Seconds(passed), Seconds(ran), Seconds(intended)).0;
+    assert_eq!(frozen(3600, 5, 60), 3595, "suspended");
+    assert_eq!(frozen(3600, 3600, 60), 3540, "stopped");
+    assert_eq!(frozen(3600, 3600, 3600), 0, "it meant to wait");
+    assert_eq!(frozen(65, 60, 60), 0, "a busy machine is not suspended");
+    assert_eq!(frozen(0, 60, 60), 0, "the clock was set back");
 }
 
 /// Covers: AC-02

@@ -263,6 +263,7 @@ fn facts() -> SessionFacts {
         started: now(),
         lease_expires: now() + Seconds(300),
         lease: Seconds(300),
+        frozen: (Seconds(0), Seconds(0)),
         owns_task: true,
         is_done: false,
         stop_files: StopFiles::default(),
@@ -314,6 +315,30 @@ fn a_stop_file_starts_the_grace_period_and_its_removal_cancels_it() {
     assert_eq!(advance(ending, &halted, 119).phase, ending);
     assert_eq!(advance(ending, &halted, 120).phase, terminating(StopCause::Halt, 120));
     assert_eq!(advance(ending, &renewed(), 119).phase, SessionPhase::Working, "resumed in time");
+}
+
+/// Covers: AX-11
+#[test]
+fn a_session_is_not_ended_because_of_time_in_which_nothing_ran() {
+    let night = Seconds(30_000);
+    let frozen = SessionFacts { frozen: (night, night), ..facts() };
+    let after = |seconds: u64| night.0 + seconds;
+    let step = advance(SessionPhase::Working, &frozen, after(5));
+    let check_again = now() + Seconds(after(285));
+    assert_eq!(step, SessionStep { phase: SessionPhase::Working, check_again }, "the rest of its lease");
+    let ended = advance(SessionPhase::Working, &frozen, after(285)).phase.stop_cause();
+    assert_eq!(ended, Some(StopCause::LeaseEnding));
+    let renewed = now() + Seconds(after(7500));
+    let frozen = SessionFacts { frozen: (night, Seconds(0)), lease_expires: renewed, ..facts() };
+    assert_eq!(advance(SessionPhase::Working, &frozen, after(7199)).phase, SessionPhase::Working);
+    let ended = advance(SessionPhase::Working, &frozen, after(7200)).phase.stop_cause();
+    assert_eq!(ended, Some(StopCause::OverTime), "the time that it ran counts");
+    let ending = SessionPhase::Ending { cause: StopCause::Done, since: now() };
+    let done = SessionFacts { is_done: true, ..frozen };
+    assert_eq!(advance(ending, &done, after(119)).phase, ending);
+    let lost = SessionFacts { owns_task: false, ..frozen };
+    let ended = advance(SessionPhase::Working, &lost, after(1)).phase.stop_cause();
+    assert_eq!(ended, Some(StopCause::TaskLost), "another agent has taken its lease");
 }
 
 /// Covers: AG-07

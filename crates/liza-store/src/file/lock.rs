@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use liza_host::durable::{open_regular, regular};
+use liza_host::durable::{self, Open};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -90,8 +90,7 @@ struct LockFiles {
 impl LockFiles {
     fn open(path: &Path) -> Result<Self, StoreError> {
         // The standard library opens files close-on-exec, so no child process keeps the lock.
-        let file = open_regular(regular().read(true).write(true).create(true).truncate(false), path)
-            .map_err(StoreError::io("open the lock file", path))?;
+        let file = durable::open(Open::Update, path).map_err(StoreError::io("open the lock file", path))?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let folder = File::open(folder).map_err(StoreError::io("open", folder))?;
         Ok(Self { file, folder, file_is_locked: false })

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use liza_host::durable::{open_regular, regular};
+use liza_host::durable::{Open, open};
 
 use crate::error::StoreError;
 
@@ -20,7 +20,7 @@ pub(crate) struct PendingLogEntry {
 pub(super) fn prepare(path: &Path, text: &str) -> Result<PendingLogEntry, StoreError> {
     let mut last = [b'\n'];
     let mut offset = 0;
-    match open_regular(regular().read(true), path) {
+    match open(Open::Read, path) {
         Ok(file) => {
             let mut read_end = || {
                 let length = file.metadata()?.len();
@@ -47,7 +47,7 @@ pub(super) fn append(path: &Path, entry: &PendingLogEntry) -> Result<(), StoreEr
 }
 
 pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
-    match open_regular(regular().read(true), path).and_then(|file| file.sync_data()) {
+    match open(Open::Read, path).and_then(|file| file.sync_data()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         other => other.map_err(StoreError::io("sync", path)),
     }
@@ -55,7 +55,7 @@ pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
 
 fn append_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let write = || {
-        let mut file = open_regular(regular().append(true).create(true), path)?;
+        let mut file = open(Open::Append, path)?;
         file.write_all(bytes)
     };
     write().map_err(StoreError::io("append to", path))
@@ -89,7 +89,7 @@ pub(super) fn complete_all<'e>(
 }
 
 fn length(path: &Path) -> std::io::Result<u64> {
-    match std::fs::metadata(path) {
+    match std::fs::symlink_metadata(path) {
         Ok(metadata) => Ok(metadata.len()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
         Err(error) => Err(error),
@@ -119,13 +119,13 @@ fn complete(path: &Path, entry: &PendingLogEntry) -> Result<(), StoreError> {
 
 /// Replaces bytes with line breaks: other entries follow, so nothing can be cut off.
 fn blank(path: &Path, offset: u64, length: usize) -> Result<(), StoreError> {
-    let fill = || open_regular(regular().write(true), path)?.write_all_at(&vec![b'\n'; length], offset);
+    let fill = || open(Open::Update, path)?.write_all_at(&vec![b'\n'; length], offset);
     fill().map_err(StoreError::io("repair", path))
 }
 
 /// The log from an offset on; all of it if it is shorter than that.
 fn tail(path: &Path, offset: u64) -> std::io::Result<Vec<u8>> {
-    let mut file = match open_regular(regular().read(true), path) {
+    let mut file = match open(Open::Read, path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),

@@ -1,6 +1,7 @@
 //! The files of `.liza`: lock, durable replacement, log, and recovery from crashes and stale saves. Handles
 //! bytes only and parses no YAML, except for the `revision:` line and a save that has none (`recovery.rs`).
 
+mod kept_in_git;
 mod lock;
 mod log_writer;
 mod notice;
@@ -20,6 +21,7 @@ use lock::FileLock;
 use crate::document::Edit;
 use crate::error::StoreError;
 
+pub use kept_in_git::kept_in_git;
 pub use lock::LOCK_HELD_ENV;
 pub(crate) use lock::LockTimeout;
 pub use notice::Notice;
@@ -67,7 +69,9 @@ impl StateFolder {
     /// record may belong to an incomplete write; the record before it is still present then.
     pub(crate) fn is_own_version(&self, bytes: &[u8]) -> bool {
         let path = self.lock();
-        let slots = fs::File::open(&path).ok().and_then(|file| RecordSlots::read(&file, &path).ok());
+        let slots = durable::open(durable::Open::Read, &path)
+            .ok()
+            .and_then(|file| RecordSlots::read(&file, &path).ok());
         let fingerprint = Fingerprint::of(bytes);
         slots.is_some_and(|slots| slots.all().any(|record| record.scannable && record.after == fingerprint))
     }
@@ -75,6 +79,8 @@ impl StateFolder {
     /// Reads state.yaml. If it is empty and its last version is kept, that is an error with the remedy.
     pub(crate) fn read(&self) -> Result<Vec<u8>, StoreError> {
         let bytes = self.read_any()?;
+        let bytes =
+            if self.is_recent() && !self.is_own_version(&bytes) { self.settled(bytes)? } else { bytes };
         if bytes.trim_ascii().is_empty() && self.previous().is_file() {
             return Err(StoreError::Lost { path: self.state() });
         }
@@ -87,7 +93,7 @@ impl StateFolder {
         durable::read_file(&path).map_err(|source| {
             let is_missing = source.kind() == std::io::ErrorKind::NotFound;
             match is_missing {
-                true if self.previous().is_file() => StoreError::Lost { path },
+                true if self.has_kept_version() => StoreError::Lost { path },
                 true => StoreError::Missing { path },
                 false => StoreError::Io { action: "read", path, source },
             }
@@ -212,6 +218,7 @@ impl LockedFolder {
             let _ = fs::remove_file(self.folder.path().join(&temporary));
             return Err(error);
         }
+        self.folder.keep_in_git();
         Ok(self.append_log())
     }
 
@@ -338,7 +345,7 @@ impl LockedFolder {
 
     pub(crate) fn end_modify(&mut self) -> Result<(), StoreError> {
         let Some(record) = self.slots.newest().cloned() else { return Ok(()) };
-        let bytes = fs::read(self.folder.state()).unwrap_or_default();
+        let bytes = durable::read_file(&self.folder.state()).unwrap_or_default();
         self.undo_modify(bytes, &record).map(drop)
     }
 }

@@ -12,7 +12,9 @@ use crate::error::StoreError;
 
 use super::record::{Stage, WriteRecord, temporary_name};
 use super::replace::Replaced;
-use super::{CurrentFile, EditBase, Fingerprint, LockedFolder, Notice, Origin, log_writer, replace};
+use super::{
+    CurrentFile, EditBase, Fingerprint, LockedFolder, Notice, Origin, StateFolder, log_writer, replace,
+};
 
 /// The longest time that a save may be incomplete, and the number of reads until then.
 const SETTLE_AGE: Duration = Duration::from_millis(100);
@@ -25,6 +27,31 @@ enum Discarded {
     AfterWrite,
     /// A version that was edited directly, or by a command under the lock.
     AfterEdit,
+}
+
+impl StateFolder {
+    /// True if the file was saved a moment ago.
+    pub(super) fn is_recent(&self) -> bool {
+        let age = fs::metadata(self.state()).and_then(|metadata| metadata.modified());
+        age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < SETTLE_AGE))
+    }
+
+    /// Waits until a file that was saved a moment ago is complete: an editor may empty it before it writes it.
+    pub(super) fn settled(&self, mut bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+        for _ in 0..SETTLE_ATTEMPTS {
+            if !self.is_recent() {
+                break;
+            }
+            std::thread::sleep(SETTLE_PAUSE);
+            let again = self.read_any()?;
+            let same = again == bytes;
+            bytes = again;
+            if same && revision_line(&bytes).is_some() {
+                break;
+            }
+        }
+        Ok(bytes)
+    }
 }
 
 impl LockedFolder {
@@ -63,7 +90,7 @@ impl LockedFolder {
             return Ok(CurrentFile { bytes, fingerprint: found, origin, base, revision, notices });
         }
         replace::remove_temporaries(&self.folder)?;
-        let bytes = self.repaired(bytes)?;
+        let bytes = self.folder.settled(bytes)?;
         let mut current = match revision_line(&bytes).or_else(|| revision_in_braces(&bytes)) {
             Some(based_on) if based_on >= revision => {
                 CurrentFile::new(bytes, Origin::Edited, revision, Vec::new())
@@ -126,25 +153,6 @@ impl LockedFolder {
         self.write_record(WriteRecord { edits: Vec::new(), ..record.clone() }, true)?;
         let based_on = revision_line(&late);
         Ok(Some(Notice::StaleSave { kept, based_on, current: record.revision }))
-    }
-
-    /// Waits until a file that was saved a moment ago is complete: an editor may empty it before it writes it.
-    fn repaired(&self, mut bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
-        for _ in 0..SETTLE_ATTEMPTS {
-            let age = fs::metadata(self.folder.state()).and_then(|metadata| metadata.modified());
-            let is_recent = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < SETTLE_AGE));
-            if !is_recent {
-                break;
-            }
-            std::thread::sleep(SETTLE_PAUSE);
-            let again = self.folder.read_any()?;
-            let same = again == bytes;
-            bytes = again;
-            if same && revision_line(&bytes).is_some() {
-                break;
-            }
-        }
-        Ok(bytes)
     }
 
     /// Discards a write that was interrupted before its rename.

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write as _};
 use std::path::PathBuf;
 
-use liza_host::durable::{self, remove_if_present, replace_through};
+use liza_host::durable::{self, Open, remove_if_present, replace_through};
 use liza_host::private;
 
 use crate::error::StoreError;
@@ -84,7 +84,7 @@ pub(super) fn keep_temporary(folder: &StateFolder, name: &str, kind: &str) -> Re
 
 pub(super) fn read_temporary(folder: &StateFolder, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
     let path = folder.path().join(name);
-    match fs::read(&path) {
+    match durable::read_file(&path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io("read", &path)(error)),
@@ -95,7 +95,7 @@ pub(super) fn read_temporary(folder: &StateFolder, name: &str) -> Result<Option<
 /// second copy of a large file in memory costs more than the comparison.
 pub(super) fn temporary_differs(folder: &StateFolder, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
     let path = folder.path().join(name);
-    match File::open(&path).and_then(|file| has_bytes(file, bytes)) {
+    match durable::open(Open::Read, &path).and_then(|file| has_bytes(file, bytes)) {
         Ok(same) => Ok(!same),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(StoreError::io("read", &path)(error)),
@@ -137,13 +137,11 @@ pub(super) fn restore(folder: &StateFolder, revision: u64, bytes: &[u8]) -> Resu
     Ok(replaced)
 }
 
-fn previous_link(folder: &StateFolder) -> PathBuf {
-    folder.path().join("state.yaml.prev-link")
-}
+const PREVIOUS_LINK: &str = "state.yaml.prev-link";
 
 /// Keeps the version that is about to be replaced, as a hard link instead of a copy.
 pub(super) fn link_previous(folder: &StateFolder) -> Result<(), StoreError> {
-    let step = previous_link(folder);
+    let step = folder.path().join(PREVIOUS_LINK);
     let link = || fs::hard_link(folder.state(), &step);
     let linked = match link() {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -152,9 +150,10 @@ pub(super) fn link_previous(folder: &StateFolder) -> Result<(), StoreError> {
         other => other,
     };
     // Some file systems have no hard links.
-    let kept = linked.or_else(|_| fs::copy(folder.state(), &step).map(drop));
-    kept.and_then(|()| fs::rename(&step, folder.previous()))
-        .map_err(StoreError::io("keep", folder.previous()))
+    match linked {
+        Ok(()) => fs::rename(&step, folder.previous()).map_err(StoreError::io("keep", folder.previous())),
+        Err(_) => copy_previous(folder, &folder.read_any()?),
+    }
 }
 
 pub(super) fn remove_previous(folder: &StateFolder) -> Result<(), StoreError> {
@@ -162,7 +161,7 @@ pub(super) fn remove_previous(folder: &StateFolder) -> Result<(), StoreError> {
 }
 
 pub(super) fn copy_previous(folder: &StateFolder, bytes: &[u8]) -> Result<(), StoreError> {
-    replace_through(&previous_link(folder), &folder.previous(), bytes)
+    replace_through(PREVIOUS_LINK.as_ref(), &folder.previous(), bytes)
         .map_err(StoreError::io("keep", folder.previous()))
 }
 

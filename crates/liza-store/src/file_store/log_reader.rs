@@ -1,8 +1,9 @@
 //! Reads the entries of log.yaml. Skips everything else: the log is append-only, so it cannot be repaired.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
+
+use liza_host::durable::{self, Open};
 
 use crate::backend::ReadLog;
 use crate::error::StoreError;
@@ -72,7 +73,7 @@ impl ReadLog for FileLogReader {
 
 impl FileLogReader {
     fn rest(&self) -> std::io::Result<String> {
-        let mut file = match File::open(&self.path) {
+        let mut file = match durable::open(Open::Read, &self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
             Err(error) => return Err(error),

@@ -120,6 +120,7 @@ impl FileStore {
     /// Restores a blackboard that was deleted, emptied or cut off from the version that is kept beside it.
     pub(crate) fn restore_lost(root: &Path) -> Result<Option<Notice>, StoreError> {
         let store = Self::at(root);
+        store.folder.bring_back()?;
         if !store.folder.previous().is_file() {
             return Ok(None);
         }
@@ -286,7 +287,7 @@ pub fn read_state(path: &Path) -> Result<State, StoreError> {
 }
 
 pub fn misspelled_keys(path: &Path) -> Result<Vec<MisspelledKey>, StoreError> {
-    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+    let bytes = read_file(path).map_err(StoreError::io("read", path))?;
     let (text, _) = text_without_bom(path, &bytes)?;
     Ok(keys_misspelled_in(&StateView::full(path, text)?))
 }

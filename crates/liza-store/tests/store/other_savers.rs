@@ -156,6 +156,37 @@ fn a_save_that_is_half_written_is_waited_for() {
     }
 }
 
+/// Covers: AX-37
+#[test]
+fn a_reader_waits_for_a_save_that_is_half_written() {
+    let project = Project::new("half-read");
+    project.add_task("one");
+    let saved = format!("{}# saved\n", project.text());
+    for half in ["", &saved[..saved.len() / 2]] {
+        for _ in 0..10 {
+            let begins = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                project.write(half);
+                let reader = scope.spawn(|| {
+                    begins.store(true, Ordering::Relaxed);
+                    project.store().snapshot().map(drop)
+                });
+                let mut written = Instant::now();
+                wait_until("the reader", || {
+                    written = Instant::now();
+                    project.write(half);
+                    begins.load(Ordering::Relaxed)
+                });
+                project.write(&saved);
+                // A save that rests for longer counts as complete.
+                let is_recent = written.elapsed() < Duration::from_millis(50);
+                let read = reader.join().unwrap();
+                assert!(!is_recent || read.is_ok(), "{read:?}");
+            });
+        }
+    }
+}
+
 /// Covers: AT-12
 #[test]
 fn deleting_the_lock_file_does_not_give_two_holders() {

@@ -213,7 +213,7 @@ fn what_no_command_can_write_is_not_valid() {
     assert!(project.store().writable_snapshot().is_ok());
 }
 
-/// Covers: AC-28, AT-09
+/// Covers: AC-28, AT-09, AX-37
 #[test]
 fn a_lost_file_is_explained_and_restored() {
     let project = Project::new("lost");
@@ -250,6 +250,33 @@ fn a_lost_file_is_explained_and_restored() {
     project.write(&edited);
     assert_eq!(liza_store::Store::restore_lost(&project.root).unwrap(), None);
     assert_eq!(project.text(), edited);
+}
+
+/// Covers: AX-37
+#[test]
+fn the_previous_version_outlives_the_folder_of_the_blackboard() {
+    use std::os::unix::fs::MetadataExt as _;
+    let project = Project::new("cleaned");
+    std::fs::create_dir(project.root.join(".git")).unwrap();
+    project.add_task("one");
+    for revision in 3..6 {
+        let before = project.text();
+        assert_eq!(project.run(note("x")), revision);
+        let kept = project.root.join(".git/liza/state.yaml");
+        assert_eq!(std::fs::read_to_string(&kept).unwrap(), before, "one write old");
+        let inode = |path| std::fs::metadata(path).unwrap().ino();
+        assert_eq!(inode(kept), inode(project.file("state.yaml.prev")), "it costs no write");
+        let names = std::fs::read_dir(project.root.join(".git/liza")).unwrap().count();
+        assert_eq!(names, 1, "nothing else is left there");
+    }
+    let kept = std::fs::read_to_string(project.file("state.yaml.prev")).unwrap();
+    std::fs::remove_dir_all(project.root.join(".liza")).unwrap();
+    let error = liza_store::Store::open(&project.root).unwrap_err().to_string();
+    assert!(error.contains("liza recover"), "{error}");
+    let restored = liza_store::Store::restore_lost(&project.root).unwrap();
+    assert_eq!(restored, Some(Notice::Restored { revision: 4 }));
+    assert_eq!(project.text(), kept);
+    assert_eq!(project.run(note("x")), 5);
 }
 
 /// Covers: AC-28

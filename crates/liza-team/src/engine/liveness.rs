@@ -2,7 +2,7 @@
 //! operating system releases it when the process ends. The file stays and records the registration and the
 //! boot for which it was held. Without proof, the lease decides.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{Read as _, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Generation};
+use liza_host::durable::{self, Open};
+use liza_host::private;
 use liza_sandbox::sys::process::boot_id;
 
 const PAUSE: Duration = Duration::from_millis(10);
@@ -42,8 +44,10 @@ impl LivenessLock {
     pub fn take(liza: &Path, agent: AgentId, timeout: Duration) -> LockAttempt {
         let path = Self::path(liza, agent);
         let folder = path.parent().unwrap_or(liza);
-        let open = || OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
-        let Ok(file) = fs::create_dir_all(folder).and_then(|()| open()) else { return LockAttempt::Unknown };
+        let open = || durable::open(Open::Update, &path);
+        let Ok(file) = private::create_folder(folder).and_then(|()| open()) else {
+            return LockAttempt::Unknown;
+        };
         let deadline = Instant::now() + timeout;
         loop {
             match file.try_lock() {
@@ -68,7 +72,7 @@ impl LivenessLock {
     /// True if the supervisor of this registration is proven dead. Takes the lock only shared and for a
     /// moment, so that several observers don't take each other for a live supervisor.
     pub fn is_proven_dead(liza: &Path, agent: AgentId, generation: Generation) -> bool {
-        let Ok(file) = File::open(Self::path(liza, agent)) else { return false };
+        let Ok(file) = durable::open(Open::Read, &Self::path(liza, agent)) else { return false };
         file.try_lock_shared().is_ok() && read_record(&file).is_some_and(|held| held.contains(&generation))
     }
 
@@ -77,7 +81,7 @@ impl LivenessLock {
     pub fn running_agents(liza: &Path) -> Vec<AgentId> {
         let files = fs::read_dir(liza.join("agent-locks")).into_iter().flatten().flatten();
         let is_held = |path: &Path| {
-            let lock = File::open(path).map(|file| file.try_lock_shared());
+            let lock = durable::open(Open::Read, path).map(|file| file.try_lock_shared());
             matches!(lock, Ok(Err(TryLockError::WouldBlock)))
         };
         // A session has a file of its own beside that of its supervisor.

@@ -2,7 +2,7 @@
 //! one for merges. The operating system releases them when a process dies, so a reservation without a held
 //! lock belongs to a dead claim. Must not be taken while the blackboard's lock is held.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::TaskId;
+use liza_host::durable::{self, Open};
+use liza_host::private;
 
 use super::error::EngineError;
 
@@ -28,7 +30,7 @@ pub struct FileLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         // A process that opened the file before it was removed notices that and opens it again.
-        let _ = fs::remove_file(&self.path);
+        let _ = durable::remove_if_present(&self.path);
     }
 }
 
@@ -55,15 +57,15 @@ impl FileLock {
         liza.join("branch.lock")
     }
 
-    /// Writes the holder's purpose into the file. Only for people: errors are ignored.
-    pub fn note(&self, what: &str) {
-        let _ = self.file.set_len(0).and_then(|()| (&self.file).write_all(what.as_bytes()));
+    /// Writes the holder's purpose into the file.
+    pub fn note(&self, what: &str) -> io::Result<()> {
+        self.file.set_len(0).and_then(|()| (&self.file).write_all(what.as_bytes()))
     }
 
     /// The holder's purpose; `None` if the lock is free, or the holder has not written it.
     pub(crate) fn note_of_holder(path: &Path) -> Option<String> {
         let mut text = String::new();
-        let file = File::open(path).ok()?;
+        let file = durable::open(Open::Read, path).ok()?;
         (&file).take(NOTE_MAX).read_to_string(&mut text).ok()?;
         let is_held = !text.is_empty() && matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         is_held.then_some(text)
@@ -107,13 +109,13 @@ impl FileLock {
 
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+        private::create_folder(folder)?;
     }
-    OpenOptions::new().create(true).truncate(false).write(true).open(path)
+    durable::open(Open::Update, path)
 }
 
 fn is_at(file: &File, path: &Path) -> bool {
     let id = |data: fs::Metadata| (data.dev(), data.ino());
-    let current = fs::metadata(path).map(id);
+    let current = fs::symlink_metadata(path).map(id);
     file.metadata().map(id).is_ok_and(|own| current.is_ok_and(|current| current == own))
 }

@@ -1,10 +1,10 @@
 //! Creates and removes the stop files in `.liza/`.
 
-use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
 use liza_core::model::{StopFile, Timestamp};
+use liza_host::{durable, private};
 
 use super::error::EngineError;
 
@@ -15,13 +15,13 @@ pub const ESCALATION: &str = "ESCALATION";
 pub(super) fn create(folder: &Path, file: StopFile, now: Timestamp) -> io::Result<()> {
     let path = folder.join(file.name());
     // A file that a person created stays as it is: it dates the stop.
-    if path.exists() {
-        return Ok(());
-    }
-    let mut created = File::create(&path)?;
+    let mut created = match private::create_new(&path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        created => created?,
+    };
     created.write_all(format!("{now}\n").as_bytes())?;
     created.sync_all()?;
-    File::open(folder)?.sync_all()
+    durable::sync_folder(folder)
 }
 
 pub(super) fn remove(folder: &Path, file: StopFile) -> Result<(), EngineError> {
@@ -34,10 +34,5 @@ pub(super) fn remove(folder: &Path, file: StopFile) -> Result<(), EngineError> {
 
 fn remove_file(folder: &Path, name: &str) -> Result<(), EngineError> {
     let path = folder.join(name);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(EngineError::Effect { path, source: error })
-        }
-        Err(_) | Ok(()) => Ok(()),
-    }
+    durable::remove_if_present(&path).map_err(|source| EngineError::Effect { path, source })
 }

@@ -2,7 +2,6 @@
 //! if the merge changes them; and, if it fails, once on the integration branch itself. Decides who is to
 //! blame for a failure; moves no branch and changes no task.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use liza_core::model::{Actor, GateChange, HeadTest, Sandbox, Sha, StopFiles, Tas
 use liza_core::protocol::{BeginMerge, MergeFailure, Mergeable, RecordHeadTest};
 use liza_core::text::one_line;
 use liza_git::{GitError, IntegrationTestResult, PendingMerge, Protected, TestStage};
-use liza_host::private;
+use liza_host::{durable, private};
 use liza_ids::gate::GatePatterns;
 
 use crate::engine::{Engine, EngineError};
@@ -84,7 +83,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         let file = next_log(&project.folder().join(TEST_LOGS), task.as_str());
         let write = || {
             file.parent().map_or(Ok(()), private::create_folder)?;
-            fs::write(&file, format!("{what}\n"))
+            durable::replace_private_file(&file, format!("{what}\n").as_bytes())
         };
         write().map_err(|error| GitError::io("writing why a merge failed", &file, error))?;
         let output = file.strip_prefix(project.root()).unwrap_or(&file).to_string_lossy().into_owned();
@@ -234,7 +233,9 @@ fn next_log(folder: &Path, name: &str) -> PathBuf {
 /// The end of an output, on short lines; nothing if it cannot be read.
 fn last_lines(file: &Path) -> Vec<String> {
     let (number, length) = LAST_LINES;
-    let text = fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let text = durable::read_file(file)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
     let lines: Vec<String> =
         text.lines().map(|line| one_line(line, length)).filter(|line| !line.is_empty()).collect();
     lines.into_iter().rev().take(number).rev().collect()

@@ -2,7 +2,6 @@
 //! blackboard has it: the next command completes or takes back an interrupted move. Merges of tasks need no
 //! note: the next merge or `recover` finds them on the branch.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -69,16 +68,11 @@ impl MoveIntent {
     /// Removes the note: the blackboard has the move, or nothing has moved.
     pub(super) fn end(project: &Project) -> Result<(), EngineError> {
         let path = place(project.folder());
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(EngineError::io("remove", &path)(error))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
+        durable::remove_if_present(&path).map_err(EngineError::io("remove", &path))
     }
 
     fn read(project: &Project) -> Option<Self> {
-        serde_json::from_slice(&fs::read(place(project.folder())).ok()?).ok()
+        serde_json::from_slice(&durable::read_file(&place(project.folder())).ok()?).ok()
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use liza_core::model::{Board, Config, Loaded, Sha, TaskId};
 use liza_git::{Branch, Repo, Rescue};
+use liza_store::kept_in_git;
 
 use crate::engine::{EngineError, FileLock, integration_branch};
 use crate::project::{EXCLUDED, Project};
@@ -101,6 +102,7 @@ pub fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec<Rescue
     if !plan.worktrees.exists() {
         repo.include_again(&[worktrees])?;
     }
+    kept_in_git(project.root()).as_deref().and_then(Path::parent).map_or(Ok(()), remove_folder)?;
     remove_folder(&plan.folder)?;
     Ok(rescued)
 }

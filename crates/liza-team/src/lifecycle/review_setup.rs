@@ -26,7 +26,7 @@ pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) ->
     }
     let done = set_up(project, board.config()?, &checkout, CheckoutUse::Review(task));
     match &done {
-        Ok(()) => drop(fs::remove_file(file(project, task))),
+        Ok(()) => drop(durable::remove_if_present(&file(project, task))),
         Err(error @ (SetupError::Failed { .. } | SetupError::ChangedSettings { .. })) => {
             count(project, task, commit, error)
         }
@@ -92,7 +92,7 @@ pub fn order_reviews(project: &Project, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
 }
 
 fn read(project: &Project, task: &TaskId) -> Option<FailedReviewSetup> {
-    serde_json::from_slice(&fs::read(file(project, task)).ok()?).ok()
+    serde_json::from_slice(&durable::read_file(&file(project, task)).ok()?).ok()
 }
 
 fn file(project: &Project, task: &TaskId) -> PathBuf {

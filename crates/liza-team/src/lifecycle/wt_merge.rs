@@ -81,7 +81,8 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     // A failed test is run a second time, on the branch itself.
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), 2 * limit + LOCK_TIMEOUT)?;
     let agent = engine.actor().agent().map(|agent| agent.to_string());
-    lock.note(&format!("{task} {}", agent.unwrap_or_default()));
+    // Only for people.
+    let _ = lock.note(&format!("{task} {}", agent.unwrap_or_default()));
     let mut approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     refuse_changed_programs(engine)?;
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
@@ -108,14 +109,8 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
             return Ok(MergeOutcome::GateChanged(change));
         }
         Err(NotOnBranch::Git(error)) => match error {
-            MergeError::AlreadyMerged { merge_commit } => {
-                // With a remote, the recorded head was brought to that of the branch already.
-                let recorded = approved.integration_head.as_ref().filter(|_| exchange.is_none());
-                if let Some(recorded) = recorded {
-                    job.check_found(recorded, &merge_commit)?;
-                }
-                job.found_on_branch(merge_commit, recorded)?
-            }
+            // With a remote, the recorded head was brought to that of the branch already.
+            MergeError::AlreadyMerged { merge_commit } => job.found_on_branch(merge_commit, None)?,
             MergeError::Conflict { files } => {
                 let files = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
                 return job.record_failure(MergeFailure::Conflict { files });
@@ -127,7 +122,7 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
             MergeError::CheckoutRefused { path, message } => {
                 return Ok(MergeOutcome::CheckoutRefused { path, message });
             }
-            MergeError::Git(error) => return Err(error.into()),
+            MergeError::Git(error) | MergeError::UpdateFailed(error) => return Err(error.into()),
         },
     };
     let recorded = match job.record(&on_branch, exchange.as_ref()) {
@@ -152,7 +147,10 @@ pub(super) fn record_found_merge(
         return Ok(false);
     };
     let job = MergeJob::new(engine, task, commit, work.base)?;
-    let Some(merge_commit) = engine.repo()?.find_merge(&job.integration, task, &job.commit)? else {
+    let repo = engine.repo()?;
+    let found = repo.find_merge(&job.integration, task, &job.commit)?;
+    // A person's merge is not tested yet: that is the work of a merge.
+    let Some(merge_commit) = found.filter(|found| repo.is_kept_merge(task, found).unwrap_or(false)) else {
         return Ok(false);
     };
     let expected =
@@ -189,8 +187,10 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let approved_by = approved.approved_by.map(|by| by.to_string());
         let title = approved.description.as_deref();
         let message = MergeMessage { task, title, approved_by: approved_by.as_deref() };
-        let merge = repo.prepare_merge(&self.integration, &self.commit, &message);
-        let merge = merge.map_err(NotOnBranch::Git)?;
+        let merge = match repo.prepare_merge(&self.integration, &self.commit, &message) {
+            Err(MergeError::AlreadyMerged { merge_commit }) => return self.found(approved, merge_commit),
+            merge => merge.map_err(NotOnBranch::Git)?,
+        };
         self.check_head(approved, &merge.old)?;
         self.check_result(approved, &merge)?;
         repo.move_branch(&self.integration, &merge, task).map_err(NotOnBranch::Git)?;
@@ -239,6 +239,24 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let abort = self.engine.project().stop_files().abort;
         let stop_files = StopFiles { abort, ..StopFiles::default() };
         self.engine.check(stop_files, BeginMerge { task: self.task.clone() }).map(drop)
+    }
+
+    /// A merge that the branch contains already; one that a person made is tested first.
+    fn found(&self, approved: &Mergeable, merge_commit: Sha) -> Result<OnBranch, NotOnBranch> {
+        let recorded = approved.integration_head.as_ref();
+        if let Some(recorded) = recorded {
+            self.check_found(recorded, &merge_commit)?;
+        }
+        let is_tested =
+            self.engine.repo().map_err(NotOnBranch::from)?.is_kept_merge(self.task, &merge_commit);
+        let is_tested = is_tested.map_err(EngineError::from)?;
+        let found = self.found_on_branch(merge_commit, recorded)?;
+        if !is_tested {
+            let new = self.engine.integration_head(&self.integration)?;
+            let old = found.old_head.clone().or_else(|| found.before.clone()).unwrap_or_else(|| new.clone());
+            self.check_result(approved, &PendingMerge { old, new, fast_forward: true })?;
+        }
+        Ok(found)
     }
 
     /// A merge that the branch contains already. If the branch is at the recorded head, that head stays.

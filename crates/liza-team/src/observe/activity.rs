@@ -3,7 +3,7 @@
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,6 +15,7 @@ use liza_agents::providers::stream::EventStream;
 use liza_core::model::{AgentId, AgentRecord, State, TaskId, Timestamp};
 use liza_core::rules::sessions::is_in_session;
 use liza_core::text::one_line;
+use liza_host::durable::{self, Open};
 use liza_status::alarms::SessionActivity;
 use liza_store::clock_difference;
 
@@ -90,7 +91,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
 /// events it is probably that of the agent's client.
 pub fn format_of_output(state: &State, agent: AgentId, path: &Path) -> EventFormat {
     let mut head = Vec::new();
-    if let Ok(file) = File::open(path) {
+    if let Ok(file) = durable::open(Open::Read, path) {
         let _ = file.take(TAIL).read_to_end(&mut head);
     }
     detect_format(&String::from_utf8_lossy(&head), format_of(state, agent))
@@ -106,7 +107,7 @@ fn format_of(state: &State, agent: AgentId) -> EventFormat {
 }
 
 fn activity_of(path: &Path, format: EventFormat) -> Option<SessionActivity> {
-    let mut file = File::open(path).ok()?;
+    let mut file = durable::open(Open::Read, path).ok()?;
     let meta = file.metadata().ok()?;
     let last_output = in_project_time(meta.modified().ok()?, clock_difference())?;
     file.seek(SeekFrom::Start(meta.len().saturating_sub(TAIL))).ok()?;

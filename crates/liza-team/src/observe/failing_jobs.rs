@@ -23,7 +23,7 @@ pub fn record(folder: &Path, subject: &WorkSubject, job: &FailingJob) {
 }
 
 pub fn forget(folder: &Path, kind: WorkKind, subject: &WorkSubject) {
-    let _ = fs::remove_file(file(folder, kind, subject));
+    let _ = durable::remove_if_present(&file(folder, kind, subject));
 }
 
 /// Forgets jobs that are done, and those about an agent of an earlier team.
@@ -31,7 +31,7 @@ pub(crate) fn forget_earlier(folder: &Path, state: &State) {
     for path in files(folder) {
         let is_left = read(&path).is_some_and(|job| job.task.is_some() && is_open(state, &job));
         if !is_left {
-            let _ = fs::remove_file(path);
+            let _ = durable::remove_if_present(&path);
         }
     }
 }
@@ -48,7 +48,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Option<FailingJob> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    serde_json::from_slice(&durable::read_file(path).ok()?).ok()
 }
 
 fn file(folder: &Path, kind: WorkKind, subject: &WorkSubject) -> PathBuf {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_agents::providers::{LoginAdvice, LoginPlaces, missing_logins};
+use liza_host::{durable, private};
 use liza_status::alarms::MissingLogin;
 
 const LONGEST: u64 = 4096;
@@ -15,9 +16,10 @@ pub fn record(folder: &Path, names: &[&str]) {
     // Without it, only an entry of the screens is missing.
     let file = file(folder);
     let _ = match names.is_empty() {
-        true => fs::remove_file(file),
+        true => durable::remove_if_present(&file),
         false => {
-            file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(file, names.join("\n")))
+            let made = file.parent().map_or(Ok(()), private::create_folder);
+            made.and_then(|()| durable::replace_private_file(&file, names.join("\n").as_bytes()))
         }
     };
 }
@@ -26,7 +28,7 @@ pub fn record(folder: &Path, names: &[&str]) {
 pub fn look(folder: &Path, places: &LoginPlaces<'_>) -> Vec<MissingLogin> {
     let file = file(folder);
     let is_small = fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= LONGEST);
-    let text = if is_small { fs::read_to_string(file).unwrap_or_default() } else { String::new() };
+    let text = if is_small { durable::read_text(&file).unwrap_or_default() } else { String::new() };
     let names: Vec<String> = text.lines().map(str::to_owned).collect();
     let missing = missing_logins(places, &names).into_iter();
     let login = |(client, advice): (&str, LoginAdvice)| {

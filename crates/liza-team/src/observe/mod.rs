@@ -25,6 +25,7 @@ use liza_core::model::{
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_git::{BranchStep, Repo};
+use liza_host::durable;
 use liza_sandbox::confine::{Level, recorded_level};
 use liza_sandbox::sys::untrusted::UntrustedFolder;
 use liza_status::alarms::{
@@ -52,6 +53,9 @@ const MERGE_WAIT: Duration = Duration::from_millis(300);
 
 /// The largest specification that is compared with the template, which is much smaller.
 const LARGEST_SPEC: u64 = 64 * 1024;
+
+/// Folders in `.liza` that sessions write.
+const OF_SESSIONS: [&str; 3] = ["caches", "clients", "tmp"];
 
 pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations {
     Observations {
@@ -257,7 +261,16 @@ fn is_behind(repo: &Repo, recorded: &Sha, head: &Sha) -> bool {
 /// The violations on the blackboard, on its own and compared with git.
 pub fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
     let mut violations = invariants::validate(state, &project.store().disk(), now);
-    if merged_commits(&state.board).is_empty() || is_at_recorded_head(project, &state.board) {
+    violations.extend(links(project.folder()).into_iter().map(|name| Violation {
+        message: format!("it is a symbolic link, which Liza does not follow: rm .liza/{name}"),
+        subject: Subject::Section(format!(".liza/{name}")),
+        has_alarm: false,
+    }));
+    if is_at_recorded_head(project, &state.board) {
+        return violations;
+    }
+    violations.extend(missing_branch(project, state));
+    if merged_commits(&state.board).is_empty() {
         return violations;
     }
     if has_to_follow(project, state) == Some(true) {
@@ -270,6 +283,18 @@ pub fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Viola
         has_alarm: false,
     }));
     violations
+}
+
+/// The integration branch, if a person has deleted it.
+fn missing_branch(project: &Project, state: &State) -> Option<Violation> {
+    let branch = integration_branch(&state.board).ok()?;
+    let head = state.board.goal.ready()?.integration_head.as_ref()?;
+    let is_missing = project.repo().ok()?.tip(&branch).ok()?.is_none();
+    is_missing.then(|| Violation {
+        message: format!("it is gone, so nothing can be merged: git branch {branch} {head}"),
+        subject: Subject::Section(format!("branch {branch}")),
+        has_alarm: false,
+    })
 }
 
 /// The observations with an unreadable blackboard, and the reason for it.
@@ -303,8 +328,8 @@ pub(crate) fn stop_file_times(project: &Project) -> StopFileTimes {
 
 /// The start time of a stop file: its first line, or the file's own time after a bare `touch`.
 fn present_since(path: &Path) -> Option<Timestamp> {
-    let meta = fs::metadata(path).ok()?;
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let meta = fs::symlink_metadata(path).ok()?;
+    let text = durable::read_text(path).unwrap_or_default();
     let written = text.lines().next().and_then(|line| line.trim().parse().ok());
     let modified = || {
         let age = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -327,6 +352,26 @@ fn last_progress(project: &Project) -> Option<Timestamp> {
         }
         tail = tail.saturating_mul(8);
     }
+}
+
+/// The links among Liza's own files and their folders, from `.liza` on.
+fn links(folder: &Path) -> Vec<String> {
+    let entries = |inside: &str| fs::read_dir(folder.join(inside)).into_iter().flatten().flatten();
+    let mut found = Vec::new();
+    let mut add = |name: String, kind: io::Result<fs::FileType>| {
+        found.extend(Some(name).filter(|_| kind.is_ok_and(|kind| kind.is_symlink())));
+    };
+    for entry in entries("") {
+        let (name, kind) = (entry.file_name().to_string_lossy().into_owned(), entry.file_type());
+        if kind.as_ref().is_ok_and(fs::FileType::is_dir) && !OF_SESSIONS.contains(&name.as_str()) {
+            entries(&name).for_each(|inner| {
+                add(format!("{name}/{}", inner.file_name().to_string_lossy()), inner.file_type());
+            });
+        }
+        add(name, kind);
+    }
+    found.sort();
+    found
 }
 
 /// Versions that are kept beside the current one: saved over a newer one, or rewritten without their comments.

@@ -67,7 +67,7 @@ mod tests {
         fs::write(&path, "old coder-1").unwrap();
         assert_eq!(MergeFiles::read(folder.path()), None, "what a killed process has left");
         let lock = FileLock::at(&path, Duration::ZERO).unwrap();
-        lock.note("t1 code-reviewer-1");
+        lock.note("t1 code-reviewer-1").unwrap();
         let found = MergeFiles::read(folder.path()).unwrap();
         assert_eq!((found.task.as_str(), found.by), ("t1", "code-reviewer-1".parse().ok()));
         assert!(!found.is_testing);

@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use liza_core::model::{AgentId, AgentRecord, Board, Refusal, TaskId};
+use liza_host::durable;
 use liza_host::private;
 
 use super::Project;
@@ -33,7 +34,7 @@ fn own_word(liza: &Path) -> Option<String> {
 }
 
 fn read_word(path: &Path) -> Option<String> {
-    let word = fs::read_to_string(path).ok()?.trim().to_owned();
+    let word = durable::read_text(path).ok()?.trim().to_owned();
     (!word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric())).then_some(word)
 }
 

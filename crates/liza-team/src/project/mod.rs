@@ -16,7 +16,7 @@ use liza_host::local_time::{local_clock, wall_clock};
 use liza_ids::BranchSteps;
 use liza_sandbox::confine::{RoomRules, RoomSettings};
 use liza_status::alarms::ForeignCommits;
-use liza_store::{IncrementalReader, Store, StoreError, clock_difference};
+use liza_store::{IncrementalReader, Store, StoreError, clock_difference, kept_in_git};
 
 /// Patterns for git's list of ignored files.
 pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
@@ -42,11 +42,12 @@ impl Project {
     /// project, so this works from there too; a blackboard inside a project's `.worktrees` is never used,
     /// since an agent wrote it.
     pub fn find(from: &Path) -> Option<PathBuf> {
-        // A blackboard whose file was deleted can be restored: its last version is kept.
+        // A blackboard whose file or folder was deleted can be restored: its last version is kept.
         let has_board = |folder: &&Path| {
             ["store.yaml", "state.yaml", "state.yaml.prev"]
                 .iter()
                 .any(|name| folder.join(".liza").join(name).symlink_metadata().is_ok())
+                || kept_in_git(folder).is_some_and(|kept| kept.is_file())
         };
         from.ancestors().filter(has_board).find(|folder| !is_below_worktrees(folder)).map(Path::to_owned)
     }

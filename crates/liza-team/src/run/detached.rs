@@ -1,9 +1,10 @@
 //! A team or an agent without a terminal: started in a separate session, with its lines in a file.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+use liza_host::durable;
 
 use crate::project::Project;
 
@@ -23,7 +24,7 @@ pub fn start_verb(
     (verb, arguments): (&str, &[String]),
     output: &Path,
 ) -> io::Result<Child> {
-    let output = File::create(output)?;
+    let output = durable::create(output)?;
     let mut command = Command::new(program);
     command.arg("-C").arg(project.root()).arg(verb).args(arguments);
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).spawn()

@@ -1,11 +1,11 @@
 //! The announcement of a team before its first session in a project: the rights of the agents. Shown once;
 //! rehearsals, which run no agent program, are not announced.
 
-use std::fs;
 use std::io;
 
 use liza_agents::providers::rights_of;
 use liza_core::model::Config;
+use liza_host::durable;
 use liza_sandbox::confine::Level;
 
 use crate::project::Project;
@@ -25,7 +25,8 @@ pub fn first_run_notice(project: &Project, config: &Config, posts: &[Post], leve
         return None;
     }
     // If it cannot be written, it is shown again.
-    let _: io::Result<()> = fs::write(&mark, "What agents are allowed to do was shown.\n");
+    let _: io::Result<()> =
+        durable::replace_private_file(&mark, b"What agents are allowed to do was shown.\n");
     let mut lines = vec!["First run in this project. The agents are allowed to do this:".to_owned()];
     lines.extend(clients.iter().map(|(name, rights)| format!("  {name}: {rights}")));
     lines.push(format!("  confined: {}", confinement(level)));

@@ -11,6 +11,8 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
+use liza_host::durable;
+
 use crate::project::Project;
 
 use super::detached::{leave_terminal, output_file};
@@ -59,7 +61,7 @@ pub fn waiting(value: Option<&str>) -> Option<Pid> {
 /// Leaves the terminal to the process that waits for this one, after a last text. What this process prints from now on goes
 /// to [`output_file`].
 pub fn detach(project: &Project, front: Pid, text: &str) -> io::Result<()> {
-    let output = File::create(output_file(project))?;
+    let output = durable::create(&output_file(project))?;
     let nothing = File::open(Path::new("/dev/null"))?;
     leave_terminal()?;
     let _ = writeln!(io::stdout(), "{text}");

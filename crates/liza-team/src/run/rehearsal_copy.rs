@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use liza_core::model::{Actor, Loaded, LogAction, LogEntry};
 use liza_git::{Git, GitError, Repo};
+use liza_host::durable;
 use liza_store::{Store, StoreError};
 
 use crate::engine::Engine;
@@ -57,7 +58,8 @@ pub fn copy_for_rehearsal(project: &Project) -> Result<Project, CopyError> {
     }
     copy_blackboard(project, &to)?;
     let mark = to.join(".liza").join(COPY_MARK);
-    fs::write(&mark, format!("{source}\n")).map_err(|source| CopyError::File { path: mark, source })?;
+    durable::replace_private_file(&mark, format!("{source}\n").as_bytes())
+        .map_err(|source| CopyError::File { path: mark, source })?;
     let copy = Project::open(&to)?;
     // Worktrees are not copied: those of claimed tasks are checked out again, before anyone could miss them.
     // The team reports failed repairs.

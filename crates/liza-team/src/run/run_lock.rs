@@ -1,10 +1,10 @@
 //! One team per project: a lock that a running `liza run` holds, with a line that names its process.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::model::{AgentId, AgentRecord, State};
+use liza_host::durable;
 
 use crate::engine::{EngineError, FileLock, LivenessLock, clear_stopping};
 use crate::project::{Project, now};
@@ -27,7 +27,7 @@ pub struct AlreadyRunning {
 
 impl AlreadyRunning {
     fn of(path: &Path) -> Self {
-        let holder = fs::read_to_string(path).unwrap_or_default();
+        let holder = durable::read_text(path).unwrap_or_default();
         let holder = match holder.trim() {
             "" => "a `liza run` that has just started",
             line => line,
@@ -50,7 +50,7 @@ impl RunLock {
         };
         let line = format!("process {}, started {}\n", std::process::id(), now());
         clear_stopping(project.folder());
-        fs::write(&path, line).map_err(EngineError::io("write", &path))?;
+        lock.note(&line).map_err(EngineError::io("write", &path))?;
         Ok(Ok(Self { _lock: lock }))
     }
 

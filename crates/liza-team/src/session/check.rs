@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Role};
-use liza_host::private;
+use liza_host::{durable, private};
 use liza_sandbox::confine::caches::cache_variables;
 use liza_sandbox::confine::environment::{EnvironmentUse, passed_environment};
 use liza_sandbox::confine::plan::Plan;
@@ -181,7 +181,7 @@ fn stdin_of(caller: Option<&Caller>) -> Stdio {
 /// `None` if the session is not confined.
 fn session_plan() -> io::Result<Option<Plan>> {
     let Some(file) = std::env::var_os(PLAN_VARIABLE) else { return Ok(None) };
-    let text = fs::read_to_string(&file)?;
+    let text = durable::read_text(Path::new(&file))?;
     serde_json::from_str(&text).map(Some).map_err(io::Error::other)
 }
 

@@ -97,7 +97,7 @@ pub fn set_up(
     let done = copy_files(project, config, checkout)
         .and_then(|()| config.setup.as_ref().map_or(Ok(()), |_| run(project, config, checkout, used_by)));
     match &done {
-        Ok(()) => drop(fs::remove_file(&record)),
+        Ok(()) => drop(durable::remove_if_present(&record)),
         // The failure is reported in any case; the record is for `status`.
         Err(error) => drop(write_record(&record, &error.to_string())),
     }
@@ -114,11 +114,11 @@ pub(crate) fn set_up_worktree(
     let name = worktree.file_name().unwrap_or_default();
     let mark = project.folder().join(FOLDER).join("done").join(name);
     let settings = serde_json::json!({"setup": config.setup, "copy": config.copy}).to_string();
-    if !is_new && fs::read_to_string(&mark).is_ok_and(|done| done == settings) {
+    if !is_new && durable::read_text(&mark).is_ok_and(|done| done == settings) {
         return Ok(());
     }
     // A worktree that has no such record was created, and not set up.
-    let _ = fs::remove_file(&mark);
+    let _ = durable::remove_if_present(&mark);
     set_up(project, config, worktree, CheckoutUse::Coding)?;
     let write = || {
         mark.parent().map_or(Ok(()), private::create_folder)?;
@@ -129,12 +129,12 @@ pub(crate) fn set_up_worktree(
 
 /// The last failure, if no set-up has succeeded since.
 pub(crate) fn last_failure(project: &Project) -> Option<String> {
-    fs::read_to_string(project.folder().join(FOLDER).join(FAILURE)).ok()
+    durable::read_text(&project.folder().join(FOLDER).join(FAILURE)).ok()
 }
 
 fn write_record(record: &Path, message: &str) -> io::Result<()> {
     record.parent().map_or(Ok(()), private::create_folder)?;
-    fs::write(record, message)
+    durable::replace_private_file(record, message.as_bytes())
 }
 
 fn run(
@@ -246,7 +246,7 @@ fn new_log(folder: &Path, checkout: &Path) -> Result<PathBuf, SetupError> {
     logs.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
     logs.sort();
     let old = logs.len().saturating_sub(LOGS_MAX);
-    logs.into_iter().take(old).for_each(|path| drop(fs::remove_file(path)));
+    logs.into_iter().take(old).for_each(|path| drop(durable::remove_if_present(&path)));
     let path = |number: u32| folder.join(format!("{stamp}-{number}-{}.log", name.trim_start_matches('.')));
     private::create_folder(folder).map_err(SetupError::io("create", folder))?;
     Ok((1..1000).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(0)))

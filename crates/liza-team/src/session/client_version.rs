@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use liza_host::durable;
 use liza_sandbox::sys::process::wait_until;
 
 /// The longest time for a program to report its version; some need seconds to start.
@@ -17,14 +18,14 @@ pub fn client_version(program: &Path) -> Option<String> {
     for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
         command.env(name, &folder);
     }
-    let output = fs::File::create(folder.join("version")).ok()?;
+    let output = durable::create(&folder.join("version")).ok()?;
     command.stdin(Stdio::null()).stdout(output).stderr(Stdio::null());
     let said = command.spawn().ok().and_then(|mut child| {
         let ended = wait_until(&mut child, Instant::now() + VERSION_LIMIT).ok().flatten();
         let _ = child.kill();
         let _ = child.wait();
         ended.filter(std::process::ExitStatus::success)?;
-        fs::read_to_string(folder.join("version")).ok()
+        durable::read_text(&folder.join("version")).ok()
     });
     let _ = fs::remove_dir_all(&folder);
     version_in(&said?)

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{AgentId, TaskId, Timestamp};
+use liza_host::durable;
 
 pub(crate) const PROMPTS: &str = "agent-prompts";
 pub(crate) const OUTPUTS: &str = "agent-outputs";
@@ -66,7 +67,7 @@ pub fn newest_prompt(folder: &Path, agent: Option<AgentId>, task: Option<&TaskId
             && task.is_none_or(|task| task.as_str() == session.about)
     };
     let path = kept_sessions(folder).into_iter().find(wanted)?.prompt(folder);
-    Some(fs::read_to_string(&path).unwrap_or_else(|error| format!("{}: {error}", path.display())))
+    Some(durable::read_text(&path).unwrap_or_else(|error| format!("{}: {error}", path.display())))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use liza_agents::providers::side_log::SideLog;
 use liza_agents::providers::stream::EventStream;
 use liza_core::model::{FaultKind, Network};
+use liza_host::durable::{self, Open};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_sandbox::confine::{
@@ -288,7 +289,8 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         let mut command = Command::new(&order.program);
         command.args(&order.arguments);
         match &order.input {
-            Some(input) => command.stdin(File::open(input).map_err(|error| failed("read", input, &error))?),
+            Some(input) => command
+                .stdin(durable::open(Open::Read, input).map_err(|error| failed("read", input, &error))?),
             None => command.stdin(File::open("/dev/tty").map_or_else(|_| Stdio::null(), Stdio::from)),
         };
         return Ok((command, None));
@@ -330,7 +332,7 @@ fn open_output(command: &mut Command, order: &SessionOrder) -> io::Result<Option
         command.stdout(terminal()).stderr(terminal());
         return Ok(None);
     };
-    let file = private::file_options().create(true).append(true).open(path);
+    let file = durable::open(Open::Append, path);
     let file = file.map_err(|error| failed("write", path, &error))?;
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);

@@ -1,6 +1,5 @@
 //! The last lines of a session, quoted by its supervisor after a session without a result.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use liza_agents::providers::is_log_line;
 use liza_core::text::one_line;
 
 use crate::observe::activity::OWN_LINE;
+use liza_host::durable::{self, Open};
 
 /// The part of the output's end that is read.
 const TAIL: u64 = 64 << 10;
@@ -16,7 +16,7 @@ const LENGTH: usize = 400;
 
 /// `None` if it printed nothing.
 pub(super) fn last_words(output: &Path) -> Option<String> {
-    let mut file = File::open(output).ok()?;
+    let mut file = durable::open(Open::Read, output).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
     let mut tail = Vec::new();

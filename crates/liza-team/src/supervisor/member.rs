@@ -6,7 +6,7 @@ use std::time::Instant;
 use liza_agents::providers::Provider;
 use liza_agents::providers::guard::GuardStop;
 use liza_agents::providers::usage::SessionUsage;
-use liza_core::model::{AgentId, ClientFault, Role, StopFiles, TaskId, Timestamp};
+use liza_core::model::{AgentId, ClientFault, Role, Seconds, StopFiles, TaskId, Timestamp};
 use liza_core::supervise::{SessionPhase, StopReason};
 
 use crate::engine::LivenessLock;
@@ -53,6 +53,8 @@ pub struct AgentEnd {
 pub(super) struct RunningSession {
     pub session: Session,
     pub started: Timestamp,
+    /// The time since then in which nothing ran.
+    pub frozen: Seconds,
     pub phase: SessionPhase,
     /// As last read.
     pub lease_expires: Timestamp,
@@ -68,7 +70,8 @@ pub(super) struct RunningSession {
 impl RunningSession {
     pub(super) fn new(session: Session, started: Timestamp, lease_expires: Timestamp) -> Self {
         let (phase, used, recorded) = Default::default();
-        Self { session, started, phase, lease_expires, used, fault: None, guard: None, recorded }
+        let frozen = Seconds(0);
+        Self { session, started, frozen, phase, lease_expires, used, fault: None, guard: None, recorded }
     }
 
     pub(super) fn usage(&self) -> UsageToRecord {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Seconds, Timestamp};
-use liza_core::supervise::was_suspended;
+use liza_core::supervise::frozen_time;
 
 /// The pause before a failed renewal of leases is retried.
 pub(super) const RENEW_RETRY: Duration = Duration::from_secs(2);
@@ -18,6 +18,12 @@ pub(super) struct Renewals {
     running: bool,
     /// The time of day and the running time when the loop last looked.
     clock: (Timestamp, Instant),
+    /// The pause that the loop meant to make since then.
+    intended: Duration,
+    /// The time since the last renewal in which nothing ran.
+    frozen: Seconds,
+    /// True if the running renewal was started before the last freeze: it may have ended before it.
+    is_outdated: bool,
     /// The number of attempts before anything is judged by a lease; zero in normal times.
     first: u32,
     failed: bool,
@@ -25,18 +31,34 @@ pub(super) struct Renewals {
 
 impl Renewals {
     pub(super) fn new(time_of_day: Timestamp, running: Instant) -> Self {
-        Self { next: running, running: false, clock: (time_of_day, running), first: 0, failed: false }
+        let (clock, intended, frozen) = ((time_of_day, running), Duration::MAX, Seconds(0));
+        let (first, failed, is_outdated) = Default::default();
+        Self { next: running, running: false, clock, intended, frozen, is_outdated, first, failed }
     }
 
-    /// Compares both clocks. True after a suspend of the machine; the leases are then renewed at once.
-    pub(super) fn look(&mut self, time_of_day: Timestamp, running: Instant) -> bool {
+    /// The loop is about to wait for at most that time.
+    pub(super) fn wait(&mut self, at_most: Duration) -> Duration {
+        self.intended = at_most;
+        at_most
+    }
+
+    /// Compares the clocks with each other and with the pause that was intended. The time in which nothing
+    /// ran; the leases are then renewed at once.
+    pub(super) fn look(&mut self, time_of_day: Timestamp, running: Instant) -> Seconds {
         let (last, since) = std::mem::replace(&mut self.clock, (time_of_day, running));
         let ran = Seconds(running.saturating_duration_since(since).as_secs());
-        let suspended = was_suspended(time_of_day.since(last), ran);
-        if suspended {
-            (self.first, self.next) = (ATTEMPTS, running);
+        let intended = std::mem::replace(&mut self.intended, Duration::MAX);
+        let frozen = frozen_time(time_of_day.since(last), ran, Seconds(intended.as_secs()));
+        if frozen.0 > 0 {
+            (self.first, self.next, self.is_outdated) = (ATTEMPTS, running, self.running);
+            self.frozen.0 = self.frozen.0.saturating_add(frozen.0);
         }
-        suspended
+        frozen
+    }
+
+    /// The time since the last renewal in which nothing ran.
+    pub(super) fn frozen(&self) -> Seconds {
+        self.frozen
     }
 
     /// True if a lease may be judged.
@@ -58,19 +80,22 @@ impl Renewals {
         self.next = now + interval;
         self.running = has_leases;
         if !has_leases {
-            self.first = 0;
+            (self.first, self.frozen) = (0, Seconds(0));
         }
     }
 
     /// Records a success. True if the renewal before had failed.
     pub(super) fn succeeded(&mut self) -> bool {
-        (self.running, self.first) = (false, 0);
+        self.running = false;
+        if !std::mem::take(&mut self.is_outdated) {
+            (self.first, self.frozen) = (0, Seconds(0));
+        }
         std::mem::take(&mut self.failed)
     }
 
     /// Records a failure; the retry comes soon.
     pub(super) fn fail(&mut self, now: Instant) {
-        (self.running, self.failed) = (false, true);
+        (self.running, self.failed, self.is_outdated) = (false, true, false);
         self.first = self.first.saturating_sub(1);
         self.next = now + RENEW_RETRY;
     }
@@ -104,10 +129,10 @@ mod tests {
         renewals.start(true, start, HOUR);
         assert!(!renewals.succeeded());
         let second = Duration::from_secs(1);
-        assert!(!renewals.look(wall + Seconds(1), start + second) && renewals.may_judge());
+        assert!(renewals.look(wall + Seconds(1), start + second) == Seconds(0) && renewals.may_judge());
         // The time of day is hours ahead of the running time.
         let after = start + 2 * second;
-        assert!(renewals.look(wall + Seconds(7200), after));
+        assert_eq!(renewals.look(wall + Seconds(7200), after), Seconds(7198));
         assert!(!renewals.may_judge() && renewals.is_due(after));
         renewals.start(true, after, HOUR);
         assert!(!renewals.may_judge() && !renewals.is_due(after + HOUR), "it runs");
@@ -116,7 +141,27 @@ mod tests {
         assert!(!renewals.may_judge() && renewals.is_due(after + 2 * second));
         renewals.start(true, after, HOUR);
         assert!(renewals.succeeded() && renewals.may_judge());
-        assert!(!renewals.look(wall + Seconds(7201), after + second) && renewals.may_judge());
+        assert!(renewals.look(wall + Seconds(7201), after + second) == Seconds(0) && renewals.may_judge());
+    }
+
+    /// Covers: AX-11
+    #[test]
+    fn processes_that_were_stopped_get_back_the_time_of_their_leases() {
+        let (wall, start) = (now(), Instant::now());
+        let mut renewals = Renewals::new(wall, start);
+        renewals.start(true, start, HOUR);
+        renewals.wait(Duration::from_secs(5));
+        // Both clocks have gone on, and the loop has not.
+        let after = start + 2 * HOUR;
+        assert_eq!(renewals.look(wall + Seconds(7200), after), Seconds(7195));
+        assert!(!renewals.succeeded() && !renewals.may_judge(), "it may have been written before");
+        assert_eq!((renewals.frozen(), renewals.is_due(after)), (Seconds(7195), true));
+        renewals.start(true, after, HOUR);
+        assert!(!renewals.succeeded() && renewals.may_judge());
+        assert_eq!(renewals.frozen(), Seconds(0));
+        // A long pause that was intended is none in which nothing ran.
+        renewals.wait(HOUR);
+        assert_eq!(renewals.look(wall + Seconds(10_800), after + HOUR), Seconds(0));
     }
 
     /// Covers: AC-10
@@ -124,14 +169,14 @@ mod tests {
     fn leases_that_cannot_be_renewed_are_judged_in_the_end() {
         let (wall, start) = (now(), Instant::now());
         let mut renewals = Renewals::new(wall, start);
-        assert!(renewals.look(wall + Seconds(7200), start));
+        assert_eq!(renewals.look(wall + Seconds(7200), start), Seconds(7200));
         for _ in 0..ATTEMPTS {
             assert!(!renewals.may_judge());
             renewals.start(true, start, HOUR);
             renewals.fail(start);
         }
         assert!(renewals.may_judge() && renewals.has_failed());
-        assert!(renewals.look(wall + Seconds(14_400), start));
+        assert_eq!(renewals.look(wall + Seconds(14_400), start), Seconds(7200));
         renewals.start(false, start, HOUR);
         assert!(renewals.may_judge(), "without an agent there is no lease");
     }

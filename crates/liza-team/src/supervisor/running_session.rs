@@ -39,7 +39,7 @@ impl Team<'_> {
         let (state, stop_files, now) = (Arc::clone(&self.state), self.stop_files, now());
         let lease = self.lease_of(index);
         let length = self.members.get(index).map_or(self.config.lease_duration, |own| self.lease_length(own));
-        let shutdown = self.shutdown();
+        let (shutdown, unrenewed) = (self.shutdown(), self.renewals.frozen());
         let Some(member) = self.members.get_mut(index) else { return };
         let identity = &member.identity;
         let registered = still_registered(&state, identity.agent, identity.generation);
@@ -51,6 +51,7 @@ impl Team<'_> {
             started: running.started,
             lease_expires: running.lease_expires,
             lease: length,
+            frozen: (running.frozen, unrenewed),
             owns_task: registered && still_owns(&state, identity.agent, task),
             // A person ends their own session.
             is_done: !interactive && is_done(&state, identity.agent, task),

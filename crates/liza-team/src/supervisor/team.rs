@@ -224,7 +224,8 @@ impl Team<'_> {
                 // reviewer is still registered counts as failed.
                 return self.end_jobs();
             }
-            let event = self.events.recv_timeout(self.wait_time()).unwrap_or(Event::Timer);
+            let wait = self.renewals.wait(self.wait_time());
+            let event = self.events.recv_timeout(wait).unwrap_or(Event::Timer);
             self.handle(event);
             while let Ok(event) = self.events.try_recv() {
                 self.handle(event);
@@ -303,10 +304,17 @@ impl Team<'_> {
         }
     }
 
-    /// Takes every agent's next step. After a suspend every lease looks expired, so they are renewed first.
+    /// Takes every agent's next step. After a suspend or a freeze every lease looks expired, so they are renewed first.
     fn advance_all(&mut self, (time_of_day, running): (Timestamp, Instant)) {
-        if self.renewals.look(time_of_day, running) {
-            self.report_all(MessageLevel::Info, "the machine was suspended; renewing the leases");
+        let frozen = self.renewals.look(time_of_day, running);
+        if frozen.0 > 0 {
+            for member in &mut self.members {
+                if let MemberState::InSession(running) = &mut member.state {
+                    running.frozen.0 = running.frozen.0.saturating_add(frozen.0);
+                }
+            }
+            let text = format!("nothing ran for {frozen}; renewing the leases");
+            self.report_all(MessageLevel::Info, &text);
         }
         if self.renewals.may_judge() {
             (0..self.members.len()).for_each(|index| self.advance(index));

@@ -185,7 +185,7 @@ fn a_clean_stop_waits_for_a_running_merge_as_long_as_its_test_may_take() {
         add(&mut team, Role::CodeReviewer);
     }
     let merges = FileLock::at(&FileLock::of_merges(project.folder()), Duration::ZERO).unwrap();
-    merges.note(&format!("t1 {}", team.members[0].identity.agent));
+    merges.note(&format!("t1 {}", team.members[0].identity.agent)).unwrap();
     let is_busy = |team: &Team<'_>| {
         let busy = |member: &Member| matches!(member.state, MemberState::Busy);
         team.members.iter().map(busy).collect::<Vec<_>>()

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Timestamp;
-use liza_host::durable::replace_private_file;
+use liza_host::durable::{self, Open, replace_private_file};
 use liza_host::private;
 use liza_status::alarms::Episodes;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ impl AlertLog {
         if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= LOG_MAX) {
             archive(&self.path, now)?;
         }
-        let mut file = private::file_options().append(true).create(true).open(&self.path)?;
+        let mut file = durable::open(Open::Append, &self.path)?;
         // One call, so that lines of several writers do not mix.
         file.write_all(format!("{now} {line}\n").as_bytes())
     }
@@ -71,7 +71,7 @@ impl ReportedAlerts {
     pub(super) fn open(folder: &Path) -> (Self, Option<String>) {
         let path = folder.join("alerts.state");
         let read = || -> Result<BTreeSet<String>, String> {
-            match fs::read_to_string(&path) {
+            match durable::read_text(&path) {
                 Ok(text) => serde_json::from_str::<SavedEpisodes>(&text)
                     .map(|saved| saved.reported)
                     .map_err(|error| error.to_string()),

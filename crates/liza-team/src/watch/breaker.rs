@@ -1,12 +1,11 @@
 //! The circuit breaker's report. `liza-core` finds the patterns.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
 use liza_core::model::{BreakerStatus, BreakerTrip, State, TaskId, Timestamp};
 use liza_core::rules::breaker::{Finding, analyze};
-use liza_host::durable::replace_private_file;
+use liza_host::durable::{self, replace_private_file};
 use liza_host::secrets::Masker;
 
 use crate::project::Project;
@@ -30,7 +29,7 @@ pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<O
     }
     let path = project.root().join(REPORT);
     let heading = heading(trigger);
-    match fs::read_to_string(&path) {
+    match durable::read_text(&path) {
         Ok(text) if text.starts_with(&heading) => return Ok(Some(path)),
         Ok(text) => archive(&path, when(&text).unwrap_or(trigger.timestamp))?,
         Err(_) => {}

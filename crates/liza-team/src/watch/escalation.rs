@@ -1,12 +1,11 @@
 //! `.liza/ESCALATION` explains a checkpoint that has waited for hours. The watcher writes it, and removes it
 //! when the checkpoint ends.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 
 use liza_core::model::{State, Status, Timestamp};
-use liza_host::durable::replace_private_file;
+use liza_host::durable::{self, replace_private_file};
 use liza_status::alarms::StopAge;
 
 use crate::engine::ESCALATION;
@@ -24,10 +23,7 @@ pub(super) fn follow(
 ) -> io::Result<()> {
     let path = folder.join(ESCALATION);
     let Some(since) = checkpoint else {
-        return match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            Err(_) | Ok(()) => Ok(()),
-        };
+        return durable::remove_if_present(&path);
     };
     match StopAge::of(now.since(since)) {
         Some(age @ (StopAge::Stuck | StopAge::Abandoned)) if fresh || !path.exists() => {

@@ -1,11 +1,11 @@
 //! The seat of the pages in the browser: commands as the human, sessions and the log.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use liza_agents::providers::stream::EventStream;
 use liza_core::model::Timestamp;
+use liza_host::durable;
 use liza_host::local_time::LocalTime;
 use liza_sandbox::sys::tcp_peer::is_outside;
 use liza_store::LogRecord;
@@ -79,7 +79,7 @@ impl Seat for WebSeat {
     }
 
     fn prompt(&self, session: &SavedSession) -> Option<String> {
-        fs::read_to_string(self.kept(session)?.prompt(self.project.folder())).ok().map(|text| clean(&text))
+        durable::read_text(&self.kept(session)?.prompt(self.project.folder())).ok().map(|text| clean(&text))
     }
 
     fn output(&self, session: &SavedSession) -> Vec<OutputLine> {

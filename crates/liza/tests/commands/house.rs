@@ -273,3 +273,73 @@ fn no_screen_takes_a_sentence_apart() {
     }
     assert!(wrong.is_empty(), "data is passed on, and its words are made once:\n{}", wrong.join("\n"));
 }
+
+/// The crates that open files of Liza's own.
+const WITH_OWN_FILES: [&str; 6] = [
+    "liza-store/src",
+    "liza-team/src",
+    "liza-sandbox/src/confine",
+    "liza-database/src",
+    "liza-host/src",
+    "liza/src",
+];
+
+/// The files of these crates that open other files: of the person, of a session, of git or of the system.
+const OF_OTHERS: [&str; 31] = [
+    "liza-database/src/address.rs",
+    "liza-host/src/durable.rs",
+    "liza-sandbox/src/confine/cargo_home.rs",
+    "liza-sandbox/src/confine/filter_keeper.rs",
+    "liza-sandbox/src/confine/program_keeper.rs",
+    "liza-sandbox/src/confine/readable.rs",
+    "liza-sandbox/src/confine/stage.rs",
+    "liza-store/src/file/lock.rs",
+    "liza-team/src/project/accepted_gate.rs",
+    "liza-team/src/project/team_file.rs",
+    "liza-team/src/run/demo.rs",
+    "liza-team/src/run/front.rs",
+    "liza-team/src/run/playbook.rs",
+    "liza-team/src/run/rehearsal_copy.rs",
+    "liza-team/src/session/check.rs",
+    "liza-team/src/session/checkout_setup.rs",
+    "liza-team/src/session/conversations.rs",
+    "liza-team/src/session/login.rs",
+    "liza-team/src/session/login_copies.rs",
+    "liza-team/src/session/login_turn.rs",
+    "liza-team/src/session/repository_guard.rs",
+    "liza-team/src/supervisor/helper.rs",
+    "liza/src/cli/commands/edit.rs",
+    "liza/src/cli/commands/init.rs",
+    "liza/src/cli/commands/man.rs",
+    "liza/src/cli/commands/remove.rs",
+    "liza/src/cli/context.rs",
+    "liza/src/cli/session/forward.rs",
+    "liza/src/cli/session/modify.rs",
+    "liza/src/cli/starting_files.rs",
+    "liza/src/cli/test_command.rs",
+];
+
+/// Covers: AX-12
+#[test]
+fn files_of_its_own_are_opened_in_one_way() {
+    let ways =
+        ["File::open(", "File::create", "File::options(", "OpenOptions::new(", "fs::write(", "fs::copy("];
+    let ways: Vec<&str> = ways.into_iter().chain(["fs::read(", "fs::read_to_string("]).collect();
+    let mut found = BTreeSet::new();
+    for place in WITH_OWN_FILES {
+        let is_test = |path: &PathBuf| path.to_str().unwrap().ends_with("tests.rs");
+        for path in sources(&repository().join("crates").join(place)).iter().filter(|path| !is_test(path)) {
+            let text = fs::read_to_string(path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            if ways.iter().any(|way| code.contains(way)) {
+                let inside = path.strip_prefix(repository().join("crates")).unwrap();
+                found.insert(inside.display().to_string());
+            }
+        }
+    }
+    let known = OF_OTHERS.map(str::to_owned).into();
+    let new: Vec<&String> = found.difference(&known).collect();
+    assert!(new.is_empty(), "use liza_host::durable for a file below .liza: {new:#?}");
+    let gone: Vec<&String> = known.difference(&found).collect();
+    assert!(gone.is_empty(), "no longer needed in the list: {gone:#?}");
+}

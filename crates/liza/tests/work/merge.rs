@@ -468,3 +468,23 @@ fn broken_settings_are_an_error_and_nothing_lands_on_the_default_branch() {
     assert!(error["message"].as_str().unwrap().contains("config"), "{error}");
     assert_eq!((tip(&project, "integration"), project.status("one")), (before, "APPROVED"));
 }
+
+/// Covers: AX-37
+#[test]
+fn work_that_a_person_merged_is_tested_before_it_is_recorded() {
+    for (test, status) in [("test -f one.txt", "MERGED"), ("! test -f one.txt", "INTEGRATION_FAILED")] {
+        let project = team();
+        with_test(&project, test);
+        let head = approved(&project, "one");
+        project.git(&["update-ref", "refs/heads/integration", &head]);
+        assert_eq!(recover(&project), Vec::<String>::new());
+        assert_eq!(project.status("one"), "APPROVED", "it is not tested yet");
+        let run = merge(&project, "one");
+        match status {
+            "MERGED" => drop(run.result()),
+            _ => drop(run.refused(3, "integration_test")),
+        }
+        assert_eq!(project.status("one"), status);
+        assert!(project.root.join(".liza/integration-tests/one-1.log").exists(), "the test ran");
+    }
+}

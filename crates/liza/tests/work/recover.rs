@@ -318,3 +318,47 @@ fn a_worktree_with_a_running_session_is_not_removed() {
     assert_eq!(recover(&project), ["unneeded_worktree one"]);
     assert!(!project.tree("one").exists());
 }
+
+/// Covers: AX-37
+#[test]
+fn a_deleted_integration_branch_is_an_alarm_with_its_command() {
+    let project = team();
+    approved(&project, "one");
+    merge(&project, "one").ok();
+    let head = tip(&project, "integration");
+    project.git(&["branch", "-qD", "integration"]);
+    let command = format!("git branch integration {head}");
+    for words in [["status"], ["validate"]] {
+        let page = project.liza(&words).stdout;
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains(&command), "{page}");
+    }
+    assert!(project.liza(&["status"]).stdout.contains("INVALID STATE"));
+    project.git(&["branch", "integration", &head]);
+    assert!(!project.liza(&["status"]).stdout.contains("INVALID STATE"));
+    check_consistent(&project);
+}
+
+/// Covers: AX-37
+#[test]
+fn after_git_clean_the_previous_version_is_restored() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    project.liza(&["note", "the last write"]).ok();
+    project.git(&["clean", "-ffdxq"]);
+    assert!(!project.root.join(".liza").exists());
+    let error = project.liza(&["status", "--json"]).refused(4, "lost");
+    assert_eq!(error["hint"], "liza recover");
+    let said = project.liza(&["recover"]).ok().to_owned();
+    assert!(said.contains("state.yaml") && said.contains("restored"), "{said}");
+    assert_eq!(project.status("one"), "CLAIMED");
+    assert!(project.tree("one").exists());
+    assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
+    // What is removed is not restored.
+    for agent in ["coder-1", "coder-2", "code-reviewer-1", "code-reviewer-2"] {
+        project.liza(&["deregister", agent]);
+    }
+    project.liza(&["remove", "--yes"]).ok();
+    assert!(!project.root.join(".git/liza").exists());
+    project.liza(&["status", "--json"]).refused(1, "no_project");
+}

@@ -283,3 +283,46 @@ fn a_blackboard_in_a_worktree_is_never_used_but_one_in_a_sub_folder_is() {
     project.write("sub/below/x", "");
     assert!(goal(&project.root.join("sub/below")).contains("Planted"));
 }
+
+/// Covers: AX-12
+#[test]
+fn a_link_in_the_place_of_a_file_of_its_own_is_an_alarm_and_nothing_is_written_through_it() {
+    let project = team();
+    approved(&project, "one");
+    let theirs = project.root.join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    let untouched = || {
+        let names: Vec<_> = fs::read_dir(&theirs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.is_empty() || (names == ["file"] && fs::read_to_string(theirs.join("file")).unwrap() == "mine")
+    };
+    fs::write(theirs.join("file"), "mine").unwrap();
+    let commands: [(&str, &[&str]); 5] = [
+        ("merge.lock", &["wt-merge", "one"]),
+        ("locks", &["wt-create", "one"]),
+        ("PAUSE", &["pause"]),
+        ("run.stopping", &["stop"]),
+        ("alerts.log", &["watch", "--once"]),
+    ];
+    for (name, command) in commands {
+        let place = project.root.join(".liza").join(name);
+        let _ = fs::remove_dir_all(&place);
+        let target = if name == "locks" { theirs.clone() } else { theirs.join("file") };
+        std::os::unix::fs::symlink(target, &place).unwrap();
+        project.liza(command);
+        assert!(untouched(), "{command:?} wrote through .liza/{name}");
+        let status = project.liza(&["status"]).stdout;
+        if place.is_symlink() {
+            let expected = format!(".liza/{name}: it is a symbolic link");
+            assert!(status.contains("INVALID STATE") && status.contains(&expected), "{name}: {status}");
+            fs::remove_file(&place).unwrap();
+        }
+        // A new file that its writer creates must not appear at the end of a dangling link.
+        fs::remove_file(theirs.join("file")).unwrap();
+        let _ = fs::remove_file(&place);
+        std::os::unix::fs::symlink(theirs.join("file"), &place).unwrap();
+        project.liza(command);
+        assert!(untouched(), "{command:?} created a file through .liza/{name}");
+        fs::write(theirs.join("file"), "mine").unwrap();
+        let _ = fs::remove_file(&place);
+    }
+}

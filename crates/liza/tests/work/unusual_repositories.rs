@@ -223,3 +223,37 @@ fn merge_commits_are_signed_if_commits_are() {
     merge(&project, "two").refused(3, "git");
     assert_eq!((tip(&project, "integration"), project.status("two")), (before, "APPROVED"));
 }
+
+/// Covers: AX-36
+#[test]
+fn a_git_folder_that_is_elsewhere() {
+    let project = TestProject::bare();
+    let (git, beside) = (project.home().join("git-folder"), project.home().join("beside"));
+    project.git(&["init", "-q", "--separate-git-dir", git.to_str().unwrap()]);
+    let project = begin(project);
+    claim_to_merge(&project, "one");
+    project.git(&["checkout", "-q", "integration"]);
+    claim_to_merge(&project, "two");
+    project.git(&["worktree", "add", "-q", "--detach", beside.to_str().unwrap()]);
+    claim_to_merge(&project, "three");
+    assert!(project.root.join("two.txt").exists() && project.root.join("three.txt").exists());
+    project.git(&["checkout", "-q", "main"]);
+    project.liza(&["goal", "complete"]).ok();
+    project.liza(&["finish", "--merge"]).ok();
+    assert!(project.root.join("three.txt").exists());
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+}
+
+/// Covers: AX-36
+#[test]
+fn a_repository_in_the_format_reftable_is_refused_with_the_reason() {
+    let home = TestProject::bare();
+    let root = home.home().join("reftable");
+    home.git(&["init", "-q", "--ref-format=reftable", root.to_str().unwrap()]);
+    let project = moved_to(home, &root);
+    commit(&project, &root, "file", "text\n");
+    let error = project.liza(&["init", "Retry", "--json"]).refused(1, "no_repository");
+    assert!(error["message"].as_str().unwrap().contains("reftable"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("git refs migrate"), "{error}");
+    assert!(!root.join(".liza").exists());
+}

@@ -119,7 +119,7 @@ impl Exchange<'_> {
         match self.project.repo()?.forward_branch(&self.integration, local, head) {
             Ok(()) | Err(MergeError::BranchMoved) => Ok(None),
             Err(MergeError::CheckoutRefused { path, message }) => Ok(Some((path, message))),
-            Err(MergeError::Git(error)) => Err(error.into()),
+            Err(MergeError::Git(error) | MergeError::UpdateFailed(error)) => Err(error.into()),
             Err(
                 MergeError::AlreadyMerged { .. }
                 | MergeError::Conflict { .. }

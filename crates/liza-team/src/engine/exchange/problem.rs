@@ -2,7 +2,6 @@
 //! fixes it is not in the file: a text there could be replaced. Losing the file loses a message, so errors of
 //! the file system are ignored.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Board, Seconds, Sha, Timestamp};
@@ -106,7 +105,7 @@ fn place(folder: &Path) -> PathBuf {
 }
 
 fn read(folder: &Path) -> Option<NotedProblem> {
-    serde_json::from_slice(&fs::read(place(folder)).ok()?).ok()
+    serde_json::from_slice(&durable::read_file(&place(folder)).ok()?).ok()
 }
 
 /// `None` if no problem is known, or no remote is set.
@@ -137,7 +136,7 @@ fn write(folder: &Path, problem: &NotedProblem) {
 pub(super) fn forget(folder: &Path, worked: ProblemKind) {
     // Checked first, so that nothing is parsed in normal times.
     if place(folder).exists() && read(folder).is_none_or(|old| old.fault.kind() <= worked) {
-        let _ = fs::remove_file(place(folder));
+        let _ = durable::remove_if_present(&place(folder));
     }
 }
 

@@ -1,6 +1,5 @@
 //! `liza agent`: supervises one agent until its role has nothing left to do.
 
-use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -10,6 +9,7 @@ use liza_agents::providers::{Provider, ProviderError, SessionDetails};
 use liza_agents::providers::{default_provider, missing_logins};
 use liza_core::model::{Actor, AgentId, AgentRecord, Config, Network, Refusal, Role, Sandbox, State, TaskId};
 use liza_core::supervise::StopReason;
+use liza_host::durable;
 use liza_sandbox::confine::Level;
 use liza_sandbox::sys::confinement::protects_files;
 use liza_team::observe::missing_logins::record;
@@ -183,8 +183,8 @@ fn detach(
             return Ok(Reply::new(text, json!({"agent": agent, "process": id, "output": output})));
         }
         if let Some(ended) = process.try_wait().map_err(failed)? {
-            let said = fs::read_to_string(&output).unwrap_or_default();
-            let _ = fs::remove_file(&output);
+            let said = durable::read_text(&output).unwrap_or_default();
+            let _ = durable::remove_if_present(&output);
             return match ended.success() {
                 true => Ok(Reply::new(said.trim_end(), json!({"agent": null}))),
                 false => Err(not_started("the agent", &said)),

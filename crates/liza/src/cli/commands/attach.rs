@@ -1,12 +1,12 @@
 //! `liza attach`: shows the team that runs in the background.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use liza_host::durable::{self, Open};
 use liza_team::project::Project;
 use liza_team::run::{AlreadyRunning, RunLock, detached};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let running = RunLock::holder(&project)?;
     let path = detached::output_file(&project);
-    let Ok(mut file) = File::open(&path) else { return Err(nothing(running.as_ref())) };
+    let Ok(mut file) = durable::open(Open::Read, &path) else { return Err(nothing(running.as_ref())) };
     if running.is_some() && !args.plain && live_screen::is_possible(context) {
         live_screen::show_team(context, &project, ThemeName::Auto)?;
         return left(&project);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use liza_core::model::{LogAction, TaskId};
+use liza_host::durable;
 use liza_host::private;
 use liza_store::{Conflicts, StoreError, infer_base, read_state, task_range, three_way_merge};
 use liza_team::project::{Project, now};
@@ -168,7 +169,7 @@ impl Copy {
         let path = folder.join(format!("{name}-{}.yaml", std::process::id()));
         let ended = if text.ends_with('\n') { "" } else { "\n" };
         let written = private::create_folder(&folder).and_then(|()| {
-            let mut file = private::file_options().write(true).create(true).truncate(true).open(&path)?;
+            let mut file = durable::create(&path)?;
             file.write_all(format!("{text}{ended}").as_bytes())
         });
         written.map_err(|error| {
@@ -178,14 +179,14 @@ impl Copy {
     }
 
     fn read(&self) -> Result<String, CommandError> {
-        fs::read_to_string(&self.path).map_err(|error| {
+        durable::read_text(&self.path).map_err(|error| {
             CommandError::refused("io", format!("cannot read {}: {error}", self.path.display()))
         })
     }
 
     fn remove(&self) {
         // A leftover copy does no harm.
-        let _ = fs::remove_file(&self.path);
+        let _ = durable::remove_if_present(&self.path);
         let _ = self.path.parent().map(fs::remove_dir);
     }
 

@@ -238,6 +238,9 @@ fn not_merged(result: &GoalResult, main: &Branch, error: &MergeError) -> Command
                  then liza accept-integration, liza finish"
             )
         }
+        MergeError::UpdateFailed(_) => {
+            format!("{main} is unchanged; when the cause is gone: liza finish --merge")
+        }
         MergeError::NoBranch { .. }
         | MergeError::AlreadyMerged { .. }
         | MergeError::Unrelated

@@ -200,7 +200,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
         }
     }
     let before = before.unwrap_or_default();
-    let after = std::fs::read_to_string(&copy).unwrap_or_default();
+    let after = liza_host::durable::read_text(&copy).unwrap_or_default();
     if !before.is_empty() && before == after.trim_start_matches('\u{feff}') {
         session.undo_modify()?;
         return Ok(Reply::new("nothing was changed", json!({"changed": false})));

@@ -1,6 +1,5 @@
 //! `liza run`: the whole team and the watcher in one process and one terminal.
 
-use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -11,6 +10,7 @@ use std::time::Duration;
 
 use liza_core::model::{Actor, GoalStatus, State};
 use liza_core::rules::figures::GoalFigures;
+use liza_host::durable;
 use liza_status::view::Progress;
 use liza_team::engine::Engine;
 use liza_team::lifecycle::adopt_integration;
@@ -171,7 +171,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let is_alone = !args.in_background && RunLock::holder(&project)?.is_none();
     if is_alone {
         // The output of an earlier team in the background is not this one's.
-        let _ = fs::remove_file(detached::output_file(&project));
+        let _ = durable::remove_if_present(&detached::output_file(&project));
     }
     let copy = matches!(stage, Stage::Copy);
     let project = match stage {
@@ -321,7 +321,7 @@ fn detach(args: &Args, context: &Context, project: &Project) -> Result<Reply, Co
             return Ok(Reply::new(text, json!({"process": team.id(), "output": output})));
         }
         if let Some(ended) = team.try_wait().map_err(failed)? {
-            let said = fs::read_to_string(&output).unwrap_or_default();
+            let said = durable::read_text(&output).unwrap_or_default();
             if ended.success() {
                 return Ok(Reply::new(said.trim_end(), json!({"process": null, "output": output})));
             }

@@ -146,6 +146,7 @@ impl From<GitError> for CommandError {
             GitError::NotARepository { .. }
             | GitError::NoCheckout { .. }
             | GitError::NoCommits { .. }
+            | GitError::Reftable { .. }
             | GitError::LineBreakInPath { .. } => ("no_repository", Exit::Refused),
             GitError::UnknownCommit { .. } => ("unknown_commit", Exit::Refused),
             GitError::RemoteUnreachable { .. } => {

@@ -7,6 +7,7 @@ use std::path::Path;
 use liza_agents::providers::event::{ClientEvent, ToolAnswer, ToolEnd};
 use liza_agents::providers::stream::EventStream;
 use liza_core::text::count;
+use liza_host::durable::{self, Open};
 use liza_team::observe::activity::describe;
 use liza_team::session::denied::denied_path;
 
@@ -53,7 +54,7 @@ const CONFINED: [&str; 2] = ["[liza: confinement enforced", "[liza: confinement 
 impl SessionOutput {
     /// Reads from the beginning.
     pub(crate) fn open(path: &Path, stream: EventStream) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)?, stream, is_confined: false })
+        Ok(Self { file: durable::open(Open::Read, path)?, stream, is_confined: false })
     }
 
     /// Leaves out all but that many bytes at the end.
