@@ -131,6 +131,10 @@ impl ClaudeEvents {
     fn retry(&self, event: &Value) -> ClientEvent {
         let status = event.pointer("/error_status").and_then(Value::as_u64);
         let mut fault = fault(status, &text(event, "/error").unwrap_or_default());
+        // Without a status no provider has answered.
+        if status.is_none() && fault.kind == FaultKind::Crashed {
+            fault.kind = FaultKind::Overloaded;
+        }
         let wait = Seconds(number(event, "/retry_delay_ms").div_ceil(1000));
         let (attempt, all) = (number(event, "/attempt"), number(event, "/max_retries"));
         match fault.kind {
@@ -143,6 +147,7 @@ impl ClaudeEvents {
             | FaultKind::Overloaded
             | FaultKind::ContextFull
             | FaultKind::PermissionDenied
+            | FaultKind::Refused
             | FaultKind::Crashed => {
                 let what = fault.kind.describe();
                 ClientEvent::Note(format!("{what}: retry {attempt} of {all} in {wait}"))
@@ -254,7 +259,8 @@ impl ClaudeEvents {
             | FaultKind::Quota
             | FaultKind::Overloaded
             | FaultKind::ContextFull
-            | FaultKind::PermissionDenied => kind,
+            | FaultKind::PermissionDenied
+            | FaultKind::Refused => kind,
         };
         let mut fault = of_kind(kind, &said);
         // Its words have no seconds, and may be late.

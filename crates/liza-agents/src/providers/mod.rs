@@ -47,7 +47,7 @@ pub use installed::{
     InstalledClient, LoginAdvice, LoginPlaces, default_provider, has_choice, installed_clients,
     missing_logins, rights_of,
 };
-pub use log_line::is_log_line;
+pub use log_line::is_aside;
 use template::{CommandTemplate, PromptDelivery};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
