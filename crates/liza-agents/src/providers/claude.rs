@@ -37,6 +37,7 @@ pub(super) fn template() -> CommandTemplate {
         args: words_and("-p --output-format stream-json --verbose --settings", PROMPT_AGAIN),
         unconfined_args: words("--add-dir {liza}"),
         model_args: words("--model {model}"),
+        effort_args: words("--effort {effort}"),
         resume_args: words("--resume {conversation}"),
         budget_args: words("--max-budget-usd {dollars}"),
         writing_args: words(&format!(

@@ -490,12 +490,14 @@ pub mod tests {
         let node = "/x/cli.js:12\n    throw e;\n    ^\n\nError: Cannot find module 'x'\n    at load (node:1:2) {\n  \
                     code: 'NO'\n}\n\nNode.js v22.1.0\n";
         let python = "Traceback (most recent call last):\n  File \"x\", line 1\nKeyError: 'y'\n";
+        let indented = "    __( O)>  new session\n     L L     goose is ready\n\n  error: no such model\n";
         let goose =
             "Error: no such model\nstarting session | provider: a model: m\n    L L  goose is ready\n";
         let cases = [
             (EventFormat::Claude, node, "Error: Cannot find module 'x'"),
             (EventFormat::Vibe, python, "KeyError: 'y'"),
             (EventFormat::Goose, goose, "Error: no such model"),
+            (EventFormat::Goose, indented, "error: no such model"),
         ];
         for (format, output, expected) in cases {
             assert_eq!(outcome(format, output, Some(1)).said.as_deref(), Some(expected));
