@@ -5,6 +5,8 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use liza_core::model::Role;
+
 /// The placeholder for a text that a person types.
 pub const OPEN: &str = "...";
 
@@ -57,6 +59,31 @@ macro_rules! liza {
     };
 }
 pub(crate) use liza;
+
+/// The commands that start a team or an agent, with the programs of the last run.
+#[derive(Debug, Clone)]
+pub struct StartCommands {
+    pub run: CommandLine,
+    /// One for each role, in the order of [`Role::ALL`].
+    pub agents: [CommandLine; 3],
+}
+
+impl StartCommands {
+    pub fn agent(&self, role: Role) -> &CommandLine {
+        let [planner, coder, reviewer] = &self.agents;
+        match role {
+            Role::Planner => planner,
+            Role::Coder => coder,
+            Role::CodeReviewer => reviewer,
+        }
+    }
+}
+
+impl Default for StartCommands {
+    fn default() -> Self {
+        Self { run: liza!("run"), agents: Role::ALL.map(|role| liza!("agent", role.id_prefix())) }
+    }
+}
 
 impl Deref for CommandLine {
     type Target = str;

@@ -385,16 +385,16 @@ fn length(seconds: i64) -> Seconds {
 }
 
 /// The next steps of a person, each with its command.
-pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
+pub fn next_steps(view: &View) -> Vec<(String, &str)> {
     steps(view, true)
 }
 
 /// The same without the distance and the way of a result, for a narrow screen.
-pub fn next_steps_short(view: &View) -> Vec<(String, &'static str)> {
+pub fn next_steps_short(view: &View) -> Vec<(String, &str)> {
     steps(view, false)
 }
 
-fn steps(view: &View, is_long: bool) -> Vec<(String, &'static str)> {
+fn steps(view: &View, is_long: bool) -> Vec<(String, &str)> {
     let Some(goal) = &view.goal else { return Vec::new() };
     match goal.status {
         // The entry in `needs_you` says it.
@@ -427,21 +427,21 @@ fn steps(view: &View, is_long: bool) -> Vec<(String, &'static str)> {
     let to_merge = approved.filter(|task| !is_yours(&task.id)).count();
     let unseen = view.planner_triggers.iter().filter(|trigger| !trigger.seen).count();
     let waiting = [
-        (unseen, Role::Planner, "decision", "pending, but no planner is running:", "liza agent planner"),
-        (view.claimable.len(), Role::Coder, "task", "ready, but no coder is running:", "liza agent coder"),
+        (unseen, Role::Planner, "decision", "pending, but no planner is running:"),
+        (view.claimable.len(), Role::Coder, "task", "ready, but no coder is running:"),
         (
             view.reviewable.len() + to_merge,
             Role::CodeReviewer,
             "task",
             "to review or merge, but no code reviewer is running:",
-            "liza agent code-reviewer",
         ),
     ];
     let missing = waiting.into_iter().filter(|(n, role, ..)| *n > 0 && !here(*role));
-    missing.map(|(n, _, noun, what, step)| (format!("{} {what}", count(n, noun)), step)).collect()
+    let start = |role: Role| view.start.agent(role).as_str();
+    missing.map(|(n, role, noun, what)| (format!("{} {what}", count(n, noun)), start(role))).collect()
 }
 
-fn take_result(view: &View, is_long: bool) -> Vec<(String, &'static str)> {
+fn take_result(view: &View, is_long: bool) -> Vec<(String, &str)> {
     let next = "liza goal new \"…\"";
     if view.result_is_taken() {
         let how = view.goal.as_ref().and_then(|goal| goal.taken.as_ref());
@@ -464,10 +464,11 @@ fn take_result(view: &View, is_long: bool) -> Vec<(String, &'static str)> {
     ]
 }
 
-fn start_team(view: &View) -> Vec<(String, &'static str)> {
+fn start_team(view: &View) -> Vec<(String, &str)> {
+    let run = view.start.run.as_str();
     if view.tasks.is_empty() && view.archived == 0 {
         return vec![
-            ("There are no tasks yet, and no team is running. Start it:".to_owned(), "liza run"),
+            ("There are no tasks yet, and no team is running. Start it:".to_owned(), run),
             ("or add a task yourself:".to_owned(), "liza add \"TEXT\""),
         ];
     }
@@ -476,11 +477,11 @@ fn start_team(view: &View) -> Vec<(String, &'static str)> {
     if view.tasks.iter().all(has_ended) && view.sprint.as_ref().is_some_and(is_unplanned) {
         let goal = view.goal.as_ref().map_or("the goal", |goal| goal.id.as_str());
         let why = format!("Nothing is planned yet for {goal}, and no team is running. Start it:");
-        return vec![(why, "liza run")];
+        return vec![(why, run)];
     }
     if view.tasks.iter().all(has_ended) {
         let why = "All tasks have ended; the planner has not judged the goal yet, and no team is running.";
-        return vec![(format!("{why} Start it:"), "liza run")];
+        return vec![(format!("{why} Start it:"), run)];
     }
-    vec![("No team is running. Start it:".to_owned(), "liza run")]
+    vec![("No team is running. Start it:".to_owned(), run)]
 }

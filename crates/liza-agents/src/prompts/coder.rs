@@ -9,7 +9,7 @@ use liza_core::text::count;
 use super::attempts::write_attempts;
 use super::context::{
     fact, facts, handoff_for, handoff_step, history, last, open_rejection, write_definition, write_handoff,
-    write_notes, write_spec_changes,
+    write_no_result, write_notes, write_spec_changes,
 };
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, END_TURN, PreviewedMerge, Staleness};
@@ -37,6 +37,7 @@ pub(super) fn write(
     write_rejection(page, brief, record);
     write_unblocked(page, record);
     write_unsubmitted(page, record);
+    write_no_result(page, record, brief.agent, "submit it, hand off or block");
     if fixing {
         write_fix(page, &branch, brief, record, facts.other_side);
     } else if let Some(staleness) = facts.staleness {

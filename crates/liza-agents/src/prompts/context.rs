@@ -127,6 +127,25 @@ pub(super) fn handoff_step(before: &str, command: &str) -> String {
     )
 }
 
+/// Writes that the agent's last session on the task left no result, and what is missing.
+pub(super) fn write_no_result(page: &mut PromptText, record: &TaskRecord, agent: AgentId, missing: &str) {
+    let since = position_of(record, EventName::Blocked).map_or(0, |at| at + 1);
+    let own = |event: &&HistoryEvent| {
+        event.is(EventName::SessionEnded) && event.agent.as_deref() == Some(agent.to_string().as_str())
+    };
+    let recent = history(record).get(since..).unwrap_or_default();
+    let Some((event, end)) =
+        recent.iter().rev().find(own).and_then(|event| Some((event, event.model_end()?)))
+    else {
+        return;
+    };
+    page.gap();
+    page.line(format!("NO RESULT: your last session ended at {}: {}.", event.time, end.describe()));
+    page.line(format!(
+        "What is missing: do the work with your tools and {missing}, with the commands below. This is the last try."
+    ));
+}
+
 /// Writes the notes of the human: those that the agent has not read, and the newest of the others.
 pub(super) fn write_notes(page: &mut PromptText, state: &State, agent: AgentId, task: Option<&TaskId>) {
     let notes = notes_for(state, agent, task);

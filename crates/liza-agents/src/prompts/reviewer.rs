@@ -6,7 +6,7 @@ use liza_core::model::{Config, EventName, Refusal, Role, State, TaskId, TaskReco
 
 use super::context::{
     fact, facts, handoff_for, handoff_step, last, open_rejection, write_definition, write_handoff,
-    write_notes, write_spec_changes,
+    write_no_result, write_notes, write_spec_changes,
 };
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, END_TURN};
@@ -32,6 +32,7 @@ pub(super) fn write(
     write_task(page, state, brief, task, record, worktree)?;
     write_instructions(page, facts.instructions);
     write_taken_back(page, record);
+    write_no_result(page, record, brief.agent, "record a verdict");
     write_spec_changes(page, state, record);
     write_intent(page, record);
     write_prior(page, record);

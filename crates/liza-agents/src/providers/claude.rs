@@ -37,6 +37,7 @@ pub(super) fn template() -> CommandTemplate {
         args: words_and("-p --output-format stream-json --verbose --settings", PROMPT_AGAIN),
         unconfined_args: words("--add-dir {liza}"),
         model_args: words("--model {model}"),
+        effort_args: words("--effort {effort}"),
         resume_args: words("--resume {conversation}"),
         budget_args: words("--max-budget-usd {dollars}"),
         writing_args: words(&format!(
@@ -131,6 +132,10 @@ impl ClaudeEvents {
     fn retry(&self, event: &Value) -> ClientEvent {
         let status = event.pointer("/error_status").and_then(Value::as_u64);
         let mut fault = fault(status, &text(event, "/error").unwrap_or_default());
+        // Without a status no provider has answered.
+        if status.is_none() && fault.kind == FaultKind::Crashed {
+            fault.kind = FaultKind::Overloaded;
+        }
         let wait = Seconds(number(event, "/retry_delay_ms").div_ceil(1000));
         let (attempt, all) = (number(event, "/attempt"), number(event, "/max_retries"));
         match fault.kind {
@@ -143,6 +148,7 @@ impl ClaudeEvents {
             | FaultKind::Overloaded
             | FaultKind::ContextFull
             | FaultKind::PermissionDenied
+            | FaultKind::Refused
             | FaultKind::Crashed => {
                 let what = fault.kind.describe();
                 ClientEvent::Note(format!("{what}: retry {attempt} of {all} in {wait}"))
@@ -254,7 +260,8 @@ impl ClaudeEvents {
             | FaultKind::Quota
             | FaultKind::Overloaded
             | FaultKind::ContextFull
-            | FaultKind::PermissionDenied => kind,
+            | FaultKind::PermissionDenied
+            | FaultKind::Refused => kind,
         };
         let mut fault = of_kind(kind, &said);
         // Its words have no seconds, and may be late.

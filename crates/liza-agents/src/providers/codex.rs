@@ -37,6 +37,7 @@ pub(super) fn template() -> CommandTemplate {
         unconfined_args: words(sandbox),
         confined_args: words("--dangerously-bypass-approvals-and-sandbox"),
         model_args: words("-m {model}"),
+        effort_args: words("-c model_reasoning_effort={effort}"),
         resume_args: words("resume {conversation}"),
         last_args: words("-"),
         interactive_args: words_and("", BEGIN),

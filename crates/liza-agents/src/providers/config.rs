@@ -27,6 +27,7 @@ enum ProviderKey {
     Program,
     Args,
     ModelArgs,
+    EffortArgs,
     WritingArgs,
     ReadingArgs,
     LastArgs,
@@ -38,8 +39,13 @@ enum ProviderKey {
     Install,
 }
 
-/// A template, and the model that the config names for it.
-pub(super) type ChosenTemplate = (CommandTemplate, Option<String>);
+/// A template, and the model and its effort that the config names for it.
+#[derive(Debug)]
+pub(super) struct ChosenTemplate {
+    pub template: CommandTemplate,
+    pub model: Option<String>,
+    pub effort: Option<String>,
+}
 
 /// The template and model of a role, then those that take over while it is held.
 pub(super) fn choose_templates(
@@ -48,13 +54,22 @@ pub(super) fn choose_templates(
     asked: Option<&str>,
     default: &str,
 ) -> Result<(ChosenTemplate, Vec<ChosenTemplate>), ProviderError> {
-    let (named, model) = providers_and_model(config, role)?;
-    let name = asked.or(named.first().map(String::as_str)).unwrap_or(default);
-    // A model belongs to the provider with which it is configured.
-    let model = model.filter(|_| named.first().is_none_or(|named| named == name));
-    let others = named.iter().skip(1).filter(|_| asked.is_none());
-    let others: Result<Vec<_>, _> = others.map(|name| Ok((find_template(config, name)?, None))).collect();
-    Ok(((find_template(config, name)?, model), others?))
+    let RoleChoice { programs, model, effort } = role_choice(config, role)?;
+    let name = asked.or(programs.first().map(String::as_str)).unwrap_or(default);
+    let template = find_template(config, name)?;
+    // A model and its effort belong to the provider with which they are configured.
+    let is_own = programs.first().is_none_or(|named| named == name);
+    let (model, effort) = (model.filter(|_| is_own), effort.filter(|_| is_own));
+    if effort.is_some() && template.effort_args.is_empty() {
+        let problem = format!("{name} has no argument for effort (effort_args in config.providers)");
+        return Err(wrong(&format!("roles.{role}"), problem));
+    }
+    let others = programs.iter().skip(1).filter(|_| asked.is_none());
+    let other = |name: &String| {
+        Ok(ChosenTemplate { template: find_template(config, name)?, model: None, effort: None })
+    };
+    let others: Result<Vec<_>, ProviderError> = others.map(other).collect();
+    Ok((ChosenTemplate { template, model, effort }, others?))
 }
 
 pub(super) fn find_template(config: &Config, name: &str) -> Result<CommandTemplate, ProviderError> {
@@ -90,7 +105,7 @@ pub fn check_sections(config: &Config) -> Result<(), ProviderError> {
         template_from(name, value)?;
     }
     for role in Role::ALL {
-        providers_and_model(config, role)?;
+        role_choice(config, role)?;
         agent_count(config, role)?;
         role_network(config, role)?;
     }
@@ -109,24 +124,32 @@ fn role_entry(config: &Config, role: Role) -> Option<&Value> {
     config.roles.get(&role.to_string()).or_else(|| config.roles.get(role.id_prefix()))
 }
 
-/// The providers of a role, the preferred one first, and the model of that one.
-fn providers_and_model(config: &Config, role: Role) -> Result<(Vec<String>, Option<String>), ProviderError> {
+/// The providers of a role, the preferred one first, and the model of that one with its effort.
+#[derive(Default)]
+struct RoleChoice {
+    programs: Vec<String>,
+    model: Option<String>,
+    effort: Option<String>,
+}
+
+fn role_choice(config: &Config, role: Role) -> Result<RoleChoice, ProviderError> {
     let place = format!("roles.{role}");
     match role_entry(config, role) {
-        None | Some(Value::Null) => Ok((Vec::new(), None)),
-        Some(Value::Text(name)) => Ok((vec![name.clone()], None)),
+        None | Some(Value::Null) => Ok(RoleChoice::default()),
+        Some(Value::Text(name)) => Ok(RoleChoice { programs: vec![name.clone()], ..RoleChoice::default() }),
         Some(Value::Map(fields)) => {
             let given = |key: &str| fields.get(key).filter(|value| **value != Value::Null);
-            let names = match given("provider") {
+            let programs = match given("provider") {
                 Some(list @ Value::List(_)) => words(list, "provider", &place)?,
                 Some(one) => vec![text(one, "provider", &place)?],
                 None => Vec::new(),
             };
-            Ok((names, given("model").map(|value| text(value, "model", &place)).transpose()?))
+            let one = |key| given(key).map(|value| text(value, key, &place)).transpose();
+            Ok(RoleChoice { programs, model: one("model")?, effort: one("effort")? })
         }
         Some(_) => Err(wrong(
             &place,
-            "expected the name of an agent program, or a map with provider, model, count and network",
+            "expected the name of an agent program, or a map with provider, model, effort, count and network",
         )),
     }
 }
@@ -166,6 +189,7 @@ fn set(
         ProviderKey::Program => template.program = Some(text(value, name, place)?),
         ProviderKey::Args => template.args = words(value, name, place)?,
         ProviderKey::ModelArgs => template.model_args = words(value, name, place)?,
+        ProviderKey::EffortArgs => template.effort_args = words(value, name, place)?,
         ProviderKey::WritingArgs => template.writing_args = words(value, name, place)?,
         ProviderKey::ReadingArgs => template.reading_args = words(value, name, place)?,
         ProviderKey::LastArgs => template.last_args = words(value, name, place)?,
@@ -217,7 +241,7 @@ mod tests {
         let providers = serde_json::from_str(providers).unwrap();
         let config = Config { providers, ..Config::default() };
         let chosen = choose_templates(&config, Role::Coder, Some(name), DEFAULT_PROVIDER);
-        chosen.map(|((template, _), _)| template).map_err(|error| error.to_string())
+        chosen.map(|(chosen, _)| chosen.template).map_err(|error| error.to_string())
     }
 
     /// Covers: AG-13
@@ -251,10 +275,9 @@ mod tests {
             serde_json::from_str(r#"{"coder": {"provider": ["codex", "vibe", "goose"], "model": "m"}}"#);
         let config = Config { roles: roles.unwrap(), ..Config::default() };
         let names = |asked: Option<&str>| {
-            let ((first, model), others) =
-                choose_templates(&config, Role::Coder, asked, DEFAULT_PROVIDER).unwrap();
-            let others: Vec<String> = others.into_iter().map(|(template, _)| template.name).collect();
-            (first.name, model, others)
+            let (first, others) = choose_templates(&config, Role::Coder, asked, DEFAULT_PROVIDER).unwrap();
+            let others: Vec<String> = others.into_iter().map(|other| other.template.name).collect();
+            (first.template.name, first.model, others)
         };
         let both = ["vibe".to_owned(), "goose".to_owned()];
         assert_eq!(names(None), ("codex".to_owned(), Some("m".to_owned()), both.to_vec()));

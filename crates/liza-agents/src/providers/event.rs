@@ -33,6 +33,24 @@ impl EventFormat {
             EventFormat::None | EventFormat::Codex | EventFormat::Gemini => false,
         }
     }
+
+    /// The session's own part of a total, if the program reports that of the whole conversation, of which
+    /// `before` was used by earlier sessions.
+    pub(super) fn own_part(self, total: &Usage, before: &Usage) -> Usage {
+        match self {
+            EventFormat::Codex => total.since(before),
+            EventFormat::Claude if total.cost_usd >= before.cost_usd => {
+                Usage { cost_usd: total.cost_usd - before.cost_usd, ..total.clone() }
+            }
+            EventFormat::None
+            | EventFormat::Rehearsal
+            | EventFormat::Claude
+            | EventFormat::Gemini
+            | EventFormat::Goose
+            | EventFormat::Opencode
+            | EventFormat::Vibe => total.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

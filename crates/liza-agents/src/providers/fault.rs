@@ -10,7 +10,11 @@ use super::clock_time::clock_time;
 const MESSAGE_MAX: usize = 300;
 
 /// Words of error records, in the order in which they decide.
-const WORDS: [(FaultKind, &[&str]); 4] = [
+const WORDS: [(FaultKind, &[&str]); 5] = [
+    (
+        FaultKind::Refused,
+        &["usage policy", "usage policies", "content_filter", "prohibited_content", "invalid_prompt"],
+    ),
     (
         FaultKind::ContextFull,
         &[
@@ -71,6 +75,8 @@ const WORDS: [(FaultKind, &[&str]); 4] = [
             "missing bearer",
             "credentials",
             "providerautherror",
+            "no provider configured",
+            "gh auth login",
         ],
     ),
     (
@@ -95,6 +101,16 @@ const WORDS: [(FaultKind, &[&str]); 4] = [
             "network error",
             "socket hang up",
             "at capacity",
+            "high demand",
+            "connection lost",
+            "could not connect",
+            "unable to connect",
+            "waiting for network",
+            "network is unreachable",
+            "name resolution",
+            "dns error",
+            "getaddrinfo",
+            "econnre",
         ],
     ),
 ];
@@ -196,7 +212,7 @@ mod tests {
         fault(None, message).kind
     }
 
-    /// Covers: SE-01
+    /// Covers: SE-01, AX-31
     #[test]
     fn the_status_decides_and_then_the_words() {
         assert_eq!(fault(Some(429), "authentication").kind, FaultKind::Quota);
@@ -212,6 +228,14 @@ mod tests {
             ("stream disconnected before completion", FaultKind::Overloaded),
             ("Codex ran out of room in the model's context window", FaultKind::ContextFull),
             ("segmentation fault", FaultKind::Crashed),
+            ("We're currently experiencing high demand, which may cause errors.", FaultKind::Overloaded),
+            ("Connection lost mid-response", FaultKind::Overloaded),
+            ("Network error: Could not connect to 127.0.0.1:9", FaultKind::Overloaded),
+            ("waiting for network", FaultKind::Overloaded),
+            ("connect ECONNREFUSED 127.0.0.1:9", FaultKind::Overloaded),
+            ("No provider configured. Run 'goose configure' first", FaultKind::Auth),
+            ("Run 'gh auth login'", FaultKind::Auth),
+            ("unable to respond: this appears to violate our Usage Policy", FaultKind::Refused),
             ("line 401 of the file", FaultKind::Crashed),
         ];
         for (message, expected) in cases {

@@ -11,8 +11,8 @@ use super::request_logs::REQUEST;
 use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and};
 use super::tool_calls::OpenCalls;
 
-/// The beginning of a message that reports an error of the provider.
-const ERROR_TEXT: &str = "Ran into this error:";
+/// The beginnings of messages that report an error of the provider or the network.
+const ERROR_TEXTS: [&str; 2] = ["Ran into this error:", "Network error:"];
 
 /// Parts of the notifications that the conversation is compacted now.
 const COMPACTS: [&str; 2] = ["Compacting to continue", "auto-compaction"];
@@ -128,10 +128,12 @@ impl GooseEvents {
 
 fn part(part: &Value) -> Option<ClientEvent> {
     match part.get("type")?.as_str()? {
-        "text" => text(part, "/text").map(|said| match said.strip_prefix(ERROR_TEXT) {
+        "text" => text(part, "/text").map(|said| {
+            let is_error = ERROR_TEXTS.iter().any(|begin| said.starts_with(begin));
+            let first = said.lines().next().unwrap_or_default();
+            let error = first.strip_prefix(ERROR_TEXTS[0]).unwrap_or(first).trim();
             // Its only record of an error after which it exits with 0.
-            Some(error) => ClientEvent::Fault(fault(None, error.lines().next().unwrap_or_default())),
-            None => ClientEvent::Text(said),
+            if is_error { ClientEvent::Fault(fault(None, error)) } else { ClientEvent::Text(said) }
         }),
         "toolRequest" => {
             let call = part.pointer("/toolCall/value")?;

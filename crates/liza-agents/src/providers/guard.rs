@@ -2,7 +2,7 @@
 //! used-up budget. A fold over the events of a session: no clock, no IO. It says that a session must end and
 //! why; its supervisor ends it.
 
-use liza_core::model::{Price, SpendingLimit};
+use liza_core::model::{Price, SpendingLimit, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::event::{ClientEvent, ToolExchange};
@@ -50,6 +50,8 @@ pub struct Allowance {
     pub left: SpendingLimit,
     /// The price of its tokens, if its program does not report the cost.
     pub price: Option<Price>,
+    /// The usage of the conversation that it resumes, by earlier sessions.
+    pub before: Usage,
 }
 
 impl Allowance {
@@ -157,7 +159,7 @@ mod tests {
     #[test]
     fn at_the_end_of_a_budget_the_next_tool_call_ends_the_session() {
         let stops = |left: SpendingLimit, price: Option<Price>, used: &SessionUsage| {
-            let mut guard = SessionGuard::new(Allowance { left, price });
+            let mut guard = SessionGuard::new(Allowance { left, price, ..Allowance::default() });
             let text = guard.see(&ClientEvent::Text("I think.".to_owned()), used);
             assert_eq!(text, None, "not in the middle of an answer");
             guard.see(&ClientEvent::Tool("Bash".to_owned(), "ls".to_owned()), used).is_some()

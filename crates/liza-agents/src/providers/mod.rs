@@ -47,13 +47,14 @@ pub use installed::{
     InstalledClient, LoginAdvice, LoginPlaces, default_provider, has_choice, installed_clients,
     missing_logins, rights_of,
 };
-pub use log_line::is_log_line;
+pub use log_line::is_aside;
 use template::{CommandTemplate, PromptDelivery};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
     template: CommandTemplate,
     model: Option<String>,
+    effort: Option<String>,
     /// `None` if it is not installed.
     program: Option<PathBuf>,
     /// Installed providers that take over while this one is held.
@@ -108,12 +109,12 @@ impl Provider {
         Ok(Self { fallbacks: others.collect(), ..Self::new(first) })
     }
 
-    fn new((template, model): ChosenTemplate) -> Self {
+    fn new(ChosenTemplate { template, model, effort }: ChosenTemplate) -> Self {
         let program = match &template.program {
             None => std::env::current_exe().ok(),
             Some(name) => find_program(name),
         };
-        Self { template, model, program, fallbacks: Vec::new() }
+        Self { template, model, effort, program, fallbacks: Vec::new() }
     }
 
     /// Its name and those of the providers that take over while it is held.
@@ -222,6 +223,7 @@ impl Provider {
         };
         let with_model = self.model.is_some();
         let model = if with_model { template.model_args.as_slice() } else { &[] };
+        let effort = if self.effort.is_some() { template.effort_args.as_slice() } else { &[] };
         let protection = if session.confined { &template.confined_args } else { &template.unconfined_args };
         let (first, last) = match session.interactive {
             true => (&template.interactive_args, [].as_slice()),
@@ -231,7 +233,7 @@ impl Provider {
         let resume = if is_resumed { template.resume_args.as_slice() } else { &[] };
         let is_limited = session.dollars.is_some() && !session.interactive;
         let budget = if is_limited { template.budget_args.as_slice() } else { &[] };
-        let arguments = first.iter().chain(protection).chain(model).chain(role).chain(budget);
+        let arguments = first.iter().chain(protection).chain(model).chain(effort).chain(role).chain(budget);
         let arguments = arguments.chain(resume).chain(last);
         let arguments = arguments.map(fill).collect();
         let own = if with_model { template.model_environment.as_slice() } else { &[] };
@@ -263,6 +265,7 @@ impl Provider {
             ("{task}", session.task.map(ToString::to_string).unwrap_or_default()),
             ("{conversation}", session.conversation.unwrap_or_default().to_owned()),
             ("{model}", self.model.clone().unwrap_or_default()),
+            ("{effort}", self.effort.clone().unwrap_or_default()),
             ("{dollars}", session.dollars.map(|left| format!("{:.4}", left.max(0.0001))).unwrap_or_default()),
         ];
         values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))

@@ -5,15 +5,15 @@
 
 use std::borrow::Cow;
 
-use liza_core::model::{ClientFault, FaultKind};
+use liza_core::model::{ClientFault, FaultKind, ModelPart, Usage};
 use liza_core::text::one_line;
 use serde::{Deserialize, Serialize};
 
-use super::event::{ClientEvent, EventFormat, EventReader};
+use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::{fault, of_kind};
 use super::guard::{Allowance, GuardStop, SessionGuard};
 use super::json_line::cut;
-use super::log_line::is_log_line;
+use super::log_line::is_aside;
 use super::usage::SessionUsage;
 
 /// Longer lines are no events; they are skipped without being stored.
@@ -37,11 +37,13 @@ pub struct ClientOutcome {
     /// Its name for the conversation.
     #[serde(default)]
     pub conversation: Option<String>,
+    #[serde(default)]
+    pub model: ModelPart,
 }
 
 pub struct EventStream {
+    format: EventFormat,
     reader: Option<Box<dyn EventReader>>,
-    expects_events: bool,
     line: Vec<u8>,
     /// True if the rest of the line is skipped.
     too_long: bool,
@@ -50,6 +52,12 @@ pub struct EventStream {
     /// True once there was an event.
     began: bool,
     used: SessionUsage,
+    /// The usage of the conversation by earlier sessions.
+    before: Usage,
+    /// True once an event has had words of the model.
+    has_words: bool,
+    /// True once the model has called a tool.
+    used_tools: bool,
     said: Option<String>,
     /// The last line that was printed beside the events.
     printed: Option<String>,
@@ -69,13 +77,16 @@ fn is_conversation(name: &str) -> bool {
 impl EventStream {
     pub fn new(format: EventFormat) -> Self {
         Self {
+            format,
             reader: format.reader(),
-            expects_events: format.expects_events(),
             line: Vec::new(),
             too_long: false,
             plain_lines: 0,
             began: false,
             used: SessionUsage::default(),
+            before: Usage::default(),
+            has_words: false,
+            used_tools: false,
             said: None,
             printed: None,
             fault: None,
@@ -87,7 +98,8 @@ impl EventStream {
 
     /// The stream of a session that runs, and must end when it has used this much.
     pub fn guarded(format: EventFormat, allowance: Allowance) -> Self {
-        Self { guard: Some(SessionGuard::new(allowance)), ..Self::new(format) }
+        let before = allowance.before.clone();
+        Self { guard: Some(SessionGuard::new(allowance)), before, ..Self::new(format) }
     }
 
     /// The reason why the session must end.
@@ -135,7 +147,7 @@ impl EventStream {
     /// Reads the last line, which may have no line break.
     pub fn finish(&mut self, each: &mut dyn FnMut(&ClientEvent)) {
         self.end_line(each);
-        if self.expects_events && !self.began && (1..PLAIN_LINES).contains(&self.plain_lines) {
+        if self.format.expects_events() && !self.began && (1..PLAIN_LINES).contains(&self.plain_lines) {
             each(&unexpected());
         }
     }
@@ -148,22 +160,35 @@ impl EventStream {
             let kind = self.reader.as_ref()?.of_exit(failed?)?;
             Some(of_kind(kind, &said()))
         };
-        // Before its first event, a program speaks for itself: these are no words of a model.
-        let at_start = || {
-            let own = self.expects_events && !self.began && failed.is_some();
-            own.then(|| fault(None, &said())).filter(|fault| fault.kind != FaultKind::Crashed)
+        // Without a model, a program speaks for itself.
+        let model = self.model_part();
+        let own_words = || {
+            let words = self.last_said(true).filter(|_| model == ModelPart::Silent && code.is_some());
+            words.map(|words| fault(None, &words)).filter(|fault| fault.kind != FaultKind::Crashed)
         };
-        let fault = self.fault.clone().or_else(of_exit).or_else(at_start);
+        let fault = self.fault.clone().or_else(of_exit).or_else(own_words);
         let words = fault.as_ref().map(|fault| fault.message.clone()).filter(|words| !words.is_empty());
         let said = words.or_else(|| self.last_said(failed.is_some())).map(|said| one_line(&said, QUOTE_MAX));
-        ClientOutcome { fault, said, conversation: self.conversation.clone() }
+        ClientOutcome { fault, said, conversation: self.conversation.clone(), model }
+    }
+
+    /// A program that reports no tokens at its end has printed an error instead of a model's answer.
+    fn model_part(&self) -> ModelPart {
+        let Usage { input, output, cached, .. } = self.used.usage;
+        let has_words = self.has_words && self.used.events == 0;
+        match () {
+            () if !self.format.expects_events() => ModelPart::Unknown,
+            () if self.used_tools => ModelPart::Tools,
+            () if has_words || input.max(output).max(cached) > 0 => ModelPart::Words,
+            () => ModelPart::Silent,
+        }
     }
 
     /// The last words of the agent. A failed program may say why beside its events; its log and the warnings
     /// of one that ends normally count only if there is nothing else.
     fn last_said(&self, failed: bool) -> Option<String> {
         let printed = self.printed.as_ref();
-        let why = printed.filter(|text| failed && !is_log_line(text));
+        let why = printed.filter(|text| failed && !is_aside(text));
         why.or(self.said.as_ref()).or(printed).cloned()
     }
 
@@ -185,6 +210,7 @@ impl EventStream {
         let events = self.reader.as_mut().filter(|_| valid).and_then(|reader| reader.read(text));
         if let Some(events) = events {
             self.began = true;
+            self.has_words |= events.iter().any(|event| matches!(event, ClientEvent::Text(_)));
             events.into_iter().for_each(|event| self.take(&event, each));
         } else if !text.trim().is_empty() {
             self.take_plain(text, each);
@@ -194,15 +220,18 @@ impl EventStream {
     fn take_plain(&mut self, text: &str, each: &mut dyn FnMut(&ClientEvent)) {
         self.plain_lines = self.plain_lines.saturating_add(1);
         let event = ClientEvent::Text(cut(text));
-        if self.expects_events && self.began {
-            if self.printed.is_none() || !is_log_line(text) {
+        let (expects_events, is_aside) = (self.format.expects_events(), is_aside(text));
+        if expects_events && self.began {
+            if self.printed.is_none() || !is_aside {
                 self.printed = Some(cut(text));
             }
+            each(&event);
+        } else if expects_events && is_aside && self.said.is_some() {
             each(&event);
         } else {
             self.take(&event, each);
         }
-        if self.expects_events && !self.began && self.plain_lines == PLAIN_LINES {
+        if expects_events && !self.began && self.plain_lines == PLAIN_LINES {
             each(&unexpected());
         }
     }
@@ -212,9 +241,9 @@ impl EventStream {
             ClientEvent::Used(report) => {
                 // The model has answered since, unless these are the figures at the end.
                 self.fault = self.fault.take().filter(|_| report.is_total);
-                self.used.count(report);
+                self.count(report);
             }
-            ClientEvent::Tool(..) => self.fault = None,
+            ClientEvent::Tool(..) => (self.fault, self.used_tools) = (None, true),
             ClientEvent::Text(text) => self.said = Some(text.clone()),
             ClientEvent::Fault(fault) => self.fault = Some(fault.clone()),
             ClientEvent::Started(name) if is_conversation(name) => self.conversation = Some(name.clone()),
@@ -229,6 +258,14 @@ impl EventStream {
         let seen = self.guard.as_mut().and_then(|guard| guard.see(event, &self.used));
         self.stop = self.stop.or(seen);
         each(event);
+    }
+
+    fn count(&mut self, report: &UsageReport) {
+        let usage = match report.is_total {
+            true => self.format.own_part(&report.usage, &self.before),
+            false => report.usage.clone(),
+        };
+        self.used.count(&UsageReport { usage, ..report.clone() });
     }
 }
 
@@ -413,14 +450,80 @@ pub mod tests {
         let end = outcome(EventFormat::Claude, refused, Some(1));
         assert_eq!(end.fault.map(|fault| fault.kind), Some(FaultKind::Auth));
         assert_eq!(end.said.as_deref(), Some("Invalid API key · Please run /login"));
-        assert_eq!(outcome(EventFormat::Claude, refused, Some(0)).fault, None, "it ended well");
+        let quiet = outcome(EventFormat::Claude, refused, Some(0));
+        assert_eq!(quiet.fault.map(|fault| fault.kind), Some(FaultKind::Auth), "whatever its exit code");
+        assert_eq!(outcome(EventFormat::Claude, refused, None).fault, None, "it was stopped");
         assert_eq!(
             outcome(EventFormat::None, refused, Some(1)).fault,
             None,
             "ordinary output is not searched"
         );
-        let later = format!("{{\"type\":\"system\",\"subtype\":\"init\"}}\n{refused}");
+        let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Hello"}]}}"#;
+        let later = format!("{said}\n{refused}");
         assert_eq!(outcome(EventFormat::Claude, &later, Some(1)).fault, None, "it may quote the model");
+    }
+
+    /// Covers: AX-30
+    #[test]
+    fn a_session_without_tokens_or_events_has_no_model() {
+        let part = |format, output: &str| outcome(format, output, Some(0)).model;
+        let words =
+            r#"{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"Hi"}]}}"#;
+        let complete = |tokens: u32| format!("{words}\n{{\"type\":\"complete\",\"total_tokens\":{tokens}}}");
+        assert_eq!(part(EventFormat::Goose, ""), ModelPart::Silent);
+        assert_eq!(part(EventFormat::Goose, "garbage\n"), ModelPart::Silent);
+        assert_eq!(part(EventFormat::Goose, &complete(0)), ModelPart::Silent);
+        assert_eq!(part(EventFormat::Goose, &complete(9)), ModelPart::Words);
+        assert_eq!(part(EventFormat::Goose, words), ModelPart::Words, "it was stopped before its figures");
+        let tool = r#"{"type":"item.started","item":{"type":"command_execution","command":"ls"}}"#;
+        assert_eq!(part(EventFormat::Codex, tool), ModelPart::Tools);
+        assert_eq!(part(EventFormat::None, ""), ModelPart::Unknown);
+        let banner = "starting session | provider: openai model: m";
+        let lost = words.replace("Hi", "Network error: Could not connect to the provider");
+        let lost = outcome(EventFormat::Goose, &format!("{banner}\n{lost}\n"), Some(0));
+        assert_eq!(lost.fault.map(|fault| fault.kind), Some(FaultKind::Overloaded));
+    }
+
+    /// Covers: AX-31
+    #[test]
+    fn stack_traces_and_banners_are_never_the_reason() {
+        let node = "/x/cli.js:12\n    throw e;\n    ^\n\nError: Cannot find module 'x'\n    at load (node:1:2) {\n  \
+                    code: 'NO'\n}\n\nNode.js v22.1.0\n";
+        let python = "Traceback (most recent call last):\n  File \"x\", line 1\nKeyError: 'y'\n";
+        let indented = "    __( O)>  new session\n     L L     goose is ready\n\n  error: no such model\n";
+        let goose =
+            "Error: no such model\nstarting session | provider: a model: m\n    L L  goose is ready\n";
+        let cases = [
+            (EventFormat::Claude, node, "Error: Cannot find module 'x'"),
+            (EventFormat::Vibe, python, "KeyError: 'y'"),
+            (EventFormat::Goose, goose, "Error: no such model"),
+            (EventFormat::Goose, indented, "error: no such model"),
+        ];
+        for (format, output, expected) in cases {
+            assert_eq!(outcome(format, output, Some(1)).said.as_deref(), Some(expected));
+        }
+        let begun = format!("{}\n{node}", r#"{"type":"system","subtype":"init"}"#);
+        let said = outcome(EventFormat::Claude, &begun, Some(1)).said;
+        assert_eq!(said.as_deref(), Some("Error: Cannot find module 'x'"));
+    }
+
+    /// Covers: AX-32
+    #[test]
+    fn a_resumed_conversation_counts_its_difference() {
+        let before = Usage { input: 300, output: 20, cached: 50, cost_usd: 0.4, ..Usage::default() };
+        let resumed = |format, output: &str| {
+            let allowance = Allowance { before: before.clone(), ..Allowance::default() };
+            let mut stream = EventStream::guarded(format, allowance);
+            stream.push(format!("{output}\n").as_bytes(), &mut |_| {});
+            stream.used.usage
+        };
+        let turn = r#"{"type":"turn.completed","usage":{"input_tokens":900,"cached_input_tokens":250,"output_tokens":30}}"#;
+        let Usage { input, output, cached, .. } = resumed(EventFormat::Codex, turn);
+        assert_eq!((input, output, cached), (350, 10, 200));
+        let result =
+            r#"{"type":"result","usage":{"input_tokens":90,"output_tokens":7},"total_cost_usd":0.5}"#;
+        let own = resumed(EventFormat::Claude, result);
+        assert_eq!((own.input, own.output, format!("{:.2}", own.cost_usd)), (90, 7, "0.10".to_owned()));
     }
 
     /// Covers: SE-01

@@ -53,7 +53,8 @@ impl ClientFile {
 /// Placeholders in arguments and environment: `{worktree}` (the working folder), `{project}`, `{git}` (the
 /// repository's `.git`), `{worktree_git}` (git's folder with the index and HEAD of the working folder),
 /// `{liza}` (the project's `.liza`), `{prompt}` (the file with the prompt), `{scratch}` (the folder for
-/// temporary files), `{agent}`, `{role}`, `{task}`, `{model}`.
+/// temporary files), `{agent}`, `{role}`, `{task}`, `{model}`,
+/// `{effort}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandTemplate {
     pub name: String,
@@ -61,6 +62,8 @@ pub struct CommandTemplate {
     pub program: Option<String>,
     pub args: Vec<String>,
     pub model_args: Vec<String>,
+    /// For the model's effort; empty if the program has no argument for it.
+    pub effort_args: Vec<String>,
     pub writing_args: Vec<String>,
     /// For planners and code reviewers.
     pub reading_args: Vec<String>,

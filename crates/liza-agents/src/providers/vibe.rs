@@ -92,23 +92,26 @@ fn message(event: &Value) -> Vec<ClientEvent> {
     if text(event, "/role").as_deref() != Some("assistant") {
         return Vec::new();
     }
-    let said = text(event, "/content").map(ClientEvent::Text);
+    // A text, or a list of parts.
+    let parts = items(event, "/content").iter().filter_map(|part| text(part, "/text"));
+    let said = text(event, "/content").into_iter().chain(parts).map(ClientEvent::Text);
     let tools = items(event, "/tool_calls").iter().map(|call| {
         let name = text(call, "/function/name").unwrap_or_default();
         let arguments = text(call, "/function/arguments").and_then(|arguments| parse(&arguments));
         ClientEvent::Tool(name, tool_detail(arguments.as_ref()))
     });
-    said.into_iter().chain(tools).collect()
+    said.chain(tools).collect()
 }
 
 fn figures(event: &Value) -> Vec<ClientEvent> {
-    let either = |names: [&str; 2]| {
-        names.iter().map(|name| number(event, &format!("/usage/{name}"))).max().unwrap_or(0)
-    };
+    let either =
+        |names: &[&str]| names.iter().map(|name| number(event, &format!("/usage/{name}"))).max().unwrap_or(0);
+    let cached = either(&["cached_input_tokens", "cached_tokens", "cache_read_input_tokens"]);
     let usage = Usage {
-        input: either(["input_tokens", "prompt_tokens"]),
-        output: either(["output_tokens", "completion_tokens"]),
-        cached: either(["cached_tokens", "cache_read_input_tokens"]),
+        // Its input includes what came from the cache.
+        input: either(&["input_tokens", "prompt_tokens"]).saturating_sub(cached),
+        output: either(&["output_tokens", "completion_tokens"]),
+        cached,
         cost_usd: amount(event, "/cost_usd"),
         ..Usage::default()
     };
@@ -148,6 +151,16 @@ mod tests {
         let usage = used(EventFormat::Vibe, SESSION).usage;
         assert_eq!((usage.input, usage.output, usage.cost_usd), (900, 40, 0.005));
         assert_eq!(faults(EventFormat::Vibe, SESSION), []);
+    }
+
+    /// Covers: AX-32
+    #[test]
+    fn content_is_a_list_of_parts_and_cached_tokens_are_no_input() {
+        let said = r#"{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"thinking"}]}"#;
+        assert_eq!(read(EventFormat::Vibe, said), [ClientEvent::Text("I look.".to_owned())]);
+        let left = r#"{"outcome":"success","usage":{"input_tokens":8000,"cached_input_tokens":7000,"output_tokens":40}}"#;
+        let usage = used(EventFormat::Vibe, left).usage;
+        assert_eq!((usage.input, usage.cached, usage.output), (1000, 7000, 40));
     }
 
     /// Covers: SE-01

@@ -21,6 +21,8 @@ pub enum FaultKind {
     ContextFull,
     /// It was not allowed to do something.
     PermissionDenied,
+    /// The model, or its provider's policy, refuses the work.
+    Refused,
     Crashed,
 }
 
@@ -29,7 +31,10 @@ impl FaultKind {
     pub fn is_of_client(self) -> bool {
         match self {
             FaultKind::Auth | FaultKind::Quota | FaultKind::Overloaded => true,
-            FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => false,
+            FaultKind::ContextFull
+            | FaultKind::PermissionDenied
+            | FaultKind::Refused
+            | FaultKind::Crashed => false,
         }
     }
 
@@ -41,6 +46,7 @@ impl FaultKind {
             FaultKind::Overloaded => "provider not available",
             FaultKind::ContextFull => "context full",
             FaultKind::PermissionDenied => "permission denied",
+            FaultKind::Refused => "refused by the model",
             FaultKind::Crashed => "failed",
         }
     }
@@ -75,6 +81,41 @@ pub struct ClientFault {
     /// In the program's words, on one line.
     pub message: String,
     pub reset: Option<LimitReset>,
+}
+
+/// The part of the model in a session, as far as the events of its program show it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ModelPart {
+    /// The program writes no events.
+    #[default]
+    Unknown,
+    /// No output of a model and no tokens: whatever failed, it was not the model.
+    Silent,
+    /// It answered, and called no tool.
+    Words,
+    Tools,
+}
+
+/// The behaviour of a model that left its session without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
+pub enum ModelEnd {
+    NoToolCall,
+    Refused,
+    ContextFull,
+    NothingRecorded,
+}
+
+impl ModelEnd {
+    /// For a sentence about the session.
+    pub fn describe(self) -> &'static str {
+        match self {
+            ModelEnd::NoToolCall => "the model called no tool",
+            ModelEnd::Refused => "the model refused the work",
+            ModelEnd::ContextFull => "its context was full",
+            ModelEnd::NothingRecorded => "the model ended its turn without recording a result",
+        }
+    }
 }
 
 /// A result that a session tried to record and that Liza refused.

@@ -5,6 +5,7 @@ use std::fmt;
 use liza_ids::{TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::model::client::ModelEnd;
 use crate::model::value::{Fields, Value};
 
 /// The names of history events; the log uses the same words where a task changed.
@@ -128,6 +129,11 @@ impl HistoryEvent {
 
     pub fn text(&self, key: &str) -> Option<String> {
         self.more.get(key).map(ToString::to_string)
+    }
+
+    /// The behaviour of the model that left the session of this event without a result.
+    pub fn model_end(&self) -> Option<ModelEnd> {
+        self.text("by_model")?.parse().ok()
     }
 
     /// A further fact that is a list of texts; empty if it is absent or something else.

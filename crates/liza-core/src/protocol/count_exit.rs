@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, LogAction, PlannerExits, Refusal, Role, Section, Task, TaskId};
+use crate::model::{AgentId, LogAction, ModelEnd, PlannerExits, Refusal, Role, Section, Task, TaskId};
 use crate::rules::session_budget::SessionBudget;
 use crate::text;
 
@@ -50,7 +50,12 @@ pub enum UnproductiveExit {
     Idle,
     /// Liza refused its result. Counts as idle.
     Refused,
+    /// The model did not do its work. Counts as idle, and is asked for it once more.
+    ByModel(ModelEnd),
 }
+
+/// A model that leaves no result is asked for it once.
+const MODEL_EXITS: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExitCounted {
@@ -82,14 +87,18 @@ impl Rule for CountExit {
         let config = tx.config()?;
         let (counter, limit, what) = match self.exit {
             UnproductiveExit::Crash => (&mut task.record.crashes, config.max_crashes, "crashed"),
-            UnproductiveExit::Idle | UnproductiveExit::Refused => {
+            UnproductiveExit::Idle | UnproductiveExit::Refused | UnproductiveExit::ByModel(_) => {
                 (&mut task.record.idle_exits, config.max_idle_exits, "ended without a result")
             }
+        };
+        let (limit, why) = match self.exit {
+            UnproductiveExit::Crash | UnproductiveExit::Idle => (limit, None),
+            UnproductiveExit::Refused => (limit, self.last_words.as_deref()),
+            UnproductiveExit::ByModel(cause) => (limit.min(MODEL_EXITS), Some(cause.describe())),
         };
         let count = counter.unwrap_or(0).saturating_add(1);
         *counter = Some(count);
         let times = text::count(count as usize, "time");
-        let why = self.last_words.as_ref().filter(|_| self.exit == UnproductiveExit::Refused);
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let reason = format!("{agent} {what} {times} in a row{why}");
         let task = match agent.role() {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, Board, ClientFault, ClientHold, EventName, HistoryEvent, LogAction, Refusal, RefusedResult,
-    Section, SessionSummary, Sha, TaskId, Timestamp, Usage, Value,
+    AgentId, Board, ClientFault, ClientHold, EventName, HistoryEvent, LogAction, ModelEnd, ModelPart,
+    Refusal, RefusedResult, Section, SessionSummary, Sha, TaskId, Timestamp, Usage, Value,
 };
 use crate::rules::clients::{ClientEnd, after_end, missing_variable, session_line};
 
@@ -33,6 +33,9 @@ pub struct RecordSession {
     pub advice: Option<String>,
     /// True if it ended by itself without a result.
     pub failed: bool,
+    pub model: ModelPart,
+    /// The behaviour of the model that left no result: no sign that its client fails.
+    pub by_model: Option<ModelEnd>,
     /// The result that Liza refused, so that it has none: no sign that its client fails.
     pub refusal: Option<RefusedResult>,
     /// The commit that a coder left without submitting it.
@@ -89,7 +92,8 @@ impl RecordSession {
         let before = tx.board.sprint()?.clients.get(&self.client).cloned().unwrap_or_default();
         let end = ClientEnd {
             fault: self.fault.clone(),
-            failed: self.failed && self.refusal.is_none(),
+            failed: self.failed && self.refusal.is_none() && self.by_model.is_none(),
+            is_silent: self.model == ModelPart::Silent,
             end: self.end.clone(),
             said: self.said.clone(),
             subject: self.task.as_ref().map_or(PLANNING, TaskId::as_str).to_owned(),
@@ -141,9 +145,11 @@ impl RecordSession {
             .with_some("said", self.said.as_deref().filter(|_| self.failed || self.fault.is_some()))
             .with_some("refused", self.refusal.as_ref().map(ToString::to_string))
             .with_some("fault", self.fault.as_ref().map(|fault| fault.kind.to_string()))
+            .with_some("by_model", self.by_model.map(|cause| cause.to_string()))
             .with_some("conversation", self.conversation.as_deref())
             .with_some("unsubmitted", self.unsubmitted.as_ref().map(Sha::as_str))
             .with_some("tokens", Some(self.usage.tokens()).filter(|tokens| *tokens > 0).map(whole))
+            .with_some("output", Some(self.usage.output).filter(|output| *output > 0).map(whole))
             .with_some("cached", Some(self.usage.cached).filter(|cached| *cached > 0).map(whole))
             .with_some("cost_usd", self.usage.dollars().map(Value::Float));
         task.record.history.get_or_insert_default().push(event);

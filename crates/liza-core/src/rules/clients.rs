@@ -1,15 +1,13 @@
 //! The hold of a client for the whole team, its length, and the choice of an agent's client.
 //!
-//! A client is held when it is not logged in, when a limit is reached, when its provider does not answer, or
-//! when its sessions fail alike on several tasks. Sessions that fail by its fault count against no task, so
+//! A client is held when it is not logged in, when a limit is reached, when its provider does not answer, when
+//! a session ends without a word of its model, or when its sessions fail alike on several tasks. Sessions that fail by its fault count against no task, so
 //! this bounds them: while a client is held, one session at a time tries it again, with growing pauses and no
 //! more than [`MAX_PROBES`] times.
 
 use crate::model::{
-    AgentId, AlikeFailures, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind,
-    HistoryEvent, Seconds, Sprint, TaskRecord, Timestamp,
+    AlikeFailures, ClientFault, ClientHold, ClientRecord, FaultKind, Seconds, Sprint, Timestamp,
 };
-use crate::rules::presence::Presence;
 
 /// After this many failed tries, only the human lets a client continue.
 pub const MAX_PROBES: u32 = 20;
@@ -35,6 +33,8 @@ pub struct ClientEnd {
     pub fault: Option<ClientFault>,
     /// True if it ended by itself without a result.
     pub failed: bool,
+    /// True if its model said nothing.
+    pub is_silent: bool,
     /// Its ending, such as `exited 1`.
     pub end: String,
     pub said: Option<String>,
@@ -52,7 +52,13 @@ pub fn after_end(before: &ClientRecord, end: &ClientEnd, now: Timestamp) -> (Cli
     if !end.failed {
         return (ClientRecord::default(), false);
     }
-    let said = end.said.as_deref().unwrap_or_default();
+    let said = end.said.as_deref().unwrap_or("it printed nothing");
+    if end.is_silent {
+        let message = format!("{} without an answer of the model: {said}", end.end);
+        let fault = ClientFault { kind: FaultKind::Crashed, message, reset: None };
+        let hold = hold(before.hold.as_ref(), &fault, end.advice.clone(), now);
+        return (ClientRecord { hold: Some(hold), failures: None }, true);
+    }
     let failures = add_failure(before.failures.as_ref(), sign(&end.end, said), &end.subject);
     let alike = failures.count >= ALIKE_SESSIONS && failures.subjects.len() >= ALIKE_SUBJECTS;
     let hold = alike.then(|| {
@@ -93,9 +99,11 @@ fn hold(
         _ if probes >= MAX_PROBES => None,
         // A limit that has ended already, as the provider says, is tried again after the pause.
         FaultKind::Quota => Some(fault.reset.map_or(pause, |reset| reset.time(now).max(pause))),
-        FaultKind::Overloaded | FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => {
-            Some(pause)
-        }
+        FaultKind::Overloaded
+        | FaultKind::ContextFull
+        | FaultKind::PermissionDenied
+        | FaultKind::Refused
+        | FaultKind::Crashed => Some(pause),
     };
     let since = before.map_or(now, |before| before.since);
     ClientHold { kind: fault.kind, message: fault.message.clone(), advice, since, until, probes }
@@ -107,28 +115,32 @@ pub(crate) fn probing(hold: &ClientHold, now: Timestamp) -> ClientHold {
     ClientHold { probes, until: Some(now + probe_pause(probes)), ..hold.clone() }
 }
 
-/// Lets a running team try a client again.
-const RESUME: &str = "liza resume";
-
-/// The command with which the human lets a held client continue: without a team, its start does it.
-pub fn continue_command(here: Presence<'_>) -> &'static str {
-    if here.has_team() { RESUME } else { "liza run" }
+/// The way in which the human lets a held client continue.
+#[derive(Debug, Clone, Copy)]
+pub struct Continuation<'a> {
+    /// A running team tries it again; without one, a start does it.
+    pub has_team: bool,
+    /// The command that starts the team.
+    pub run: &'a str,
 }
 
-/// The verb of its first command: a running team keeps the variables of its start, so it has to end first.
-pub fn first_verb(hold: &ClientHold, here: Presence<'_>) -> &'static str {
-    match (here.has_team(), variable_to_set(hold)) {
-        (true, Some(_)) => "stop",
-        (true, None) => "resume",
-        (false, _) => "run",
+impl<'a> Continuation<'a> {
+    fn command(self) -> &'a str {
+        if self.has_team { "liza resume" } else { self.run }
     }
 }
 
-/// The repair of a hold that only the human ends, before `command` lets the client continue.
-pub fn repair_command(hold: &ClientHold, command: &str) -> String {
+/// The first verb for a running team: it keeps the variables of its start, so it may have to end first.
+pub fn first_verb(hold: &ClientHold) -> &'static str {
+    if variable_to_set(hold).is_some() { "stop" } else { "resume" }
+}
+
+/// The repair of a hold that only the human ends, and the command that lets the client continue.
+pub fn repair_command(hold: &ClientHold, then: Continuation<'_>) -> String {
     let login = || hold.advice.as_deref()?.strip_prefix("Run ");
+    let (command, run) = (then.command(), then.run);
     match (hold.until, variable_to_set(hold), login()) {
-        (None, Some(name), _) if command == RESUME => format!("liza stop, export {name}=KEY, then: liza run"),
+        (None, Some(name), _) if then.has_team => format!("liza stop, export {name}=KEY, then: {run}"),
         (None, Some(name), _) => format!("export {name}=KEY, then: {command}"),
         (None, None, Some(login)) => format!("{login}, then: {command}"),
         (Some(_), ..) | (None, None, None) => command.to_owned(),
@@ -227,13 +239,8 @@ pub fn session_line(client: &str, end: &str, said: Option<&str>, advice: Option<
     line
 }
 
-/// The reason and the end of a hold, with the next step, for people who have a team running.
-pub fn describe_hold(hold: &ClientHold, now: Timestamp) -> String {
-    describe_hold_with(hold, RESUME, now)
-}
-
-/// The same, with the command that continues.
-pub fn describe_hold_with(hold: &ClientHold, command: &str, now: Timestamp) -> String {
+/// The reason and the end of a hold, with the next step.
+pub fn describe_hold(hold: &ClientHold, then: Continuation<'_>, now: Timestamp) -> String {
     let what = hold.kind.describe();
     let said = match hold.message.as_str() {
         "" => String::new(),
@@ -241,35 +248,19 @@ pub fn describe_hold_with(hold: &ClientHold, command: &str, now: Timestamp) -> S
     };
     match hold.until {
         // The next step comes first: a narrow screen cuts the end.
-        None => format!("{what}. {}{said}", way_forward(hold, command)),
+        None => format!("{what}. {}{said}", way_forward(hold, then)),
         Some(until) if until <= now => format!("{what}; tried again now{said}"),
         Some(until) => format!("{what}; tried again in {}{said}", until.since(now)),
     }
 }
 
-fn way_forward(hold: &ClientHold, command: &str) -> String {
+fn way_forward(hold: &ClientHold, then: Continuation<'_>) -> String {
+    let command = then.command();
     match (variable_to_set(hold), &hold.advice) {
-        (Some(name), _) if command == RESUME => {
-            format!("Stop the team, set {name}, then continue: liza run")
+        (Some(name), _) if then.has_team => {
+            format!("Stop the team, set {name}, then continue: {}", then.run)
         }
         (_, Some(advice)) => format!("{advice}, then continue: {command}"),
         (_, None) => format!("continue: {command}"),
     }
-}
-
-/// The conversation that a coder's session resumes: its last one on the task with the same client, if the
-/// task was claimed again after a rejection and nothing has happened since.
-pub fn conversation_to_resume(
-    config: &Config,
-    record: &TaskRecord,
-    agent: AgentId,
-    client: &str,
-) -> Option<String> {
-    let claimed = record.events().next_back()?.is(EventName::ReclaimedAfterRejection);
-    let own = |event: &&HistoryEvent| {
-        event.is(EventName::SessionEnded) && event.agent.as_deref() == Some(agent.to_string().as_str())
-    };
-    let last = record.events().rev().find(own)?;
-    let same = last.text("client").as_deref() == Some(client);
-    last.text("conversation").filter(|_| config.resume_conversation && claimed && same)
 }

@@ -9,7 +9,7 @@ use serde::forward_to_deserialize_any;
 
 use crate::model::{Config, Fields, Role, TOP_KEYS, TaskRecord, Value};
 
-const ROLE_KEYS: [&str; 4] = ["provider", "model", "count", "network"];
+const ROLE_KEYS: [&str; 5] = ["provider", "model", "effort", "count", "network"];
 
 const GATE_KEYS: [&str; 2] = ["runs", "watched"];
 
@@ -260,7 +260,7 @@ mod tests {
         }
         let said = |key: &str| unknown_role_part(key).unwrap();
         assert_eq!(said("roles.codr.count"), "codr is not a role; roles: planner, coder, code_reviewer");
-        let parts = "is not a setting; a role has provider, model, count, network";
+        let parts = "is not a setting; a role has provider, model, effort, count, network";
         assert_eq!(said("roles.coder.cont"), format!("roles.coder.cont {parts}"));
         assert_eq!(said("roles.coder.count.x"), format!("roles.coder.count.x {parts}"));
     }

@@ -35,15 +35,23 @@ impl fmt::Display for SpendingScope {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
-    Dollars { used: f64, limit: f64 },
-    Tokens { used: u64, limit: u64 },
+    /// `unpriced` are tokens of unknown cost.
+    Dollars {
+        used: f64,
+        limit: f64,
+        unpriced: u64,
+    },
+    Tokens {
+        used: u64,
+        limit: u64,
+    },
 }
 
 impl Amount {
     /// True if this share of it is used.
     fn reaches(&self, percent: u8) -> bool {
         match self {
-            Amount::Dollars { used, limit } => *used >= limit * f64::from(percent) / 100.0,
+            Amount::Dollars { used, limit, .. } => *used >= limit * f64::from(percent) / 100.0,
             Amount::Tokens { used, limit } => {
                 u128::from(*used) * 100 >= u128::from(*limit) * u128::from(percent)
             }
@@ -52,7 +60,7 @@ impl Amount {
 
     fn percent(&self) -> String {
         match self {
-            Amount::Dollars { used, limit } => format!("{:.0} %", (used / limit * 100.0).floor()),
+            Amount::Dollars { used, limit, .. } => format!("{:.0} %", (used / limit * 100.0).floor()),
             Amount::Tokens { used, limit } => {
                 format!("{} %", u128::from(*used) * 100 / u128::from(*limit).max(1))
             }
@@ -63,7 +71,11 @@ impl Amount {
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Amount::Dollars { used, limit } => write!(f, "${used:.2} of ${limit:.2}"),
+            Amount::Dollars { used, limit, unpriced: 0 } => write!(f, "${used:.2} of ${limit:.2}"),
+            Amount::Dollars { used, limit, unpriced } => {
+                let rest = compact_number(*unpriced);
+                write!(f, "${used:.2} and {rest} tokens without a price of ${limit:.2}")
+            }
             Amount::Tokens { used, limit } => {
                 write!(f, "{} of {} tokens", compact_number(*used), compact_number(*limit))
             }
@@ -90,9 +102,10 @@ impl Spending {
         }
     }
 
-    /// True if the human should know that it will soon be used up.
+    /// True if the human should know that it will soon be used up, or may be.
     pub fn is_high(&self) -> bool {
-        self.amount.reaches(WARNING_PERCENT)
+        let is_unknown = matches!(self.amount, Amount::Dollars { unpriced: 1.., .. });
+        is_unknown || self.amount.reaches(WARNING_PERCENT)
     }
 
     /// True if no session may start.
@@ -156,7 +169,7 @@ pub fn left_for(board: &Board, task: Option<&TaskId>, now: Timestamp) -> Spendin
     let mut left = SpendingLimit::default();
     for spending in spending(board, now).iter().filter(|spending| applies(spending)) {
         match spending.amount {
-            Amount::Dollars { used, limit } => {
+            Amount::Dollars { used, limit, .. } => {
                 let rest = (limit - used).max(0.0);
                 left.dollars = Some(left.dollars.map_or(rest, |other| other.min(rest)));
             }
@@ -203,7 +216,8 @@ fn needs_sessions(status: Status) -> bool {
 
 fn of_limit(limit: Option<SpendingLimit>, scope: &SpendingScope, usage: &Usage) -> Vec<Spending> {
     let Some(SpendingLimit { dollars, tokens }) = limit else { return Vec::new() };
-    let dollars = dollars.map(|limit| Amount::Dollars { used: usage.cost_usd, limit });
+    let (used, unpriced) = (usage.cost_usd, usage.unpriced);
+    let dollars = dollars.map(|limit| Amount::Dollars { used, limit, unpriced });
     let tokens = tokens.map(|limit| Amount::Tokens { used: usage.tokens(), limit });
     let spending = |amount| Spending { scope: scope.clone(), amount };
     dollars.into_iter().chain(tokens).map(spending).collect()

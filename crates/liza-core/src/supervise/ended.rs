@@ -1,7 +1,8 @@
 //! The next step after an agent's session has ended.
 
 use crate::model::{
-    AgentId, AgentStatus, GoalStatus, RefusedResult, Revision, Role, Seconds, State, TaskBody, TaskId,
+    AgentId, AgentStatus, FaultKind, GoalStatus, ModelEnd, ModelPart, RefusedResult, Revision, Role, Seconds,
+    State, TaskBody, TaskId,
 };
 use crate::protocol::{
     Command, CountExit, CountPlannerExit, MarkTriggersSeen, RefundSession, ReleaseReview, SetStatus,
@@ -50,6 +51,24 @@ pub struct EndedSession {
     pub last_words: Option<String>,
     /// True if it failed by the fault of its client, which is held now.
     pub is_clients_fault: bool,
+    pub model: ModelPart,
+    /// The error that its client reported.
+    pub fault: Option<FaultKind>,
+}
+
+impl EndedSession {
+    /// The behaviour of the model because of which it has no result; `None` if it ended for another reason.
+    pub fn model_end(&self, end: SessionEnd) -> Option<ModelEnd> {
+        let clean = matches!(end, SessionEnd::Code(0 | EXIT_RESTART));
+        match (self.fault, self.model) {
+            (Some(FaultKind::ContextFull), _) => Some(ModelEnd::ContextFull),
+            (Some(FaultKind::Refused), _) => Some(ModelEnd::Refused),
+            (Some(FaultKind::Crashed), _) => None,
+            (_, ModelPart::Words) if clean => Some(ModelEnd::NoToolCall),
+            (_, ModelPart::Tools) if clean => Some(ModelEnd::NothingRecorded),
+            (_, ModelPart::Unknown | ModelPart::Silent | ModelPart::Words | ModelPart::Tools) => None,
+        }
+    }
 }
 
 /// The next step of the supervisor.
@@ -85,25 +104,26 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
     }
     // A program that could not record its result may say so by its exit code; it works.
     let refused = session.refusal.is_some() && matches!(end, SessionEnd::Code(_));
-    let clean = matches!(end, SessionEnd::Code(0 | EXIT_RESTART)) || refused;
+    let by_model = session.model_end(end);
+    let clean = matches!(end, SessionEnd::Code(0 | EXIT_RESTART)) || refused || by_model.is_some();
     if end == SessionEnd::Stopped || session.remote_failed || (session.halted && clean) {
         return AfterSession { record: stopped(state, session), pause: Seconds(0), progress: false };
     }
-    let exit = match (refused, clean) {
+    let exit = match (refused, by_model) {
         (true, _) => UnproductiveExit::Refused,
-        (false, true) => UnproductiveExit::Idle,
-        (false, false) => UnproductiveExit::Crash,
+        (false, Some(cause)) => UnproductiveExit::ByModel(cause),
+        (false, None) if clean => UnproductiveExit::Idle,
+        (false, None) => UnproductiveExit::Crash,
     };
     // The next session continues from the commits, within the budget of the task. A refusal may come again.
     let record = if clean && session.has_commits && !refused { Vec::new() } else { count(session, exit) };
     let pause = match exit {
-        UnproductiveExit::Idle | UnproductiveExit::Refused
-            if restarts || session.agent.role() != Role::Planner =>
-        {
-            BRIEF
-        }
-        UnproductiveExit::Idle | UnproductiveExit::Refused | UnproductiveExit::Crash => {
-            crash_pause(state, session)
+        UnproductiveExit::Crash => crash_pause(state, session),
+        UnproductiveExit::Idle | UnproductiveExit::Refused | UnproductiveExit::ByModel(_) => {
+            match session.agent.role() {
+                Role::Planner if !restarts => crash_pause(state, session),
+                Role::Planner | Role::Coder | Role::CodeReviewer => BRIEF,
+            }
         }
     };
     AfterSession { record, pause, progress: false }

@@ -77,9 +77,11 @@ pub fn stops_session(fault: &ClientFault) -> bool {
     match fault.kind {
         FaultKind::Auth => true,
         FaultKind::Quota => fault.reset.is_some(),
-        FaultKind::Overloaded | FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => {
-            false
-        }
+        FaultKind::Overloaded
+        | FaultKind::ContextFull
+        | FaultKind::PermissionDenied
+        | FaultKind::Refused
+        | FaultKind::Crashed => false,
     }
 }
 

@@ -5,8 +5,8 @@
 //! limited. Whatever is then still open is explained to the person.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, Refusal, Revision,
-    Role, Seconds, StopFileTimes, StopFiles, TaskId, Timestamp, Usage, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, ModelPart, Refusal,
+    Revision, Role, Seconds, StopFileTimes, StopFiles, TaskId, Timestamp, Usage, Value,
 };
 use liza_core::protocol::{
     AbandonTask, Align, Command, CompleteGoal, Deregister, EditTask, Finalize, Heartbeat, LogAnomaly,
@@ -107,6 +107,8 @@ impl Session {
             refusal: None,
             last_words: None,
             is_clients_fault: false,
+            model: ModelPart::Unknown,
+            fault: None,
         };
         let failed = !has_result(&world.state, &ended);
         let refused = failed && self.mood % 64 == 56;
@@ -122,6 +124,8 @@ impl Session {
             fault: refused.then_some(fault),
             advice: None,
             failed,
+            model: ModelPart::Unknown,
+            by_model: None,
             refusal: None,
             unsubmitted: None,
             usage: Usage::default(),

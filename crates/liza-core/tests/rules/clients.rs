@@ -1,13 +1,13 @@
 //! Clients that fail: who is held, for how long, and that no task is blamed for it.
 
 use liza_core::model::{
-    Actor, ClientFault, ClientHold, EventName, FaultKind, HistoryEvent, LimitReset, RefusedResult, Seconds,
+    Actor, ClientFault, ClientHold, FaultKind, LimitReset, ModelEnd, ModelPart, RefusedResult, Seconds,
     Status, Timestamp, Usage,
 };
 use liza_core::protocol::{Command, RecordSession, Resume, UseClient};
 use liza_core::rules::clients::{
-    ClientChoice, MAX_PROBES, choose_client, conversation_to_resume, describe_hold, no_client_left,
-    probe_pause, session_line,
+    ClientChoice, Continuation, MAX_PROBES, choose_client, describe_hold, no_client_left, probe_pause,
+    session_line,
 };
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::supervise::{
@@ -32,6 +32,8 @@ fn ended(of: &str, number: u32, fault: Option<ClientFault>) -> RecordSession {
         fault,
         advice: Some("Run claude /login".into()),
         failed: true,
+        model: ModelPart::Unknown,
+        by_model: None,
         refusal: None,
         unsubmitted: None,
         usage: Usage { input: 10, output: 5, cached: 900, cost_usd: 0.5, ..Usage::default() },
@@ -66,6 +68,24 @@ fn a_hold_is_reported_by_one_session_and_by_each_try() {
     assert!(reports_hold(&mut world, tried));
     let worse = ended("u", 2, Some(fault(FaultKind::Auth, None)));
     assert!(reports_hold(&mut world, worse), "for another reason");
+}
+
+fn session(world: &World) -> EndedSession {
+    EndedSession {
+        agent: coder(1),
+        task: Some(task("t")),
+        began_at: world.state.board.revision,
+        crashes_before: 0,
+        triggers: Vec::new(),
+        halted: false,
+        remote_failed: false,
+        has_commits: false,
+        refusal: None,
+        last_words: None,
+        is_clients_fault: false,
+        model: ModelPart::Unknown,
+        fault: None,
+    }
 }
 
 fn hold(world: &World) -> Option<ClientHold> {
@@ -224,19 +244,7 @@ fn a_key_that_is_refused_has_one_way_forward() {
 #[test]
 fn a_clients_fault_counts_against_no_one() {
     let mut world = team();
-    let session = EndedSession {
-        agent: coder(1),
-        task: Some(task("t")),
-        began_at: world.state.board.revision,
-        crashes_before: 0,
-        triggers: Vec::new(),
-        halted: false,
-        remote_failed: false,
-        has_commits: false,
-        refusal: None,
-        last_words: None,
-        is_clients_fault: true,
-    };
+    let session = EndedSession { is_clients_fault: true, ..session(&world) };
     let next = after_session(&world.state, &session, SessionEnd::Code(1));
     let before = world.sprint().sessions.tasks[&task("t")];
     for command in next.record {
@@ -271,8 +279,9 @@ fn a_limit_waits_for_its_end_and_the_next_client_takes_over() {
     assert!(record(&mut world, ended("t", 1, Some(limit))));
     let held = hold(&world).unwrap();
     assert_eq!(held.until, Some(world.now + Seconds(3600)));
+    let then = Continuation { has_team: true, run: "liza run" };
     assert_eq!(
-        describe_hold(&held, world.now + Seconds(600)),
+        describe_hold(&held, then, world.now + Seconds(600)),
         "usage limit reached; tried again in 50m (no)"
     );
     let both = ["claude".to_owned(), "codex".to_owned()];
@@ -348,25 +357,56 @@ fn sessions_whose_results_were_refused_hold_no_client() {
     assert!(record(&mut world, auth) && hold(&world).is_some());
 }
 
-/// Covers: SE-10
+/// Covers: AX-30
 #[test]
-fn a_conversation_is_resumed_only_after_a_rejection_and_only_if_it_is_wanted() {
-    let mut world = World::with_task(Status::Claimed);
-    let talked = RecordSession { conversation: Some("0199-a".into()), failed: false, ..ended("t", 1, None) };
-    record(&mut world, talked);
-    let resumes = |world: &World, number: u32, client: &str| {
-        let config = world.state.board.config.ready().unwrap();
-        conversation_to_resume(config, world.record("t"), coder(number), client)
+fn a_session_without_a_model_is_its_clients_fault_and_what_the_model_did_holds_no_client() {
+    let mut world = team();
+    let silent = |of, number| RecordSession {
+        model: ModelPart::Silent,
+        end: "exited 0".into(),
+        said: None,
+        ..ended(of, number, None)
     };
-    world.config().resume_conversation = true;
-    assert_eq!(resumes(&world, 1, "claude"), None, "it was not rejected");
-    world.edit_record("t", |task| {
-        let event = HistoryEvent::new(World::new().now, EventName::ReclaimedAfterRejection, coder(1));
-        task.history.as_mut().unwrap().push(event);
-    });
-    assert_eq!(resumes(&world, 1, "claude").as_deref(), Some("0199-a"));
-    assert_eq!(resumes(&world, 1, "codex"), None, "another client");
-    assert_eq!(resumes(&world, 2, "claude"), None, "another coder");
-    world.config().resume_conversation = false;
-    assert_eq!(resumes(&world, 1, "claude"), None, "off by default");
+    assert!(record(&mut world, silent("t", 1)));
+    let held = hold(&world).unwrap();
+    assert_eq!((held.kind, held.until), (FaultKind::Crashed, Some(world.now + Seconds(30))));
+    assert_eq!(held.message, "exited 0 without an answer of the model: it printed nothing");
+    for end in [ModelEnd::NoToolCall, ModelEnd::Refused, ModelEnd::ContextFull, ModelEnd::NothingRecorded] {
+        for (of, number) in [("t", 1), ("u", 2)] {
+            let fault = Some(fault(FaultKind::ContextFull, None));
+            let left = RecordSession { by_model: Some(end), ..ended(of, number, fault) };
+            assert!(!record(&mut world, left));
+            assert_eq!(hold(&world), None, "its client works");
+        }
+    }
+}
+
+/// Covers: AX-30
+#[test]
+fn a_model_that_leaves_no_result_is_asked_once_and_then_the_task_is_blocked_with_the_reason() {
+    let mut world = World::with_task(Status::Claimed);
+    let before = session(&world);
+    let said_no = |fault, model| EndedSession { fault, model, ..before.clone() };
+    let cases = [
+        (None, ModelPart::Words, SessionEnd::Code(0), Some(ModelEnd::NoToolCall)),
+        (None, ModelPart::Tools, SessionEnd::Code(0), Some(ModelEnd::NothingRecorded)),
+        (Some(FaultKind::ContextFull), ModelPart::Tools, SessionEnd::Code(1), Some(ModelEnd::ContextFull)),
+        (Some(FaultKind::Refused), ModelPart::Silent, SessionEnd::Code(1), Some(ModelEnd::Refused)),
+        (None, ModelPart::Tools, SessionEnd::Code(1), None),
+        (None, ModelPart::Unknown, SessionEnd::Code(0), None),
+        (Some(FaultKind::Crashed), ModelPart::Words, SessionEnd::Code(0), None),
+    ];
+    for (fault, model, end, expected) in cases {
+        assert_eq!(said_no(fault, model).model_end(end), expected, "{fault:?} {model:?}");
+    }
+    for expected in [Status::Claimed, Status::Blocked] {
+        let next = after_session(&world.state, &said_no(None, ModelPart::Words), SessionEnd::Code(0));
+        assert_eq!(next.pause, Seconds(2));
+        for command in next.record {
+            world.must(world.supervisor(coder(1)), command);
+        }
+        assert_eq!(world.record("t").status, Some(expected));
+    }
+    let reason = "coder-1 ended without a result 2 times in a row: the model called no tool";
+    assert_eq!(world.record("t").blocked_reason.as_deref(), Some(reason));
 }

@@ -1,8 +1,8 @@
 //! The permission table as data, compared with every command and every kind of caller.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, DirectEditId, DiscoveryId, Fields, Generation, Reservation,
-    Revision, Severity, Status, StopFile, Timestamp, Urgency, Usage,
+    Actor, AgentId, AgentStatus, AnomalyType, DirectEditId, DiscoveryId, Fields, Generation, ModelPart,
+    Reservation, Revision, Severity, Status, StopFile, Timestamp, Urgency, Usage,
 };
 use liza_core::protocol::{
     Abort, AbortGoal, AcceptGate, AcceptIntegration, AddTask, AdoptIntegration, Align, Answer, Archive,
@@ -141,6 +141,8 @@ fn supervision() -> Vec<Command> {
             fault: None,
             advice: None,
             failed: true,
+            model: ModelPart::Unknown,
+            by_model: None,
             refusal: None,
             unsubmitted: None,
             usage: Usage::default(),

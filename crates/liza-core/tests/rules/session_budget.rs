@@ -3,7 +3,7 @@
 
 use liza_core::model::{
     Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, LimitReset,
-    Revision, Role, Seconds, Sha, Status, TaskId, Usage, Value,
+    ModelPart, Revision, Role, Seconds, Sha, Status, TaskId, Usage, Value,
 };
 use liza_core::protocol::{
     AddTask, Answer, BeginMerge, ClaimTask, Command, HandoffNotes, LogAnomaly, RecordSession, Resume,
@@ -300,6 +300,8 @@ impl Adversaries {
             refusal: None,
             last_words: None,
             is_clients_fault: false,
+            model: ModelPart::Unknown,
+            fault: None,
         };
         session.is_clients_fault = self.faulty && self.record_session(&session);
         for command in after_session(&self.world.state, &session, end).record {
@@ -332,6 +334,8 @@ impl Adversaries {
             fault: kind.map(|kind| ClientFault { kind, message: "no".into(), reset }),
             advice: None,
             failed: !has_result(&self.world.state, session),
+            model: ModelPart::Unknown,
+            by_model: None,
             refusal: None,
             unsubmitted: None,
             usage: Usage::default(),

@@ -1,7 +1,7 @@
 //! Whether a session is running: the second and third on a task are shown like the first.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, ClientFault, FaultKind, Role, SprintStatus, Status, TaskId, Usage,
+    Actor, AgentId, AgentStatus, ClientFault, FaultKind, ModelPart, Role, SprintStatus, Status, TaskId, Usage,
 };
 use liza_core::protocol::{
     AddTask, Align, Command, CompleteGoal, Finalize, RecordSession, ReleaseReview, Resume, SetStatus, Verdict,
@@ -33,6 +33,8 @@ fn end_session(world: &mut World, agent: AgentId, end: End) {
         fault: (end == End::Held).then_some(fault),
         advice: None,
         failed: end != End::WithResult,
+        model: ModelPart::Unknown,
+        by_model: None,
         refusal: None,
         unsubmitted: None,
         usage: Usage::default(),

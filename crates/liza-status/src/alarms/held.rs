@@ -31,7 +31,10 @@ impl HeldView {
             FaultKind::Auth => "has no valid login",
             FaultKind::Quota => "at its usage limit",
             FaultKind::Overloaded => "overloaded",
-            FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => "failed",
+            FaultKind::ContextFull
+            | FaultKind::PermissionDenied
+            | FaultKind::Refused
+            | FaultKind::Crashed => "failed",
         };
         format!("{} {what}", self.client)
     }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::command_line::{CommandLine, liza};
+use crate::command_line::{CommandLine, StartCommands, liza};
 use liza_core::model::{AgentId, Board, DirectEdit, Network, Sha, StopFileTimes, TaskId, Timestamp};
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::Violation;
@@ -48,6 +48,7 @@ pub struct Observations {
     pub missing_logins: Vec<MissingLogin>,
     /// The merge that is running here.
     pub merge: Option<RunningMerge>,
+    pub start: StartCommands,
 }
 
 impl Observations {

@@ -6,7 +6,7 @@ use liza_core::model::{
 };
 use liza_core::rules::approvals::lacks_approval;
 use liza_core::rules::claimable::claimable;
-use liza_core::rules::clients::{continue_command, describe_hold_with};
+use liza_core::rules::clients::{Continuation, describe_hold};
 use liza_core::rules::questions::{Question, open_questions};
 use liza_core::rules::session_budget::SessionBudget;
 use liza_core::rules::spending::{Amount, Spending, SpendingScope, exceeded_by_last_session, spending};
@@ -43,10 +43,11 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
 
 /// Clients that cannot be used now.
 fn held_clients(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
-    let command = continue_command(seen.presence(&state.board, now));
+    let has_team = seen.presence(&state.board, now).has_team();
+    let then = Continuation { has_team, run: &seen.start.run };
     let alarm = |(name, client): (&String, &ClientRecord)| {
         let hold = client.hold.as_ref()?;
-        let text = format!("{name}: {}", describe_hold_with(hold, command, now));
+        let text = format!("{name}: {}", describe_hold(hold, then, now));
         let alarm = match hold.until {
             None => Alarm::critical(AlarmKind::ClientHeld, name.as_str(), text),
             Some(_) => Alarm::warning(AlarmKind::ClientHeld, name.as_str(), text),

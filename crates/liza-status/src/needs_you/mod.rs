@@ -515,8 +515,12 @@ fn command(
             }
         }),
         Answer::Gate => alarm.subject.task().map(|task| accept_gate(state, task)),
-        Answer::Client => waiting_hold(state, &alarm.subject)
-            .map(|hold| liza!(first_verb(hold, seen.presence(&state.board, now)))),
+        Answer::Client => waiting_hold(state, &alarm.subject).map(|hold| {
+            match seen.presence(&state.board, now).has_team() {
+                true => liza!(first_verb(hold)),
+                false => seen.start.run.clone(),
+            }
+        }),
     }
 }
 
@@ -524,9 +528,9 @@ fn command(
 fn start_planner(state: &State, seen: &Observations, now: Timestamp) -> CommandLine {
     let here = seen.presence(&state.board, now);
     match here.has_team() {
-        false => liza!("run"),
+        false => seen.start.run.clone(),
         true if here.has_role(Role::Planner) => liza!("note", OPEN),
-        true => liza!("agent", "planner"),
+        true => seen.start.agent(Role::Planner).clone(),
     }
 }
 

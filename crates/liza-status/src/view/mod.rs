@@ -17,14 +17,14 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmText, MainBranch, Observations, alarms};
-use crate::command_line::{CommandLine, OPEN, liza};
+use crate::command_line::{CommandLine, OPEN, StartCommands, liza};
 use crate::needs_you::{NeedsYou, needs_you};
 use liza_core::model::{
     Board, ClientRecord, Discovery, Goal, GoalStatus, Metrics, Revision, Sprint, SprintStatus, State, Status,
     StopFile, TaskId, Timestamp, Usage,
 };
 use liza_core::rules::claimable::{claimable, reviewable};
-use liza_core::rules::clients::describe_hold;
+use liza_core::rules::clients::{Continuation, describe_hold};
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::rules::spending::{Spending, spending};
 use liza_core::rules::sprint::planned_with_replacements;
@@ -73,6 +73,8 @@ pub struct View {
     /// The distance of the result from the main branch, once the goal is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_branch: Option<MainBranch>,
+    #[serde(skip)]
+    pub start: StartCommands,
 }
 
 impl View {
@@ -210,7 +212,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, merge.as_ref(), now)).collect();
     next_step::name_when_continued(&mut tasks, &agents);
     next_step::name_when_merged(&mut tasks, &agents, merge.as_ref());
-    next_step::name_commands(&mut tasks, &agents);
+    next_step::name_commands(&mut tasks, &agents, &seen.start);
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.entries().filter(open);
     View {
@@ -223,7 +225,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         merge,
         alerts,
         needs_you,
-        held_clients: held_clients(state, now),
+        held_clients: held_clients(state, seen, now),
         claimable: seen.found_merges().without_waiting(claimable(board, now)),
         reviewable: seen.found_merges().without_waiting(reviewable(board, now)),
         planner_triggers: triggers(state, now),
@@ -231,6 +233,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         archived: board.archived.len(),
         budgets: spending(board, now),
         main_branch: seen.main_branch.clone(),
+        start: seen.start.clone(),
         tasks,
     }
 }
@@ -242,10 +245,11 @@ impl View {
     }
 }
 
-fn held_clients(state: &State, now: Timestamp) -> Vec<HeldClient> {
+fn held_clients(state: &State, seen: &Observations, now: Timestamp) -> Vec<HeldClient> {
+    let then = Continuation { has_team: true, run: &seen.start.run };
     let held = |(name, client): (&String, &ClientRecord)| {
         let hold = client.hold.as_ref()?;
-        let (name, text) = (name.clone(), describe_hold(hold, now));
+        let (name, text) = (name.clone(), describe_hold(hold, then, now));
         Some(HeldClient { name, since: hold.since, until: hold.until, text })
     };
     state.board.sprint.ready().into_iter().flat_map(|sprint| &sprint.clients).filter_map(held).collect()

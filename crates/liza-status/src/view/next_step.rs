@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::alarms::AlarmKind;
-use crate::command_line::{CommandLine, OPEN, liza};
+use crate::command_line::{CommandLine, OPEN, StartCommands, liza};
 use crate::forecast::{Behind, Ended, Next, What};
 use crate::needs_you::{NeedKind, NeedsYou, PlannerLooks};
 use liza_core::model::{MAX_FAILED_CODERS, Role, Status, TaskId};
@@ -63,14 +63,14 @@ pub(super) fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
 }
 
 /// Names the human's next command on each task: answer, look at the work, or start a missing agent.
-pub(super) fn name_commands(tasks: &mut [TaskView], agents: &[AgentView]) {
+pub(super) fn name_commands(tasks: &mut [TaskView], agents: &[AgentView], start: &StartCommands) {
     let has_team = agents.iter().any(|agent| agent.liveness.is_present());
     for task in tasks {
-        task.human_command = human_command(task, has_team);
+        task.human_command = human_command(task, has_team, start);
     }
 }
 
-fn human_command(task: &TaskView, has_team: bool) -> Option<CommandLine> {
+fn human_command(task: &TaskView, has_team: bool, start: &StartCommands) -> Option<CommandLine> {
     let (id, next) = (&task.id, &task.next);
     match (&next.what, next.missing_role()) {
         (What::FixRecord | What::RecordMerge(_) | What::AcceptGate | What::FixTest, _) => {
@@ -84,8 +84,8 @@ fn human_command(task: &TaskView, has_team: bool) -> Option<CommandLine> {
         (What::Wait | What::Decide | What::DecideWithout(_) | What::Return, _) => task.command.clone(),
         (What::Merge, Some(_)) => Some(liza!("wt-merge", id)),
         (What::Merge, None) if next.is_after_resume() => Some(liza!("resume")),
-        (_, Some(role)) if has_team => Some(liza!("agent", role.id_prefix())),
-        (_, Some(_)) => Some(liza!("run")),
+        (_, Some(role)) if has_team => Some(start.agent(role).clone()),
+        (_, Some(_)) => Some(start.run.clone()),
         (What::Finalize, None) => Some(liza!("edit-task", id, "--help")),
         _ if task.status == Some(Status::Claimed) && task.phase == TaskPhase::Working => {
             task.owner.map(|owner| liza!("tail", owner))

@@ -433,8 +433,8 @@ impl TaskSituation<'_> {
     /// The command that starts an agent of that role: with the whole team if none is running.
     fn start(&self, role: Role) -> CommandLine {
         match self.here().has_team() {
-            true => liza!("agent", role.id_prefix()),
-            false => liza!("run"),
+            true => self.seen.start.agent(role).clone(),
+            false => self.seen.start.run.clone(),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use liza_core::model::{
     AgentStatus, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind, Generation, GoalStatus,
-    HistoryEvent, LimitReset, Loaded, Revision, Seconds, State, Status, StopFile, StopFiles, TaskId,
-    TaskRecord,
+    HistoryEvent, LimitReset, Loaded, ModelPart, Revision, Seconds, State, Status, StopFile, StopFiles,
+    TaskId, TaskRecord,
 };
 use liza_core::protocol::{Command, CountExit, CountPlannerExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::found_merges::FoundMerges;
@@ -167,6 +167,8 @@ pub(crate) fn session(name: &str, of: Option<&str>) -> EndedSession {
         refusal: None,
         last_words: None,
         is_clients_fault: false,
+        model: ModelPart::Unknown,
+        fault: None,
     }
 }
 

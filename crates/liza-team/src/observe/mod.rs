@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod database_health;
 pub mod failing_jobs;
+pub mod last_run;
 pub mod live_view;
 pub mod missing_logins;
 pub mod push_access;
@@ -38,6 +39,7 @@ use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
 use crate::lifecycle::{failed_review_setups, is_at_recorded_head, lost_merges, merged_commits};
 use crate::observe::activity::session_activity;
 use crate::observe::failing_jobs::failing_jobs;
+use crate::observe::last_run::last_run;
 use crate::observe::missing_logins::look;
 use crate::observe::running_merge::running_merge;
 use crate::project::Project;
@@ -79,6 +81,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         vision_gap: vision_gap(project, state),
         missing_logins: missing_logins(project),
         merge: running_merge(project),
+        start: last_run(project),
     }
 }
 

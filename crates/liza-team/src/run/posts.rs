@@ -33,6 +33,12 @@ impl TeamOptions {
         }
     }
 
+    /// The programs that are named: for every role, then for each.
+    pub fn named(&self) -> [Option<&str>; 4] {
+        let all = [&self.provider, &self.planner_provider, &self.coder_provider, &self.reviewer_provider];
+        all.map(Option::as_deref)
+    }
+
     fn provider(&self, role: Role) -> Option<&str> {
         let own = match role {
             Role::Planner => &self.planner_provider,

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::TaskId;
+use liza_core::model::{AgentId, Config, EventName, HistoryEvent, ModelEnd, TaskId, TaskRecord, Usage};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,41 @@ pub struct KeptConversations {
 
 pub(crate) fn conversations_of(liza: &Path, task: &TaskId) -> PathBuf {
     liza.join("conversations").join(task.as_str())
+}
+
+/// The conversation that a coder's session resumes: its last one on the task with the same client, if nothing
+/// has happened since but that the model left it without a result, or that the task was claimed again after a
+/// rejection.
+pub(crate) fn conversation_to_resume(
+    config: &Config,
+    record: &TaskRecord,
+    agent: AgentId,
+    client: &str,
+) -> Option<String> {
+    let own = |event: &&HistoryEvent| {
+        event.is(EventName::SessionEnded) && event.agent.as_deref() == Some(agent.to_string().as_str())
+    };
+    let last = record.events().rev().find(own)?;
+    let mut since = record.events().rev().take_while(|event| !std::ptr::eq(*event, last));
+    let asked = last.model_end().is_some_and(|end| end != ModelEnd::ContextFull);
+    let asked = asked && since.clone().all(|event| event.is(EventName::Resumed));
+    let claimed = since.next().is_some_and(|event| event.is(EventName::ReclaimedAfterRejection));
+    let claimed = claimed && config.resume_conversation;
+    let same = last.text("client").as_deref() == Some(client);
+    last.text("conversation").filter(|_| same && (claimed || asked))
+}
+
+/// The usage of a conversation so far: some programs report that of an earlier session again.
+pub(crate) fn conversation_usage(record: &TaskRecord, conversation: &str) -> Usage {
+    let mut sum = Usage::default();
+    for event in record.events().filter(|event| event.text("conversation").as_deref() == Some(conversation)) {
+        let number = |key: &str| event.text(key).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let cost_usd = event.text("cost_usd").and_then(|text| text.parse().ok()).unwrap_or(0.0);
+        let (output, cached) = (number("output"), number("cached"));
+        let input = number("tokens").saturating_sub(output);
+        sum.add(&Usage { input, output, cached, cost_usd, ..Usage::default() });
+    }
+    sum
 }
 
 impl KeptConversations {
@@ -99,6 +134,49 @@ mod tests {
 
     fn kept(home: &Path, restore: bool) -> KeptConversations {
         KeptConversations { below: "said".into(), place: home.join("kept"), restore }
+    }
+
+    fn record(events: &[&str]) -> TaskRecord {
+        let history = serde_json::from_str(&format!("[{}]", events.join(","))).unwrap();
+        TaskRecord { history, ..TaskRecord::default() }
+    }
+
+    fn event(name: &str, more: &str) -> String {
+        format!(r#"{{"time": "2026-01-17T14:00:00Z", "event": "{name}", "agent": "coder-1"{more}}}"#)
+    }
+
+    /// Covers: SE-10, AX-30
+    #[test]
+    fn a_conversation_is_resumed_for_a_nudge_and_after_a_rejection_only_if_it_is_wanted() {
+        let talked = r#", "client": "claude", "conversation": "0199-a""#;
+        let (ended, resumed) = (event("session_ended", talked), event("resumed", ""));
+        let reclaimed = event("reclaimed_after_rejection", "");
+        let left = |how: &str| event("session_ended", &format!(r#"{talked}, "by_model": "{how}""#));
+        let resumes = |wanted: bool, agent: &str, client: &str, events: &[&str]| {
+            let config = Config { resume_conversation: wanted, ..Config::default() };
+            conversation_to_resume(&config, &record(events), agent.parse().unwrap(), client).is_some()
+        };
+        assert!(!resumes(true, "coder-1", "claude", &[&ended]), "it was not rejected");
+        assert!(resumes(true, "coder-1", "claude", &[&ended, &reclaimed]));
+        assert!(!resumes(true, "coder-1", "codex", &[&ended, &reclaimed]), "another client");
+        assert!(!resumes(true, "coder-2", "claude", &[&ended, &reclaimed]), "another coder");
+        assert!(!resumes(false, "coder-1", "claude", &[&ended, &reclaimed]), "off by default");
+        let left_talk = left("no_tool_call");
+        assert!(resumes(false, "coder-1", "claude", &[&left_talk, &resumed]), "one nudge");
+        assert!(!resumes(false, "coder-1", "claude", &[&left_talk, &reclaimed]), "something happened since");
+        assert!(
+            !resumes(false, "coder-1", "claude", &[&left("context_full"), &resumed]),
+            "nothing fits into it"
+        );
+    }
+
+    /// Covers: AX-32
+    #[test]
+    fn the_usage_of_a_conversation_is_that_of_its_sessions() {
+        let used = r#", "conversation": "0199-a", "tokens": 15, "output": 5, "cached": 900, "cost_usd": 0.5"#;
+        let (one, other) = (event("session_ended", used), event("session_ended", r#", "tokens": 7"#));
+        let sum = conversation_usage(&record(&[&one, &other, &one]), "0199-a");
+        assert_eq!((sum.input, sum.output, sum.cached, sum.cost_usd), (20, 10, 1800, 1.0));
     }
 
     /// Covers: SE-10

@@ -1,6 +1,7 @@
 //! Judges a session that has ended: by the blackboard and git first, then by its client's report, its exit
 //! code last. Records the result and its consequences.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
@@ -11,13 +12,15 @@ use liza_core::model::{
 use liza_core::protocol::{
     ExitCounted, LogAnomaly, PlannerExitCounted, RecordSession, RecordUsage, Reply, SetStatus,
 };
-use liza_core::rules::clients::describe_hold;
+use liza_core::rules::clients::{Continuation, describe_hold};
 use liza_core::rules::triggers::in_words;
 use liza_core::supervise::{EndedSession, SessionEnd, WorkKind, after_session, has_result};
 
 use crate::engine::failed_since;
 use crate::lifecycle::take_and_send;
+use crate::observe::last_run::last_run;
 use crate::project::{day_ends, now};
+use crate::session::conversations::conversations_of;
 
 use super::background::JobRunner;
 use super::error::{Consequence, SupervisorError};
@@ -111,7 +114,11 @@ impl JobRunner {
         let by_itself = by_itself && run.guard.is_none();
         let fault = run.outcome.fault.clone().filter(|_| !progress);
         let is_auth = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Auth);
-        let resumes = state.board.config()?.resume_conversation && session.agent.role() == Role::Coder;
+        let by_model = session.model_end(run.end).filter(|_| !progress && by_itself);
+        let is_kept = !progress || state.board.config()?.resume_conversation;
+        if let Some(task) = session.task.as_ref().filter(|_| !is_kept) {
+            let _ = fs::remove_dir_all(conversations_of(self.project.folder(), task));
+        }
         let recorded = self.execute(&RecordSession {
             agent: session.agent,
             task: session.task.clone(),
@@ -122,15 +129,20 @@ impl JobRunner {
             advice: run.login.clone().filter(|_| is_auth),
             fault,
             failed: !progress && by_itself && !session.has_commits,
+            model: run.outcome.model,
+            by_model,
             refusal: session.refusal.clone().filter(|_| !progress),
             unsubmitted: run.unsubmitted.clone().filter(|_| !progress),
             usage: run.usage.used.usage.clone(),
-            conversation: run.outcome.conversation.clone().filter(|_| resumes),
+            conversation: run.outcome.conversation.clone().filter(|_| session.agent.role() == Role::Coder),
         })?;
         session.is_clients_fault = recorded.is_clients_fault || has_new_login;
         Ok(vec![match recorded.new_hold {
             Some(hold) => {
-                let text = format!("{} is held for the team: {}", run.client, describe_hold(&hold, now()));
+                let start = last_run(&self.project);
+                let then = Continuation { has_team: true, run: &start.run };
+                let text =
+                    format!("{} is held for the team: {}", run.client, describe_hold(&hold, then, now()));
                 (MessageLevel::Alert, text)
             }
             // Another session has reported why its client is held.
@@ -241,7 +253,7 @@ fn count_notes(
 
 #[cfg(test)]
 mod tests {
-    use liza_core::model::Revision;
+    use liza_core::model::{ModelPart, Revision};
 
     use super::*;
 
@@ -261,6 +273,8 @@ mod tests {
             refusal: None,
             last_words: None,
             is_clients_fault: false,
+            model: ModelPart::Unknown,
+            fault: None,
         };
         count_notes(&mut notes, &session, (1, 5), Seconds(5));
         let text = "codex exited 1: no route. No result, 1 of 5; again in 5s; see it: liza tail coder-1";

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use liza_agents::providers::is_log_line;
+use liza_agents::providers::is_aside;
 use liza_core::text::one_line;
 
 use crate::observe::activity::OWN_LINE;
@@ -28,7 +28,7 @@ enum Line {
     /// The error that ended the session.
     Error(String),
     Words(String),
-    /// A warning, a new try, or a line of the program's log: quoted only if there is nothing else.
+    /// A warning, a new try, or a line of a log, a banner or a stack trace: quoted only if there is nothing else.
     Aside(String),
 }
 
@@ -61,7 +61,7 @@ fn join<'t>(texts: impl Iterator<Item = &'t str>) -> Option<String> {
 
 /// The text of an event that an agent program prints as JSON, or the line itself.
 fn read(line: &str) -> Option<Line> {
-    let line = line.trim();
+    let (whole, line) = (line, line.trim());
     match serde_json::from_str::<serde_json::Value>(line) {
         Ok(event @ serde_json::Value::Object(_)) => {
             let is = |place: &str, names: &[&str]| {
@@ -78,7 +78,7 @@ fn read(line: &str) -> Option<Line> {
         }
         // Liza's own lines are not the session's words.
         _ if line.is_empty() || line.starts_with(OWN_LINE) => None,
-        _ if is_log_line(line) => Some(Line::Aside(line.to_owned())),
+        _ if is_aside(whole) => Some(Line::Aside(line.to_owned())),
         _ => Some(Line::Words(line.to_owned())),
     }
 }

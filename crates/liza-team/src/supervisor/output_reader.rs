@@ -55,9 +55,9 @@ impl OutputRead {
     /// The end that the program reports, masked.
     pub(super) fn outcome(&self, code: Option<i32>) -> ClientOutcome {
         let mask = |text: String| self.masker.mask(&text).into_owned();
-        let ClientOutcome { fault, said, conversation } = self.stream.outcome(code);
-        let fault = fault.map(|fault| masked(&self.masker, &fault));
-        ClientOutcome { fault, said: said.map(mask), conversation }
+        let outcome = self.stream.outcome(code);
+        let fault = outcome.fault.map(|fault| masked(&self.masker, &fault));
+        ClientOutcome { fault, said: outcome.said.map(mask), ..outcome }
     }
 }
 

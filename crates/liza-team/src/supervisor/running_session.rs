@@ -219,6 +219,8 @@ impl Team<'_> {
                 refusal,
                 last_words: None,
                 is_clients_fault: false,
+                model: outcome.model,
+                fault: outcome.fault.as_ref().map(|fault| fault.kind),
             },
             end,
             merges: member.post.once && member.post.role == Role::CodeReviewer,

@@ -11,8 +11,7 @@ use liza_agents::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
 use liza_agents::providers::LoginPlaces;
 use liza_agents::providers::guard::Allowance;
 use liza_agents::providers::{SessionDetails, is_instruction, role_network};
-use liza_core::model::{AgentCommits, AgentId, Config, Network, Role, Sandbox, Sha, State, TaskId};
-use liza_core::rules::clients::conversation_to_resume;
+use liza_core::model::{AgentCommits, AgentId, Config, Network, Role, Sandbox, Sha, State, TaskId, Usage};
 use liza_core::rules::spending::left_for;
 use liza_core::rules::triggers::planner_triggers;
 use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
@@ -29,7 +28,7 @@ use crate::model_proxy::{ModelProxy, proxy_variables};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::session::checkout_setup::{CheckoutUse, set_up};
 use crate::session::client_folder::ClientFolder;
-use crate::session::conversations::conversations_of;
+use crate::session::conversations::{conversation_to_resume, conversation_usage, conversations_of};
 use crate::session::files::{OUTPUTS, PROMPTS};
 use crate::session::git_settings::inert_git_variables;
 use crate::session::network::allowed_hosts;
@@ -135,11 +134,15 @@ pub(super) fn start(
     let files = SessionFiles::create(project.folder(), identity.agent, task.as_ref(), &text)
         .map_err(SupervisorError::io("save the prompt"))?;
     let is_confined = state.board.config()?.sandbox != Sandbox::Off && protects_files();
-    let resumed = conversation(state, identity, task.as_ref())?;
+    let (resumed, before) = match conversation(project, state, identity, task.as_ref())? {
+        Some((name, before)) => (Some(name), before),
+        None => (None, Usage::default()),
+    };
     let inherited = inherited(state.board.config()?, identity);
     let allowance = Allowance {
         left: left_for(&state.board, task.as_ref(), now()),
         price: identity.provider.price(state.board.config()?),
+        before,
     };
     let work = (task.as_ref(), resumed.as_deref(), allowance);
     let mut order = order(project, identity, work, directory, &files, (is_confined, &inherited))?;
@@ -149,7 +152,7 @@ pub(super) fn start(
     let channel = identity.channels.open(project, session, &order.environment, limit)?;
     order.environment.push((CHANNEL.to_owned(), channel.address().to_variable()));
     let proxy = open_proxy(state, identity, &mut order)?;
-    let keeps = task.as_ref().filter(|_| keeps_conversation(state, identity));
+    let keeps = task.as_ref().filter(|_| keeps_conversation(identity));
     let own = OwnPlaces {
         prompt: &files.prompt,
         channel: &channel.address().socket,
@@ -197,19 +200,24 @@ fn head_checkout(project: &Project, state: &State) -> Option<ScratchCheckout> {
 }
 
 /// True if the conversation of this session may be resumed later.
-fn keeps_conversation(state: &State, identity: &Identity) -> bool {
-    let wanted = state.board.config.ready().is_some_and(|config| config.resume_conversation);
-    wanted && identity.agent.role() == Role::Coder && identity.provider.can_resume() && !identity.interactive
+fn keeps_conversation(identity: &Identity) -> bool {
+    identity.agent.role() == Role::Coder && identity.provider.can_resume() && !identity.interactive
 }
 
+/// The conversation to resume, with its usage by earlier sessions. One that was not kept cannot be resumed.
 fn conversation(
+    project: &Project,
     state: &State,
     identity: &Identity,
     task: Option<&TaskId>,
-) -> Result<Option<String>, SupervisorError> {
-    let Some(task) = task.filter(|_| keeps_conversation(state, identity)) else { return Ok(None) };
+) -> Result<Option<(String, Usage)>, SupervisorError> {
+    let Some(task) = task.filter(|_| keeps_conversation(identity)) else { return Ok(None) };
     let (config, record) = (state.board.config()?, state.board.body(task)?.record());
-    Ok(conversation_to_resume(config, record, identity.agent, identity.provider.name()))
+    let client = identity.provider.name();
+    let is_kept = || conversations_of(project.folder(), task).join(client).is_dir();
+    let name = conversation_to_resume(config, record, identity.agent, client);
+    let name = name.filter(|_| config.sandbox == Sandbox::Off || is_kept());
+    Ok(name.map(|name| (name.clone(), conversation_usage(record, &name))))
 }
 
 fn scratch_folder(project: &Project, identity: &Identity) -> PathBuf {
@@ -255,7 +263,8 @@ fn order(
         prompt: &files.prompt,
         scratch: &scratch,
         conversation,
-        dollars: allowance.left.dollars,
+        // A program that resumes a conversation counts its whole cost.
+        dollars: allowance.left.dollars.map(|left| left + allowance.before.cost_usd),
         interactive: identity.interactive,
         confined: is_confined,
     })?;

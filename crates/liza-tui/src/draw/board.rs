@@ -100,12 +100,12 @@ impl Painter<'_> {
     }
 }
 
-type Steps = Vec<(String, &'static str)>;
+type Steps<'s> = Vec<(String, &'s str)>;
 
 /// The steps with as much text as fits: a person needs the commands. The long form gives way first, then the
 /// texts after the first, then the last steps.
-fn fitting_steps(mut steps: Steps, short: Steps, columns: usize) -> Steps {
-    let needed = |steps: &[(String, &'static str)]| -> usize {
+fn fitting_steps<'s>(mut steps: Steps<'s>, short: Steps<'s>, columns: usize) -> Steps<'s> {
+    let needed = |steps: &[(String, &str)]| -> usize {
         let separators = 2 * steps.len().saturating_sub(1);
         let texts = steps
             .iter()

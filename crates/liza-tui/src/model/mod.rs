@@ -233,7 +233,7 @@ impl Model {
 
     /// The next steps that only a person can take; for a team of this process, only the way to the result, or
     /// what holds up all of it.
-    pub(crate) fn next_steps(&self, is_short: bool) -> Vec<(String, &'static str)> {
+    pub(crate) fn next_steps(&self, is_short: bool) -> Vec<(String, &str)> {
         let Some(view) = &self.view else { return Vec::new() };
         let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
         let is_silent = is_open && self.mode == ScreenMode::Team && !self.is_held();

@@ -4,7 +4,9 @@ use liza_agents::providers::has_choice;
 use liza_core::model::{Config, Role, State, Value};
 use liza_core::rules::triggers::proposed_tasks;
 use liza_core::text::count;
+use liza_status::command_line::StartCommands;
 use liza_team::engine::integration_branch;
+use liza_team::observe::last_run::last_run;
 use liza_team::observe::vision_gap;
 use liza_team::project::Project;
 use liza_team::run::{TeamOptions, is_first_run};
@@ -22,6 +24,7 @@ pub(crate) fn team_notes(
 ) -> Vec<String> {
     let notes = [
         chosen_by_itself(config, options).filter(|_| is_first_run(project) && has_choice()),
+        other_program(project, config, options, posts),
         missing_roles(|role| posts.iter().any(|post| post.role == role)),
         vision_warning(project, state),
         waiting_plan(state),
@@ -33,10 +36,8 @@ pub(crate) fn team_notes(
 
 /// True if a person has named an agent program.
 pub(crate) fn is_named(config: &Config, options: &TeamOptions) -> bool {
-    let asked =
-        [&options.provider, &options.planner_provider, &options.coder_provider, &options.reviewer_provider];
     let names_program = |role: &Value| role.as_map().is_some_and(|role| role.contains_key("provider"));
-    config.roles.values().any(names_program) || asked.iter().any(|name| name.is_some())
+    config.roles.values().any(names_program) || options.named().iter().any(Option::is_some)
 }
 
 /// The note about an agent program that no one has named.
@@ -46,6 +47,19 @@ fn chosen_by_itself(config: &Config, options: &TeamOptions) -> Option<String> {
         "no agent program is named; {default} is installed and is used. To name one: liza run --cli NAME"
     );
     (!is_named(config, options)).then_some(text)
+}
+
+/// The note about a team for which no program is named, unlike for the last one.
+fn other_program(
+    project: &Project,
+    config: &Config,
+    options: &TeamOptions,
+    posts: &[Post],
+) -> Option<String> {
+    let (last, none) = (last_run(project).run, StartCommands::default().run);
+    let first = posts.first()?.provider.name();
+    let text = format!("this team uses {first}; to start the last one again: {last}");
+    (last != none && !is_named(config, options)).then_some(text)
 }
 
 /// The limits of a team that was started without coders or without code reviewers.

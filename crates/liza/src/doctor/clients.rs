@@ -13,12 +13,17 @@ use super::result::{Check, good, warning};
 use super::start;
 
 /// The agent programs that are installed: version, login, rights of their sessions.
-pub(super) fn clients(places: &LoginPlaces<'_>, used: &[String], state: Option<&State>) -> Vec<Check> {
+pub(super) fn clients(
+    places: &LoginPlaces<'_>,
+    used: &[String],
+    state: Option<&State>,
+    run: &str,
+) -> Vec<Check> {
     let check = |client: InstalledClient| {
         let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
         let name = client.name;
         let rights = format!("{}{}", client.rights, reaching_settings(places, name));
-        let held = state.and_then(|state| start::held(state, name, now()));
+        let held = state.and_then(|state| start::held(state, name, run, now()));
         match (client.login, held) {
             (Ok(_), Some((why, command))) => warning(name, format!("{version}; {why}"), command),
             (Ok(place), None) => {

@@ -23,6 +23,7 @@ use liza_git::{Git, Repo};
 use liza_store::StoreError;
 use liza_team::engine::{EngineError, integration_branch};
 use liza_team::lifecycle::merged_commits;
+use liza_team::observe::last_run::last_run;
 use liza_team::project::{EXCLUDED, Project};
 use liza_team::session::plan::home;
 use programs::{missing_programs, programs, used_programs};
@@ -80,7 +81,8 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     let places = LoginPlaces { home: home.as_deref(), variable: &variable };
     let used = used_programs(config, &places);
     checks.push(programs(&used));
-    checks.extend(clients(&places, &used, state.as_ref()));
+    let run = project.map(last_run).unwrap_or_default().run;
+    checks.extend(clients(&places, &used, state.as_ref(), &run));
     checks.extend(config.into_iter().flat_map(|config| missing_programs(config, default_provider(&places))));
     checks
 }

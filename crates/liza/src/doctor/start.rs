@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use liza_core::model::{State, TEAM_FILE, Timestamp};
-use liza_core::rules::clients::{continue_command, describe_hold_with, repair_command};
+use liza_core::rules::clients::{Continuation, describe_hold, repair_command};
 use liza_core::rules::presence::Presence;
 use liza_team::project::Project;
 use liza_team::project::team_file::{self, TeamFileContent};
@@ -46,11 +46,12 @@ pub(super) fn test_in_words(root: &Path) -> &'static str {
 }
 
 /// The reason why the team holds a program, and the command that lets it continue.
-pub(super) fn held(state: &State, client: &str, now: Timestamp) -> Option<(String, String)> {
+pub(super) fn held(state: &State, client: &str, run: &str, now: Timestamp) -> Option<(String, String)> {
     let hold = state.board.sprint.ready()?.clients.get(client)?.hold.as_ref()?;
-    let command = continue_command(Presence { board: &state.board, dead: &BTreeSet::new(), now });
-    let words = describe_hold_with(hold, command, now);
-    Some((format!("held for {}: {words}", now.since(hold.since)), repair_command(hold, command)))
+    let has_team = Presence { board: &state.board, dead: &BTreeSet::new(), now }.has_team();
+    let then = Continuation { has_team, run };
+    let words = describe_hold(hold, then, now);
+    Some((format!("held for {}: {words}", now.since(hold.since)), repair_command(hold, then)))
 }
 
 #[cfg(test)]
@@ -79,7 +80,7 @@ mod tests {
         let words =
             "held for 3m: no valid login. Run codex login, then continue: liza run (401 Unauthorized)";
         assert_eq!(
-            held(&state, "codex", later),
+            held(&state, "codex", "liza run", later),
             Some((words.to_owned(), "codex login, then: liza run".to_owned()))
         );
         let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
@@ -87,8 +88,8 @@ mod tests {
         let advice = Some("Set SHOP_KEY, the env_key of the provider in config.toml".to_owned());
         let hold = Some(ClientHold { advice, ..hold });
         sprint.clients.insert("codex".to_owned(), ClientRecord { hold, failures: None });
-        let fix = held(&state, "codex", later).unwrap().1;
+        let fix = held(&state, "codex", "liza run", later).unwrap().1;
         assert_eq!(fix, "export SHOP_KEY=KEY, then: liza run");
-        assert_eq!(held(&state, "claude", later), None);
+        assert_eq!(held(&state, "claude", "liza run", later), None);
     }
 }

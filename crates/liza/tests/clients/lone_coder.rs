@@ -316,16 +316,19 @@ fn not_submitted(client: Client) {
     let prompts: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = Arc::clone(&prompts);
     let lone = Lone::new(client, &[], move |conversation| {
+        // A program that can resumes its conversation, which then has both prompts.
         let mut prompts = seen.lock().unwrap();
-        if conversation.tool_results == 0 {
+        let is_nudge = conversation.text.contains("NOT SUBMITTED: a");
+        if prompts.len() == usize::from(is_nudge) {
             prompts.push(conversation.text.clone());
         }
         let commit = "echo x > t1.txt; git add -A; git commit -qm half";
         let submit =
             "LIZA pre-check t1 --intent x --validation 'cat t1.txt' && LIZA submit-for-review t1 HEAD";
-        match (prompts.len(), conversation.tool_results) {
-            (1, 0) => Move::Run(commit.to_owned()),
-            (_, 0) => run(conversation, submit),
+        let is_resumed = conversation.text.matches("ROLE: Coder").count() > 1;
+        match (is_nudge, conversation.tool_results - usize::from(is_resumed)) {
+            (false, 0) => Move::Run(commit.to_owned()),
+            (true, 0) => run(conversation, submit),
             _ => Move::Say("Done.".to_owned()),
         }
     });

@@ -70,6 +70,25 @@ fn a_team_that_cannot_use_any_client_ends_with_a_failure_and_what_to_do() {
     not_blamed(&bench, "t1");
 }
 
+/// Covers: AX-31
+#[test]
+fn suggested_commands_name_the_program_of_the_last_run() {
+    let refused = "echo '{\"type\":\"turn.failed\",\"error\":{\"message\":\"401 Unauthorized\"}}'; exit 1";
+    let bench = Bench::new("", &[("codex", refused), ("claude", NO_LOGIN)]);
+    bench.project.add_task("t1");
+    bench.project.liza(&["run", "--cli", "codex", "--plain"]);
+    let page = status(&bench).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("continue: liza run --cli codex"), "{page}");
+    assert!(page.contains("→ liza run --cli codex"), "{page}");
+    let resumed = bench.project.liza(&["resume"]).ok().to_owned();
+    assert!(resumed.contains("Start it: liza run --cli codex"), "{resumed}");
+    let page = status(&bench);
+    assert!(page.contains("liza run --cli codex") && !page.contains("liza run\n"), "{page}");
+    // Another program starts only with a word about it.
+    let run = bench.project.liza(&["run", "--plain"]);
+    assert!(run.stderr.contains("to start the last one again: liza run --cli codex"), "{run:#?}");
+}
+
 /// Covers: SE-03
 #[test]
 fn a_session_that_retries_without_a_login_is_stopped() {
@@ -148,4 +167,34 @@ fn a_client_that_fails_alike_on_every_task_blocks_none_of_them() {
     assert!(sessions(&bench) <= 5);
     first.stop();
     second.stop();
+}
+
+/// Covers: AX-30
+#[test]
+fn a_session_without_a_word_of_its_model_counts_against_no_task() {
+    let banner = "starting session | provider: openai model: m";
+    let lost = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"Network error: Could not connect"}]}}"#;
+    let no_network = format!(
+        "echo '{banner}'\necho '{lost}'\necho '{{\"type\":\"complete\",\"total_tokens\":0}}'; exit 0"
+    );
+    let cases = [
+        ("goose", no_network.as_str(), "goose: provider not available", "Network error: Could not connect"),
+        (
+            "claude",
+            "echo 'gar bage'; exit 0",
+            "claude: failed",
+            "exited 0 without an answer of the model: gar bage",
+        ),
+        ("codex", "exit 3", "codex: failed", "exited 3 without an answer of the model: it printed nothing"),
+    ];
+    for (client, script, what, why) in cases {
+        let bench = Bench::new("", &[(client, script)]);
+        bench.project.add_task("t1");
+        let mut coder = bench.agent(&["coder", "--cli", client]);
+        coder.wait_for_output("is held for the team");
+        not_blamed(&bench, "t1");
+        let page = status(&bench).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains("CLIENT HELD") && page.contains(what) && page.contains(why), "{page}");
+        coder.stop();
+    }
 }

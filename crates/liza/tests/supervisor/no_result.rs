@@ -202,3 +202,49 @@ fn a_session_that_committed_without_submitting_finds_in_its_next_prompt_what_is_
     assert!(prompts[1].contains(&expected) && prompts[1].contains("What is missing"), "{}", prompts[1]);
     coder.stop();
 }
+
+/// A claude that counts its sessions, notes its arguments, and ends its turn with words.
+const TALKS: &str = r#"echo "$@" >> "$HOME/arguments"
+echo '{"type":"system","subtype":"init","session_id":"talk-1","model":"m"}'
+echo '{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"I would rather not."}],"usage":{"input_tokens":9}}}'
+echo '{"type":"result","is_error":false,"result":"no","usage":{"input_tokens":9,"output_tokens":3},"total_cost_usd":0.1}'"#;
+
+/// Covers: AX-30
+#[test]
+fn a_model_that_calls_no_tool_is_asked_once_in_its_conversation_and_then_the_task_is_blocked() {
+    let bench = Bench::new("", &[("claude", TALKS)]);
+    for task in ["t1", "t2"] {
+        bench.project.add_task(task);
+    }
+    let mut coder = bench.agent(&["coder", "--cli", "claude"]);
+    ["t1", "t2"].iter().for_each(|task| bench.until_status(task, Status::Blocked));
+    coder.stop();
+    let reason = "coder-1 ended without a result 2 times in a row: the model called no tool";
+    assert_eq!(bench.task("t1").blocked_reason.as_deref(), Some(reason));
+    let arguments = bench.until_file("arguments");
+    let resumed: Vec<bool> = arguments.lines().map(|line| line.contains("--resume talk-1")).collect();
+    assert_eq!(resumed, [false, true, false, true], "{arguments}");
+    let prompts = bench.prompts();
+    let missing = "NO RESULT: your last session ended at";
+    assert!(!prompts[0].contains(missing) && prompts[1].contains(missing), "{}", prompts[1]);
+    assert!(prompts[1].contains("the model called no tool."), "{}", prompts[1]);
+    assert!(bench.state().board.sprint.ready().unwrap().clients.is_empty(), "the model holds no client");
+}
+
+/// Covers: AX-30
+#[test]
+fn a_context_that_is_full_gets_one_fresh_session() {
+    let full = r#"echo "$@" >> "$HOME/arguments"
+echo '{"type":"system","subtype":"init","session_id":"talk-1","model":"m"}'
+echo '{"type":"result","is_error":true,"terminal_reason":"prompt_too_long","result":"Prompt is too long"}'
+exit 1"#;
+    let bench = Bench::new("", &[("claude", full)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "claude"]);
+    bench.until_status("t1", Status::Blocked);
+    coder.stop();
+    let reason = "coder-1 ended without a result 2 times in a row: its context was full";
+    assert_eq!(bench.task("t1").blocked_reason.as_deref(), Some(reason));
+    let arguments = bench.until_file("arguments");
+    assert!(arguments.lines().count() == 2 && !arguments.contains("--resume"), "{arguments}");
+}

@@ -36,6 +36,25 @@ fn explain_shows_the_command_line_and_a_missing_program_is_exit_5_with_a_hint() 
     assert!(bench.state().board.agents().unwrap().is_empty(), "--explain registers no agent");
 }
 
+/// Covers: AX-33
+#[test]
+fn the_effort_of_a_role_is_an_argument_of_its_program() {
+    let bench = Bench::new("roles: {coder: {model: m, effort: high}}", &[]);
+    bench.project.add_task("t1");
+    let explain =
+        |client: &str| bench.project.liza(&["agent", "coder", "t1", "--cli", client, "--explain", "--json"]);
+    for (client, words) in [
+        ("claude", r#""--model","m","--effort","high""#),
+        ("codex", r#""-m","m","-c","model_reasoning_effort=high""#),
+    ] {
+        let shown = explain(client).stdout;
+        assert!(shown.contains(words), "{shown}");
+    }
+    let refused = explain("goose");
+    assert!(refused.code != 0 && refused.stdout.contains("goose has no argument for effort"), "{refused:#?}");
+    bench.project.liza(&["config", "roles.coder.efort", "low", "--json"]).refused(1, "unknown_setting");
+}
+
 /// Covers: AG-13
 #[test]
 fn a_prompt_of_any_size_reaches_the_program() {

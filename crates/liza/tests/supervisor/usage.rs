@@ -201,3 +201,17 @@ fn a_budget_in_dollars_needs_a_cost() {
     let cost = bench.task("t1").usage.unwrap().cost_usd;
     assert!((cost - 0.66).abs() < 1e-9, "{cost}: {}", coder.output());
 }
+
+/// Covers: AX-32
+#[test]
+fn a_cost_of_zero_with_tokens_is_an_unknown_cost_and_a_budget_in_dollars_says_so() {
+    let script = r#"echo '{"type":"step_finish","sessionID":"s","part":{"cost":0,"tokens":{"input":9000,"output":1000}}}'"#;
+    let bench = Bench::new("budget: {sprint: {dollars: 3}}", &[("opencode", script)]);
+    bench.project.add_task("t1");
+    bench.agent(&["coder", "--cli", "opencode", "--once"]).wait();
+    let usage = bench.task("t1").usage.unwrap();
+    assert_eq!((usage.dollars(), usage.unpriced), (None, 10_000));
+    let page = bench.project.liza(&["status"]).ok().split_whitespace().collect::<Vec<_>>().join(" ");
+    let alarm = "BUDGET the sprint: $0.00 and 10k tokens without a price of $3.00 used";
+    assert!(page.contains(alarm) || page.contains(&alarm.replacen("BUDGET ", "BUDGET: ", 1)), "{page}");
+}

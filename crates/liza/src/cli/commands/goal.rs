@@ -4,6 +4,7 @@ use clap::Subcommand;
 use liza_core::model::{Goal, GoalStatus, Section, StopFile};
 use liza_core::protocol::{AbortGoal, CompleteGoal, NewGoal};
 use liza_status::view::view;
+use liza_team::observe::last_run::last_run;
 use liza_team::observe::observe;
 use liza_team::project::{Project, now};
 use serde_json::json;
@@ -89,7 +90,7 @@ fn state_new(new: New, context: &Context) -> Result<Reply, CommandError> {
     let next = match present.first() {
         // Otherwise the planner would not start, without any message.
         Some(file) => format!(".liza/{file} is still present; to let the planner start: liza resume"),
-        None => "Start the team: liza run".to_owned(),
+        None => format!("Start the team: {}", last_run(&project).run),
     };
     let mut text = format!("{} is set. {next}", done.reply.goal);
     if let Some(vision) = old_vision {

@@ -2,6 +2,7 @@
 
 use liza_core::model::{DECISIONS, SprintStatus};
 use liza_core::protocol::{Resume, Resumed};
+use liza_team::observe::last_run::last_run;
 use liza_team::run::is_team_running;
 
 use crate::cli::confirm::{GOAL_ENDS, confirm_end};
@@ -38,16 +39,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let done = context.execute(&project, command)?;
     let runs = is_team_running(&project, &project.store().snapshot()?)?;
-    Ok(context.reply(&done, text(&done.reply, runs)))
+    Ok(context.reply(&done, text(&done.reply, runs, &last_run(&project).run)))
 }
 
-fn text(reply: &Resumed, runs: bool) -> String {
+fn text(reply: &Resumed, runs: bool, run: &str) -> String {
     match (reply.changed, reply.sprint) {
         (false, SprintStatus::InProgress) if !runs => {
-            "not paused; no team is running. Start it: liza run".to_owned()
+            format!("not paused; no team is running. Start it: {run}")
         }
         (true, SprintStatus::InProgress) if !runs => {
-            "resumed; no team is running. Start it: liza run".to_owned()
+            format!("resumed; no team is running. Start it: {run}")
         }
         (false, SprintStatus::InProgress) => "not paused; work continues".to_owned(),
         (true, SprintStatus::InProgress) => "work continues; to see it: liza status".to_owned(),

@@ -14,6 +14,7 @@ use liza_host::durable;
 use liza_status::view::Progress;
 use liza_team::engine::Engine;
 use liza_team::lifecycle::adopt_integration;
+use liza_team::observe::last_run::remember_run;
 use liza_team::project::{Project, now};
 use liza_team::run::front::{self, FRONT, FrontEnd};
 use liza_team::run::{
@@ -216,6 +217,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     for note in team_notes(&project, &state, config, &options, &posts) {
         printer.print_note(&note);
     }
+    remember_run(&project, options.named());
     let watching = WatchOptions { analyze: args.analyze, ..WatchOptions::default() };
     let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
     let after = project.store().snapshot()?;

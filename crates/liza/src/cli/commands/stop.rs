@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use liza_core::model::{AgentId, Status};
 use liza_core::protocol::Deregister;
 use liza_sandbox::sys::process::interrupt;
+use liza_status::command_line::StartCommands;
 use liza_status::words::stop_waits_for;
 use liza_team::engine::{LivenessLock, is_stopping};
+use liza_team::observe::last_run::last_run;
 use liza_team::observe::running_merge::running_merge;
 use liza_team::project::machine::runs_here;
 use liza_team::project::{Project, now};
@@ -73,7 +75,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(process) = process {
         result["process"] = process.into();
     }
-    let mut words = in_words(process.is_some(), &ended, &running);
+    let mut words = in_words(process.map(|_| last_run(&project)).as_ref(), &ended, &running);
     if let Some(task) = merge
         && project.state()?.board.status(&task) == Some(Status::Approved)
     {
@@ -82,11 +84,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(Reply::new(words, result))
 }
 
-fn in_words(team: bool, ended: &[AgentId], running: &[AgentId]) -> String {
+fn in_words(team: Option<&StartCommands>, ended: &[AgentId], running: &[AgentId]) -> String {
     let names = |agents: &[AgentId]| agents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let mut lines = Vec::new();
-    if team {
-        lines.push("the team has stopped; to continue: liza run, with the same options".to_owned());
+    if let Some(start) = team {
+        lines.push(format!("the team has stopped; to continue: {}, with the same options", start.run));
     } else if ended.is_empty() {
         lines.push("no team is running here".to_owned());
     }
@@ -94,7 +96,7 @@ fn in_words(team: bool, ended: &[AgentId], running: &[AgentId]) -> String {
         lines.push(format!("ended: {}; to start one again: liza agent ROLE --detach", names(ended)));
     }
     if let [first, ..] = running {
-        let (names, still) = (names(running), if team { "still running" } else { "running" });
+        let (names, still) = (names(running), if team.is_some() { "still running" } else { "running" });
         lines.push(format!("{still}: {names} (started with liza agent)"));
         lines.push(format!("to end one: liza deregister {first}; to end all: liza stop --all"));
     }
