@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use liza_core::model::{LogEntry, Revision, State, Timestamp};
-use liza_host::durable::{self, replace_private_file};
-use liza_host::private;
+use liza_host::durable::{self, Open, replace_private_file};
 use liza_store::backend::{
     AcceptedText, Backend as _, EditRules, LoadScope, LoggedEdit, Rows, TextEdit, log_entry_text, mismatch,
 };
@@ -80,7 +79,7 @@ impl TextEdit for DatabaseEdit<'_> {
 
     fn begin_modify(&mut self, _: &EditRules, _: Timestamp) -> Result<(), StoreError> {
         let (path, lock) = (self.modified_file(), self.store.folder().join("modify.lock"));
-        let locked = private::file_options().write(true).create(true).truncate(false).open(&lock);
+        let locked = durable::open(Open::Update, &lock);
         let locked = locked.and_then(|file| file.lock().map(|()| file));
         self.copy = Some(locked.map_err(StoreError::io("lock", &lock))?);
         // Not older than the last command that had the copy.

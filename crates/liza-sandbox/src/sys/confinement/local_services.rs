@@ -1,9 +1,9 @@
 //! Services on this machine belong to whoever started them: a session reaches its own, and ports that the person listed.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
+use liza_host::durable::{Open, open};
 use rustix::io::Errno;
 
 use super::super::system;
@@ -55,7 +55,7 @@ impl ConnectPolicy {
 
     fn note_refused(&self, port: u16) {
         let Some(log) = self.log.as_ref().filter(|_| self.tried != Some(port)) else { return };
-        if let Ok(mut file) = OpenOptions::new().append(true).open(log) {
+        if let Ok(mut file) = open(Open::Append, log) {
             let _ = writeln!(
                 file,
                 "[liza: refused: port {port} of this machine is a service outside of the session; to open it: liza config network_ports '[{port}]']"
