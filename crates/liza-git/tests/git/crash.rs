@@ -23,7 +23,7 @@ fn dying(test: &TestRepo, number: u32, crash: Crash) -> (Git, fs::File) {
     let count = test.home.path().join("count");
     let open = fs::File::options().append(true).create(true).open(&count).unwrap();
     open.set_len(0).unwrap();
-    // Git can write to no file of its own choice among agents' files, but to one that is open.
+    // Git can read and write no file of its own choice among agents' files, but write to one that is open.
     rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
     let counter = open.as_raw_fd();
     let last = match crash {
@@ -34,7 +34,7 @@ fn dying(test: &TestRepo, number: u32, crash: Crash) -> (Git, fs::File) {
     script(
         &program,
         &format!(
-            "limit={number}; printf x >&{counter}; n=$(wc -c <'{count}')\n[ $n -lt $limit ] && exec git \"$@\"\n{last}\nexit 137"
+            "limit={number}; printf x >&{counter}; n=$(stat -c %s '{count}')\n[ $n -lt $limit ] && exec git \"$@\"\n{last}\nexit 137"
         ),
     );
     (test.program().with_program(program), open)

@@ -157,7 +157,8 @@ fn a_rescue_takes_nothing_from_repositories_elsewhere() {
     let secret = read(&vault.join(".git").join(head));
     write(&alternates.join(".git/refs/heads/stolen"), &secret);
     let saved = hostile.look_and_remove();
-    assert_eq!(saved.len(), 4, "{saved:?}");
+    // Git may not read what the other two lead to, so these are plain folders, which are ignored.
+    assert_eq!(saved.len(), 2, "{saved:?}");
     for branch in &saved {
         let files = hostile.test.git(&["ls-tree", "-r", "--name-only", branch]);
         assert!(files == "own" || files == "file", "{branch}: {files}");
