@@ -24,7 +24,6 @@ pub struct TaskClaim {
 
 pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<TaskClaim, EngineError> {
     let board = engine.read(&[])?;
-    refuse_other_machine(engine.project(), &board, coder)?;
     let integration = integration_branch(&board)?;
     let exchange = Exchange::of(engine.project())?;
     // Before the reservation: a remote that doesn't answer, or takes no work, costs no claim and no session.
@@ -36,6 +35,7 @@ pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<
         None => engine.integration_head(&integration)?,
     };
     refuse_found_merge(engine, task, Some(&head))?;
+    refuse_other_machine(engine.project(), &board, coder)?;
     // The lock comes before the reservation, so that a reservation without a lock proves that its claim died.
     // If another process holds the lock, the rules decide: it may be claiming, or just removing a worktree.
     let early = try_lock_task(engine.project(), task)?;

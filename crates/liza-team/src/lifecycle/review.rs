@@ -142,8 +142,8 @@ pub fn claim_review(
     task: &TaskId,
     reviewer: AgentId,
 ) -> Result<Executed<ReviewClaimed>, EngineError> {
-    refuse_other_machine(engine.project(), &engine.read(&[])?, reviewer)?;
     refuse_found_merge(engine, task, None)?;
+    refuse_other_machine(engine.project(), &engine.read(&[])?, reviewer)?;
     if let Some(exchange) = Exchange::of(engine.project())? {
         bring_submission(engine, &exchange, task)?;
     }

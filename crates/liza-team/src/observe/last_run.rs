@@ -1,7 +1,6 @@
 //! The agent programs that a person named for the last team on this machine, so that suggested commands name them
 //! too. No rule depends on it.
 
-use std::fs;
 use std::io;
 
 use liza_core::model::Role;
@@ -27,7 +26,7 @@ pub fn remember_run(project: &Project, named: [Option<&str>; 4]) {
 
 /// The commands that start a team like the last one, or an agent like one of it.
 pub fn last_run(project: &Project) -> StartCommands {
-    let read = || serde_json::from_slice(&fs::read(project.folder().join(FILE)).ok()?).ok();
+    let read = || serde_json::from_slice(&durable::read_file(&project.folder().join(FILE)).ok()?).ok();
     let named: [Option<String>; 4] = read().unwrap_or_default();
     // They become words of a command that a person copies.
     let is_plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));

@@ -93,6 +93,16 @@ impl ClientFolder {
         steering.filter(|path| path.is_file()).collect()
     }
 
+    /// The texts of these settings.
+    pub(crate) fn settings_texts(
+        program: &Path,
+        home: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<PathBuf>,
+    ) -> Vec<String> {
+        let files = Self::settings_of(program, home, variable);
+        files.iter().filter_map(|file| String::from_utf8(small_file(file)?).ok()).collect()
+    }
+
     /// Keeps the conversations of the session in `place`; with `restore`, the session gets the earlier ones.
     pub(crate) fn keep_conversations(&mut self, program: &Path, place: PathBuf, restore: bool) {
         let below =

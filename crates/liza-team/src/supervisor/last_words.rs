@@ -4,7 +4,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use liza_agents::providers::is_aside;
-use liza_core::text::one_line;
+use liza_core::text::{HINT_START, one_line};
 
 use crate::observe::activity::OWN_LINE;
 use liza_host::durable::{self, Open};
@@ -78,7 +78,8 @@ fn read(line: &str) -> Option<Line> {
         }
         // Liza's own lines are not the session's words.
         _ if line.is_empty() || line.starts_with(OWN_LINE) => None,
-        _ if is_aside(whole) => Some(Line::Aside(line.to_owned())),
+        // The advice after a refusal does not say what failed.
+        _ if is_aside(whole) || whole.starts_with(HINT_START) => Some(Line::Aside(line.to_owned())),
         _ => Some(Line::Words(line.to_owned())),
     }
 }
@@ -122,6 +123,8 @@ mod tests {
         let quoted = quote(&said).unwrap();
         assert!(quoted.ends_with("no such model") && !quoted.contains("[liza"), "{quoted}");
         assert_eq!(quote("[liza: confinement enforced]\n"), None);
+        let refused = "liza: t1 is not yours\n  hint: to see it: liza show t1\n";
+        assert_eq!(quote(refused).as_deref(), Some("liza: t1 is not yours"), "the advice is not the cause");
     }
 
     /// Covers: AC-01

@@ -331,8 +331,7 @@ fn login_variables(identity: &Identity) -> Vec<String> {
 /// variables, such as a local model.
 fn services_of(order: &SessionOrder, config: &Config, identity: &Identity) -> Vec<u16> {
     let variable = |name: &str| variable(&order.environment, name).map(PathBuf::from);
-    let settings = ClientFolder::settings_of(&order.program, home().as_deref(), &variable);
-    let settings = settings.iter().filter_map(|file| fs::read_to_string(file).ok());
+    let settings = ClientFolder::settings_texts(&order.program, home().as_deref(), &variable).into_iter();
     let inherited = inherited(config, identity).into_iter();
     let inherited = inherited.map(|(_, value)| value.to_string_lossy().into_owned());
     let own =

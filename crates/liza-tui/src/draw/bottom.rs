@@ -196,7 +196,7 @@ impl Painter<'_> {
     /// The choices of a person who leaves the screen of a team that this process runs.
     fn leave_lines(&self, columns: usize) -> Vec<Line<'static>> {
         let room = columns.saturating_sub(2).max(10);
-        let text = "The team runs in this terminal. Detached, it goes on in the background: liza tui shows it, \
+        let text = "The team runs in this terminal. Detached, it goes on in the background: liza attach shows it, \
                     liza stop ends it.";
         let mut lines =
             vec![self.heading("Leave the screen", "", true, u16::try_from(columns).unwrap_or(u16::MAX))];

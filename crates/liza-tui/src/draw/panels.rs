@@ -1,7 +1,8 @@
 //! The panels of the tasks and of the log.
 
-use liza_core::model::Status;
+use liza_core::model::{Role, Status};
 use liza_host::columns::{cut, cut_name, name_columns, one_line, pad, width, wrap};
+use liza_status::forecast::What;
 use liza_status::view::{TaskPhase, TaskView, View};
 use liza_status::words::{PHASES, ended_counts, held_back, task_facts};
 use ratatui::buffer::Buffer;
@@ -169,8 +170,15 @@ impl Painter<'_> {
         match (held_back(view), retry) {
             (Some(held), _) => held,
             (None, Some(retry)) => format!("planning failed, again {}", retry.again()),
-            (None, None) => "the planner is planning".to_owned(),
+            (None, None) => self.planner_waits().unwrap_or_else(|| "the planner is planning".to_owned()),
         }
+    }
+
+    /// The step of a planner that waits, such as for an answer.
+    fn planner_waits(&self) -> Option<String> {
+        let mut agents = self.model.agents().iter();
+        let planner = agents.find(|agent| agent.role == Role::Planner && agent.liveness.is_present())?;
+        (planner.next.what == What::Wait).then(|| planner.next.to_string())
     }
 
     /// A task: its name, its description and its facts.

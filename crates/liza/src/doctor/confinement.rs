@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use liza_agents::providers::role_network;
-use liza_core::model::{Config, Network, Role, State};
+use liza_core::model::{Config, Network, Role, Sandbox, State};
 use liza_git::Repo;
 use liza_sandbox::confine::{EnvironmentUse, Level, passed_environment};
 use liza_sandbox::sys::confinement::protects_files;
@@ -26,18 +26,42 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
         }
     };
     let level = level_check(project, config, liza, network);
+    let shared = shared_check(config);
     let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
     let push = push_check(project, config, liza);
     let environment = environment(project, config);
     let old = config.sandbox_read.is_some().then(old_setting);
     [level]
         .into_iter()
+        .chain(shared)
         .chain(git_check(project))
         .chain(environment)
         .chain(network)
         .chain(push)
         .chain(old)
         .collect()
+}
+
+/// Everything that sessions share with the person, each with the setting that ends it.
+fn shared_check(config: &Config) -> Option<Check> {
+    let listed = |setting: &str, values: &[String]| {
+        (!values.is_empty()).then(|| format!("{} (config.{setting})", values.join(", ")))
+    };
+    let ports: Vec<String> = config.network_ports.iter().map(|port| format!("port {port}")).collect();
+    let is_open = |role: Role| role_network(config, role).unwrap_or_default() == Network::Open;
+    let open = Role::ALL.into_iter().any(is_open);
+    let open = open.then(|| "the network (roles.ROLE.network model-only)".to_owned());
+    let always = "/dev/shm, modes and times of your files, git's settings (nothing yet)".to_owned();
+    let named = [
+        listed("sandbox_readable", &config.sandbox_readable),
+        listed("sandbox_writable", &config.sandbox_writable),
+        listed("sandbox_sockets", &config.sandbox_sockets),
+        listed("pass_env", &config.pass_env),
+        listed("network_ports", &ports),
+    ];
+    let shared: Vec<String> = [open, Some(always)].into_iter().chain(named).flatten().collect();
+    let found = format!("with sessions, in brackets what ends it: {}", shared.join("; "));
+    (config.sandbox != Sandbox::Off).then(|| good("shared", found))
 }
 
 fn old_setting() -> Check {

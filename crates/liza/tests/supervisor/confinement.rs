@@ -24,18 +24,27 @@ fn with_require_nothing_starts_below_the_minimum() {
     assert_eq!(coder.wait(), 0, "{}", coder.output());
 }
 
-/// Covers: IS-05
+/// Covers: IS-05, RO-08
 #[test]
 #[cfg(target_os = "linux")]
 fn the_level_is_shown_everywhere() {
     let script = format!("touch \"$TMPDIR/up\"; while [ ! -e go ]; do sleep 0.05; done; rm go\n{CODER}");
-    let bench = Bench::new("sandbox: auto", &[("c", &script)]);
+    let config = "sandbox: auto\nnetwork_ports: [5432]\npass_env: [SERVICE]";
+    let bench = Bench::new(config, &[("c", &script)]);
     bench.project.add_task("t1");
     let explained = bench.project.liza(&["agent", "coder", "t1", "--cli", "c", "--explain"]).stdout;
     assert!(explained.contains("confined   enforced"), "{explained}");
     let doctor = bench.project.liza(&["doctor"]);
     let line = doctor.stdout.lines().find(|line| line.contains("confinement"));
     assert!(line.is_some_and(|line| line.starts_with("ok") && line.ends_with("enforced")), "{doctor:?}");
+    let shared = doctor.stdout.lines().find(|line| line.contains("shared ")).unwrap_or_default();
+    let parts = [
+        "the network (roles.ROLE.network model-only)",
+        "/dev/shm",
+        "SERVICE (config.pass_env)",
+        "port 5432 (config.network_ports)",
+    ];
+    assert!(parts.iter().all(|part| shared.contains(part)), "{doctor:?}");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
     let status = wait_for("status says it", || {
         let status = bench.project.liza(&["status"]).stdout;
