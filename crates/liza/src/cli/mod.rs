@@ -29,7 +29,7 @@ mod starting_files;
 mod task_name;
 mod team_notes;
 mod team_observers;
-mod test_command;
+mod test_trial;
 mod ui;
 mod verb;
 #[cfg(feature = "web")]
