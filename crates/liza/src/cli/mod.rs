@@ -20,6 +20,7 @@ mod own_commands;
 mod own_files;
 mod pager;
 mod pull_request;
+mod rehearsal_check;
 #[cfg(feature = "screen")]
 mod screen_source;
 mod session;
