@@ -12,3 +12,4 @@
 pub mod benchmark;
 pub mod cli;
 pub mod doctor;
+mod recognition;

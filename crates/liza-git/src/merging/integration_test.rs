@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -18,8 +19,9 @@ use crate::merging::protected::{Protected, SCRIPT};
 use crate::program::error::GitError;
 use crate::program::leftovers::{leftovers, temporary_name};
 use crate::program::refs::Branch;
-use crate::program::repo::Repo;
+use crate::program::repo::{Repo, sha};
 use crate::workspace::own_repo::NewCheckout;
+use crate::workspace::rescue::as_liza;
 use crate::workspace::view::Files;
 
 /// The prefix of our checkouts; no task ID starts with a dot.
@@ -128,6 +130,23 @@ impl Repo {
             Some(test) => self.run_test(&test, &protected, output, limit, None),
             None => Ok(IntegrationTestResult::NoScript),
         }
+    }
+
+    /// A commit on no branch: `base` with the test of the person's checkout, as it is there now.
+    pub fn commit_with_test(&self, base: &Sha) -> Result<Sha, GitError> {
+        let file = self.root().join(SCRIPT);
+        let unread = |error| GitError::io("reading the integration test", &file, error);
+        let (text, data) = (fs::read(&file).map_err(unread)?, fs::metadata(&file).map_err(unread)?);
+        let mode = if data.permissions().mode() & 0o111 == 0 { "100644" } else { "100755" };
+        let isolated = self.isolated_from_settings(base)?;
+        let command = |words: &[&str]| isolated.command("preparing the test").args(words);
+        let blob = command(&["hash-object", "-w", "--stdin"]).stdin(text).read_with(sha)?;
+        command(&["read-tree", base.as_str()]).check()?;
+        let entry = format!("{mode},{blob},{SCRIPT}");
+        command(&["update-index", "--add", "--cacheinfo", &entry]).check()?;
+        let tree = command(&["write-tree"]).read_with(sha)?;
+        let parents = std::slice::from_ref(base);
+        as_liza(isolated.command("preparing the test")).commit("The test, tried once\n", &tree, parents, &[])
     }
 
     /// `None` if the commit has no test.

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{Actor, GateChange, HeadTest, Sandbox, Sha, StopFiles, TaskId, TestFailure};
+use liza_core::model::{Actor, Config, GateChange, HeadTest, Sandbox, Sha, StopFiles, TaskId, TestFailure};
 use liza_core::protocol::{BeginMerge, MergeFailure, Mergeable, RecordHeadTest};
 use liza_core::text::one_line;
 use liza_git::{GitError, IntegrationTestResult, PendingMerge, Protected, TestStage};
@@ -13,8 +13,9 @@ use liza_host::{durable, private};
 use liza_ids::gate::GatePatterns;
 
 use crate::engine::{Engine, EngineError};
+use crate::project::Project;
 use crate::project::accepted_gate::gate_here;
-use crate::session::checkout_setup::{CheckoutUse, set_up};
+use crate::session::checkout_setup::{CheckoutUse, SetupError, prepare, set_up};
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
 
 pub const TEST_LOGS: &str = "integration-tests";
@@ -164,6 +165,48 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         name: &str,
     ) -> Result<Option<TestFailure>, EngineError> {
         let project = self.engine.project();
+        let state = project.state()?;
+        let config = state.board.config()?;
+        TestRun { project, config, limit: self.limit, prepare: set_up }.failure(commit, gate, name)
+    }
+}
+
+/// Tries the test of a commit once, prepared with these settings, as a merge would; returns its failure, if
+/// there is one. Records nothing: neither on the blackboard nor for an alarm.
+pub fn try_test(
+    project: &Project,
+    config: &Config,
+    commit: &Sha,
+) -> Result<Option<TestFailure>, EngineError> {
+    let gate = project.repo()?.protected(commit, &GatePatterns::new(&gate_here(project, &config.gate)?))?;
+    let limit = Duration::from_secs(config.integration_test_limit.0);
+    match (TestRun { project, config, limit, prepare }).failure(commit, &gate, "trial") {
+        Err(EngineError::Setup(error)) => {
+            let output = error.output().unwrap_or_default().to_owned();
+            let last_lines = last_lines(&project.root().join(&output));
+            Ok(Some(TestFailure { what: error.to_string(), output, last_lines }))
+        }
+        ended => ended,
+    }
+}
+
+type Prepare = fn(&Project, &Config, &Path, CheckoutUse<'_>) -> Result<(), SetupError>;
+
+struct TestRun<'p> {
+    project: &'p Project,
+    config: &'p Config,
+    limit: Duration,
+    prepare: Prepare,
+}
+
+impl TestRun<'_> {
+    fn failure(
+        &self,
+        commit: &Sha,
+        gate: &Protected,
+        name: &str,
+    ) -> Result<Option<TestFailure>, EngineError> {
+        let project = self.project;
         let file = next_log(&project.folder().join(TEST_LOGS), name);
         let what = match self.run_on(commit, gate, &file)? {
             IntegrationTestResult::NoScript | IntegrationTestResult::Passed => return Ok(None),
@@ -195,11 +238,9 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         gate: &Protected,
         output: &Path,
     ) -> Result<IntegrationTestResult, EngineError> {
-        let (project, repo) = (self.engine.project(), self.engine.repo()?);
-        let state = project.state()?;
-        let config = state.board.config()?;
+        let (project, repo, config) = (self.project, self.project.repo()?, self.config);
         let Some(test) = repo.test_checkout(commit)? else { return Ok(IntegrationTestResult::NoScript) };
-        set_up(project, config, test.path(), CheckoutUse::MergeTest)?;
+        (self.prepare)(project, config, test.path(), CheckoutUse::MergeTest)?;
         if config.sandbox == Sandbox::Off {
             return Ok(repo.run_test(&test, gate, output, self.limit, None)?);
         }

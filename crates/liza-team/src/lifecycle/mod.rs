@@ -28,7 +28,7 @@ pub use fetch_commits::{fetch_merged, fetch_sent, fetch_submitted, integration_h
 pub use finish::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
 pub use found_merge::{found_merges, is_at_recorded_head};
 pub use lost_merge::{LostMerge, lost_merges, merged_commits};
-pub use merge_test::TEST_LOGS;
+pub use merge_test::{TEST_LOGS, try_test};
 pub use move_intent::settle_moves;
 pub use recover::recover;
 pub use recovery_report::{Finding, FindingKind, RecoveryReport};

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::lifecycle::recover;
 use crate::project::{EXCLUDED, Project, now};
 use crate::run::demo::{DemoError, temporary_folder};
+use crate::session::checkout_setup::{SetupError, copy_files};
 
 /// The references that a project has and its copy needs.
 const REFS: [&str; 3] =
@@ -32,6 +33,8 @@ pub enum CopyError {
     Git(#[from] GitError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     #[error("cannot copy {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
 }
@@ -56,6 +59,7 @@ pub fn copy_for_rehearsal(project: &Project) -> Result<Project, CopyError> {
     for path in uncommitted(&git, from)? {
         copy_file(from, &to, &path)?;
     }
+    copy_named(project, &repo)?;
     copy_blackboard(project, &to)?;
     let mark = to.join(".liza").join(COPY_MARK);
     durable::replace_private_file(&mark, format!("{source}\n").as_bytes())
@@ -83,6 +87,17 @@ fn uncommitted(git: &Git, root: &Path) -> Result<Vec<PathBuf>, GitError> {
     list.extend(call(&["diff-index", "-z", "--cached", "--name-only", "HEAD"])?);
     let paths = list.split(|byte| *byte == 0).filter(|path| !path.is_empty());
     Ok(paths.map(liza_git::path_of).collect())
+}
+
+/// Copies the ignored files that `config.copy` names, from which the copy prepares its own checkouts.
+fn copy_named(project: &Project, copy: &Repo) -> Result<(), CopyError> {
+    let state = project.store().snapshot()?;
+    let Some(config) = state.board.config.ready() else { return Ok(()) };
+    copy_files(project, config, copy.root())?;
+    // What only a setting of the person ignores is not ignored in a clone.
+    let patterns: Vec<String> = config.copy.iter().map(|path| format!("/{path}")).collect();
+    copy.exclude(&patterns.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Ok(())
 }
 
 fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), CopyError> {

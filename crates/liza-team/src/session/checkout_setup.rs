@@ -54,6 +54,14 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// The file with the output of the command, from the project's root.
+    pub(crate) fn output(&self) -> Option<&str> {
+        match self {
+            Self::Failed { output, .. } => Some(output),
+            Self::Copy { .. } | Self::ChangedSettings { .. } | Self::Io { .. } | Self::Git(_) => None,
+        }
+    }
+
     fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
@@ -94,14 +102,24 @@ pub fn set_up(
     used_by: CheckoutUse<'_>,
 ) -> Result<(), SetupError> {
     let record = project.folder().join(FOLDER).join(FAILURE);
-    let done = copy_files(project, config, checkout)
-        .and_then(|()| config.setup.as_ref().map_or(Ok(()), |_| run(project, config, checkout, used_by)));
+    let done = prepare(project, config, checkout, used_by);
     match &done {
         Ok(()) => drop(durable::remove_if_present(&record)),
         // The failure is reported in any case; the record is for `status`.
         Err(error) => drop(write_record(&record, &error.to_string())),
     }
     done
+}
+
+/// Sets up a checkout with settings that may be those of nobody yet: its failure is no alarm.
+pub(crate) fn prepare(
+    project: &Project,
+    config: &Config,
+    checkout: &Path,
+    used_by: CheckoutUse<'_>,
+) -> Result<(), SetupError> {
+    copy_files(project, config, checkout)?;
+    config.setup.as_ref().map_or(Ok(()), |_| run(project, config, checkout, used_by))
 }
 
 /// Sets up a task's worktree unless that was done before, with the same settings.
@@ -253,7 +271,7 @@ fn new_log(folder: &Path, checkout: &Path) -> Result<PathBuf, SetupError> {
 }
 
 /// Copies the files that the settings name from the human's checkout. Existing files in the new checkout stay.
-fn copy_files(project: &Project, config: &Config, checkout: &Path) -> Result<(), SetupError> {
+pub(crate) fn copy_files(project: &Project, config: &Config, checkout: &Path) -> Result<(), SetupError> {
     for entry in &config.copy {
         let wrong = |problem: &str| SetupError::Copy { path: entry.clone(), problem: problem.to_owned() };
         let relative = Path::new(entry);

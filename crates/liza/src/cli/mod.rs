@@ -20,6 +20,7 @@ mod own_commands;
 mod own_files;
 mod pager;
 mod pull_request;
+mod rehearsal_check;
 #[cfg(feature = "screen")]
 mod screen_source;
 mod session;
@@ -29,7 +30,7 @@ mod starting_files;
 mod task_name;
 mod team_notes;
 mod team_observers;
-mod test_command;
+mod test_trial;
 mod ui;
 mod verb;
 #[cfg(feature = "web")]

@@ -14,15 +14,16 @@ use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::spec_path;
-use crate::cli::test_command::{self, SCRIPT};
+use crate::cli::test_trial::TriedProposal;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
+use crate::recognition::test_command::{self, SCRIPT};
 
 /// The integration test that there is, or that could be.
 pub(crate) fn test_in_words(root: &Path, written: bool, unused: Option<UnusedTest>) -> String {
     match (root.join(SCRIPT).exists(), test_command::find(root)) {
         (true, Some(command)) if written => {
-            format!("{}; commit it, then: liza sync{}", written_in_words(command), to_protect(root))
+            format!("{}; commit it, then: liza sync{}", written_in_words(&command), to_protect(root))
         }
         (true, None) if written => format!("{SCRIPT} is written; commit it, then: liza sync"),
         (true, _) => match unused {
@@ -55,29 +56,41 @@ fn written_in_words(command: &str) -> String {
 /// Writes the integration test; returns the files and folders that were made.
 pub(crate) fn new_test(root: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let Some(command) = test_command::find(root) else {
-        let message = "no test command was found: no Cargo.toml, package.json, go.mod, pytest or make test";
-        return Err(
-            CommandError::refused("no_test_command", message).hint(format!("write {SCRIPT} yourself"))
-        );
+        let message = "no test command was found: no Cargo.toml, no script \"test\" in package.json, no go.mod, \
+                       no tests in Python and no target test in a Makefile";
+        return Err(CommandError::refused("no_test_command", message).hint(format!(
+            "write the command that tests this project to {SCRIPT}, then try it: liza init --test"
+        )));
     };
     let path = root.join(SCRIPT);
-    let made = write_new(&path, &test_command::script(command))?;
+    let made = write_new(&path, &test_command::script(&command))?;
     let executable = fs::Permissions::from_mode(0o755);
     fs::set_permissions(&path, executable).map_err(|error| failed("make executable", &path, &error))?;
     Ok(made)
 }
 
-/// Writes the integration test of a project that has a blackboard.
-pub(crate) fn write_test(root: &Path) -> Result<Reply, CommandError> {
-    if root.join(SCRIPT).exists() {
-        return Err(CommandError::refused("exists", format!("{SCRIPT} exists already")));
+/// Writes the integration test of a project that has a blackboard, if it has none, and tries it.
+pub(crate) fn write_test(context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let root = project.root();
+    let is_new = !root.join(SCRIPT).exists();
+    let command = if is_new { test_command::find(root) } else { None };
+    if is_new {
+        new_test(root)?;
     }
-    new_test(root)?;
+    let proposal = TriedProposal::new(context, &project, true)?;
     let next = "commit it, then bring it to the agents: liza sync";
-    let command = test_command::find(root);
-    let written = command.map_or_else(|| format!("{SCRIPT} is written"), written_in_words);
-    let text = format!("{written}; {next}{}", to_protect(root));
-    Ok(Reply::new(text, json!({"written": SCRIPT, "runs": command})))
+    let text = match &command {
+        Some(command) => format!("{}; {next}{}", written_in_words(command), to_protect(root)),
+        None => format!("{SCRIPT} is yours and stays as it is"),
+    };
+    let result = json!({
+        "written": is_new.then_some(SCRIPT),
+        "runs": command,
+        "proposed_settings": proposal.settings(),
+        "trial": proposal.trial(),
+    });
+    Ok(Reply::new(format!("{text}\n{}", proposal.lines()).trim_end(), result))
 }
 
 /// Writes a new file with its folders; returns what it created, outermost first.

@@ -13,6 +13,7 @@ use liza_team::run::{TeamOptions, is_first_run};
 use liza_team::supervisor::Post;
 
 use super::spec_path;
+use crate::recognition::test_command::how_to_test;
 
 /// All notes about this team in this project.
 pub(crate) fn team_notes(
@@ -99,8 +100,10 @@ fn test_warning(project: &Project, state: &State) -> Option<String> {
 pub(crate) fn untested(project: &Project, state: &State) -> Option<String> {
     let integration = integration_branch(&state.board).ok()?;
     let is_tested = project.repo().ok()?.has_test(&integration).ok()?;
-    (!is_tested)
-        .then(|| "nothing but the code reviewer judges merges; to test them: liza init --test".to_owned())
+    (!is_tested).then(|| {
+        let how = how_to_test(project.root());
+        format!("nothing but the code reviewer judges merges; to test them: {how}")
+    })
 }
 
 /// The note if the person has commits that the agents do not have.

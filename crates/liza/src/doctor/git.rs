@@ -90,7 +90,7 @@ pub(super) fn integration_test(repo: &Repo, state: &State) -> Option<Check> {
     let unused = repo.unused_test(&integration_branch(&state.board).ok()?).ok()?;
     Some(match unused {
         Some(unused) => warning("integration test", unused.problem(), unused.fix()),
-        None => good("integration test", super::start::test_in_words(repo.root()).to_owned()),
+        None => good("integration test", super::start::test_in_words(repo.root())),
     })
 }
 

@@ -9,6 +9,8 @@ use liza_core::rules::presence::Presence;
 use liza_team::project::Project;
 use liza_team::project::team_file::{self, TeamFileContent};
 
+use crate::recognition::test_command::{SCRIPT, how_to_test};
+
 use super::result::{Check, broken, good, warning};
 
 /// The shared settings file, if the project has one.
@@ -38,10 +40,12 @@ pub(super) fn goal(state: &State) -> Option<Check> {
 }
 
 /// The integration test of a project in which nothing is wrong with it.
-pub(super) fn test_in_words(root: &Path) -> &'static str {
-    match root.join("scripts/integration-test.sh").exists() {
-        true => "scripts/integration-test.sh runs before every merge",
-        false => "none: nothing but the code reviewer judges merges; to test them: liza init --test",
+pub(super) fn test_in_words(root: &Path) -> String {
+    match root.join(SCRIPT).exists() {
+        true => format!("{SCRIPT} runs before every merge"),
+        false => {
+            format!("none: nothing but the code reviewer judges merges; to test them: {}", how_to_test(root))
+        }
     }
 }
 

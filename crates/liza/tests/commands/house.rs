@@ -316,7 +316,7 @@ const OF_OTHERS: [&str; 31] = [
     "liza/src/cli/session/forward.rs",
     "liza/src/cli/session/modify.rs",
     "liza/src/cli/starting_files.rs",
-    "liza/src/cli/test_command.rs",
+    "liza/src/recognition/test_command.rs",
 ];
 
 /// Covers: AX-12

@@ -355,7 +355,9 @@ fn the_test_command_of_the_project_becomes_the_integration_test_on_request() {
     assert!(run.ok().contains("is written: it runs go test ./... before every merge; commit it"), "{run:#?}");
     assert!(project.read("scripts/integration-test.sh").ends_with("set -e\ngo test ./...\n"));
     project.run(project.command("test").args(["-x", "scripts/integration-test.sh"])).ok();
-    project.liza(&["init", "--test", "--json"]).refused(1, "exists");
+    // The second time it is only tried.
+    let again = project.liza(&["init", "--test"]);
+    assert!(again.ok().starts_with("scripts/integration-test.sh is yours and stays as it is"), "{again:#?}");
     let other = TestProject::bare();
     other.liza(&["init", "x", "--test", "--json"]).refused(1, "no_test_command");
     assert!(!other.root.join(".liza").exists());
@@ -365,6 +367,80 @@ fn the_test_command_of_the_project_becomes_the_integration_test_on_request() {
         run.ok().contains("is written: it runs make test before every merge; commit it, then: liza sync"),
         "{run:#?}"
     );
+}
+
+/// A project that is tested with pytest, whose environment is here but in no commit.
+fn python(ignored: &str) -> TestProject {
+    let project = TestProject::bare();
+    project.write("pytest.ini", "");
+    project.write(".gitignore", ignored);
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "python"]);
+    project.write(".venv/bin/python", "#!/bin/sh\necho ran \"$@\"\n");
+    project.run(project.command("chmod").args(["755", ".venv/bin/python"])).ok();
+    project
+}
+
+/// Covers: AX-21
+#[test]
+fn the_proposed_test_is_tried_once_as_before_a_merge_with_the_proposed_settings() {
+    let project = python(".venv\n");
+    let run = project.liza(&["init", "Retry everything"]);
+    let proposal = "dependencies        to have them in every new checkout: liza config copy '[.venv]'";
+    assert!(run.ok().contains(proposal) && !run.stdout.contains("tried once"), "{run:#?}");
+    let before = project.state();
+    let run = project.liza(&["init", "--test"]);
+    assert!(run.ok().contains("it runs .venv/bin/python -m pytest before every merge"), "{run:#?}");
+    assert!(run.stdout.contains(proposal), "{run:#?}");
+    let passed = "tried once          it passes in a new checkout with these settings";
+    assert!(run.stdout.contains(passed), "{run:#?}");
+    assert_eq!(project.read(".liza/integration-tests/trial-1.log"), "ran -m pytest\n");
+    assert_eq!(project.state(), before, "a proposal is no setting");
+    assert_eq!(project.git(&["status", "--porcelain"]).trim(), "?? scripts/");
+    let left = fs::read_dir(project.root.join(".worktrees")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "no checkout is left");
+    project.liza(&["config", "copy", "[.venv]"]).ok();
+    let run = project.liza(&["init", "--test"]);
+    assert!(run.ok().ends_with("tried once          it passes in a new checkout\n"), "{run:#?}");
+}
+
+/// Covers: AX-21
+#[test]
+fn a_tried_test_that_fails_says_what_is_missing() {
+    let advice =
+        "A new checkout has only what is committed, what config.copy names and what config.setup installs";
+    let project = python("");
+    let run = project.liza(&["init", "Retry everything", "--test"]);
+    let why = "it fails in a new checkout with these settings: config.copy: .venv: git does not ignore it";
+    assert!(run.ok().contains(why) && run.stdout.contains(advice), "{run:#?}");
+    fs::remove_dir_all(project.root.join(".venv")).unwrap();
+    let result = project.liza(&["init", "--test", "--json"]).result();
+    let trial = &result["trial"];
+    assert_eq!((&trial["passed"], &result["written"]), (&false.into(), &serde_json::Value::Null), "{trial}");
+    assert_eq!(trial["failure"]["what"], "integration test failed with exit status 127");
+    assert!(trial["failure"]["last_lines"][0].as_str().unwrap().contains("not found"), "{trial}");
+    // The command of a set-up, with its own output. No checkout of the team has failed, so it is no alarm.
+    project.liza(&["config", "setup", "echo no network; exit 3"]).ok();
+    let run = project.liza(&["init", "--test"]);
+    assert!(run.ok().contains("exited 3") && run.stdout.contains("  | no network"), "{run:#?}");
+    assert!(!project.liza(&["status"]).ok().contains("SETUP FAILED"));
+}
+
+/// Covers: AX-21
+#[test]
+fn no_command_that_fails_is_proposed_if_there_is_no_test_command() {
+    let project = TestProject::bare();
+    project.write("package.json", "{}");
+    let texts = [project.liza(&["init", "x"]), project.liza(&["status"]), project.liza(&["doctor"])];
+    for said in texts.map(|run| run.stdout) {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("write scripts/integration-test.sh"), "{said}");
+        assert!(!said.contains("liza init --test"), "{said}");
+    }
+    let error = project.liza(&["init", "--test", "--json"]).refused(1, "no_test_command");
+    assert!(error["message"].as_str().unwrap().contains("no script \"test\" in package.json"), "{error}");
+    project.write("scripts/integration-test.sh", "echo fine\n");
+    assert!(project.liza(&["init", "--test"]).ok().contains("it passes in a new checkout"));
 }
 
 /// The target of a link in the root.

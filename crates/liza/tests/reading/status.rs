@@ -38,7 +38,7 @@ fn a_vision_that_is_not_written_needs_the_human() {
     assert!(said.contains("     specs/vision.md is still the template"), "{said}");
     assert!(said.contains("→ ${EDITOR:-vi} specs/vision.md"), "{said}");
     let said = project.liza(&["doctor"]).stdout;
-    let test = "ok    integration test    none: nothing but the code reviewer judges merges; to test them: liza init --test";
+    let test = "ok    integration test    none: nothing but the code reviewer judges merges; to test them: write scripts/integration-test.sh, commit it, then: liza sync";
     assert!(said.contains(test), "{said}");
     assert!(said.contains("warn  specifications      specs/vision.md is still the template"), "{said}");
     // The heading alone does not say what is wanted.

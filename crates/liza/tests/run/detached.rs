@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::TestProject;
 use crate::support::process::{Running, is_running, wait_for};
+use crate::support::{Run, TestProject};
 
 fn project() -> TestProject {
     let project = TestProject::bare();
@@ -147,6 +147,36 @@ fn a_rehearsal_plays_in_a_copy_and_leaves_no_trace() {
     // A demo is a copy itself.
     let again = project.run(project.program().arg("-C").arg(&copy).args(words));
     assert!(again.ok().contains("goal-1 is COMPLETED"), "{again:#?}");
+}
+
+/// A rehearsal of this project, with its copy in the home folder of the test.
+fn rehearse(project: &TestProject, words: &[&str]) -> Run {
+    let temporary = project.home().join("tmp");
+    fs::create_dir_all(&temporary).unwrap();
+    let all = [&["run", "--cli", "rehearsal", "--plain"], words].concat();
+    project.run(project.program().env("TMPDIR", &temporary).args(all))
+}
+
+/// Covers: AX-21
+#[test]
+fn a_rehearsal_has_what_the_settings_copy_and_ends_if_the_test_cannot_run() {
+    let project = project();
+    project.write("scripts/integration-test.sh", "cat deps/ready\n");
+    project.git(&["add", "scripts"]);
+    project.git(&["commit", "-qm", "a test"]);
+    project.liza(&["sync"]).ok();
+    // Only this repository ignores it, not its clones.
+    fs::write(project.root.join(".git/info/exclude"), "/.liza/\n/.worktrees/\ndeps\n").unwrap();
+    project.write("deps/ready", "yes\n");
+    let error = rehearse(&project, &["--json"]).refused(1, "own_test_fails");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("failed with exit status 1\n") && message.contains("deps/ready"), "{message}");
+    project.liza(&["config", "copy", "[deps]"]).ok();
+    let run = rehearse(&project, &[]);
+    assert!(run.ok().contains("goal COMPLETED · 2 tasks: 2 merged"), "{run:#?}");
+    project.liza(&["config", "copy", "[gone]"]).ok();
+    let error = rehearse(&project, &["--json"]).refused(1, "setup_failed");
+    assert!(error["message"].as_str().unwrap().contains("gone: it does not exist"), "{error}");
 }
 
 /// Covers: UI-08

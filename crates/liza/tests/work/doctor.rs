@@ -189,7 +189,7 @@ fn a_test_that_is_not_on_the_integration_branch_is_named_with_the_command_that_b
         (&none["health"], &none["found"]),
         (
             &"ok".into(),
-            &"none: nothing but the code reviewer judges merges; to test them: liza init --test".into()
+            &"none: nothing but the code reviewer judges merges; to test them: write scripts/integration-test.sh, commit it, then: liza sync".into()
         )
     );
     project.write("scripts/integration-test.sh", "exit 0\n");

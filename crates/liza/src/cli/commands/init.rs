@@ -17,7 +17,7 @@ use liza_git::{Branch, Git, Head, RemovedWorktree, Repo, UntrackedFiles, UnusedT
 use liza_status::alarms::VisionGap;
 use liza_store::{Address, Store};
 use liza_team::lifecycle::{create_on_remote, try_remote};
-use liza_team::project::{EXCLUDED, now};
+use liza_team::project::{EXCLUDED, Project, now};
 use serde_json::json;
 
 use crate::cli::commands::config::note_accepted_programs;
@@ -28,9 +28,10 @@ use crate::cli::spec_path;
 use crate::cli::starting_files::{
     failed, new_test, test_in_words, write_missing_vision, write_new, write_test,
 };
-use crate::cli::test_command::{self, SCRIPT};
+use crate::cli::test_trial::TriedProposal;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
+use crate::recognition::test_command::{self, SCRIPT};
 
 /// The folder in which the blackboard is built before it is moved to `.liza`.
 const STAGE: &str = ".liza-init";
@@ -77,7 +78,7 @@ pub(crate) struct Args {
     /// Write the vision document from a template if it is missing.
     #[arg(long)]
     template: bool,
-    /// Write scripts/integration-test.sh with the test command of this project, for you to commit.
+    /// Write scripts/integration-test.sh with the test command of this project, for you to commit, and try it once.
     #[arg(long)]
     test: bool,
 }
@@ -91,7 +92,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if has_board && args.goal.is_none() {
         match (args.template, args.test) {
             (true, _) => return write_missing_vision(context),
-            (false, true) => return write_test(repo.root()),
+            (false, true) => return write_test(context),
             (false, false) => {}
         }
     }
@@ -114,7 +115,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     note_accepted_programs(context, &repo);
     let earlier = plan.carry_out(&repo, &place)?;
     let unused = repo.unused_test(&plan.branch)?;
-    Ok(plan.reply(context, repo.root(), &earlier, unused))
+    let proposal = TriedProposal::new(context, &Project::open(repo.root())?, plan.test);
+    // All is created: a test that cannot be tried takes nothing back.
+    let proposal = proposal.unwrap_or_else(|error| {
+        context.screen.note(&format!("liza: the test could not be tried: {}", error.message));
+        TriedProposal::default()
+    });
+    Ok(plan.reply(context, repo.root(), &earlier, unused, &proposal))
 }
 
 /// Creates a blackboard with that goal in a repository that this process has just created.
@@ -317,6 +324,7 @@ impl Plan {
         root: &Path,
         earlier: &[EarlierTask],
         unused: Option<UnusedTest>,
+        proposal: &TriedProposal,
     ) -> Reply {
         let mut warnings = Vec::new();
         if self.spec_missing && !self.template {
@@ -357,9 +365,10 @@ impl Plan {
         let test = test_in_words(root, self.test, unused);
         let old: String = earlier.iter().map(|task| format!("earlier task        {task}\n")).collect();
         let text = format!(
-            "blackboard          {}\nintegration branch  {}{distance}\n{old}integration test    {test}\nnext                {next}",
+            "blackboard          {}\nintegration branch  {}{distance}\n{old}integration test    {test}\n{}next                {next}",
             self.place(root),
             self.branch,
+            proposal.lines(),
         );
         let result = json!({
             "goal": "goal-1",
@@ -369,6 +378,8 @@ impl Plan {
             "integration_branch": self.branch.as_str(),
             "earlier_tasks": earlier,
             "test_command": test_command::find(root),
+            "proposed_settings": proposal.settings(),
+            "trial": proposal.trial(),
             "warnings": warnings,
         });
         Reply::new(text, result).at(1)

@@ -12,7 +12,7 @@ use liza_core::model::{Actor, GoalStatus, State};
 use liza_core::rules::figures::GoalFigures;
 use liza_host::durable;
 use liza_status::view::Progress;
-use liza_team::engine::Engine;
+use liza_team::engine::{Engine, EngineError};
 use liza_team::lifecycle::adopt_integration;
 use liza_team::observe::last_run::remember_run;
 use liza_team::project::{Project, now};
@@ -33,7 +33,7 @@ use crate::cli::context::Context;
 use crate::cli::end_text::{figures_table, next_steps, what_waits, why_it_ended};
 use crate::cli::interrupted_moves::settle_interrupted;
 use crate::cli::live_screen::{self, TeamScreen};
-use crate::cli::spec_path;
+use crate::cli::rehearsal_check::{check_own_test, check_rehearsal};
 use crate::cli::team_notes::{is_named, team_notes, untested};
 use crate::cli::team_observers::{OutputReader, ProgressLine};
 use crate::cli::ui::error::CommandError;
@@ -185,6 +185,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
                 "rehearsal in a copy, {folder}: nothing changes here; to rehearse here: --in-place\n\
                  commands about the copy name it: liza -C {folder} status"
             ));
+            check_own_test(&copy)?;
             copy
         }
     };
@@ -349,26 +350,6 @@ fn ended_goal(state: &State) -> Option<Reply> {
     Some(Reply::new(text, json!({"ended": [], "goal": goal.status})).at(state.board.revision.0))
 }
 
-/// Refuses a rehearsal for which there is nothing to plan from: its planner could only ask.
-fn check_rehearsal(project: &Project) -> Result<(), CommandError> {
-    let state = project.store().snapshot()?;
-    let Some(goal) = state.board.goal.ready().filter(|_| state.board.tasks.is_empty()) else { return Ok(()) };
-    let refused = |message: String, hint: &str| {
-        Err(CommandError::refused("nothing_to_rehearse", message)
-            .hint(format!("{hint}; to see a team without a project of yours: liza demo")))
-    };
-    if goal.description.trim().is_empty() {
-        return refused("there is no goal to rehearse".to_owned(), "liza goal new \"GOAL\"");
-    }
-    match goal.spec_ref.as_deref() {
-        Some(spec) if !spec_path::exists(project.root(), spec) => refused(
-            format!("the planner plans from {spec}, which does not exist"),
-            "write it, or start from a template: liza init --template",
-        ),
-        Some(_) | None => Ok(()),
-    }
-}
-
 /// The next steps of a person after a rehearsal in a copy.
 fn in_the_copy(folder: &Path) -> String {
     let folder = folder.display();
@@ -488,6 +469,7 @@ impl From<CopyError> for CommandError {
             CopyError::Folder(error) => error.into(),
             CopyError::Git(error) => error.into(),
             CopyError::Store(error) => error.into(),
+            CopyError::Setup(error) => EngineError::from(error).into(),
             CopyError::File { .. } => Self::refused("io", message).hint("rehearse here: liza run --in-place"),
         }
     }

@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::recognition::dependencies::VENV;
+
 /// The script that is run on every merge.
 pub(crate) const SCRIPT: &str = "scripts/integration-test.sh";
 
 /// The command that probably tests the project, by the files in its root.
-pub(crate) fn find(root: &Path) -> Option<&'static str> {
+pub(crate) fn find(root: &Path) -> Option<String> {
     let has = |name: &str| root.join(name).is_file();
     let contains = |name: &str, text: &str| {
         fs::read_to_string(root.join(name)).is_ok_and(|content| content.contains(text))
@@ -16,30 +18,50 @@ pub(crate) fn find(root: &Path) -> Option<&'static str> {
         let text = fs::read_to_string(root.join(name)).unwrap_or_default();
         text.lines().any(|line| line.starts_with("test:"))
     };
-    if has("Cargo.toml") {
-        Some("cargo test")
+    let command = if has("Cargo.toml") {
+        "cargo test"
     // The script of npm init fails always.
     } else if contains("package.json", "\"test\"") && !contains("package.json", "no test specified") {
-        Some("npm test")
+        if has("pnpm-lock.yaml") { "pnpm test" } else { "npm test" }
     } else if has("go.mod") {
-        Some("go test ./...")
+        "go test ./..."
     } else if has("pytest.ini") || contains("pyproject.toml", "pytest") || has("tests/conftest.py") {
-        Some("pytest")
+        return Some(of_python(root, "pytest"));
     } else if makes_test("Makefile") {
-        Some("make test")
+        "make test"
     } else {
-        of_python_tests(root)
+        return of_python_tests(root);
+    };
+    Some(command.to_owned())
+}
+
+/// The way to a tested merge, as a command that works in this project.
+pub(crate) fn how_to_test(root: &Path) -> String {
+    match find(root) {
+        Some(_) => "liza init --test".to_owned(),
+        None => format!("write {SCRIPT}, commit it, then: liza sync"),
+    }
+}
+
+/// The call of a Python module. Programs in the environment of a project are not on PATH, and after a copy
+/// their first line still names the original.
+fn of_python(root: &Path, module: &str) -> String {
+    let has_environment = root.join(VENV).is_dir() || root.join("uv.lock").is_file();
+    match (has_environment, module) {
+        (true, _) => format!("{VENV}/bin/python -m {module}"),
+        (false, "pytest") => module.to_owned(),
+        (false, _) => format!("python3 -m {module}"),
     }
 }
 
 /// The test command of a Python project without other signs.
-fn of_python_tests(root: &Path) -> Option<&'static str> {
-    let places = [("tests", "python3 -m unittest discover -s tests"), ("", "python3 -m unittest discover")];
-    let found = places.into_iter().map(|(place, command)| (python_tests(&root.join(place)), command));
-    let (tests, command) = found.into_iter().find(|(tests, _)| !tests.is_empty())?;
+fn of_python_tests(root: &Path) -> Option<String> {
+    let places = [("tests", "unittest discover -s tests"), ("", "unittest discover")];
+    let found = places.into_iter().map(|(place, module)| (python_tests(&root.join(place)), module));
+    let (tests, module) = found.into_iter().find(|(tests, _)| !tests.is_empty())?;
     let uses_pytest =
         |test: &PathBuf| fs::read_to_string(test).is_ok_and(|text| text.contains("import pytest"));
-    Some(if tests.iter().any(uses_pytest) { "pytest" } else { command })
+    Some(of_python(root, if tests.iter().any(uses_pytest) { "pytest" } else { module }))
 }
 
 fn python_tests(folder: &Path) -> Vec<PathBuf> {
@@ -81,7 +103,29 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
             fs::write(folder.path().join(name), text).unwrap();
-            assert_eq!(find(folder.path()), expected, "{name} {text}");
+            assert_eq!(find(folder.path()).as_deref(), expected, "{name} {text}");
+        }
+    }
+
+    /// Covers: AX-21
+    #[test]
+    fn a_test_command_uses_the_programs_that_a_checkout_has() {
+        let cases = [
+            (&["pytest.ini", ".venv/bin/python"][..], Some(".venv/bin/python -m pytest")),
+            (&["pytest.ini", "uv.lock"], Some(".venv/bin/python -m pytest")),
+            (&["test_cart.py", "uv.lock"], Some(".venv/bin/python -m unittest discover")),
+            (&["package.json", "pnpm-lock.yaml"], Some("pnpm test")),
+            (&["README.md"], None),
+        ];
+        for (names, expected) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            for name in names {
+                fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+                fs::write(folder.path().join(name), "{\"test\": 1}").unwrap();
+            }
+            assert_eq!(find(folder.path()).as_deref(), expected, "{names:?}");
+            let works = how_to_test(folder.path()) == "liza init --test";
+            assert_eq!(works, expected.is_some(), "{names:?}");
         }
     }
 }
