@@ -168,7 +168,7 @@ fn the_pages_name_only_commands_and_options_that_exist() {
             assert_eq!(known.code, 0, "{}: liza {line}", page.display());
             seen += 1;
             // What follows -- belongs to another program, and in quotes are texts.
-            let unquoted: String = line.split('"').step_by(2).collect();
+            let unquoted: String = line.split(['"', '\'']).step_by(2).collect();
             for option in unquoted.split(" -- ").next().unwrap().split_whitespace() {
                 let name = option.trim_start_matches('[').split(['=', ']', ',', '…']).next().unwrap();
                 if name.starts_with("--") && name.len() > 2 {
