@@ -323,7 +323,7 @@ fn an_agent_without_a_task_waits_and_shows_no_lease() {
     let shown = picture(&model);
     assert!(!shown.contains("lease") && !shown.contains("IDLE"), "{shown}");
     assert!(shown.contains("WAITING until needed") && shown.contains("WAITING for a task"), "{shown}");
-    assert!(shown.contains("\n  No tasks yet; the planner is planning."), "{shown}");
+    assert!(shown.contains("\n  No tasks yet; planner-1 waits for work."), "{shown}");
     let mut view = (*model.view.clone().unwrap()).clone();
     view.goal.as_mut().unwrap().description.clear();
     update(&mut model, Event::View(Arc::new(view)), &dark());
