@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::socket_folder::{SocketFolder, SocketUse};
@@ -156,8 +157,10 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
     let (network, services) = (grants.network.clone(), grants.services.clone());
+    // The stage tries this server, which must be refused.
     let tried = plan.not_connected.map(|server| server.port());
-    ConnectPolicy { allowed, channel, network, services, log: None, tried, speakers, client: None }
+    let noted = Arc::new(Mutex::new(tried.into_iter().collect()));
+    ConnectPolicy { allowed, channel, network, services, log: None, noted, speakers, client: None }
 }
 
 pub fn too_low(level: &Level) -> String {

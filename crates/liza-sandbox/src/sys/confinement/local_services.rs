@@ -1,4 +1,4 @@
-//! Services on this machine belong to whoever started them: a session reaches its own, and ports that the person listed.
+//! A session reaches the services of this machine that it started, and ports that the person listed.
 
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -9,6 +9,9 @@ use rustix::io::Errno;
 use super::super::system;
 use super::ConnectPolicy;
 use super::members::is_own;
+
+/// The most ports that a log names: a session could try all of them, for ever.
+const NOTED_MAX: usize = 20;
 
 /// True if an address leads to this machine.
 pub(super) fn is_here(target: SocketAddr) -> bool {
@@ -54,7 +57,11 @@ impl ConnectPolicy {
     }
 
     fn note_refused(&self, port: u16) {
-        let Some(log) = self.log.as_ref().filter(|_| self.tried != Some(port)) else { return };
+        let Some(log) = &self.log else { return };
+        let is_new = self.noted.lock().is_ok_and(|mut noted| noted.len() < NOTED_MAX && noted.insert(port));
+        if !is_new {
+            return;
+        }
         if let Ok(mut file) = open(Open::Append, log) {
             let _ = writeln!(
                 file,
@@ -68,6 +75,7 @@ impl ConnectPolicy {
 mod tests {
     use std::net::{TcpListener, UdpSocket};
     use std::process::{Command, Stdio};
+    use std::sync::Arc;
 
     use super::*;
     use crate::confine::start::NO_SPEAKER;
@@ -79,7 +87,7 @@ mod tests {
             network: None,
             services: services.to_vec(),
             log: None,
-            tried: None,
+            noted: Arc::default(),
             speakers: NO_SPEAKER,
             client: Some(client),
         }
@@ -101,6 +109,20 @@ mod tests {
             let closed = policy(std::process::id(), &[]).judge_service(port);
             assert_eq!(closed, Err(Errno::CONNREFUSED), "{address}");
         }
+    }
+
+    /// Covers: RO-04
+    #[test]
+    fn a_refused_port_is_named_once_and_the_log_does_not_grow_without_end() {
+        let place = tempfile::tempdir().unwrap();
+        let log = place.path().join("log");
+        let policy = ConnectPolicy { log: Some(log.clone()), ..policy(1, &[]) };
+        for port in (1..100).chain(1..100) {
+            policy.note_refused(port);
+        }
+        let text = std::fs::read_to_string(log).unwrap();
+        assert_eq!(text.lines().count(), NOTED_MAX, "{text}");
+        assert_eq!(text.matches("port 1 of this machine").count(), 1, "{text}");
     }
 
     /// Covers: RO-04

@@ -2,10 +2,12 @@
 //! Restrictions can only be added. Each part reports whether it was applied; probes find out what is really
 //! refused, never version numbers.
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
@@ -89,8 +91,8 @@ pub struct ConnectPolicy {
     pub services: Vec<u16>,
     /// The session's log, which names the services that were refused.
     pub log: Option<PathBuf>,
-    /// The port that the stage tries, which is not noted.
-    pub tried: Option<u16>,
+    /// Ports that the log does not name, or not again; the first one is the one that the stage tries.
+    pub noted: Arc<Mutex<BTreeSet<u16>>>,
     /// The rule for processes that use the channel.
     pub speakers: SpeakerRule,
     pub client: Option<u32>,
