@@ -46,6 +46,8 @@ pub enum What {
     FixMerge,
     Submit,
     Review,
+    /// Liza runs the commands that validate it; then its review begins.
+    Validate,
     Verdict,
     Merge,
     /// The merge is running.
@@ -65,6 +67,7 @@ pub enum What {
     RecordMerge(Sha),
     AcceptGate,
     FixTest,
+    FixValidation,
     FixRecord,
     /// It waits for other tasks.
     Wait,
@@ -250,6 +253,7 @@ impl Next {
             What::FixMerge => format!("{who} fixes the merge"),
             What::Submit => format!("{who} submits {it} for review"),
             What::Review => format!("{who} takes {it}"),
+            What::Validate => format!("{who} runs its validation"),
             What::Verdict => match &self.on {
                 Some(task) => format!("{who} gives its verdict on {task}"),
                 None => format!("{who} gives its verdict"),
@@ -279,6 +283,7 @@ impl Next {
             }
             What::AcceptGate => "waits for you: it changes what judges it".to_owned(),
             What::FixTest => "waits for you: correct the integration test, then test again".to_owned(),
+            What::FixValidation => "waits for you: correct the validation, then try again".to_owned(),
             What::FixRecord => "its record is broken: fix it".to_owned(),
             What::Wait => match self.behind.first() {
                 Some(Behind::Goal) => format!("{who} waits for a goal"),

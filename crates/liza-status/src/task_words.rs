@@ -1,7 +1,7 @@
 //! The words of a task's page and history for a person. Files and JSON keep the names of the protocol.
 
 use crate::command_line::{CommandLine, liza};
-use liza_core::model::{Board, Fields, Status, TaskId, TaskRecord, Value};
+use liza_core::model::{Board, Fields, Status, TaskId, TaskRecord, Validation, ValidationResult, Value};
 
 pub fn event_name(event: &str) -> String {
     let known = match event {
@@ -18,6 +18,26 @@ pub fn event_name(event: &str) -> String {
         other => return plain(other),
     };
     known.to_owned()
+}
+
+/// The last validation of a task in one line; after a failure with its last lines.
+pub fn validation_words(validation: &Validation) -> String {
+    let commit = validation.commit.short();
+    let command = validation.command.as_deref().unwrap_or_default();
+    let lines: Vec<&str> = match &validation.failure {
+        Some(failure) => failure.last_lines.iter().map(String::as_str).collect(),
+        None => Vec::new(),
+    };
+    let what = validation.failure.as_ref().map(|failure| failure.what.as_str()).unwrap_or_default();
+    let words = match validation.result {
+        ValidationResult::Green if validation.flaky.is_empty() => format!("passed on {commit}"),
+        ValidationResult::Green => {
+            format!("passed on {commit}, at the second try: {}", validation.flaky.join("; "))
+        }
+        ValidationResult::Red => format!("{command} {what}, on {commit}"),
+        ValidationResult::Held => format!("{command} {what}, on {commit} and without it"),
+    };
+    [&[words.as_str()], lines.as_slice()].concat().join("\n")
 }
 
 /// The facts of an event or an anomaly that are worth showing, with their names.

@@ -113,6 +113,7 @@ fn doing(agent: &AgentView, is_long: bool) -> String {
     match (&next.what, &agent.task) {
         (What::Judge, _) => "JUDGING the goal".to_owned(),
         (What::Continue, _) => format!("WAITING to continue{holding}"),
+        (What::Validate, _) => format!("VALIDATING{holding}"),
         (_, Some(_)) => format!("{}{holding}", agent.status),
         (What::Merge, None) => format!("WAITING to merge{}", on()),
         (_, None) => status_words(agent),

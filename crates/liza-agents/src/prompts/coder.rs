@@ -9,7 +9,7 @@ use liza_core::text::count;
 use super::attempts::write_attempts;
 use super::context::{
     fact, facts, handoff_for, handoff_step, history, last, open_rejection, write_definition, write_handoff,
-    write_no_result, write_notes, write_spec_changes,
+    write_no_result, write_notes, write_spec_changes, write_validation,
 };
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, END_TURN, PreviewedMerge, Staleness};
@@ -71,6 +71,7 @@ fn write_task(
         page.line(format!("BASE: {base}"));
     }
     write_definition(page, &brief.project, record);
+    write_validation(page, state, record, Role::Coder);
     let (iteration, cycles) = (record.iteration.unwrap_or(1), record.review_cycles_current.unwrap_or(0));
     page.line(format!("ITERATION: {iteration} of {}", config.max_iterations(record)));
     page.line(format!("REJECTIONS SO FAR: {cycles} of {}", config.max_review_cycles(record)));

@@ -6,6 +6,7 @@ use liza_core::model::{
     AgentId, EventName, Handoff, HistoryEvent, Role, SpecChange, State, TaskId, TaskRecord, Value,
 };
 use liza_core::rules::notes::{notes_for, unread};
+use liza_core::rules::validation::commands;
 use liza_core::text::count;
 
 use super::prompt_text::{PromptText, inline, path, word};
@@ -51,6 +52,25 @@ pub(super) fn write_definition(page: &mut PromptText, project: &Path, record: &T
     page.field("DONE WHEN", record.done_when.as_deref().unwrap_or_default());
     page.field("SCOPE", record.scope.as_deref().unwrap_or_default());
     page.line(format!("SPEC: {}", spec(project, record.spec_ref.as_deref())));
+}
+
+/// Names the commands that Liza runs on the work, and their result for a code reviewer.
+pub(super) fn write_validation(page: &mut PromptText, state: &State, record: &TaskRecord, reader: Role) {
+    let Some(config) = state.board.config.ready() else { return };
+    let lines: Vec<String> = commands(config, record).into_iter().map(|command| command.line).collect();
+    let heading = match reader {
+        Role::CodeReviewer => {
+            "VALIDATION: Liza has run these on this commit, in a copy of its own, and all passed. They are not your evidence: \
+             judge what they do not show"
+        }
+        Role::Coder | Role::Planner => {
+            "VALIDATION: Liza runs these on your commit before a review; if one fails, the commit comes back to you"
+        }
+    };
+    page.list(heading, &lines);
+    let flaky = record.validated.as_ref().filter(|_| reader == Role::CodeReviewer);
+    let flaky = flaky.map(|validated| validated.flaky.as_slice()).unwrap_or_default();
+    page.list("PASSED ONLY AT THE SECOND TRY", flaky);
 }
 
 /// The goal's specification, as a word of a command.

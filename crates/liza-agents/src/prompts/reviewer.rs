@@ -6,7 +6,7 @@ use liza_core::model::{Config, EventName, Refusal, Role, State, TaskId, TaskReco
 
 use super::context::{
     fact, facts, handoff_for, handoff_step, last, open_rejection, write_definition, write_handoff,
-    write_no_result, write_notes, write_spec_changes,
+    write_no_result, write_notes, write_spec_changes, write_validation,
 };
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, END_TURN};
@@ -72,6 +72,7 @@ fn write_task(
     let author = record.assigned_to.map_or_else(|| "(not recorded)".to_owned(), |coder| coder.to_string());
     page.line(format!("AUTHOR: {author}"));
     write_definition(page, &brief.project, record);
+    write_validation(page, state, record, Role::CodeReviewer);
     let (cycle, limit) = (record.review_cycles_current.unwrap_or(0) + 1, config.max_review_cycles(record));
     page.line(format!("REVIEW CYCLE: {cycle} of {limit}"));
     if record.integration_fix == Some(true) {

@@ -88,6 +88,10 @@ pub struct Config {
     pub gate: GateSettings,
     /// The longest time of the integration test.
     pub integration_test_limit: Seconds,
+    /// Commands that all work must pass before it is reviewed and merged.
+    pub validation: Vec<String>,
+    /// The longest time of one of these commands.
+    pub validation_limit: Seconds,
     /// If true, a coder's session resumes the client's conversation after a rejection, where the client can.
     pub resume_conversation: bool,
     /// A command that is run in every new checkout before it is used.
@@ -170,6 +174,8 @@ impl Default for Config {
             quiet_limit: Seconds(900),
             gate: GateSettings::default(),
             integration_test_limit: Seconds(1800),
+            validation: Vec::new(),
+            validation_limit: Seconds(1800),
             resume_conversation: false,
             setup: None,
             setup_limit: SETUP_LIMIT,

@@ -81,6 +81,7 @@ pub const CONFIG_BOUNDS: &[Bounds] = &[
     seconds("session_limit", 1, WEEK),
     seconds("quiet_limit", 10, WEEK),
     seconds("integration_test_limit", 1, DAY),
+    seconds("validation_limit", 1, DAY),
     seconds("setup_limit", 1, DAY),
     seconds("remote_limit", 1, 3_600),
     seconds("lock_timeout", 0, 3_600),

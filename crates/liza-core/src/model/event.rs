@@ -184,6 +184,8 @@ pub enum LogAction {
     SprintUpdated,
     /// A code reviewer's sessions ended too often without a verdict.
     ReviewDropped,
+    /// The commands that validate a task have ended, or may run again.
+    Validated,
     /// An approval was refused: the integration branch moved, and the change is another one.
     ChangeMoved,
     /// The planner ended too often without a result.

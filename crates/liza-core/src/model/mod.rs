@@ -23,6 +23,7 @@ mod sprint;
 mod stop_file;
 mod task;
 mod team_file;
+mod validation;
 mod value;
 
 pub use liza_ids::*;
@@ -48,4 +49,5 @@ pub use sprint::*;
 pub use stop_file::*;
 pub use task::*;
 pub use team_file::*;
+pub use validation::*;
 pub use value::*;

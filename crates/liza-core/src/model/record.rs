@@ -14,6 +14,7 @@ use crate::model::event::{EventName, HistoryEvent};
 use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::{GateChange, MergeHold};
 use crate::model::spending::Usage;
+use crate::model::validation::{ReviewPhase, Validation};
 
 /// The eleven states of a task, in the order of its life.
 #[derive(
@@ -169,6 +170,7 @@ record! {
         review_head: Sha,
         /// Approvals of this review that were refused because the change had moved.
         review_moves: u32,
+        review_phase: ReviewPhase,
         /// Merges in the submitted work that take back what the integration branch has, each with its files.
         takes_back: Vec<String>,
         approved_by: Approver,
@@ -180,6 +182,10 @@ record! {
         /// The specification that it implements: a path, with or without an anchor.
         spec_ref: String,
         done_when: String,
+        /// Its own commands, which show that it is done.
+        validation: Vec<String>,
+        /// The last result of all commands that validate it.
+        validated: Validation,
         scope: String,
         rejection_reason: String,
         blocked_reason: String,
@@ -268,6 +274,7 @@ impl TaskRecord {
         self.review_lease_expires = None;
         self.review_head = None;
         self.review_moves = None;
+        self.review_phase = None;
         self.blocked_reason = None;
         self.blocked_questions = None;
         self.attempted = None;

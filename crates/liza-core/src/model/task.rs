@@ -12,6 +12,7 @@ use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::MergeHold;
 use crate::model::record::{Fault, Status, TaskRecord};
 use crate::model::refusal::Refusal;
+use crate::model::validation::ReviewPhase;
 
 /// The coder, the worktree and the first commit of the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub struct ReviewClaim {
     pub head: Option<Sha>,
     /// Its approvals that were refused because the change had moved.
     pub moves: u32,
+    /// Before its session: the part of the review that Liza does.
+    pub phase: Option<ReviewPhase>,
 }
 
 impl ReviewClaim {
@@ -265,6 +268,7 @@ fn write_status(status: TaskStatus, record: &mut TaskRecord) {
             record.reviewing_by = review.as_ref().map(|review| review.by);
             record.review_lease_expires = review.as_ref().map(|review| review.lease);
             record.review_moves = review.as_ref().map(|review| review.moves).filter(|moves| *moves > 0);
+            record.review_phase = review.as_ref().and_then(|review| review.phase);
             record.review_head = review.and_then(|review| review.head);
         }
         TaskStatus::Rejected { commit, reason, .. } => {
@@ -390,7 +394,9 @@ fn read_prior_work(record: &TaskRecord) -> PriorWork {
 fn read_review(record: &TaskRecord) -> Option<ReviewClaim> {
     // A review without an end counts as a stale one: the next claim gets a proper lease.
     let (by, lease) = (record.reviewing_by?, record.review_lease_expires?);
-    Some(ReviewClaim { by, lease, head: record.review_head.clone(), moves: record.review_moves.unwrap_or(0) })
+    let (head, moves, phase) =
+        (record.review_head.clone(), record.review_moves.unwrap_or(0), record.review_phase);
+    Some(ReviewClaim { by, lease, head, moves, phase })
 }
 
 fn read_status(record: &TaskRecord, missing: &mut Vec<MissingField>) -> Option<TaskStatus> {

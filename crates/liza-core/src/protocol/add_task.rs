@@ -8,7 +8,7 @@ use crate::model::{
 use crate::rules::session_budget::plan_has_begun;
 
 use super::budget::refill_planner;
-use super::gates::{check_dependencies, check_gates, check_priority, needs_approval};
+use super::gates::{check_commands, check_dependencies, check_gates, check_priority, needs_approval};
 use super::open_work::start_next_sprint;
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
@@ -39,6 +39,8 @@ pub struct NewTask {
     /// Its own limit of rejections.
     pub max_review_cycles: Option<u32>,
     pub lease: Option<Seconds>,
+    /// Commands that show that it is done.
+    pub validate: Vec<String>,
 }
 
 impl Rule for AddTask {
@@ -81,6 +83,7 @@ impl Rule for AddTask {
             max_iterations: new.max_iterations,
             max_review_cycles: new.max_review_cycles,
             lease_duration_override: new.lease,
+            validation: Some(check_commands(&new.validate)?).filter(|lines| !lines.is_empty()),
             created: Some(tx.now),
             history: Some(vec![tx.event(EventName::Created)]),
             ..TaskRecord::default()

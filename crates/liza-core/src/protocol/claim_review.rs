@@ -3,14 +3,15 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, AgentStatus, Assignment, EventName, LogAction, Refusal, ReviewClaim, Role, Section, Sha, Task,
-    TaskId, TaskStatus, Timestamp,
+    AgentId, AgentStatus, Assignment, EventName, LogAction, Refusal, ReviewClaim, ReviewPhase, Role, Section,
+    Sha, Task, TaskId, TaskStatus, Timestamp,
 };
 
 use crate::rules::session_budget::SessionBudget;
+use crate::rules::validation::{held_validation, is_validated};
 
 use super::blocking::at_session_limit;
-use super::budget::check_budget;
+use super::budget::{charge_session, check_budget};
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::{check_acts_for, not_your_review, registered};
 use super::permission::{Rights, SUPERVISION};
@@ -28,6 +29,8 @@ pub struct ClaimReview {
     pub setup_failure: Option<String>,
     /// The head of the integration branch, which the change is read against.
     pub integration: Option<Sha>,
+    /// The digest of its protected files, if commands validate the task.
+    pub gate: Option<String>,
 }
 
 /// A session that ended without a verdict gives its review back.
@@ -44,6 +47,9 @@ pub struct ReviewClaimed {
     pub reviewer: AgentId,
     pub commit: Sha,
     pub review_lease_expires: Timestamp,
+    /// If true, Liza runs the commands that validate the task before the session begins.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub validates: bool,
 }
 
 impl Rule for ClaimReview {
@@ -60,8 +66,8 @@ impl Rule for ClaimReview {
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<ReviewClaimed, Refusal> {
         let (id, reviewer) = (&self.task, self.reviewer);
-        let mut entry = registered(tx, reviewer, Role::CodeReviewer)?;
-        let mut task = tx.task(id)?;
+        let entry = registered(tx, reviewer, Role::CodeReviewer)?;
+        let task = tx.task(id)?;
         let TaskStatus::ReadyForReview { work, commit, review } = task.status.clone() else {
             return Err(tx.wrong_status(&task, "READY_FOR_REVIEW"));
         };
@@ -81,21 +87,24 @@ impl Rule for ClaimReview {
         if let Err(refusal) = check_budget(tx, &budget) {
             return Err(at_session_limit(tx, task, refusal)?);
         }
+        if tx.actor.agent().is_some()
+            && let Some((_, failure)) = held_validation(tx.board, id)
+        {
+            return Err(Refusal::ValidationHeld { task: id.clone(), what: failure.what.clone() });
+        }
         if let Some(why) = &self.setup_failure {
             return Err(void_submission(tx, task, work, commit, why)?);
         }
         // Also the holder of a review without an end, which a typed review leaves out.
         let stale = task.record.reviewing_by.filter(|stale| *stale != reviewer);
         tx.free_agents(stale, id, AgentStatus::Idle)?;
-        budget.charge(&mut tx.sprint()?.sessions);
-        let lease = tx.now + tx.config()?.lease(&task.record);
-        entry.begin_session(AgentStatus::Reviewing, id, lease, tx.now);
-        tx.put_agent(reviewer, entry);
-        let review = Some(ReviewClaim { by: reviewer, lease, head: self.integration.clone(), moves: 0 });
-        task.status = TaskStatus::ReadyForReview { work, commit: commit.clone(), review };
-        let detail = format!("commit {}", commit.short());
-        tx.log_as(reviewer, LogAction::ReviewClaimed, Some(id), &detail);
-        Ok(ReviewClaimed { task: tx.put(task), reviewer, commit, review_lease_expires: lease })
+        let validates = !is_validated(tx.config()?, &task.record, &commit, self.gate.as_deref());
+        let phase = validates.then_some(ReviewPhase::Validation);
+        begin_review(
+            tx,
+            task,
+            ReviewClaim { by: reviewer, lease: tx.now, head: self.integration.clone(), moves: 0, phase },
+        )
     }
 }
 
@@ -125,6 +134,30 @@ impl Rule for ReleaseReview {
         tx.log_as(reviewer, LogAction::ReviewsCleared, Some(id), "review ended without a verdict");
         Ok(tx.put(task))
     }
+}
+
+/// Gives the review to its claimant. A session is charged unless the commands run first.
+pub(super) fn begin_review(
+    tx: &mut Tx<'_>,
+    mut task: Task,
+    claim: ReviewClaim,
+) -> Result<ReviewClaimed, Refusal> {
+    let (id, reviewer) = (task.id.clone(), claim.by);
+    let mut entry = registered(tx, reviewer, Role::CodeReviewer)?;
+    let TaskStatus::ReadyForReview { commit, review, .. } = &mut task.status else {
+        return Err(tx.wrong_status(&task, "READY_FOR_REVIEW"));
+    };
+    let (commit, validates) = (commit.clone(), claim.phase.is_some());
+    let lease = tx.now + tx.config()?.lease(&task.record);
+    *review = Some(ReviewClaim { lease, ..claim });
+    if !validates {
+        charge_session(tx, &SessionBudget::of_task(&id, &task.record))?;
+    }
+    entry.begin_session(AgentStatus::Reviewing, &id, lease, tx.now);
+    tx.put_agent(reviewer, entry);
+    let what = if validates { ", validation first" } else { "" };
+    tx.log_as(reviewer, LogAction::ReviewClaimed, Some(&id), &format!("commit {}{what}", commit.short()));
+    Ok(ReviewClaimed { task: tx.put(task), reviewer, commit, review_lease_expires: lease, validates })
 }
 
 /// The task goes back to its coder. Nothing is reviewed, so no review cycle is counted.

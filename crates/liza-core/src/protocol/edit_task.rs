@@ -3,7 +3,9 @@
 use crate::model::{Actor, EventName, LogAction, PriorWork, Refusal, Section, TaskId, TaskStatus};
 
 use super::budget::refill_planner;
-use super::gates::{check_dependencies, check_priority, make_claimable, missing_gates, needs_approval};
+use super::gates::{
+    check_commands, check_dependencies, check_priority, make_claimable, missing_gates, needs_approval,
+};
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_unreserved;
 use super::permission::{PLANNING, Rights};
@@ -27,6 +29,8 @@ pub struct TaskEdit {
     pub priority: Option<i64>,
     /// These must be MERGED first.
     pub depends_on: Option<Vec<TaskId>>,
+    /// Commands that show that it is done. Once it has left DRAFT, an agent only adds to them.
+    pub validate: Option<Vec<String>>,
 }
 
 impl Rule for EditTask {
@@ -55,12 +59,18 @@ impl Rule for EditTask {
     fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let (id, edit) = (&self.task, &self.edit);
         let mut task = tx.task(id)?;
-        if !matches!(task.status, TaskStatus::Draft | TaskStatus::Unclaimed { .. }) {
+        let adds_commands = *edit == TaskEdit { validate: edit.validate.clone(), ..TaskEdit::default() };
+        let is_open = !task.status.name().is_terminal();
+        if !matches!(task.status, TaskStatus::Draft | TaskStatus::Unclaimed { .. })
+            && !(adds_commands && is_open)
+        {
             return Err(tx.wrong_status(&task, "DRAFT or UNCLAIMED"));
         }
         check_unreserved(tx, &task)?;
         let was_complete = missing_gates(&task.record, true).is_empty();
         let mut changed = Vec::new();
+        // A planner cannot weaken what it has set once the task has left DRAFT.
+        let may_replace = tx.actor == Actor::Human || matches!(task.status, TaskStatus::Draft);
         let record = &mut task.record;
         let texts = [
             ("description", &edit.description, &mut record.description),
@@ -83,10 +93,15 @@ impl Rule for EditTask {
             record.depends_on = Some(depends_on.clone());
             changed.push("depends_on");
         }
+        if let Some(lines) = &edit.validate {
+            let kept = if may_replace { Vec::new() } else { record.validation.take().unwrap_or_default() };
+            record.validation = Some(check_commands(&[kept, lines.clone()].concat())?);
+            changed.push("validation");
+        }
         if changed.is_empty() {
             return Err(Refusal::NothingToDo { what: "change: name at least one field" });
         }
-        let rewritten = changed.iter().any(|name| *name != "priority");
+        let rewritten = changed.iter().any(|name| !["priority", "validation"].contains(name));
         if rewritten && needs_approval(tx)? && !matches!(task.status, TaskStatus::Draft) {
             // The human approved another text.
             if task.status != (TaskStatus::Unclaimed { prior: PriorWork::default() }) {

@@ -2,7 +2,7 @@
 
 use crate::model::{Actor, EventName, PRIORITIES, PriorWork, Refusal, Task, TaskId, TaskRecord, TaskStatus};
 
-use super::tx::Tx;
+use super::tx::{Tx, required};
 
 pub(super) fn check_dependencies(tx: &Tx<'_>, task: &TaskId, depends_on: &[TaskId]) -> Result<(), Refusal> {
     match depends_on.iter().find(|dependency| *dependency == task || !tx.knows(dependency)) {
@@ -17,6 +17,23 @@ pub(super) fn check_dependencies(tx: &Tx<'_>, task: &TaskId, depends_on: &[TaskI
 pub(super) fn check_gates(task: &TaskId, record: &TaskRecord) -> Result<(), Refusal> {
     let missing = missing_gates(record, true);
     if missing.is_empty() { Ok(()) } else { Err(Refusal::GatesMissing { task: task.clone(), missing }) }
+}
+
+/// The commands of a task as they are kept: one line each, each once.
+pub(super) fn check_commands(lines: &[String]) -> Result<Vec<String>, Refusal> {
+    const MAX: usize = 20;
+    let bad = |problem: String| Refusal::BadText { what: "--validate", problem };
+    let mut commands: Vec<String> = Vec::new();
+    for line in lines {
+        let line = required(line, "the command that shows that it is done (--validate)")?;
+        if line.contains('\n') {
+            return Err(bad("a command is one line; put more into a script".to_owned()));
+        }
+        if !commands.iter().any(|command| command == line) {
+            commands.push(line.to_owned());
+        }
+    }
+    if commands.len() > MAX { Err(bad(format!("at most {MAX} commands"))) } else { Ok(commands) }
 }
 
 /// The result for a draft that passes all gates.

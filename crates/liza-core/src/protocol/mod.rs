@@ -73,6 +73,7 @@ mod tx;
 mod unblock_task;
 mod update_sprint_metrics;
 mod use_client;
+mod validate;
 mod wt_create;
 mod wt_delete;
 mod wt_merge;
@@ -133,6 +134,7 @@ pub use supersede_task::{SupersedeTask, Superseded};
 pub use unblock_task::UnblockTask;
 pub use update_sprint_metrics::UpdateSprintMetrics;
 pub use use_client::UseClient;
+pub use validate::{BeginReview, RecordValidation, RetryValidation, ValidationRecorded};
 pub use wt_create::{CreateWorktree, WorktreeOrder};
 pub use wt_delete::DeleteWorktree;
 pub use wt_merge::{
@@ -218,6 +220,7 @@ commands! {
     Answer,
     Archive,
     BeginMerge,
+    BeginReview,
     CancelReservation,
     Checkpoint,
     ClaimReview,
@@ -256,6 +259,7 @@ commands! {
     RecordSession,
     RecordSpecChange,
     RecordUsage,
+    RecordValidation,
     Recover,
     RefundSession,
     Register,
@@ -264,6 +268,7 @@ commands! {
     ReserveTask,
     Resolve,
     Resume,
+    RetryValidation,
     SetDeadline,
     SetStatus,
     SubmitForReview,

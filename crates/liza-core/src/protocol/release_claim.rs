@@ -62,6 +62,7 @@ impl Rule for ReleaseClaim {
             record.review_lease_expires = None;
             record.review_head = None;
             record.review_moves = None;
+            record.review_phase = None;
         } else {
             make_unclaimed(tx, id, &mut record)?;
         }

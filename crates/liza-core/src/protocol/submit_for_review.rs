@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use crate::model::{
     AgentId, AgentStatus, Assignment, CommitAuthor, EventName, HistoryEvent, Refusal, Section, Sha, Task,
-    TaskId, TaskStatus,
+    TaskId, TaskStatus, ValidationResult,
 };
+use crate::rules::validation::result_for;
 
 use super::operation::{LoadScope, Rule};
 use super::ownership::own_claim;
@@ -35,7 +36,7 @@ impl Rule for SubmitForReview {
     type Reply = Submitted;
     const VERB: &'static str = "submit-for-review";
     const RIGHTS: Rights = CODING;
-    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
+    const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Sprint]);
 
     fn target(&self) -> Option<&TaskId> {
         Some(&self.task)
@@ -49,6 +50,7 @@ impl Rule for SubmitForReview {
         check(&task, &work, &self.commit, facts)?;
         check_not_rejected(&task, &facts.head)?;
         check_not_failed(&task, &facts.head)?;
+        check_not_invalid(tx, &task, &facts.head)?;
         check_authors(&task, coder, &self.authors)?;
         let commit = facts.head.clone();
         let people = people_among(&self.authors);
@@ -126,6 +128,20 @@ fn check_not_failed(task: &Task, commit: &Sha) -> Result<(), Refusal> {
             task: task.id.clone(),
             commit: commit.clone(),
             why: MergeFailure::of_event(event).map(|why| why.to_string()).unwrap_or_default(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The commands that validate the task failed on exactly this commit, and they are still the same.
+fn check_not_invalid(tx: &Tx<'_>, task: &Task, commit: &Sha) -> Result<(), Refusal> {
+    let failed = result_for(tx.config()?, &task.record, commit)
+        .filter(|validation| validation.result == ValidationResult::Red);
+    match failed {
+        Some(failed) => Err(Refusal::AlreadyFailed {
+            task: task.id.clone(),
+            commit: commit.clone(),
+            why: format!("validation: {}", failed.command.as_deref().unwrap_or_default()),
         }),
         None => Ok(()),
     }

@@ -5,6 +5,7 @@ use crate::model::{
     PriorWork, REVIEW_DEADLOCK, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
 };
 use crate::rules::approvals::{find_approval, incomplete_approval};
+use crate::rules::validation::is_validated;
 use crate::text::one_line;
 
 use super::blocking::at_review_limit;
@@ -80,6 +81,9 @@ impl Rule for SubmitVerdict {
         match &self.verdict {
             Verdict::Approved(evidence) => {
                 let evidence = check_evidence(tx, evidence.as_deref())?;
+                if !is_validated(tx.config()?, &task.record, &commit, None) {
+                    return Err(Refusal::NoReceipt { task: id.clone(), commit });
+                }
                 if let Some(moved) = &self.moved {
                     task = refuse_moved(tx, task, moved)?;
                 }

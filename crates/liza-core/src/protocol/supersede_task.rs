@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::{
     Actor, Alignment, Appended, Board, Effect, EventName, LogAction, Refusal, Section, Status, Task, TaskId,
-    TaskStatus, Timestamp,
+    TaskRecord, TaskStatus, Timestamp,
 };
 use crate::rules::session_budget::SessionBudget;
 use crate::text::one_line;
@@ -134,6 +134,7 @@ fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<
     if !supersedes.contains(&original.id) {
         supersedes.push(original.id.clone());
     }
+    inherit_validation(&original.record, &mut task.record);
     task.record.rescope_reason = Some(reason.to_owned());
     task.record.rescope_depth = Some(original.record.rescope_depth.unwrap_or(0).saturating_add(1));
     match SessionBudget::of_task(&original.id, &original.record) {
@@ -145,6 +146,16 @@ fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<
     }
     tx.put(task);
     Ok(())
+}
+
+/// A replacement has to show what the original had to: a planner cannot lose a command by a new plan.
+fn inherit_validation(original: &TaskRecord, record: &mut TaskRecord) {
+    for line in original.validation.iter().flatten() {
+        let own = record.validation.get_or_insert_default();
+        if !own.contains(line) {
+            own.push(line.clone());
+        }
+    }
 }
 
 /// After too many replacements in a row, the human decides.

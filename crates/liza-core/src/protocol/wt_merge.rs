@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use crate::model::{
     Actor, Approver, Assignment, Effect, EventName, GateChange, HeadTest, HistoryEvent, LogAction, Refusal,
-    Role, Section, Sha, Task, TaskId, TaskStatus,
+    Role, Section, Sha, Task, TaskId, TaskStatus, Validation, ValidationCommand,
 };
 use crate::rules::approvals::find_approval;
 use crate::rules::claimable::{check_merger, check_not_held};
+use crate::rules::validation::{commands, result_for};
 
 use super::budget::refill_after_merge;
 use super::operation::{LoadScope, Rule, Stage};
@@ -125,6 +126,11 @@ pub struct Mergeable {
     /// The change of protected files that was asked about, with the human's word on it.
     #[serde(skip)]
     pub gate_change: Option<Box<GateChange>>,
+    /// The commands that validate the task, and their last result on this commit.
+    #[serde(skip)]
+    pub commands: Vec<ValidationCommand>,
+    #[serde(skip)]
+    pub validated: Option<Box<Validation>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -161,6 +167,8 @@ impl Rule for BeginMerge {
             check_not_held(tx.board, summary)?;
         }
         let reply = TaskReply::from(&task);
+        let commands = commands(tx.config()?, &task.record);
+        let validated = result_for(tx.config()?, &task.record, &commit).cloned().map(Box::new);
         let (description, gate_change) = (task.record.description, task.record.gate_change.map(Box::new));
         let goal = tx.board.goal()?;
         Ok(Mergeable {
@@ -173,6 +181,8 @@ impl Rule for BeginMerge {
             head_test: goal.head_test.clone(),
             gate_version: goal.gate_version,
             gate_change,
+            commands,
+            validated,
         })
     }
 }

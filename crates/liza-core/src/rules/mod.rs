@@ -17,3 +17,4 @@ pub mod sessions;
 pub mod spending;
 pub mod sprint;
 pub mod triggers;
+pub mod validation;

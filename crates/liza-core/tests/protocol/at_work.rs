@@ -240,7 +240,7 @@ fn begins(next: &Next, task: Option<&TaskId>) -> bool {
 /// True if this announces what a session on that task does; what it was for may have ended meanwhile.
 fn works(next: &Next, task: Option<&TaskId>) -> bool {
     match next.what {
-        What::Submit | What::Verdict => next.on.as_ref() == task,
+        What::Submit | What::Validate | What::Verdict => next.on.as_ref() == task,
         What::Plan { .. } | What::Judge | What::LookAt(_) => task.is_none(),
         What::EndSession { .. } => true,
         _ => false,

@@ -87,7 +87,8 @@ impl Moment {
                 }
                 Role::CodeReviewer => {
                     let (task, setup_failure) = (id.clone(), None);
-                    let claim = ClaimReview { task, reviewer: who, setup_failure, integration: None };
+                    let claim =
+                        ClaimReview { task, reviewer: who, setup_failure, integration: None, gate: None };
                     let review = !is_asked && !has_dropped && self.is_accepted(who, Some(id), claim);
                     let merge = !self.foreign && self.is_accepted(who, None, BeginMerge { task: id.clone() });
                     vec![(WorkKind::Review, review), (WorkKind::Merge, merge)]

@@ -69,12 +69,19 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             facts: Some(clean(sha(WORK))),
             authors: vec![],
         }),
-        Command::from(ClaimReview { task: t(), reviewer, setup_failure: None, integration: None }),
+        Command::from(ClaimReview {
+            task: t(),
+            reviewer,
+            setup_failure: None,
+            integration: None,
+            gate: None,
+        }),
         Command::from(ClaimReview {
             task: t(),
             reviewer,
             setup_failure: Some("exited 3".into()),
             integration: None,
+            gate: None,
         }),
         Command::from(ReleaseReview { task: t(), reviewer }),
         Command::from(SubmitVerdict {

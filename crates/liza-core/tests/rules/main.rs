@@ -36,3 +36,4 @@ mod sprint;
 mod states;
 mod stop_files;
 mod triggers;
+mod validation;

@@ -2,7 +2,7 @@
 
 use liza_core::model::{
     Actor, AgentId, AgentStatus, AnomalyType, DirectEditId, DiscoveryId, Fields, Generation, ModelPart,
-    Reservation, Revision, Severity, Status, StopFile, Timestamp, Urgency, Usage,
+    Reservation, Revision, Severity, Status, StopFile, Timestamp, Urgency, Usage, ValidationResult,
 };
 use liza_core::protocol::{
     Abort, AbortGoal, AcceptGate, AcceptIntegration, AddTask, AdoptIntegration, Align, Answer, Archive,
@@ -11,9 +11,9 @@ use liza_core::protocol::{
     DeleteWorktree, Deregister, Discover, DismissDiscovery, DismissEdit, DropReservation, Finalize, Finish,
     FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint,
     NewTask, Operation, Pause, PreCheck, ReadNotes, RecordAnalysis, RecordSession, RecordSpecChange,
-    RecordUsage, Recover, RefundSession, Register, ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline,
-    SetStatus, TakeHandoff, TaskEdit, UnproductiveExit, UpdateSprintMetrics, UseClient, WriteHandoff,
-    WriteNote, WriteRetro,
+    RecordUsage, Recover, RefundSession, Register, ReleaseClaim, ReleaseReview, Resolve, Resume,
+    RetryValidation, SetDeadline, SetStatus, TakeHandoff, TaskEdit, UnproductiveExit, UpdateSprintMetrics,
+    UseClient, WriteHandoff, WriteNote, WriteRetro,
 };
 use liza_testkit::worlds::*;
 
@@ -108,6 +108,8 @@ fn supervision() -> Vec<Command> {
         conflict("t", sha('a')),
         head_test(None),
         hold("t", sha('a')),
+        record_validation("t", reviewer, validation(ValidationResult::Green)),
+        begin_review("t", reviewer),
         Command::from(CountExit { task: task("t"), agent, exit: UnproductiveExit::Crash, last_words: None }),
         Command::from(TakeHandoff { task: task("t") }),
         Command::from(MarkTriggersSeen { keys: Vec::new() }),
@@ -177,6 +179,7 @@ fn human() -> Vec<Command> {
         Command::from(DismissDiscovery { discovery: DiscoveryId(1) }),
         Command::from(DismissEdit { edit: DirectEditId(Revision(1)) }),
         Command::from(AcceptGate { task: task("t"), old_fails: false }),
+        Command::from(RetryValidation { task: task("t") }),
         Command::from(AcceptIntegration { head: base(), detail: "x".into(), merged: Vec::new() }),
         Command::from(Finish { head: base(), detail: "x".into() }),
     ]
@@ -256,6 +259,9 @@ fn number(command: &Command) -> usize {
         Command::HoldMerge(_) => 68,
         Command::AcceptGate(_) => 69,
         Command::ReadNotes(_) => 70,
+        Command::RecordValidation(_) => 71,
+        Command::BeginReview(_) => 72,
+        Command::RetryValidation(_) => 73,
     }
 }
 
@@ -264,7 +270,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..71).collect::<Vec<_>>());
+    assert_eq!(seen, (0..74).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {

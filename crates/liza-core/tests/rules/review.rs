@@ -250,7 +250,7 @@ fn reviews_are_sorted_own_first_then_by_priority_then_age() {
 /// No checkout of the submission can be set up.
 fn void(world: &mut World, by: AgentId) -> Done {
     let setup_failure = Some("npm ci exited 3".to_owned());
-    let claim = ClaimReview { task: task("t"), reviewer: by, setup_failure, integration: None };
+    let claim = ClaimReview { task: task("t"), reviewer: by, setup_failure, integration: None, gate: None };
     world.refused_after_write("submission_unusable", world.supervisor(by), Command::from(claim))
 }
 
@@ -336,7 +336,8 @@ fn an_approval_of_a_change_that_moved_is_refused_twice_and_the_review_goes_on() 
     let mut world = World::with_task(Status::ReadyForReview);
     let actor = world.supervisor(reviewer(1));
     let integration = Some(sha('0'));
-    let claim = ClaimReview { task: task("t"), reviewer: reviewer(1), setup_failure: None, integration };
+    let claim =
+        ClaimReview { task: task("t"), reviewer: reviewer(1), setup_failure: None, integration, gate: None };
     world.must(actor, Command::from(claim));
     assert_eq!(world.record("t").review_head, Some(sha('0')));
     let approve = || Verdict::Approved(Some("cargo test: passed".into()));

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use liza_host::private;
@@ -28,6 +29,7 @@ use crate::workspace::view::Files;
 const PREFIX: &str = ".integration-test-";
 
 const ACTION: &str = "running the integration test";
+const SHELL: &str = "/bin/sh";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "the branch must not move after a failed test"]
@@ -101,8 +103,10 @@ pub struct TestStage<'a> {
     pub liza: &'a Path,
     pub caches: &'a Path,
     pub minimum: Option<SandboxMin>,
-    /// The plan for a checkout and a folder for temporary files.
-    pub plan: &'a dyn Fn(&Path, &Path) -> Result<Plan, GitError>,
+    /// Ends the run at once when it becomes true.
+    pub cancelled: Option<&'a AtomicBool>,
+    /// The plan for a checkout and a folder for temporary files; `None` if it is not confined.
+    pub plan: &'a dyn Fn(&Path, &Path) -> Result<Option<Plan>, GitError>,
 }
 
 #[derive(Debug)]
@@ -165,24 +169,51 @@ impl Repo {
         stage: Option<&TestStage<'_>>,
     ) -> Result<IntegrationTestResult, GitError> {
         let script = test.path().join(SCRIPT);
+        let shell = || (PathBuf::from(SHELL), vec![script.to_string_lossy().into_owned()]);
+        let program = if test.executable { (script.clone(), Vec::new()) } else { shell() };
+        self.judge(&test.checkout, program, protected, output, limit, stage)
+    }
+
+    /// Runs a line of the shell in a checkout, as a test is run.
+    pub fn run_line(
+        &self,
+        checkout: &ScratchCheckout,
+        line: &str,
+        protected: &Protected,
+        output: &Path,
+        limit: Duration,
+        stage: Option<&TestStage<'_>>,
+    ) -> Result<IntegrationTestResult, GitError> {
+        let program = (PathBuf::from(SHELL), vec!["-c".to_owned(), line.to_owned()]);
+        self.judge(checkout, program, protected, output, limit, stage)
+    }
+
+    fn judge(
+        &self,
+        checkout: &ScratchCheckout,
+        (program, arguments): (PathBuf, Vec<String>),
+        protected: &Protected,
+        output: &Path,
+        limit: Duration,
+        stage: Option<&TestStage<'_>>,
+    ) -> Result<IntegrationTestResult, GitError> {
         let scratch = stage.map(|_| self.scratch_folder()).transpose()?;
+        let cancelled = stage.and_then(|stage| stage.cancelled);
         let stage = match stage.zip(scratch.as_ref()) {
             None => None,
-            Some((TestStage { liza, caches, minimum, plan }, scratch)) => {
-                let plan = plan(test.path(), &scratch.path)?;
-                Some(RunStage { liza, caches, scratch: &scratch.path, minimum: *minimum, plan })
+            Some((TestStage { liza, caches, minimum, plan, .. }, scratch)) => {
+                let plan = plan(checkout.path(), &scratch.path)?;
+                plan.map(|plan| RunStage { liza, caches, scratch: &scratch.path, minimum: *minimum, plan })
             }
         };
-        let shell = || (PathBuf::from("/bin/sh"), vec![script.to_string_lossy().into_owned()]);
-        let (program, arguments) = if test.executable { (script.clone(), Vec::new()) } else { shell() };
-        let directory = test.path();
+        let directory = checkout.path();
         let gate = self.lay_out(directory, protected)?;
         gate.settle();
         let mut environment = self.git().environment().to_vec();
         // Else a gate in Python would change its own folder.
         environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
         let environment = &environment;
-        let run = ProgramRun { program, arguments, directory, environment, output, limit, stage };
+        let run = ProgramRun { program, arguments, directory, environment, output, limit, stage, cancelled };
         Ok(match run.run().map_err(|error| GitError::io(ACTION, output, error))? {
             RunEnd::Exited(status) => match gate.changed() {
                 paths if status.success() && !paths.is_empty() => IntegrationTestResult::Changed { paths },
@@ -258,7 +289,7 @@ impl Repo {
 
 /// As a shell does: the reason goes to the output, and the status is 126.
 fn not_started(output: &Path, error: &io::Error) -> IntegrationTestResult {
-    let _ = fs::write(output, format!("{SCRIPT} could not be started: {error}\n"));
+    let _ = fs::write(output, format!("it could not be started: {error}\n"));
     IntegrationTestResult::Failed { status: Some(126), signal: None }
 }
 

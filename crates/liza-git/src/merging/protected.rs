@@ -10,7 +10,6 @@ use liza_ids::Sha;
 use liza_ids::gate::{GatePatterns, Protection, fold};
 
 use crate::diff::tree_changes::TreeEntry;
-use crate::merging::merge::PendingMerge;
 use crate::program::command::TREE_LIMIT;
 use crate::program::error::GitError;
 use crate::program::repo::{Repo, path, sha};
@@ -102,14 +101,14 @@ impl Repo {
         Ok(self.blob_id(&protected.listing())?.to_string())
     }
 
-    /// The commit on which a merge is judged: the merge with the protected files of the integration branch.
+    /// The commit on which work is judged: its own with the protected files of the integration branch.
     pub fn judged_commit(
         &self,
-        merge: &PendingMerge,
+        commit: &Sha,
         before: &Protected,
         after: &Protected,
     ) -> Result<Sha, GitError> {
-        let zero = "0".repeat(merge.new.as_str().len());
+        let zero = "0".repeat(commit.as_str().len());
         let mut lines = Vec::new();
         let mut line = |head: String, path: &Path| {
             lines.extend_from_slice(format!("{head}\t").as_bytes());
@@ -122,16 +121,16 @@ impl Repo {
         for (path, entry) in &before.entries {
             line(format!("{} {}", entry.mode, entry.object), path);
         }
-        let isolated = self.isolated_from_settings(&merge.new)?;
+        let isolated = self.isolated_from_settings(commit)?;
         let command = |words: &[&str]| isolated.command("preparing the test").args(words).limit(TREE_LIMIT);
-        command(&["read-tree", merge.new.as_str()]).check()?;
+        command(&["read-tree", commit.as_str()]).check()?;
         command(&["update-index", "-z", "--index-info"]).stdin(lines).check()?;
         let tree = command(&["write-tree"]).read_with(sha)?;
-        let message = "The merge with the protected files of the integration branch\n";
+        let message = "The work with the protected files of the integration branch\n";
         as_liza(isolated.command("preparing the test")).commit(
             message,
             &tree,
-            std::slice::from_ref(&merge.new),
+            std::slice::from_ref(commit),
             &[],
         )
     }

@@ -32,6 +32,11 @@ pub fn check_caches(liza: &Path, role: Role, task: Option<&TaskId>) -> PathBuf {
     liza.join(CHECKS).join(task.map_or(NO_TASK, TaskId::as_str)).join(role.to_string())
 }
 
+/// The caches of the commands that validate a task's work. No session can write them.
+pub fn validation_caches(liza: &Path, task: &TaskId) -> PathBuf {
+    liza.join(CHECKS).join(task.as_str()).join("validation")
+}
+
 /// Removes the caches of a finished task's code under test. Leftovers only take up space.
 pub fn remove_check_caches(liza: &Path, task: &TaskId) {
     let _ = remove_tree(&liza.join(CHECKS).join(task.as_str()));

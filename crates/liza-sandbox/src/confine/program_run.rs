@@ -1,10 +1,12 @@
 //! Runs one program to its end, confined or not, within a time limit: an integration test, or the set-up of a
 //! checkout. Its output is masked and stored in a file. Leaves no process behind.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -33,6 +35,8 @@ pub struct ProgramRun<'a> {
     pub output: &'a Path,
     pub limit: Duration,
     pub stage: Option<RunStage<'a>>,
+    /// Ends it at once when it becomes true.
+    pub cancelled: Option<&'a AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -49,7 +53,7 @@ pub struct RunStage<'a> {
 pub enum RunEnd {
     /// By itself, or by a signal.
     Exited(ExitStatus),
-    /// It was killed with everything that it had started.
+    /// It was killed with everything that it had started, at its limit or because it was cancelled.
     TimedOut,
     NotStarted(io::Error),
 }
@@ -78,7 +82,8 @@ impl ProgramRun<'_> {
             Err(error) => return Ok(RunEnd::NotStarted(error)),
         };
         // Without Liza's end of the connection, a keeper ends the program and everything that it has started.
-        let ended = family.finish_or(deadline, || drop(keeper))?;
+        let is_cancelled = || self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed));
+        let ended = family.finish_unless(deadline, is_cancelled, || drop(keeper))?;
         log.finish();
         Ok(ended.map_or(RunEnd::TimedOut, RunEnd::Exited))
     }
@@ -157,9 +162,46 @@ impl OutputLog {
     }
 }
 
-/// Copies everything, masked. After a write error the rest is read and dropped, so that no writer waits.
+/// The most that is stored of an output: its beginning and its end.
+const STORED_MAX: usize = 8 << 20;
+const END_MAX: usize = 1 << 20;
+
+/// An output of which the middle is left out if it is long.
+struct BoundedOutput<W> {
+    to: W,
+    written: usize,
+    /// The last bytes after the beginning.
+    end: VecDeque<u8>,
+    left_out: usize,
+}
+
+impl<W: Write> BoundedOutput<W> {
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let room = (STORED_MAX - END_MAX).saturating_sub(self.written).min(bytes.len());
+        let (first, rest) = bytes.split_at(room);
+        self.to.write_all(first)?;
+        self.written += room;
+        self.end.extend(rest);
+        let over = self.end.len().saturating_sub(END_MAX);
+        self.left_out += over;
+        self.end.drain(..over);
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        if self.left_out > 0 {
+            writeln!(self.to, "\n[liza: {} bytes are left out here]", self.left_out)?;
+        }
+        let (first, second) = self.end.as_slices();
+        self.to.write_all(first)?;
+        self.to.write_all(second)
+    }
+}
+
+/// Copies the output, masked. After a write error the rest is read and dropped, so that no writer waits.
 fn copy_masked(from: &mut impl Read, to: &mut impl Write, masker: Masker) -> io::Result<()> {
     let mut stream = MaskStream::new(masker);
+    let mut to = BoundedOutput { to, written: 0, end: VecDeque::new(), left_out: 0 };
     let mut chunk = vec![0; 64 << 10];
     let mut written = Ok(());
     loop {
@@ -170,7 +212,23 @@ fn copy_masked(from: &mut impl Read, to: &mut impl Write, masker: Masker) -> io:
             Err(error) => return Err(error),
         };
         let ready = stream.push(chunk.get(..length).unwrap_or_default());
-        written = written.and_then(|()| to.write_all(&ready));
+        written = written.and_then(|()| to.push(&ready));
     }
-    written.and_then(|()| to.write_all(&stream.finish()))
+    written.and_then(|()| to.push(&stream.finish())).and_then(|()| to.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: JU-03
+    #[test]
+    fn of_a_giant_output_the_beginning_and_the_end_are_stored() {
+        let mut output = io::repeat(b'x').take(64 << 20).chain(&b"\nthe last line\n"[..]);
+        let mut stored = Vec::new();
+        copy_masked(&mut output, &mut stored, Masker::default()).unwrap();
+        assert!(stored.len() < STORED_MAX + 100, "{}", stored.len());
+        let end = String::from_utf8_lossy(&stored[stored.len() - END_MAX - 60..]);
+        assert!(end.ends_with("x\nthe last line\n") && end.contains(" bytes are left out here]"));
+    }
 }

@@ -201,16 +201,21 @@ impl ScopedFamily {
 
     /// Waits until the child ends or the deadline passes (`None`), then kills the rest of the family.
     pub fn finish(self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
-        self.finish_or(deadline, || ())
+        self.finish_unless(deadline, || false, || ())
     }
 
     /// The same for a child that ends its own family when it is asked to, within [`KEEPER_LIMIT`].
-    pub(crate) fn finish_or(
+    pub(crate) fn finish_unless(
         mut self,
         deadline: Instant,
+        is_cancelled: impl Fn() -> bool,
         ask: impl FnOnce(),
     ) -> io::Result<Option<ExitStatus>> {
-        let status = wait_until(&mut self.child, deadline);
+        const LOOK: Duration = Duration::from_millis(200);
+        let mut status = Ok(None);
+        while matches!(status, Ok(None)) && Instant::now() < deadline && !is_cancelled() {
+            status = wait_until(&mut self.child, deadline.min(Instant::now() + LOOK));
+        }
         ask();
         if !matches!(status, Ok(Some(_))) {
             let _ = wait_until(&mut self.child, Instant::now() + KEEPER_LIMIT);

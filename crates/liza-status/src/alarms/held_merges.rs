@@ -1,7 +1,8 @@
-//! Merges that wait for the human: the test fails without them too, or they change what judges them.
+//! Merges and reviews that wait for the human: a test fails without them too, or they change what judges them.
 
 use liza_core::model::{EventName, State, TaskBody, TaskId, TestFailure};
 use liza_core::rules::claimable::{HeldMerge, held_merge};
+use liza_core::rules::validation::held_validation;
 use liza_core::text::one_line;
 
 use super::{Alarm, AlarmKind};
@@ -54,6 +55,20 @@ pub(super) fn gate_changed(state: &State, id: &TaskId, body: &TaskBody) -> Optio
         shown(&change.files)
     );
     Some(Alarm::critical(AlarmKind::GateChanged, id, text).since(since))
+}
+
+/// A command that validates a task fails without its change too, or is not installed: its review waits.
+pub(super) fn validation_held(state: &State, id: &TaskId) -> Option<Alarm> {
+    let (validation, failure) = held_validation(&state.board, id)?;
+    let text = format!(
+        "the review of {id} waits: `{}` {}, and its change is not to blame. Correct the command (liza config \
+         validation) or the branch (liza sync); or correct what it needs and try again. Output: {}{}",
+        one_line(validation.command.as_deref().unwrap_or_default(), QUOTED),
+        failure.what,
+        failure.output,
+        quoted(failure)
+    );
+    Some(Alarm::critical(AlarmKind::ValidationHeld, id, text).since(validation.time))
 }
 
 /// The first files of a change, and the number of the others.

@@ -118,6 +118,7 @@ alarm_kinds! {
     TeamFileChanged "TEAM FILE CHANGED" One TeamFile;
     IntegrationTestBroken "INTEGRATION TEST BROKEN" All Human(&["resume"]);
     GateChanged "GATE CHANGED" All Gate;
+    ValidationHeld "VALIDATION HELD" All About(&["retry-validation"]);
     RemoteProblem "REMOTE PROBLEM" One Remote;
     TakesBack "TAKES BACK" All About(&["diff"]);
 }

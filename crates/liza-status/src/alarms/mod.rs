@@ -170,6 +170,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     for (id, body) in state.bodies() {
         task::alarms(state, id, body, now, &mut found);
         found.extend(held_merges::gate_changed(state, id, body));
+        found.extend(held_merges::validation_held(state, id));
     }
     for discovery in state.board.discovered.entries().filter(|d| d.is_pressing()) {
         let text = format!("{} — {} (Planner should wake)", discovery.id, discovery.description);

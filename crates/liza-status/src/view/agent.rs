@@ -157,9 +157,17 @@ impl Agent<'_> {
     fn session(&self) -> What {
         match self.entry.role {
             Role::Coder => What::Submit,
+            Role::CodeReviewer if self.validates() => What::Validate,
             Role::CodeReviewer => What::Verdict,
             Role::Planner => self.planning(),
         }
+    }
+
+    /// True if the commands run that come before its session.
+    fn validates(&self) -> bool {
+        let task = self.entry.current_task.as_ref().and_then(|task| self.state.board.task(task).ok());
+        let phase = task.and_then(|task| task.status.review().filter(|review| review.by == self.id)?.phase);
+        phase.is_some()
     }
 
     fn planning(&self) -> What {

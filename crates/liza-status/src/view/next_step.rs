@@ -73,9 +73,10 @@ pub(super) fn name_commands(tasks: &mut [TaskView], agents: &[AgentView], start:
 fn human_command(task: &TaskView, has_team: bool, start: &StartCommands) -> Option<CommandLine> {
     let (id, next) = (&task.id, &task.next);
     match (&next.what, next.missing_role()) {
-        (What::FixRecord | What::RecordMerge(_) | What::AcceptGate | What::FixTest, _) => {
-            task.command.clone()
-        }
+        (
+            What::FixRecord | What::RecordMerge(_) | What::AcceptGate | What::FixTest | What::FixValidation,
+            _,
+        ) => task.command.clone(),
         (What::Nothing(Ended::Merged), _) => Some(liza!("diff", id)),
         (What::Nothing(Ended::ReplacedBy(by)), _) => by.first().map(|by| liza!("show", by)),
         (What::Nothing(_), _) => None,

@@ -16,6 +16,7 @@ use liza_core::model::{
 use liza_core::rules::approvals::{incomplete_approval, lacks_approval};
 use liza_core::rules::claimable::{HeldMerge, held_merge, left_to_others, reserved_for};
 use liza_core::rules::presence::Presence;
+use liza_core::rules::validation::held_validation;
 use liza_core::supervise::planner_needs_human;
 use liza_core::text::bounded;
 use liza_ids::order::sort_by_key;
@@ -192,6 +193,7 @@ const HELD: &str = "the integration test fails without it too";
 
 /// The reason that a merge of protected files waits.
 const HELD_BY_GATE: &str = "it changes what judges it";
+const HELD_VALIDATION: &str = "its validation fails without its change too";
 
 /// The reason that a task which is APPROVED by its status alone is not merged.
 const UNAPPROVED: &str = "no approval of its commit is recorded";
@@ -276,9 +278,15 @@ impl TaskSituation<'_> {
             TaskStatus::Claimed { work, lease } => self.claimed(work.coder, *lease),
             TaskStatus::ReadyForReview { review, .. } => match review {
                 Some(review) if review.is_live(self.now) && self.is_present(review.by) => {
-                    let next = Next::agent(review.by, What::Verdict);
+                    let what = if review.phase.is_some() { What::Validate } else { What::Verdict };
+                    let next = Next::agent(review.by, what);
                     let command = Some(liza!("submit-verdict", id, "APPROVED"));
                     Outlook::new(TaskPhase::Reviewing, next, command).owner(review.by, Some(review.lease))
+                }
+                _ if held_validation(&self.state.board, id).is_some() => {
+                    let (next, command) = (Next::you(What::FixValidation), command("retry-validation"));
+                    Outlook::new(TaskPhase::Reviewing, next, command)
+                        .reason(Some(&HELD_VALIDATION.to_owned()))
                 }
                 review => {
                     let command = Some(liza!("claim-review", id, self.free(Role::CodeReviewer)));

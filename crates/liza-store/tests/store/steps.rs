@@ -73,7 +73,8 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
             (Actor::Operator(coder), submit)
         }
         11 => {
-            let claim = ClaimReview { task: id, reviewer, setup_failure: None, integration: None };
+            let claim =
+                ClaimReview { task: id, reviewer, setup_failure: None, integration: None, gate: None };
             (Actor::Human, Command::from(claim))
         }
         12 => {

@@ -19,6 +19,8 @@ mod shared_merge;
 mod start_remote;
 mod sync;
 mod take_work;
+mod test_run;
+mod validation;
 mod wt_create;
 mod wt_merge;
 
@@ -28,7 +30,6 @@ pub use fetch_commits::{fetch_merged, fetch_sent, fetch_submitted, integration_h
 pub use finish::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
 pub use found_merge::{found_merges, is_at_recorded_head};
 pub use lost_merge::{LostMerge, lost_merges, merged_commits};
-pub use merge_test::{TEST_LOGS, try_test};
 pub use move_intent::settle_moves;
 pub use recover::recover;
 pub use recovery_report::{Finding, FindingKind, RecoveryReport};
@@ -39,5 +40,6 @@ pub use start_remote::{create_on_remote, try_remote};
 pub use sync::{SyncOutcome, sync};
 pub use take_work::{generation_of, remove_ended_worktrees};
 pub use take_work::{take_and_send, take_new_commits, take_work};
+pub use test_run::{TEST_LOGS, try_test};
 pub use wt_create::{CreatedWorktree, create_worktree};
 pub use wt_merge::{MergeOutcome, wt_merge};

@@ -22,6 +22,7 @@ use super::fetch_commits::{fetch_merged, integration_head};
 use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
 use super::take_work::{generation_of, take_work};
+use super::validation::{gate_of, validate};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submitter {
@@ -148,21 +149,25 @@ pub fn claim_review(
         bring_submission(engine, &exchange, task)?;
     }
     let integration = integration_head(engine.project(), &engine.read(&[])?)?;
-    let claim = ClaimReview { task: task.clone(), reviewer, setup_failure: None, integration };
+    let gate = gate_of(engine, task)?;
+    let claim = ClaimReview { task: task.clone(), reviewer, setup_failure: None, integration, gate };
     let claimed = engine.execute(claim.clone())?;
+    let (commit, validates) = (claimed.reply.commit.clone(), claimed.reply.validates);
     if let Err(error) = check_out(engine, task, &claimed.reply.commit) {
         // Before it is given back, so that no other agent tries the same meanwhile.
         let fault = fault_of_task(engine, task, &claimed.reply.commit);
         let _ = engine.execute(ReleaseReview { task: task.clone(), reviewer });
         // No session has run.
-        let _ = engine.execute(RefundSession { agent: reviewer, task: Some(task.clone()) });
+        if !validates {
+            let _ = engine.execute(RefundSession { agent: reviewer, task: Some(task.clone()) });
+        }
         return match fault? {
             // Refused, since the task goes back to its coder.
             setup_failure @ Some(_) => engine.execute(ClaimReview { setup_failure, ..claim }),
             None => Err(error),
         };
     }
-    Ok(claimed)
+    if validates { validate(engine, task, reviewer, &commit) } else { Ok(claimed) }
 }
 
 /// Fetches the submitted commit; `None` if nothing is submitted.

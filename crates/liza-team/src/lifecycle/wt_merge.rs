@@ -41,7 +41,6 @@ pub(super) struct MergeJob<'e, 'p> {
     pub commit: Sha,
     base: Option<Sha>,
     pub integration: Branch,
-    test_limit: Duration,
 }
 
 pub(super) struct OnBranch {
@@ -178,8 +177,8 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         base: Option<Sha>,
     ) -> Result<Self, EngineError> {
         let board = engine.read(&[])?;
-        let (integration, test_limit) = (integration_branch(&board)?, test_limit(&board)?);
-        Ok(Self { engine, task, commit, base, integration, test_limit })
+        let integration = integration_branch(&board)?;
+        Ok(Self { engine, task, commit, base, integration })
     }
 
     fn attempt(&self, approved: &Mergeable) -> Result<OnBranch, NotOnBranch> {
@@ -201,7 +200,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     /// Tests the computed merge, and checks that it may still be made.
     pub(super) fn check_result(&self, approved: &Mergeable, merge: &PendingMerge) -> Result<(), NotOnBranch> {
         refuse_reserved_path(self.engine, self.task, &merge.new)?;
-        let test = MergeTest::new(self.engine, self.test_limit)?;
+        let test = MergeTest::new(self.engine)?;
         match test.run(merge, approved)? {
             MergeTestResult::Passed => Ok(self.confirm()?),
             MergeTestResult::Failed(failure) => Err(NotOnBranch::Failed(failure)),

@@ -12,7 +12,7 @@ use liza_agents::providers::{is_client_setting, steers_program};
 use liza_core::model::{Config, Role, Sandbox, TaskId};
 use liza_git::GitError;
 use liza_host::{durable, private};
-use liza_sandbox::confine::{ProgramRun, RunEnd, RunStage, check_caches};
+use liza_sandbox::confine::{ProgramRun, RunEnd, RunStage, check_caches, validation_caches};
 use liza_sandbox::sys::confinement::{Grants, restricted};
 use liza_sandbox::sys::untrusted::{UntrustedFolder, take_rights};
 
@@ -76,16 +76,19 @@ pub enum CheckoutUse<'t> {
     /// It contains code under review, so its caches are those of `liza check`.
     Review(&'t TaskId),
     MergeTest,
+    /// The commands that validate a task's work run in it.
+    Validation(&'t TaskId),
 }
 
 impl CheckoutUse<'_> {
-    fn caches(self, liza: &Path) -> PathBuf {
+    pub(crate) fn caches(self, liza: &Path) -> PathBuf {
         let of_role = |name: &str| liza.join("caches").join(name);
         match self {
             CheckoutUse::Coding => of_role(&Role::Coder.to_string()),
             CheckoutUse::Planning => of_role(&Role::Planner.to_string()),
             CheckoutUse::Review(task) => check_caches(liza, Role::CodeReviewer, Some(task)),
             CheckoutUse::MergeTest => of_role("integration-test"),
+            CheckoutUse::Validation(task) => validation_caches(liza, task),
         }
     }
 }
@@ -193,12 +196,15 @@ fn run(
         output: &output,
         limit: setup_limit(config),
         stage,
+        cancelled: None,
     };
     let ended = match used_by {
         CheckoutUse::Coding | CheckoutUse::Planning | CheckoutUse::Review(_) => {
             run_guarded(project, config, used_by, checkout, run)
         }
-        CheckoutUse::MergeTest => run.run().map_err(SetupError::io("run config.setup in", checkout)),
+        CheckoutUse::MergeTest | CheckoutUse::Validation(_) => {
+            run.run().map_err(SetupError::io("run config.setup in", checkout))
+        }
     };
     let end = match ended? {
         RunEnd::Exited(status) if status.success() => return Ok(()),

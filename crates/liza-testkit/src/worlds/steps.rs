@@ -1,11 +1,13 @@
 //! The steps of a task as one-line helpers, and the commands behind them.
 
-use liza_core::model::{Actor, AgentId, Sha, Status, TestFailure, WorktreeMode};
+use liza_core::model::{
+    Actor, AgentId, Sha, Status, TestFailure, Timestamp, Validation, ValidationResult, WorktreeMode,
+};
 use liza_core::protocol::{
-    AbandonTask, AddTask, ClaimReview, ClaimRole, ClaimTask, Command, CountExit, EditTask, Heartbeat,
-    HoldCause, HoldMerge, MarkBlocked, MergeFailure, NewTask, RecordHeadTest, RecordMerge,
-    RecordMergeFailure, Register, ReleaseClaim, Reply, ReserveTask, SubmitForReview, SubmitVerdict,
-    SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict,
+    AbandonTask, AddTask, BeginReview, ClaimReview, ClaimRole, ClaimTask, Command, CountExit, EditTask,
+    Heartbeat, HoldCause, HoldMerge, MarkBlocked, MergeFailure, NewTask, RecordHeadTest, RecordMerge,
+    RecordMergeFailure, RecordValidation, Register, ReleaseClaim, Reply, ReserveTask, SubmitForReview,
+    SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict,
 };
 
 use super::*;
@@ -192,7 +194,52 @@ pub fn submit(id: &str, commit: Sha) -> Command {
 }
 
 pub fn claim_review(id: &str, reviewer: AgentId) -> Command {
-    Command::from(ClaimReview { task: task(id), reviewer, setup_failure: None, integration: None })
+    Command::from(ClaimReview {
+        task: task(id),
+        reviewer,
+        setup_failure: None,
+        integration: None,
+        gate: None,
+    })
+}
+
+/// The gate of all validations of tests.
+pub const GATE: &str = "gate";
+
+/// A claim of a review that validates first, if there are commands.
+pub fn claim_validation(id: &str, reviewer: AgentId) -> Command {
+    let gate = Some(GATE.to_owned());
+    let (task, integration) = (task(id), Some(head()));
+    Command::from(ClaimReview { task, reviewer, setup_failure: None, integration, gate })
+}
+
+/// The result of `cargo test` on the commit that tests submit.
+pub fn validation(result: ValidationResult) -> Validation {
+    let what = "failed with exit status 1".to_owned();
+    let output = ".liza/integration-tests/t-validation-1.log".to_owned();
+    let failure = TestFailure { what, output, last_lines: vec!["error: one test failed".into()] };
+    let is_green = result == ValidationResult::Green;
+    Validation {
+        commit: sha('a'),
+        result,
+        commands: vec!["cargo test".into()],
+        gate: GATE.into(),
+        tree: None,
+        time: Timestamp::from_unix(0),
+        command: (!is_green).then(|| "cargo test".into()),
+        failure: (!is_green).then_some(failure),
+        flaky: Vec::new(),
+        head: (result == ValidationResult::Held).then(head),
+        receipt: None,
+    }
+}
+
+pub fn record_validation(id: &str, reviewer: AgentId, validation: Validation) -> Command {
+    Command::from(RecordValidation { task: task(id), reviewer, validation })
+}
+
+pub fn begin_review(id: &str, reviewer: AgentId) -> Command {
+    Command::from(BeginReview { task: task(id), reviewer, gate: GATE.into() })
 }
 
 pub fn approved() -> Verdict {

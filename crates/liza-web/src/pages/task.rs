@@ -3,7 +3,7 @@
 use liza_core::model::{Fields, HistoryEvent, TaskId, Usage, Value};
 use liza_core::text::one_line;
 use liza_status::action::{ActionName, ActionSubject};
-use liza_status::task_words::{anomaly_name, event_name, facts};
+use liza_status::task_words::{anomaly_name, event_name, facts, validation_words};
 use liza_status::view::{TaskDetail, TaskView, task_detail};
 use liza_status::words::lease_length;
 use maud::{Markup, html};
@@ -125,6 +125,8 @@ fn facts_list(page: &PageContext<'_>, detail: &TaskDetail<'_>) -> Markup {
     let of = |limit: Option<u32>| limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
     let texts = [
         ("Done when", record.done_when.clone()),
+        ("Validated by", record.validation.as_ref().map(|lines| lines.join("; "))),
+        ("Validation", record.validated.as_ref().map(validation_words)),
         ("Scope", record.scope.clone()),
         ("Specification", record.spec_ref.clone()),
         ("Coder", task.assigned_to.map(|coder| coder.to_string())),

@@ -100,7 +100,8 @@ fn test_warning(project: &Project, state: &State) -> Option<String> {
 pub(crate) fn untested(project: &Project, state: &State) -> Option<String> {
     let integration = integration_branch(&state.board).ok()?;
     let is_tested = project.repo().ok()?.has_test(&integration).ok()?;
-    (!is_tested).then(|| {
+    let is_validated = state.board.config.ready().is_some_and(|config| !config.validation.is_empty());
+    (!is_tested && !is_validated).then(|| {
         let how = how_to_test(project.root());
         format!("nothing but the code reviewer judges merges; to test them: {how}")
     })

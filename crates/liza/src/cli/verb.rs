@@ -129,6 +129,7 @@ verbs! {
         SpecChange = spec_change, HUMAN;
         AcceptIntegration = accept_integration, HUMAN;
         AcceptGate = accept_gate, HUMAN;
+        RetryValidation = retry_validation, HUMAN;
     }
     "Plan" {
         AddTask = add_task, PLANNER;

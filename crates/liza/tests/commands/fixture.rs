@@ -57,8 +57,13 @@ pub(crate) fn under_review(project: &TestProject, task: &str, reviewer: &str, at
     submitted(project, task, "coder-1");
     let generation = project.register(reviewer);
     let reviewer: AgentId = reviewer.parse().unwrap();
-    let command =
-        ClaimReview { task: task.parse().unwrap(), reviewer, setup_failure: None, integration: None };
+    let command = ClaimReview {
+        task: task.parse().unwrap(),
+        reviewer,
+        setup_failure: None,
+        integration: None,
+        gate: None,
+    };
     project.execute_at(Actor::Supervisor(reviewer, Generation(generation)), at, command);
     generation
 }

@@ -29,4 +29,5 @@ mod torture;
 mod unapproved;
 mod unusual_repositories;
 mod upgrade;
+mod validation;
 mod verdict;

@@ -148,10 +148,26 @@ refusals! {
     AlreadyRejected { task: TaskId, commit: Sha, by: String } = "already_rejected" Refused
         says("{commit} of {task} was rejected by {by}; submit a commit that answers the rejection")
         hint("liza show {task} has the rejection");
-    /// the merge of exactly this commit failed
+    /// the merge, or the validation, of exactly this commit failed
     AlreadyFailed { task: TaskId, commit: Sha, why: String } = "already_failed" Refused
-        says("{commit} of {task} could not be merged ({why}); submit a commit that corrects it")
+        says("{commit} of {task} has failed ({why}); submit a commit that corrects it")
         hint("liza show {task} has the reason; if nothing in your change is wrong: liza mark-blocked {task} --reason \"...\" --question \"...\"");
+    /// the commands that validate the task fail on exactly this commit; it goes back to its coder
+    ValidationFailed { task: TaskId, commit: Sha, what: String } = "validation_failed" Refused
+        says("{commit} of {task} does not pass its validation ({what}); it is REJECTED")
+        hint("liza show {task} has the last lines");
+    /// a command that validates the task fails without its change too, or cannot be found; the review waits
+    ValidationHeld { task: TaskId, what: String } = "validation_held" Refused
+        says("the review of {task} waits for the human: {what}, and its change is not to blame")
+        hint("correct the command (liza config validation) or the branch (liza sync); to try again: liza retry-validation {task}");
+    /// commit, commands or protected files have changed since the validation
+    ValidationStale { task: TaskId } = "validation_stale" Refused
+        says("the validation of {task} was of another commit, of other commands or of another gate")
+        hint("the next claim of the review runs the commands again");
+    /// an approval needs a validation of exactly this commit that has passed
+    NoReceipt { task: TaskId, commit: Sha } = "no_receipt" Refused
+        says("{commit} of {task} has not passed its validation")
+        hint("the next claim of the review runs its commands: liza claim-review {task}");
     /// the merge waits, since the integration test fails without the task too
     MergeHeld { task: TaskId, what: String } = "merge_held" Refused
         says("{task} waits for the human: the integration test fails even without its change ({what})")

@@ -14,7 +14,8 @@ use crate::cli::ui::output::Reply;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza add-task --id retry-orders --desc \"Retry order calls\" --spec specs/retry.md#orders \\
-    --done \"create_order retries 3 times on 5xx\" --scope \"order client only\" --depends retry-core")]
+    --done \"create_order retries 3 times on 5xx\" --scope \"order client only\" --depends retry-core \\
+    --validate \"cargo test -p orders retry\"")]
 pub(crate) struct Args {
     /// ID of the task: kebab-case, such as retry-orders.
     #[arg(long, value_name = "ID")]
@@ -31,6 +32,9 @@ pub(crate) struct Args {
     /// What is part of the task, and what is not.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     scope: Option<Text>,
+    /// A command that shows that it is done; Liza runs it before each review. Can be given again and again.
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    validate: Vec<String>,
     /// Priority, from 1 (highest) to 5 (lowest); default 3.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
@@ -68,6 +72,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         max_iterations: args.max_iterations,
         max_review_cycles: args.max_review_cycles,
         lease: args.lease.map(Seconds),
+        validate: args.validate,
     };
     let (name, draft) = (task.clone(), new.draft);
     let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");

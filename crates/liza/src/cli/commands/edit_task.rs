@@ -35,6 +35,10 @@ pub(crate) struct Args {
     /// Tasks that must be MERGED first; replaces the whole list, "" for none.
     #[arg(long, value_name = "ID,…")]
     depends: Option<Tasks>,
+    /// A command that shows that it is done; can be given again and again. Replaces the whole list; once the task has left
+    /// DRAFT, the planner only adds to it. The only option for a task that is claimed.
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    validate: Vec<String>,
     /// Priority, from 1 (highest) to 5 (lowest).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
@@ -49,10 +53,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         scope: Text::read_some(args.scope, context)?,
         priority: args.priority,
         depends_on: args.depends.map(|tasks| tasks.0),
+        validate: Some(args.validate).filter(|lines| !lines.is_empty()),
     };
     let name = task.clone();
     context.run(EditTask { task, edit }, |reply| match reply.status {
         Some(Status::Draft) => format!("{name} changed; to make it claimable: liza finalize {name}"),
-        _ => format!("{name} changed; it is UNCLAIMED"),
+        Some(status) => format!("{name} changed; it is {status}"),
+        None => format!("{name} changed"),
     })
 }

@@ -62,6 +62,7 @@ pub(crate) mod remove;
 pub(crate) mod resolve;
 pub(crate) mod resume;
 pub(crate) mod retro;
+pub(crate) mod retry_validation;
 pub(crate) mod run;
 pub(crate) mod session;
 pub(crate) mod setup;

@@ -6,7 +6,7 @@ use liza_core::model::{
 };
 use liza_core::text::count;
 use liza_host::local_time::LocalTime;
-use liza_status::task_words::{self, anomaly_name, event_name};
+use liza_status::task_words::{self, anomaly_name, event_name, validation_words};
 use liza_status::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
 use liza_status::words::task_status;
 use liza_team::observe::observe;
@@ -155,6 +155,7 @@ impl TaskPage<'_> {
         let needed: Vec<String> = self.detail.needed_by.iter().copied().map(with_status).collect();
         self.fields(&[
             ("Done when", record.done_when.clone()),
+            ("Validated by", record.validation.as_deref().map(bullets)),
             ("Scope", record.scope.clone()),
             ("Specification", record.spec_ref.clone()),
             ("Depends on", Some(depends.join(", "))),
@@ -210,6 +211,7 @@ impl TaskPage<'_> {
             ("Failed by", Some(failed).filter(|failed| !failed.is_empty()).map(|failed| names(&failed))),
             ("Rescoped", record.rescope_reason.clone()),
             ("Gate", record.gate_change.as_ref().map(gate_in_words)),
+            ("Validation", record.validated.as_ref().map(validation_words)),
         ]);
         let counted = |label: &str, n: Option<u32>| {
             let sessions = count(n.filter(|n| *n > 0)? as usize, "session");

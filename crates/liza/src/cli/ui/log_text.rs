@@ -95,6 +95,7 @@ fn about_task(action: &str, task: &str, detail: &str) -> LogSentence {
             "has to read ",
             &format!(" again, which its merge would now change otherwise: {detail}"),
         ),
+        "validated" => say(Plain, "", &format!(": {detail}")),
         "review_dropped" => say(Attention, "drops the review of ", &colon),
         "rejected" => say(Attention, "rejects ", &colon),
         "approved" => say(Good, "approves ", "").with(detail),

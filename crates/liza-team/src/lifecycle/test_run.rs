@@ -1,0 +1,257 @@
+//! One run that judges a commit, in a throw-away checkout and confined: the integration test, or the commands
+//! that validate work. Moves no branch, changes no task and blames nobody.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use liza_agents::providers::role_network;
+use liza_core::model::{Config, Network, Role, Sandbox, Sha, TaskId, TestFailure, ValidationCommand};
+use liza_core::text::one_line;
+use liza_git::{GitError, IntegrationTestResult, Protected, ScratchCheckout, TestStage};
+use liza_host::durable;
+use liza_ids::gate::GatePatterns;
+use liza_sandbox::sys::confinement::TcpGrants;
+use liza_sandbox::sys::find_program;
+
+use crate::engine::EngineError;
+use crate::project::Project;
+use crate::project::accepted_gate::gate_here;
+use crate::session::checkout_setup::{CheckoutUse, SetupError, prepare, set_up};
+use crate::session::plan::{SessionNeeds, minimum, session_plan};
+
+pub const TEST_LOGS: &str = "integration-tests";
+
+/// The number of last lines of the output that are kept, and their longest length.
+const LAST_LINES: (usize, usize) = (8, 200);
+
+/// The status by which a shell says that it finds no such command.
+const NOT_FOUND: i32 = 127;
+
+/// Tries the test of a commit once, prepared with these settings, as a merge would; returns its failure, if
+/// there is one. Records nothing: neither on the blackboard nor for an alarm.
+pub fn try_test(
+    project: &Project,
+    config: &Config,
+    commit: &Sha,
+) -> Result<Option<TestFailure>, EngineError> {
+    let gate = project.repo()?.protected(commit, &GatePatterns::new(&gate_here(project, &config.gate)?))?;
+    let run = TestRun { prepare, ..TestRun::of_merges(project, config) };
+    match run.failure(commit, &gate, "trial") {
+        Err(EngineError::Setup(error)) => {
+            let output = error.output().unwrap_or_default().to_owned();
+            let last_lines = last_lines(&project.root().join(&output));
+            Ok(Some(TestFailure { what: error.to_string(), output, last_lines }))
+        }
+        ended => ended,
+    }
+}
+
+type Prepare = fn(&Project, &Config, &Path, CheckoutUse<'_>) -> Result<(), SetupError>;
+
+#[derive(Clone, Copy)]
+pub(super) struct TestRun<'p> {
+    project: &'p Project,
+    config: &'p Config,
+    prepare: Prepare,
+    used_by: CheckoutUse<'p>,
+    /// Ends the run at once when it becomes true.
+    cancelled: Option<&'p AtomicBool>,
+}
+
+/// The end of a run of commands.
+#[derive(Debug, Default)]
+pub(super) struct CommandsEnd {
+    pub failed: Option<FailedCommand>,
+    /// Commands that failed once and then passed.
+    pub flaky: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct FailedCommand {
+    pub command: ValidationCommand,
+    pub failure: TestFailure,
+    /// True if its program is not installed here: nobody's work is to blame.
+    pub is_missing: bool,
+}
+
+impl<'p> TestRun<'p> {
+    pub(super) fn of_merges(project: &'p Project, config: &'p Config) -> Self {
+        let used_by = CheckoutUse::MergeTest;
+        Self { project, config, prepare: set_up, used_by, cancelled: None }
+    }
+
+    pub(super) fn of_review(
+        project: &'p Project,
+        config: &'p Config,
+        task: &'p TaskId,
+        cancelled: &'p AtomicBool,
+    ) -> Self {
+        let used_by = CheckoutUse::Validation(task);
+        Self { project, config, prepare: set_up, used_by, cancelled: Some(cancelled) }
+    }
+
+    /// Runs the integration test of a commit, if it has one; returns its failure.
+    pub(super) fn failure(
+        &self,
+        commit: &Sha,
+        gate: &Protected,
+        name: &str,
+    ) -> Result<Option<TestFailure>, EngineError> {
+        let (repo, limit) = (self.project.repo()?, self.config.integration_test_limit.0);
+        let Some(test) = repo.test_checkout(commit)? else { return Ok(None) };
+        (self.prepare)(self.project, self.config, test.path(), self.used_by)?;
+        let output = self.new_log(name);
+        let run = |stage: Option<&TestStage<'_>>| {
+            repo.run_test(&test, gate, &output, Duration::from_secs(limit), stage)
+        };
+        let what =
+            in_words(&self.staged(run)?, limit, "does not count, since what it tests changed its files");
+        Ok(what.map(|what| self.failed(&format!("integration test {what}"), &output)))
+    }
+
+    /// Runs commands one after the other, until one fails twice. Each failed one is tried again in a new copy.
+    pub(super) fn run_commands(
+        &self,
+        commit: &Sha,
+        gate: &Protected,
+        name: &str,
+        commands: &[&ValidationCommand],
+    ) -> Result<CommandsEnd, EngineError> {
+        let mut end = CommandsEnd::default();
+        let mut copy = None;
+        for command in commands {
+            let Some(first) = self.command(&mut copy, commit, gate, name, command)? else { continue };
+            copy = None;
+            let is_final = first.is_missing || self.is_cancelled();
+            match if is_final { Some(first) } else { self.command(&mut copy, commit, gate, name, command)? } {
+                None => end.flaky.push(command.line.clone()),
+                failed => return Ok(CommandsEnd { failed, ..end }),
+            }
+        }
+        Ok(end)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.is_some_and(|cancelled| cancelled.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
+    /// Runs one command in a copy, which is made if there is none; returns its failure.
+    fn command(
+        &self,
+        copy: &mut Option<ScratchCheckout>,
+        commit: &Sha,
+        gate: &Protected,
+        name: &str,
+        command: &ValidationCommand,
+    ) -> Result<Option<FailedCommand>, EngineError> {
+        let (repo, limit) = (self.project.repo()?, self.config.validation_limit.0);
+        let checkout = match copy.take() {
+            Some(checkout) => checkout,
+            None => {
+                let checkout = repo.scratch_checkout(commit)?;
+                (self.prepare)(self.project, self.config, checkout.path(), self.used_by)?;
+                checkout
+            }
+        };
+        let output = self.new_log(&format!("{name}-validation"));
+        let run = |stage: Option<&TestStage<'_>>| {
+            repo.run_line(&checkout, &command.line, gate, &output, Duration::from_secs(limit), stage)
+        };
+        let result = self.staged(run)?;
+        *copy = Some(checkout);
+        let what = in_words(&result, limit, "does not count, since it changed protected files");
+        let missing = match result {
+            IntegrationTestResult::Failed { status: Some(NOT_FOUND), .. } => missing_program(&command.line),
+            _ => None,
+        };
+        let what = match &missing {
+            Some(program) => Some(format!("cannot run: {program} is not installed on this machine")),
+            None => what,
+        };
+        Ok(what.map(|what| FailedCommand {
+            command: command.clone(),
+            failure: self.failed(&what, &output),
+            is_missing: missing.is_some(),
+        }))
+    }
+
+    fn failed(&self, what: &str, output: &Path) -> TestFailure {
+        let shown = output.strip_prefix(self.project.root()).unwrap_or(output).to_string_lossy().into_owned();
+        TestFailure { what: what.to_owned(), output: shown, last_lines: last_lines(output) }
+    }
+
+    fn new_log(&self, name: &str) -> PathBuf {
+        next_log(&self.project.folder().join(TEST_LOGS), name)
+    }
+
+    /// Runs something in the same confinement as a session, without its passwords.
+    fn staged<R>(
+        &self,
+        run: impl FnOnce(Option<&TestStage<'_>>) -> Result<R, GitError>,
+    ) -> Result<R, EngineError> {
+        let (project, config) = (self.project, self.config);
+        let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
+        let caches = self.used_by.caches(project.folder());
+        let (own, closed) = ([caches.clone()], TcpGrants::default());
+        let is_closed = matches!(role_network(config, Role::CodeReviewer), Ok(Network::ModelOnly));
+        let plan = |checkout: &Path, scratch: &Path| {
+            let needs = SessionNeeds {
+                liza: &liza,
+                checkout: Some(checkout),
+                scratch,
+                own: &own,
+                files: &[],
+                program: None,
+                channel: None,
+                network: is_closed.then_some(&closed),
+            };
+            if config.sandbox == Sandbox::Off { Ok(None) } else { session_plan(project, config, &needs) }
+        };
+        let (minimum, cancelled) = (minimum(config), self.cancelled);
+        Ok(run(Some(&TestStage { liza: &liza, caches: &caches, minimum, cancelled, plan: &plan }))?)
+    }
+}
+
+/// The failure in words that follow its name; `None` if it passed.
+fn in_words(result: &IntegrationTestResult, limit: u64, changed: &str) -> Option<String> {
+    Some(match result {
+        IntegrationTestResult::NoScript | IntegrationTestResult::Passed => return None,
+        IntegrationTestResult::Failed { status: Some(status), .. } => {
+            format!("failed with exit status {status}")
+        }
+        IntegrationTestResult::Failed { status: None, signal } => {
+            format!("was killed by signal {}", signal.unwrap_or_default())
+        }
+        IntegrationTestResult::TimedOut => format!("took longer than {limit} s"),
+        IntegrationTestResult::Changed { paths } => {
+            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            format!("{changed} ({})", paths.join(", "))
+        }
+    })
+}
+
+/// The program that a line begins with, if it is a plain name and nowhere on the PATH. A path in the work that
+/// does not exist is the work's own fault.
+fn missing_program(line: &str) -> Option<String> {
+    let first = line.split_whitespace().next()?;
+    let is_plain = first.chars().all(|char| char.is_ascii_alphanumeric() || "._+-".contains(char));
+    (is_plain && find_program(first).is_none()).then(|| first.to_owned())
+}
+
+/// The first log file of that name that doesn't exist yet.
+pub(super) fn next_log(folder: &Path, name: &str) -> PathBuf {
+    let numbered = |number: u32| folder.join(format!("{name}-{number}.log"));
+    (1..).map(numbered).find(|path| !path.exists()).unwrap_or_else(|| numbered(0))
+}
+
+/// The end of an output, on short lines; nothing if it cannot be read.
+fn last_lines(file: &Path) -> Vec<String> {
+    let (number, length) = LAST_LINES;
+    let text = durable::read_file(file)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
+    let lines: Vec<String> =
+        text.lines().map(|line| one_line(line, length)).filter(|line| !line.is_empty()).collect();
+    lines.into_iter().rev().take(number).rev().collect()
+}

@@ -1,0 +1,213 @@
+//! The validation of submitted work: Liza runs the project's and the task's commands on exactly the submitted
+//! commit, with the protected files of the integration branch, before a reviewer's session is paid for.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use liza_core::model::{
+    AgentId, Config, Refusal, ReviewPhase, Sha, TaskId, TestFailure, Validation, ValidationCommand,
+    ValidationKind, ValidationResult,
+};
+use liza_core::protocol::{BeginReview, RecordValidation, ReleaseReview, ReviewClaimed};
+use liza_core::rules::validation::commands;
+use liza_git::Protected;
+use liza_ids::gate::GatePatterns;
+
+use crate::engine::{Engine, EngineError, Executed};
+use crate::project::accepted_gate::gate_here;
+use crate::project::{Project, now};
+
+use super::fetch_commits::integration_head;
+use super::test_run::{CommandsEnd, FailedCommand, TestRun};
+
+/// The pause between two looks at the claim, while the commands run.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The digest of the protected files of the integration branch, if commands validate this task.
+pub(super) fn gate_of(engine: &Engine<'_>, task: &TaskId) -> Result<Option<String>, EngineError> {
+    let board = engine.read(&[task])?;
+    let Ok(body) = board.body(task) else { return Ok(None) };
+    if commands(board.config()?, body.record()).is_empty() {
+        return Ok(None);
+    }
+    let Some(head) = integration_head(engine.project(), &board)? else { return Ok(None) };
+    let (repo, patterns) = (engine.repo()?, patterns(engine.project(), board.config()?)?);
+    Ok(Some(repo.digest(&repo.protected(&head, &patterns)?)?))
+}
+
+fn patterns(project: &Project, config: &Config) -> Result<GatePatterns, EngineError> {
+    Ok(GatePatterns::new(&gate_here(project, &config.gate)?))
+}
+
+/// Validates a review that is claimed for it. If the commands pass, the session may begin; otherwise the review
+/// is no longer claimed, and the reason is returned as an error.
+pub(super) fn validate(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    reviewer: AgentId,
+    commit: &Sha,
+) -> Result<Executed<ReviewClaimed>, EngineError> {
+    let release = |error: EngineError| {
+        // If it is not claimed any more, that is what is wanted.
+        let _ = engine.execute(ReleaseReview { task: task.clone(), reviewer });
+        error
+    };
+    let validation = run(engine, task, reviewer, commit).map_err(release)?;
+    let (result, gate) = (validation.result, validation.gate.clone());
+    let failure = validation.failure.clone();
+    let _ = engine.execute(RecordValidation { task: task.clone(), reviewer, validation }).map_err(release)?;
+    let what = failure.map(|failure| failure.what).unwrap_or_default();
+    let (task, commit) = (task.clone(), commit.clone());
+    match result {
+        ValidationResult::Green => {
+            engine.execute(BeginReview { task: task.clone(), reviewer, gate }).map_err(release)
+        }
+        ValidationResult::Red => Err(Refusal::ValidationFailed { task, commit, what }.into()),
+        ValidationResult::Held => Err(Refusal::ValidationHeld { task, what }.into()),
+    }
+}
+
+/// Runs the commands, and gives up when the review is no longer this reviewer's.
+fn run(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    reviewer: AgentId,
+    commit: &Sha,
+) -> Result<Validation, EngineError> {
+    let (cancelled, project) = (AtomicBool::new(false), engine.project().clone());
+    let (_ends, ended) = channel::<()>();
+    thread::scope(|scope| {
+        let claim = Claim { project: &project, task, reviewer };
+        let cancelled = &cancelled;
+        scope.spawn(move || claim.watch(&ended, cancelled));
+        let validation = Run::new(engine, task, commit, cancelled).and_then(|run| run.validation());
+        // Ends the other thread.
+        drop(_ends);
+        validation
+    })
+}
+
+struct Claim<'a> {
+    project: &'a Project,
+    task: &'a TaskId,
+    reviewer: AgentId,
+}
+
+impl Claim<'_> {
+    /// Looks at the claim until the run has ended. A claim that cannot be read is not lost.
+    fn watch(&self, ended: &Receiver<()>, cancelled: &AtomicBool) {
+        while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            if self.is_lost() || self.project.stop_files().abort {
+                cancelled.store(true, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        let Ok(state) = self.project.state() else { return false };
+        let Ok(task) = state.board.task(self.task) else { return false };
+        let is_own = task.status.review().is_some_and(|review| {
+            review.by == self.reviewer && review.phase == Some(ReviewPhase::Validation)
+        });
+        !is_own
+    }
+}
+
+struct Run<'e, 'p> {
+    engine: &'e Engine<'p>,
+    task: &'e TaskId,
+    commit: &'e Sha,
+    head: Sha,
+    config: Config,
+    commands: Vec<ValidationCommand>,
+    /// The protected files of the integration branch, and those of the work.
+    before: Protected,
+    after: Protected,
+    cancelled: &'e AtomicBool,
+}
+
+impl<'e, 'p> Run<'e, 'p> {
+    fn new(
+        engine: &'e Engine<'p>,
+        task: &'e TaskId,
+        commit: &'e Sha,
+        cancelled: &'e AtomicBool,
+    ) -> Result<Self, EngineError> {
+        let board = engine.read(&[task])?;
+        let config = board.config()?.clone();
+        let commands = commands(&config, board.body(task)?.record());
+        let head = integration_head(engine.project(), &board)?.unwrap_or_else(|| commit.clone());
+        let (repo, patterns) = (engine.repo()?, patterns(engine.project(), &config)?);
+        let (before, after) = (repo.protected(&head, &patterns)?, repo.protected(commit, &patterns)?);
+        Ok(Self { engine, task, commit, head, config, commands, before, after, cancelled })
+    }
+
+    fn validation(&self) -> Result<Validation, EngineError> {
+        let repo = self.engine.repo()?;
+        let (judged, end) = self.judge()?;
+        let mut validation = Validation {
+            commit: self.commit.clone(),
+            result: ValidationResult::Green,
+            commands: self.commands.iter().map(|command| command.line.clone()).collect(),
+            gate: repo.digest(&self.before)?,
+            tree: Some(repo.tree_of(&judged)?),
+            time: now(),
+            command: None,
+            failure: None,
+            flaky: end.flaky,
+            head: None,
+            receipt: None,
+        };
+        if let Some(FailedCommand { command, failure, is_missing }) = end.failed {
+            let blames_no_one = is_missing || self.fails_without_it(&command)?.is_some();
+            let held = (ValidationResult::Held, Some(self.head.clone()));
+            (validation.result, validation.head) =
+                if blames_no_one { held } else { (ValidationResult::Red, None) };
+            (validation.command, validation.failure) = (Some(command.line), Some(failure));
+        }
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Refusal::ValidationStale { task: self.task.clone() }.into());
+        }
+        Ok(validation)
+    }
+
+    /// Runs the commands on the work with the protected files of the integration branch. If they fail, and the
+    /// work has other ones, on the work as it is: its merge asks the human then.
+    fn judge(&self) -> Result<(Sha, CommandsEnd), EngineError> {
+        let (name, commit) = (self.task.as_str(), self.commit.clone());
+        if !self.after.changes(&self.before) {
+            return self.run_on(&commit, &self.before, name, |_| true).map(|end| (commit, end));
+        }
+        let judged = self.engine.repo()?.judged_commit(&commit, &self.before, &self.after)?;
+        let end = self.run_on(&judged, &self.before, name, |_| true)?;
+        if end.failed.is_none() {
+            return Ok((judged, end));
+        }
+        self.run_on(&commit, &self.after, name, |_| true).map(|end| (commit, end))
+    }
+
+    /// The failure of one of the project's commands on the integration branch itself.
+    fn fails_without_it(&self, command: &ValidationCommand) -> Result<Option<TestFailure>, EngineError> {
+        if command.kind == ValidationKind::Shows || self.head == *self.commit {
+            return Ok(None);
+        }
+        let name = format!("head-{}", self.head.short());
+        let end = self.run_on(&self.head, &self.before, &name, |other| other.line == command.line)?;
+        Ok(end.failed.map(|failed| failed.failure))
+    }
+
+    fn run_on(
+        &self,
+        commit: &Sha,
+        gate: &Protected,
+        name: &str,
+        which: impl Fn(&&ValidationCommand) -> bool,
+    ) -> Result<CommandsEnd, EngineError> {
+        let commands: Vec<&ValidationCommand> = self.commands.iter().filter(which).collect();
+        let run = TestRun::of_review(self.engine.project(), &self.config, self.task, self.cancelled);
+        run.run_commands(commit, gate, name, &commands)
+    }
+}

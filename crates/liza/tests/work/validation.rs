@@ -1,0 +1,239 @@
+//! Validation: Liza runs the commands on exactly the submitted commit, in a copy, before a session is paid for.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::fixture::*;
+use crate::support::process::{Running, is_running, wait_for};
+use crate::support::{Run, TestProject};
+
+/// A team whose work must pass these commands.
+fn validated_by(commands: &[&str]) -> TestProject {
+    let project = team();
+    set_commands(&project, commands);
+    project
+}
+
+fn set_commands(project: &TestProject, commands: &[&str]) {
+    project.liza(&["config", "validation", &serde_json::to_string(commands).unwrap()]).ok();
+}
+
+fn review(project: &TestProject, task: &str) -> Run {
+    project.liza(&["claim-review", task, "code-reviewer-1", "--json"])
+}
+
+#[track_caller]
+fn is_red(project: &TestProject, task: &str, words: &str) -> Value {
+    let error = review(project, task).refused(1, "validation_failed");
+    let reason = project.record(task).rejection_reason.unwrap();
+    assert!(reason.starts_with("validation_failed: ") && reason.contains(words), "{reason}");
+    assert_eq!((project.status(task), project.record(task).reviewing_by), ("REJECTED", None));
+    assert_eq!(project.record(task).review_cycles_total.unwrap_or(0), 0, "nothing was reviewed");
+    check_consistent(project);
+    error
+}
+
+fn runs(project: &TestProject) -> usize {
+    let logs = fs::read_dir(project.root.join(".liza/integration-tests"));
+    logs.into_iter().flatten().flatten().count()
+}
+
+/// Covers: JU-02, JU-03
+#[test]
+fn work_that_fails_its_commands_comes_back_without_a_review() {
+    let project = validated_by(&["echo looking; test ! -f broken"]);
+    let broken = submitted_with(&project, "one", "broken", "x\n");
+    is_red(&project, "one", "looking");
+    claim(&project, "one", "coder-1").ok();
+    submit(&project, "one", "coder-1", &broken).refused(1, "already_failed");
+    let tree = project.tree("one");
+    fs::remove_file(tree.join("broken")).unwrap();
+    let repaired = commit(&project, &tree, "one.txt", "done\n");
+    submit(&project, "one", "coder-1", &repaired).ok();
+    let claimed = review(&project, "one").result();
+    assert_eq!((claimed["commit"].as_str(), project.record("one").review_phase), (Some(&*repaired), None));
+    verdict(&project, "one", &["APPROVED"]).ok();
+    let before = runs(&project);
+    merge(&project, "one").ok();
+    assert_eq!(runs(&project), before, "the same files have passed the same commands");
+    assert!(
+        project.liza(&["show", "one"]).ok().contains("passed on"),
+        "{}",
+        project.liza(&["show", "one"]).stdout
+    );
+    assert!(
+        !project
+            .root
+            .join(".worktrees")
+            .read_dir()
+            .unwrap()
+            .any(|left| { left.unwrap().file_name().to_string_lossy().starts_with(".integration-test-") })
+    );
+}
+
+/// Covers: JU-02, JU-03
+#[test]
+fn a_tasks_own_command_shows_its_work_and_is_never_compared_with_the_branch() {
+    let project = team();
+    project.add_task("one");
+    project
+        .liza(&["edit-task", "one", "--validate", "grep -q retries one.txt", "--validate", "test -f one.txt"])
+        .ok();
+    claim(&project, "one", "coder-1").ok();
+    let head = commit(&project, &project.tree("one"), "one.txt", "done\n");
+    submit(&project, "one", "coder-1", &head).ok();
+    is_red(&project, "one", "grep -q retries one.txt");
+    claim(&project, "one", "coder-1").ok();
+    let head = commit(&project, &project.tree("one"), "one.txt", "it retries\n");
+    submit(&project, "one", "coder-1", &head).ok();
+    review(&project, "one").ok();
+}
+
+/// Covers: JU-03
+#[test]
+fn a_command_that_fails_without_the_work_too_blames_nobody() {
+    let project = validated_by(&["exit 7"]);
+    submitted(&project, "one");
+    review(&project, "one").refused(1, "validation_held");
+    assert_eq!((project.status("one"), project.record("one").reviewing_by), ("READY_FOR_REVIEW", None));
+    let status = project.liza(&["status"]);
+    for words in ["VALIDATION HELD", "liza retry-validation one", "`exit 7` failed with exit status 7"] {
+        assert!(status.ok().contains(words), "{words}: {}", status.stdout);
+    }
+    project.liza_as("code-reviewer-1", &["retry-validation", "one", "--json"]).refused(1, "not_permitted");
+    set_commands(&project, &["test -f one.txt"]);
+    assert!(!project.liza(&["status"]).ok().contains("VALIDATION HELD"), "other commands end it");
+    review(&project, "one").ok();
+    check_consistent(&project);
+}
+
+/// Covers: JU-03
+#[test]
+fn a_program_that_is_not_installed_blames_nobody_and_a_missing_file_of_the_work_does() {
+    let project = validated_by(&["no-such-program-here --version"]);
+    submitted(&project, "one");
+    let error = review(&project, "one").refused(1, "validation_held");
+    assert!(error["message"].as_str().unwrap().contains("no-such-program-here is not installed"), "{error}");
+    set_commands(&project, &[]);
+    project.liza(&["edit-task", "one", "--validate", "./check.sh"]).ok();
+    is_red(&project, "one", "./check.sh");
+}
+
+/// Covers: JU-03
+#[test]
+fn a_command_has_two_tries_and_passing_at_the_second_is_recorded() {
+    let flaky = "test -e \"$XDG_CACHE_HOME/mark\" || { mkdir -p \"$XDG_CACHE_HOME\"; touch \"$XDG_CACHE_HOME/mark\"; exit 1; }";
+    let project = validated_by(&[flaky]);
+    submitted(&project, "one");
+    review(&project, "one").ok();
+    let validated = project.record("one").validated.unwrap();
+    assert_eq!(validated.flaky, [flaky]);
+    assert_eq!(runs(&project), 2);
+}
+
+/// Covers: JU-01, JU-03
+#[test]
+fn work_cannot_change_the_script_that_validates_it() {
+    let project = validated_by(&["sh scripts/check.sh"]);
+    advance(&project, "scripts/check.sh", "test ! -f broken\n");
+    claimed(&project, "one", "coder-1");
+    let tree = project.tree("one");
+    fs::write(tree.join("broken"), "x").unwrap();
+    let head = commit(&project, &tree, "scripts/check.sh", "exit 0\n");
+    submit(&project, "one", "coder-1", &head).ok();
+    // Its own version passes, so the human is asked at the merge, with the failure of the old one.
+    judge(&project, "one", &["APPROVED"]);
+    project.liza_as("code-reviewer-1", &["wt-merge", "one", "--json"]).refused(1, "gate_changed");
+    let change = project.record("one").gate_change.unwrap();
+    assert!(change.old_failure.unwrap().what.contains("sh scripts/check.sh"));
+    // Without a change of its own, the script of the branch decides, whatever the commit has.
+    claimed(&project, "two", "coder-2");
+    let tree = project.tree("two");
+    let head = commit(&project, &tree, "broken", "x\n");
+    submit(&project, "two", "coder-2", &head).ok();
+    review(&project, "two").refused(1, "validation_failed");
+}
+
+/// Covers: JU-03
+#[test]
+fn a_command_that_misbehaves_ends_with_a_clear_sentence_and_leaves_nothing() {
+    let long = "30.317311";
+    let cases = [
+        ("sleep 600", "took longer than 1 s"),
+        ("kill -9 $PPID; exit 6", ""),
+        ("rm -rf ./* .git; exit 4", "failed with exit status 4"),
+        ("(setsid sleep 30.317311 &) ; exit 5", "failed with exit status 5"),
+        ("kill -11 $$", "139"),
+    ];
+    let project = team();
+    project.liza(&["config", "validation_limit", "1"]).ok();
+    for (number, (command, words)) in cases.iter().enumerate() {
+        let task = format!("t{number}");
+        project.add_task(&task);
+        project.liza(&["edit-task", &task, "--validate", command]).ok();
+        claim(&project, &task, "coder-1").ok();
+        let head = commit(&project, &project.tree(&task), &format!("{task}.txt"), "done\n");
+        submit(&project, &task, "coder-1", &head).ok();
+        is_red(&project, &task, words);
+        assert!(!is_running(&format!("sleep {long}")), "{command}");
+        project.liza(&["abandon-task", &task, "--reason", "seen"]).ok();
+    }
+}
+
+/// Covers: JU-03
+#[test]
+fn a_verdict_of_the_human_kills_the_run() {
+    let project = validated_by(&["touch /tmp/x 2>/dev/null; sleep 31.415927"]);
+    submitted(&project, "one");
+    let mut claiming = Running::liza(&project, &["claim-review", "one", "code-reviewer-1", "--json"]);
+    wait_for("the command", || is_running("sleep 31.415927").then_some(()));
+    let state = project.liza(&["status", "--json"]).result();
+    let agent = state["agents"].as_array().unwrap().iter().find(|agent| agent["id"] == "code-reviewer-1");
+    assert_eq!(agent.unwrap()["next"]["what"], "validate", "{state}");
+    let shown = project.liza(&["status"]);
+    assert!(shown.ok().contains("VALIDATING"), "{}", shown.stdout);
+    project.liza(&["submit-verdict", "one", "REJECTED", "not wanted"]).ok();
+    assert_ne!(claiming.wait(), 0);
+    assert!(!is_running("sleep 31.415927"));
+    let record = project.record("one");
+    assert_eq!((project.status("one"), record.validated, record.reviewing_by), ("REJECTED", None, None));
+    check_consistent(&project);
+}
+
+/// Covers: JU-03
+#[test]
+fn a_killed_claim_leaves_nothing_and_the_next_one_runs_again() {
+    let project = validated_by(&[
+        "test -e \"$XDG_CACHE_HOME/mark\" || { mkdir -p \"$XDG_CACHE_HOME\"; touch \"$XDG_CACHE_HOME/mark\"; sleep 27.182818; }",
+    ]);
+    submitted(&project, "one");
+    let mut claiming = Running::liza(&project, &["claim-review", "one", "code-reviewer-1", "--json"]);
+    wait_for("the command", || is_running("sleep 27.182818").then_some(()));
+    claiming.kill();
+    wait_for("its end", || (!is_running("sleep 27.182818")).then_some(()));
+    assert_eq!(project.record("one").validated, None);
+    review(&project, "one").ok();
+    assert_eq!(project.record("one").validated.unwrap().result.to_string(), "green");
+    check_consistent(&project);
+}
+
+/// Covers: JU-03
+#[test]
+fn a_merge_runs_the_commands_on_the_merged_files() {
+    let project = validated_by(&["test ! -f one.txt || test ! -f two.txt"]);
+    for task in ["one", "two"] {
+        submitted(&project, task);
+        review(&project, task).ok();
+        verdict(&project, task, &["APPROVED"]).ok();
+    }
+    merge(&project, "one").ok();
+    let error = merge(&project, "two").refused(3, "integration_test");
+    assert!(error["message"].as_str().unwrap().contains("test ! -f one.txt"), "{error}");
+    assert_eq!(project.status("two"), "INTEGRATION_FAILED");
+    // The human's approval needs no validation, but the merge does.
+    let project = validated_by(&["test ! -f broken"]);
+    submitted_with(&project, "one", "broken", "x\n");
+    project.liza(&["submit-verdict", "one", "APPROVED"]).ok();
+    merge(&project, "one").refused(3, "integration_test");
+}
