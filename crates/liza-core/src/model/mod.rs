@@ -24,6 +24,7 @@ mod stop_file;
 mod task;
 mod team_file;
 mod value;
+mod work_facts;
 
 pub use liza_ids::*;
 
@@ -49,3 +50,4 @@ pub use stop_file::*;
 pub use task::*;
 pub use team_file::*;
 pub use value::*;
+pub use work_facts::*;

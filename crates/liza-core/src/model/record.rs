@@ -14,6 +14,7 @@ use crate::model::event::{EventName, HistoryEvent};
 use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::{GateChange, MergeHold};
 use crate::model::spending::Usage;
+use crate::model::work_facts::WorkFacts;
 
 /// The eleven states of a task, in the order of its life.
 #[derive(
@@ -171,6 +172,8 @@ record! {
         review_moves: u32,
         /// Merges in the submitted work that take back what the integration branch has, each with its files.
         takes_back: Vec<String>,
+        /// Facts about the submitted work, computed at its submission.
+        facts: WorkFacts,
         approved_by: Approver,
         merge_held: MergeHold,
         /// Its change of protected files, and the human's word on it.

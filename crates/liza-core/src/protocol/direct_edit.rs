@@ -12,13 +12,14 @@ use super::manual_edit::{by_id, differing, get};
 const HUMAN_OVERRIDE: &str = "human override";
 
 /// Keys of a task that only commands change: its state, what judges it, and what the judge is shown.
-const TASK_KEYS: [&str; 8] = [
+const TASK_KEYS: [&str; 9] = [
     "status",
     "review_commit",
     "approved_by",
     "review_head",
     "review_moves",
     "takes_back",
+    "facts",
     "merge_held",
     "gate_change",
 ];

@@ -16,4 +16,6 @@ pub mod session_budget;
 pub mod sessions;
 pub mod spending;
 pub mod sprint;
+mod test_table;
 pub mod triggers;
+pub mod work_facts;

@@ -19,6 +19,7 @@ mod shared_merge;
 mod start_remote;
 mod sync;
 mod take_work;
+mod work_facts;
 mod wt_create;
 mod wt_merge;
 
