@@ -12,6 +12,7 @@ mod remote;
 mod workspace;
 
 pub use diff::change::MergeChange;
+pub use diff::files::{ChangedFile, FileContents, UndoneLines};
 pub use diff::patch::PATCH_MAX;
 pub use diff::patch::Patch;
 pub use diff::takes_back::TakenBack;

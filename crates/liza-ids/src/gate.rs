@@ -41,6 +41,25 @@ pub const DECIDING: [&str; 13] = [
     "build.rs",
 ];
 
+/// Settings of programs that run tests, in any folder.
+const TEST_SETTINGS: [&str; 9] = [
+    "jest.config.*",
+    "vitest.config.*",
+    "vitest.workspace.*",
+    "playwright.config.*",
+    "cypress.config.*",
+    "karma.conf.*",
+    ".mocharc*",
+    "setup.cfg",
+    ".config/nextest.toml",
+];
+
+/// Patterns of all files that decide what a gate runs, in any folder.
+pub fn deciding_patterns() -> GatePatterns {
+    let anywhere = DECIDING.iter().chain(&TEST_SETTINGS).map(|name| format!("**/{name}"));
+    GatePatterns::new(&GateSettings { runs: anywhere.collect(), watched: Vec::new() })
+}
+
 /// The relation of a path to the patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protection {

@@ -39,6 +39,7 @@ pub fn clean(head: Sha) -> WorktreeFacts {
         changed_tracked: Vec::new(),
         has_base: true,
         takes_back: Vec::new(),
+        work: None,
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) fn write(
     write_task(page, state, brief, task, record, worktree)?;
     write_instructions(page, facts.instructions);
     write_taken_back(page, record);
+    write_facts(page, record);
     write_no_result(page, record, brief.agent, "record a verdict");
     write_spec_changes(page, state, record);
     write_intent(page, record);
@@ -106,6 +107,17 @@ fn write_taken_back(page: &mut PromptText, record: &TaskRecord) {
         let heading = "TAKES BACK: merges in this work drop what the integration branch has. Reject it, unless the task asks \
                        for exactly that; git show --remerge-diff MERGE shows each";
         page.list(heading, merges);
+    }
+}
+
+/// Lists what Liza itself has found in the change.
+fn write_facts(page: &mut PromptText, record: &TaskRecord) {
+    if let Some(facts) = &record.facts {
+        page.gap();
+        page.list(
+            "FACTS (computed by Liza, not by the coder; ask of each why the task needs it)",
+            &facts.lines(),
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use liza_agents::prompts::Job;
-use liza_core::model::{EventName, Seconds, Status, TaskRecord};
+use liza_core::model::{EventName, FactKind, Seconds, Status, TaskRecord, WorkFacts};
 
 use crate::fixture::*;
 
@@ -115,6 +115,24 @@ fn the_reviewer_is_told_what_merges_in_the_work_take_back() {
     let text = prompt_of(&state_with([record]), &brief("code-reviewer-1"), &review());
     let (_, after) = text.split_once("TAKES BACK: ").unwrap();
     assert!(after.contains("merge 12345678: fix.txt") && after.contains("--remerge-diff"), "{text}");
+}
+
+/// Covers: JU-07
+#[test]
+fn the_reviewer_reads_the_facts_and_its_prompt_has_at_most_8_kb() {
+    let mut facts = WorkFacts { files: 300, added: 40_000, removed: 20_000, ..WorkFacts::default() };
+    for kind in FactKind::ALL {
+        (0..100).for_each(|number| facts.note(*kind, &format!("{number}{}", "/long".repeat(50))));
+    }
+    for record in [claimed(), claimed_after_rejection("coder-1")] {
+        let mut record = under_review(record, 'b');
+        record.facts = Some(facts.clone());
+        let text = prompt_of(&state_with([record]), &brief("code-reviewer-1"), &review());
+        let section = text.split("FACTS (computed by Liza").nth(1).unwrap();
+        assert!(section.contains("> - 300 files, 40000 lines added, 20000 removed\n"), "{text}");
+        assert!(section.contains("> - tests deleted (100): 0/long/long"), "{text}");
+        assert!(text.len() <= 8 << 10, "{}", text.len());
+    }
 }
 
 /// Gemini refuses commands with backticks or `$(…)` and runs git with an empty `diff.external`, which breaks `git diff`.

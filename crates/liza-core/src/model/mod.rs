@@ -25,6 +25,7 @@ mod task;
 mod team_file;
 mod validation;
 mod value;
+mod work_facts;
 
 pub use liza_ids::*;
 
@@ -51,3 +52,4 @@ pub use task::*;
 pub use team_file::*;
 pub use validation::*;
 pub use value::*;
+pub use work_facts::*;

@@ -15,6 +15,7 @@ use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::{GateChange, MergeHold};
 use crate::model::spending::Usage;
 use crate::model::validation::{ReviewPhase, Validation};
+use crate::model::work_facts::WorkFacts;
 
 /// The eleven states of a task, in the order of its life.
 #[derive(
@@ -173,6 +174,8 @@ record! {
         review_phase: ReviewPhase,
         /// Merges in the submitted work that take back what the integration branch has, each with its files.
         takes_back: Vec<String>,
+        /// Facts about the submitted work, computed at its submission.
+        facts: WorkFacts,
         approved_by: Approver,
         merge_held: MergeHold,
         /// Its change of protected files, and the human's word on it.

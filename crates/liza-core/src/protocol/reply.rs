@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Sha, Status, Task, TaskId, Worktree};
+use crate::model::{Sha, Status, Task, TaskId, WorkFacts, Worktree};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Nothing {}
@@ -38,4 +38,6 @@ pub struct WorktreeFacts {
     pub has_base: bool,
     /// Merges in the work that take back parts of the integration branch, each with its files.
     pub takes_back: Vec<String>,
+    /// Facts about the submitted change; `None` if it is not about a submission.
+    pub work: Option<WorkFacts>,
 }

@@ -60,6 +60,7 @@ impl Rule for SubmitForReview {
         task.record.review_dropped_by = None;
         task.record.reservation = None;
         task.record.takes_back = Some(facts.takes_back.clone()).filter(|merges| !merges.is_empty());
+        task.record.facts = facts.work.clone();
         let by = if people.is_empty() {
             String::new()
         } else {

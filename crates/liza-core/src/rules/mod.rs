@@ -16,5 +16,7 @@ pub mod session_budget;
 pub mod sessions;
 pub mod spending;
 pub mod sprint;
+mod test_table;
 pub mod triggers;
 pub mod validation;
+pub mod work_facts;

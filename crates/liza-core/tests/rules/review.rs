@@ -1,6 +1,8 @@
 //! Submitting, reviewing and judging exactly one commit.
 
-use liza_core::model::{Actor, AgentId, Approver, CommitAuthor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
+use liza_core::model::{
+    Actor, AgentId, Approver, CommitAuthor, FactKind, PRIOR_FEEDBACK, RefusalClass, Sha, Status, WorkFacts,
+};
 use liza_core::protocol::{
     ClaimReview, ClaimTask, Command, Deregister, HandoffNotes, Intent, MovedChange, NewTask, PreCheck,
     ReleaseReview, SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
@@ -372,4 +374,16 @@ fn what_a_submission_takes_back_is_known_until_the_next_one() {
     let facts = WorktreeFacts { takes_back: merges.clone(), ..clean(sha('a')) };
     world.must(world.agent(coder(1)), submit_facts(sha('a'), facts));
     assert_eq!(world.record("t").takes_back, Some(merges));
+}
+
+/// Covers: JU-07
+#[test]
+fn the_facts_of_a_submission_replace_those_of_the_last_one() {
+    let mut world = World::with_task(Status::Claimed);
+    world.edit_record("t", |record| record.facts = Some(WorkFacts { files: 9, ..WorkFacts::default() }));
+    let mut work = WorkFacts { files: 1, added: 2, removed: 3, ..WorkFacts::default() };
+    work.note(FactKind::TestsDeleted, "one in a.rs");
+    let facts = WorktreeFacts { work: Some(work.clone()), ..clean(sha('a')) };
+    world.must(world.agent(coder(1)), submit_facts(sha('a'), facts));
+    assert_eq!(world.record("t").facts, Some(work));
 }

@@ -29,14 +29,14 @@ pub enum MergeChange {
 
 /// The difference of one path, without its surroundings and its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct PathChange {
+pub(super) struct PathChange {
     /// The mode before and after, if they differ; `None` where the path doesn't exist.
     modes: Option<(Option<String>, Option<String>)>,
-    content: ContentChange,
+    pub(super) content: ContentChange,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum ContentChange {
+pub(super) enum ContentChange {
     /// Removed and added lines, hunk by hunk.
     Lines(Vec<Vec<u8>>),
     /// The new entry of a link, a submodule, or a file that is no text.
@@ -44,7 +44,7 @@ enum ContentChange {
 }
 
 /// By the name of each path as git quotes it: a line break in a name begins no section.
-type PathChanges = BTreeMap<String, PathChange>;
+pub(super) type PathChanges = BTreeMap<String, PathChange>;
 
 impl Repo {
     /// The effect of merging `commit` into `head`. The merge itself compares the result with both sides too.
@@ -92,7 +92,7 @@ impl Repo {
     }
 
     /// The differences between two commits or trees.
-    fn path_changes(&self, from: &Sha, to: &Sha) -> Result<PathChanges, GitError> {
+    pub(super) fn path_changes(&self, from: &Sha, to: &Sha) -> Result<PathChanges, GitError> {
         let isolated = self.isolated_from_settings(from)?;
         let command = plain_diff(isolated.command("comparing a change"), from);
         let command = command.args(["--no-renames", "--no-abbrev", "--full-index", "--raw", "-p", "-U0"]);

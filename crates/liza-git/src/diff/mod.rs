@@ -1,6 +1,7 @@
 //! Trees, changes and patches: the differences between commits, computed in folders of our own.
 
 pub(crate) mod change;
+pub(crate) mod files;
 pub(crate) mod isolated;
 pub(crate) mod objects;
 pub(crate) mod patch;

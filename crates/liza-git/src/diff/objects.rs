@@ -12,6 +12,7 @@ pub(crate) struct Object {
     pub name: Sha,
     /// Its type, such as `tree`.
     pub kind: String,
+    pub size: u64,
     /// Empty if it was not asked for.
     pub content: Vec<u8>,
 }
@@ -47,9 +48,10 @@ fn parse(mut output: &[u8], queries: &[ObjectQuery<'_>]) -> Option<Vec<Option<Ob
             objects.push(None);
             continue;
         };
-        let mut object = Object { name: sha(name.as_bytes())?, kind: kind.to_owned(), content: Vec::new() };
+        let (name, size) = (sha(name.as_bytes())?, size.parse().ok()?);
+        let mut object = Object { name, kind: kind.to_owned(), size, content: Vec::new() };
         if let ObjectQuery::Content(_) = query {
-            let (content, rest) = output.split_at_checked(size.parse().ok()?)?;
+            let (content, rest) = output.split_at_checked(usize::try_from(size).ok()?)?;
             object.content = content.to_owned();
             output = rest.strip_prefix(b"\n")?;
         }

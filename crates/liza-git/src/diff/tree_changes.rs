@@ -45,7 +45,7 @@ impl Repo {
     }
 
     /// The differences of several pairs of trees, found with one git command.
-    fn changes_of_pairs(&self, pairs: &[(&Sha, &Sha)]) -> Result<Vec<TreeChanges>, GitError> {
+    pub(super) fn changes_of_pairs(&self, pairs: &[(&Sha, &Sha)]) -> Result<Vec<TreeChanges>, GitError> {
         let command =
             self.command("comparing trees").args(["diff-tree", "-r", "-z", "--raw", "--no-renames"]);
         let lines: String = pairs.iter().map(|(from, to)| format!("{from} {to}\n")).collect();

@@ -72,6 +72,7 @@ fn no_agent_edits_what_its_work_is_judged_by() {
         "merge_held",
         "review_head",
         "takes_back",
+        "facts",
     ] {
         assert_eq!(refused(coder, |file| file["tasks"][0][key] = 3.into()), Some("not_permitted"), "{key}");
     }
@@ -139,9 +140,16 @@ fn a_direct_edit_of_what_judges_the_work_or_protects_the_person_is_an_alarm() {
         let found = EditFound::between(&value(&file()), &value(&after)).unwrap();
         found.alarm(Revision(7), now).is_some()
     };
-    for key in
-        ["status", "review_commit", "gate_change", "merge_held", "review_head", "review_moves", "takes_back"]
-    {
+    for key in [
+        "status",
+        "review_commit",
+        "gate_change",
+        "merge_held",
+        "review_head",
+        "review_moves",
+        "takes_back",
+        "facts",
+    ] {
         assert!(is_alarm(&|file| file["tasks"][0][key] = "x".into()), "{key}");
     }
     for key in ["gate", "pass_env", "providers", "sandbox"] {

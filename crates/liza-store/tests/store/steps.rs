@@ -40,6 +40,7 @@ fn facts() -> Option<WorktreeFacts> {
         changed_tracked: Vec::new(),
         has_base: true,
         takes_back: Vec::new(),
+        work: None,
     })
 }
 

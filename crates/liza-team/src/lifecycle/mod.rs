@@ -21,6 +21,7 @@ mod sync;
 mod take_work;
 mod test_run;
 mod validation;
+mod work_facts;
 mod wt_create;
 mod wt_merge;
 

@@ -23,6 +23,7 @@ use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
 use super::take_work::{generation_of, take_work};
 use super::validation::{gate_of, validate};
+use super::work_facts::facts_of;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submitter {
@@ -52,6 +53,7 @@ pub fn submit_for_review(
     let (mut facts, authors) = (worktree_facts(engine, task)?, authors(engine, task, &commit)?);
     if let Some(facts) = &mut facts {
         facts.takes_back = takes_back(engine, task, &commit)?;
+        facts.work = facts_of(engine, task, &commit)?;
     }
     let command = SubmitForReview { task: task.clone(), commit: commit.clone(), facts, authors };
     let board = engine.read(&[task])?;
@@ -258,6 +260,7 @@ fn review_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFac
         changed_tracked: Vec::new(),
         has_base: true,
         takes_back: Vec::new(),
+        work: None,
     };
     Ok(submitted.map(as_submitted))
 }
@@ -285,5 +288,6 @@ fn facts(state: WorktreeState) -> WorktreeFacts {
         on_task_branch: state.on_task_branch,
         has_base: state.has_base,
         takes_back: Vec::new(),
+        work: None,
     }
 }

@@ -141,6 +141,7 @@ fn facts_list(page: &PageContext<'_>, detail: &TaskDetail<'_>) -> Markup {
         ),
         ("Lease", task.lease.filter(|_| !task.stopped).map(lease_length)),
         ("Submitted", commit(&record.review_commit)),
+        ("Facts", record.facts.as_ref().map(|facts| facts.lines().join("; "))),
         ("Approved by", record.approved_by.map(|by| by.to_string())),
         ("Merged as", commit(&record.merge_commit)),
         ("Used", record.usage.as_ref().and_then(Usage::in_words)),

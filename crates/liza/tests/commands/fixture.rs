@@ -45,6 +45,7 @@ pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
         changed_tracked: Vec::new(),
         has_base: true,
         takes_back: Vec::new(),
+        work: None,
     };
     let actor = Actor::Agent(coder.parse().unwrap(), Generation(generation));
     let command =

@@ -348,6 +348,18 @@ fn needs_script_the_changes_of_a_task_are_on_their_page_whatever_terminal_the_se
     assert!(!project.home().join("paged").exists(), "no pager starts for a page");
 }
 
+/// Covers: JU-07
+#[test]
+fn the_page_of_a_task_has_the_facts_about_its_work() {
+    let project = TestProject::new();
+    project.register("coder-1");
+    submitted(&project, "t1");
+    let mut web = Web::start(&project);
+    let page = web.visitor().page("task/t1");
+    let facts = project.record("t1").facts.unwrap().lines();
+    assert!(page.contains("Facts") && page.contains(&facts[0]), "{page}");
+}
+
 /// Covers: AX-18
 #[test]
 fn needs_chromium_the_changes_of_a_task_are_seen_in_a_browser() {

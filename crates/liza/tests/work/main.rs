@@ -9,6 +9,7 @@ mod checkout;
 mod checkout_setup;
 mod claim;
 mod doctor;
+mod facts;
 mod finish;
 mod fixture;
 mod gate;

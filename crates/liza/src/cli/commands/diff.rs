@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use liza_core::model::{Board, EventName, Sha, State, Status, TaskBody, TaskId, TaskRecord};
+use liza_core::model::{Board, EventName, Sha, State, Status, TaskBody, TaskId, TaskRecord, WorkFacts};
 use liza_core::text::{is_unprintable, shell_word};
 use liza_git::{Branch, BranchError, MergeChange, PATCH_MAX, Patch, Repo};
 use liza_team::engine::integration_branch;
@@ -82,7 +82,15 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         (None, false) => too_large(&patch, task.as_ref()),
     };
     let notes_text: String = notes.iter().map(|note| format!("{}\n\n", paint(RED, &clean(note)))).collect();
-    let text = format!("{notes_text}{shown}");
+    // Those who look at one file have read them.
+    let facts = record.filter(|record| is_submitted(record) && args.paths.is_empty());
+    let facts = facts.and_then(|record| record.facts.as_ref()).map(WorkFacts::lines).unwrap_or_default();
+    let mut head: Vec<String> = facts.iter().map(|fact| clean(fact)).collect();
+    if !head.is_empty() {
+        head.push(String::new());
+    }
+    let text =
+        format!("{notes_text}{}{shown}", head.iter().map(|line| format!("{line}\n")).collect::<String>());
     if !args.no_pager && !patch.stat.is_empty() && pager::show(context, &text) {
         return Ok(Reply::already_written());
     }
@@ -92,7 +100,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     });
     let result = json!({
         "task": task, "from": from, "to": commit.unwrap_or(to), "patch": whole, "stat": patch.stat,
-        "files": patch.files, "notes": notes,
+        "files": patch.files, "notes": notes, "facts": facts,
     });
     Ok(Reply::new(text, result))
 }

@@ -191,6 +191,7 @@ impl TaskPage<'_> {
             ("Rejections", cycles),
             ("Worktree", record.worktree.as_ref().map(|worktree| format!("{worktree}{base}"))),
             ("Submitted", record.review_commit.as_ref().map(|commit| commit.short().to_owned())),
+            ("Facts", record.facts.as_ref().map(|facts| bullets(&facts.lines()))),
             ("Approved", record.approved_by.map(|by| by.to_string())),
             ("Merged as", record.merge_commit.as_ref().map(|commit| commit.short().to_owned())),
             ("Used", record.usage.as_ref().map(Usage::in_full)),

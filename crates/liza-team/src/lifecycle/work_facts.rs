@@ -1,0 +1,78 @@
+//! Gathers the facts about a submission: what its merge would do to the integration branch, file by file.
+
+use liza_agents::providers::steers_program;
+use liza_core::model::{FactKind, Sha, State, Status, TaskId, WorkFacts};
+use liza_core::rules::work_facts::{FileDelta, has_language, planned_files, work_facts};
+use liza_git::{ChangedFile, FileContents, MergeChange, Repo};
+use liza_ids::gate::GatePatterns;
+
+use crate::engine::{Engine, EngineError};
+use crate::project::accepted_gate::gate_here;
+
+use super::fetch_commits::integration_head;
+
+/// The facts about a commit of a task; `None` if there is no integration branch.
+pub(super) fn facts_of(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    commit: &Sha,
+) -> Result<Option<WorkFacts>, EngineError> {
+    let (project, repo) = (engine.project(), engine.repo()?);
+    let state = project.store().snapshot()?;
+    let Some(head) = integration_head(project, &state.board)? else { return Ok(None) };
+    let (from, to) = compared(repo, &head, commit)?;
+    let files = deltas(repo, &repo.changed_files(&from, &to)?)?;
+    let patterns = GatePatterns::new(&gate_here(project, &state.board.config()?.gate)?);
+    let protected = repo.protected(&to, &patterns)?.differing(&repo.protected(&from, &patterns)?);
+    let planned = planned_files(state.board.body(task)?.record());
+    let mut facts = work_facts(&files, &protected, &planned);
+    // The only part that reads history: a long one must not keep work from its review.
+    for undone in repo.undone_lines(&from, &to).unwrap_or_default() {
+        facts.note(FactKind::Undone, &format!("{} ({})", undone.path, undone.step.short()));
+    }
+    for other in other_tasks(&state, task, &repo.added_commits(&head, commit)?) {
+        facts.note(FactKind::OtherTasks, other.as_str());
+    }
+    Ok(Some(facts))
+}
+
+/// The head and the merged files; of work that does not merge, what its own commits change.
+fn compared(repo: &Repo, head: &Sha, commit: &Sha) -> Result<(Sha, Sha), EngineError> {
+    Ok(match repo.merge_change(head, commit)? {
+        MergeChange::Clean { tree } => (head.clone(), tree),
+        MergeChange::Undefined { .. } => {
+            (repo.merge_base(head, commit)?.unwrap_or_else(|| head.clone()), commit.clone())
+        }
+    })
+}
+
+fn deltas(repo: &Repo, files: &[ChangedFile]) -> Result<Vec<FileDelta>, EngineError> {
+    let is_read = |file: &&ChangedFile| file.path.to_str().is_some_and(has_language);
+    let read: Vec<&ChangedFile> = files.iter().filter(is_read).collect();
+    let mut contents = repo.contents(&read)?.into_iter();
+    let text = |content: Option<Vec<u8>>| content.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let delta = |file: &ChangedFile| {
+        let FileContents { old, new, is_too_large } =
+            if is_read(&file) { contents.next().unwrap_or_default() } else { FileContents::default() };
+        FileDelta {
+            path: file.path.to_string_lossy().into_owned(),
+            added: file.added,
+            removed: file.removed,
+            old: text(old),
+            new: text(new),
+            is_uncounted: is_too_large,
+            instructs: steers_program(&file.path),
+        }
+    };
+    Ok(files.iter().map(delta).collect())
+}
+
+/// The other open tasks whose submitted commits are among these.
+fn other_tasks<'s>(state: &'s State, task: &TaskId, commits: &[Sha]) -> Vec<&'s TaskId> {
+    let is_other =
+        |id: &TaskId, status: Option<Status>| id != task && !status.is_some_and(Status::is_terminal);
+    let has = |commit: &Sha| commits.contains(commit);
+    let tasks = state.bodies().map(|(id, body)| (id, body.record()));
+    let tasks = tasks.filter(|(id, record)| is_other(id, record.status));
+    tasks.filter(|(_, record)| record.review_commit.as_ref().is_some_and(has)).map(|(id, _)| id).collect()
+}
