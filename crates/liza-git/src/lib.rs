@@ -33,6 +33,7 @@ pub use program::version::GitVersion;
 pub use remote::push::Remote;
 pub use remote::work_remote::{PushOutcome, RefChange, RemoteProbe, WorkRemote};
 pub use workspace::rescue::Rescue;
+pub use workspace::review::prepared_of;
 pub use workspace::status::{FileChange, UntrackedFiles, WorktreeStatus};
 pub use workspace::take::is_taken;
 pub use workspace::take::{is_sent, sent_ref, work_ref};

@@ -49,10 +49,6 @@ pub fn is_instruction(path: &Path) -> bool {
         || has_folder(path, &INSTRUCTION_FOLDERS)
 }
 
-pub fn steers_program(path: &Path) -> bool {
-    is_client_setting(path) || is_instruction(path)
-}
-
 fn has_folder(path: &Path, known: &[(&str, &str)]) -> bool {
     path.iter().zip(path.iter().skip(1)).any(|(folder, entry)| {
         known.iter().any(|known| folder.eq_ignore_ascii_case(known.0) && entry.eq_ignore_ascii_case(known.1))

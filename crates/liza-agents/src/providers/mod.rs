@@ -38,7 +38,7 @@ use liza_sandbox::sys::find_program;
 use strum::VariantArray as _;
 
 pub use builtin::{known_places, places_of};
-pub use checkout_settings::{is_client_setting, is_instruction, steers_program};
+pub use checkout_settings::{is_client_setting, is_instruction};
 use config::ChosenTemplate;
 pub use config::{agent_count, check_sections, role_network};
 pub use error::ProviderError;

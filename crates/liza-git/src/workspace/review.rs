@@ -3,7 +3,7 @@
 //! again.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use liza_ids::{Sha, TaskId};
 use liza_sandbox::sys::remove_tree::remove_tree;
@@ -19,6 +19,14 @@ use crate::workspace::worktree::{TRASH, WorktreeState};
 
 /// The prefix of these folders; no task ID starts with a dot.
 const PREFIX: &str = ".review-";
+/// The prefix of the same commit's checkouts that are set up for checks.
+const PREPARED: &str = ".prepared-";
+
+/// The folder of the checkout that is set up for the checks of a review, by the name of the review's.
+pub fn prepared_of(review: &Path) -> Option<PathBuf> {
+    let task = review.file_name()?.to_str()?.strip_prefix(PREFIX)?;
+    Some(review.with_file_name(format!("{PREPARED}{task}")))
+}
 
 impl Repo {
     pub fn review_path(&self, task: &TaskId) -> PathBuf {
@@ -46,6 +54,29 @@ impl Repo {
         Ok(rescued)
     }
 
+    /// Checks out the submitted commit once more, to be set up; removed with the review's checkout.
+    pub fn create_prepared(
+        &self,
+        task: &TaskId,
+        commit: &Sha,
+        integration: &Branch,
+    ) -> Result<PathBuf, GitError> {
+        let place = self.prepared_path(task);
+        self.create_checkout(&NewCheckout {
+            place: &place,
+            commit: &self.full_hash(commit)?,
+            branch: None,
+            integration: Some(integration),
+            files: Files::All,
+            keeps_index: false,
+        })?;
+        Ok(place)
+    }
+
+    fn prepared_path(&self, task: &TaskId) -> PathBuf {
+        self.root().join(".worktrees").join(format!("{PREPARED}{task}"))
+    }
+
     /// Saves the changes in the checkout of a review. Untracked files, such as test output, don't count.
     fn rescue_review(&self, task: &TaskId, commit: &Sha) -> Result<Option<Rescue>, GitError> {
         let path = self.review_path(task);
@@ -67,15 +98,17 @@ impl Repo {
     }
 
     pub fn remove_review(&self, task: &TaskId) -> Result<(), GitError> {
-        let path = self.review_path(task);
-        if fs::symlink_metadata(&path).is_err() {
-            return Ok(());
-        }
         let action = format!("removing the review of {task}");
-        let trash = self.root().join(".worktrees").join(temporary_name(TRASH));
-        fs::rename(&path, &trash).map_err(|error| GitError::io(&action, &path, error))?;
-        self.forget_index(&format!("{PREFIX}{task}"));
-        remove_tree(&trash).map_err(|error| GitError::io(&action, &trash, error))
+        for path in [self.prepared_path(task), self.review_path(task)] {
+            if fs::symlink_metadata(&path).is_err() {
+                continue;
+            }
+            let trash = self.root().join(".worktrees").join(temporary_name(TRASH));
+            fs::rename(&path, &trash).map_err(|error| GitError::io(&action, &path, error))?;
+            self.forget_index(&format!("{PREFIX}{task}"));
+            remove_tree(&trash).map_err(|error| GitError::io(&action, &trash, error))?;
+        }
+        Ok(())
     }
 
     pub fn reviews(&self) -> Vec<TaskId> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use liza_ids::{Role, TaskId};
+use liza_ids::{Role, Sha, TaskId};
 
 use crate::sys::remove_tree::remove_tree;
 
@@ -32,9 +32,14 @@ pub fn check_caches(liza: &Path, role: Role, task: Option<&TaskId>) -> PathBuf {
     liza.join(CHECKS).join(task.map_or(NO_TASK, TaskId::as_str)).join(role.to_string())
 }
 
-/// The caches of the commands that validate a task's work. No session can write them.
-pub fn validation_caches(liza: &Path, task: &TaskId) -> PathBuf {
-    liza.join(CHECKS).join(task.as_str()).join("validation")
+/// The caches of the checks of one review: nothing that ran for another commit has written them.
+pub fn review_caches(liza: &Path, task: &TaskId, commit: &Sha) -> PathBuf {
+    check_caches(liza, Role::CodeReviewer, Some(task)).join(commit.as_str())
+}
+
+/// The same for the commands that validate this commit. No session can write them.
+pub fn validation_caches(liza: &Path, task: &TaskId, commit: &Sha) -> PathBuf {
+    liza.join(CHECKS).join(task.as_str()).join("validation").join(commit.as_str())
 }
 
 /// Removes the caches of a finished task's code under test. Leftovers only take up space.

@@ -22,7 +22,9 @@ pub mod start;
 mod system_folders;
 mod wrapper;
 
-pub use caches::{cache_variables, cargo_home, check_caches, remove_check_caches, validation_caches};
+pub use caches::{
+    cache_variables, cargo_home, check_caches, remove_check_caches, review_caches, validation_caches,
+};
 pub use environment::{EnvironmentUse, Variable, is_of_database, named_tools, passed_environment};
 pub use filter_keeper::{KeptFilters, kept_filter, serve_filter};
 pub use git_room::{GitSurroundings, RoomRules, git_grants};

@@ -88,7 +88,7 @@ pub fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec<Rescue
     let mut rescued = Vec::new();
     for task in &plan.tasks {
         rescued.extend(repo.remove_worktree(task, None, integration)?.rescued);
-        remove_folder(&plan.worktrees.join(format!(".review-{task}")))?;
+        repo.remove_review(task)?;
     }
     if let Some((branch, tip)) = &plan.merged_integration {
         repo.delete_branch(branch, tip)?;

@@ -1,13 +1,13 @@
-//! `config.setup` in the checkouts of reviews, which contain code under review: counts its failures for one
+//! `config.setup` for the checks of reviews, which runs code under review: counts its failures for one
 //! submission. As with an integration test, the task is to blame if it succeeds on the integration branch.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use liza_core::model::{Role, Sha, TaskId};
+use liza_core::model::{Sha, TaskId};
 use liza_host::{durable, private};
-use liza_sandbox::confine::check_caches;
+use liza_sandbox::confine::review_caches;
 use liza_sandbox::sys::remove_tree::fresh_folder;
 use liza_status::alarms::FailedReviewSetup;
 
@@ -20,11 +20,16 @@ const FOLDER: &str = "setup/reviews";
 
 pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     let (project, board) = (engine.project(), engine.read(&[])?);
-    let checkout = engine.repo()?.review_path(task);
+    let (repo, config) = (engine.repo()?, board.config()?);
+    // The code of the commit runs in a copy; the checkout that the reviewer reads stays as it is.
+    let checkout = match config.setup.is_some() || !config.copy.is_empty() {
+        true => repo.create_prepared(task, commit, &integration_branch(&board)?)?,
+        false => repo.review_path(task),
+    };
     if read(project, task).is_some() {
-        renew_caches(project, task)?;
+        renew_caches(project, task, commit)?;
     }
-    let done = set_up(project, board.config()?, &checkout, CheckoutUse::Review(task));
+    let done = set_up(project, config, &checkout, CheckoutUse::Review(task, commit));
     match &done {
         Ok(()) => drop(durable::remove_if_present(&file(project, task))),
         Err(error @ (SetupError::Failed { .. } | SetupError::ChangedSettings { .. })) => {
@@ -36,8 +41,8 @@ pub(super) fn set_up_review(engine: &Engine<'_>, task: &TaskId, commit: &Sha) ->
 }
 
 /// Empties the caches of the review, which the code of the task may have spoilt.
-fn renew_caches(project: &Project, task: &TaskId) -> Result<(), EngineError> {
-    let caches = check_caches(project.folder(), Role::CodeReviewer, Some(task));
+fn renew_caches(project: &Project, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
+    let caches = review_caches(project.folder(), task, commit);
     let action = "empty";
     fresh_folder(&caches).map_err(|source| SetupError::Io { action, path: caches, source }.into())
 }
@@ -71,8 +76,8 @@ pub(super) fn fault_of_task(
     let board = engine.read(&[])?;
     let Some(head) = repo.tip(&integration_branch(&board)?)? else { return Ok(None) };
     let copy = repo.scratch_checkout(&head)?;
-    renew_caches(project, task)?;
-    let without_it = set_up(project, board.config()?, copy.path(), CheckoutUse::Review(task));
+    renew_caches(project, task, commit)?;
+    let without_it = set_up(project, board.config()?, copy.path(), CheckoutUse::Review(task, commit));
     Ok(without_it.is_ok().then_some(failed.message))
 }
 

@@ -84,10 +84,10 @@ impl<'p> TestRun<'p> {
     pub(super) fn of_review(
         project: &'p Project,
         config: &'p Config,
-        task: &'p TaskId,
+        (task, commit): (&'p TaskId, &'p Sha),
         cancelled: &'p AtomicBool,
     ) -> Self {
-        let used_by = CheckoutUse::Validation(task);
+        let used_by = CheckoutUse::Validation(task, commit);
         Self { project, config, prepare: set_up, used_by, cancelled: Some(cancelled) }
     }
 

@@ -207,7 +207,8 @@ impl<'e, 'p> Run<'e, 'p> {
         which: impl Fn(&&ValidationCommand) -> bool,
     ) -> Result<CommandsEnd, EngineError> {
         let commands: Vec<&ValidationCommand> = self.commands.iter().filter(which).collect();
-        let run = TestRun::of_review(self.engine.project(), &self.config, self.task, self.cancelled);
+        let run =
+            TestRun::of_review(self.engine.project(), &self.config, (self.task, commit), self.cancelled);
         run.run_commands(commit, gate, name, &commands)
     }
 }

@@ -1,6 +1,6 @@
 //! Gathers the facts about a submission: what its merge would do to the integration branch, file by file.
 
-use liza_agents::providers::steers_program;
+use liza_agents::providers::{is_client_setting, is_instruction};
 use liza_core::model::{FactKind, Sha, State, Status, TaskId, WorkFacts};
 use liza_core::rules::work_facts::{FileDelta, has_language, planned_files, work_facts};
 use liza_git::{ChangedFile, FileContents, MergeChange, Repo};
@@ -61,7 +61,7 @@ fn deltas(repo: &Repo, files: &[ChangedFile]) -> Result<Vec<FileDelta>, EngineEr
             old: text(old),
             new: text(new),
             is_uncounted: is_too_large,
-            instructs: steers_program(&file.path),
+            instructs: is_client_setting(&file.path) || is_instruction(&file.path),
         }
     };
     Ok(files.iter().map(delta).collect())

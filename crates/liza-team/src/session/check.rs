@@ -1,5 +1,5 @@
-//! Code under test inside a session: confined again, without the session's login, and unable to use its
-//! channel. The process that runs it adopts its orphans, so that all of it is found below `liza check`.
+//! Code under test inside a session: in a copy of the checkout, confined again, without the session's login,
+//! and unable to use its channel. The process that runs it adopts its orphans, so that all of it is found below `liza check`.
 
 use std::ffi::OsString;
 use std::fs::{self, TryLockError};
@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Role};
+use liza_git::prepared_of;
 use liza_host::{durable, private};
 use liza_sandbox::confine::caches::cache_variables;
 use liza_sandbox::confine::environment::{EnvironmentUse, passed_environment};
@@ -19,16 +20,16 @@ use liza_sandbox::confine::start::{NO_SPEAKER, stage_command};
 use liza_sandbox::sys::family::{ProcessFamily, ProgramExit};
 use liza_sandbox::sys::find_program;
 use liza_sandbox::sys::remove_tree::remove_tree;
-use liza_sandbox::sys::untrusted::{UntrustedFolder, take_rights};
 
 use crate::project::AGENT_ID;
+use crate::session::check_copy::{CheckCopy, CopyLife};
 use crate::session::check_keeper::Caller;
 use crate::session::git_settings::remove_inert_git;
-use crate::session::nested_repositories::remove_nested_repositories;
-use crate::session::repository_guard::{GuardExtent, RepositoryGuard};
-use crate::session::settings_guard::SettingsGuard;
 
 pub const PLAN_VARIABLE: &str = "LIZA_PLAN";
+
+/// The folder of the copy, beside the caches of code under test.
+const COPY: &str = "tree";
 
 /// The longest wait for another check of the same session, and the pause between two looks.
 const TURN_LIMIT: Duration = Duration::from_secs(600);
@@ -37,98 +38,71 @@ const TURN_PAUSE: Duration = Duration::from_millis(100);
 /// Variables that only the session itself needs.
 const OWN_VARIABLES: [&str; 4] = ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_GENERATION", PLAN_VARIABLE];
 
-#[derive(Debug)]
-pub struct CheckEnd {
-    pub code: u8,
-    /// Files that it had changed in the repository of the checkout.
-    pub restored: Vec<PathBuf>,
-}
-
-/// Runs a command. In a review, new files that `is_setting` are removed.
-pub fn run_check(
-    liza: &Path,
-    command: &[OsString],
-    caller: Option<&Caller>,
-    is_setting: fn(&Path) -> bool,
-) -> io::Result<CheckEnd> {
+/// Runs a command in a copy of the session's checkout; returns its exit code. Nothing else comes back.
+pub fn run_check(liza: &Path, command: &[OsString], caller: Option<&Caller>) -> io::Result<u8> {
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let plan = session_plan()?;
-    // Outside a session a person may change their repository at the same time. Wherever the command starts,
-    // it can write to the checkout.
-    let checkout = plan.as_ref().and_then(|plan| plan.checkout.clone());
-    let folder = checkout.or_else(|| std::env::current_dir().ok());
-    let folder = folder.filter(|_| std::env::var_os(AGENT_ID).is_some());
-    // A second one would remember, and restore, the changes of the first one.
-    let place = |folder: &Path| private_folder().unwrap_or_else(|| top_of(folder).to_owned());
-    let _turn = folder.as_deref().map(|folder| wait_for_turn(&place(folder), TURN_LIMIT)).transpose()?;
-    let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
-    private::create_folder(&scratch)?;
-    let extent = if is_reviewer() { GuardExtent::Everything } else { GuardExtent::Settings };
-    let reviewed = plan.as_ref().and_then(|plan| plan.checkout.clone());
-    let written = plan.as_ref().map_or_else(|| vec!["/".into()], |plan| plan.grants.write.clone());
-    let reviewed = reviewed.filter(|_| extent == GuardExtent::Everything);
-    let guards = Guards {
-        settings: reviewed.as_deref().map(|top| SettingsGuard::of(top, is_setting)).transpose()?,
-        repositories: folder.map(|folder| RepositoryGuard::around(&folder, extent)).unwrap_or_default(),
-        reviewed,
-        written,
+    let here = std::env::current_dir()?;
+    let checkout = match &plan {
+        Some(plan) => plan.checkout.clone(),
+        // Outside a session a person runs it where they are.
+        None => std::env::var_os(AGENT_ID).and_then(|_| top_of(&here)),
     };
+    // One after the other: they use the same place.
+    let turn = private_folder().or_else(|| checkout.clone());
+    let _turn = turn.map(|place| wait_for_turn(&place, TURN_LIMIT)).transpose()?;
+    let scratch = OwnScratch::create()?;
+    let (mut name, mut copy) = (name.clone(), None);
+    if let Some(checkout) = &checkout {
+        let made = make_copy(checkout, plan.as_ref())?;
+        std::env::set_current_dir(made.folder(here.strip_prefix(checkout).unwrap_or(Path::new(""))))?;
+        if let Ok(inside) = Path::new(&name).strip_prefix(checkout) {
+            name = made.path().join(inside).into();
+        }
+        copy = Some(made);
+    }
     let family = match plan {
-        Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
-        None => ProcessFamily::spawn(
-            own(Command::new(name).args(arguments), &scratch).stdin(stdin_of(caller)),
-            false,
-        ),
+        Some(plan) => {
+            let plan = nested(plan, &scratch.0, copy.as_ref().map(CheckCopy::path));
+            start_confined(liza, plan, &name, arguments, &scratch.0)?
+        }
+        None => {
+            let mut command = Command::new(&name);
+            let command = own(command.args(arguments), &scratch.0).stdin(stdin_of(caller));
+            ProcessFamily::spawn(command, false)?
+        }
     };
-    let exit = family.and_then(|family| {
-        caller.map_or(Ok(()), |caller| caller.watch(&family))?;
-        Ok(family.wait_for_all())
-    });
-    // No process of the command is left that could change it again.
-    let restored = guards.restore();
-    let _ = remove_tree(&scratch);
-    let code = match exit? {
+    caller.map_or(Ok(()), |caller| caller.watch(&family))?;
+    // No process of the command is left then that could use the copy.
+    Ok(match family.wait_for_all() {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
         ProgramExit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
-    };
-    Ok(CheckEnd { code, restored: restored? })
+    })
 }
 
-/// The parts that are restored after a command.
-#[derive(Debug)]
-struct Guards {
-    /// The checkout of a review.
-    reviewed: Option<PathBuf>,
-    /// The settings of agent programs, in a review.
-    settings: Option<SettingsGuard>,
-    repositories: Vec<RepositoryGuard>,
-    /// The folders that the command could write.
-    written: Vec<PathBuf>,
+/// Copies the session's checkout; a review's is copied as it was set up, and from nothing each time.
+fn make_copy(checkout: &Path, plan: Option<&Plan>) -> io::Result<CheckCopy> {
+    let prepared = prepared_of(checkout).filter(|prepared| prepared.is_dir());
+    let caches = plan.and_then(|plan| plan.check_caches.clone());
+    let place = caches.unwrap_or_else(std::env::temp_dir).join(COPY);
+    let life = if is_reviewer() { CopyLife::OneRun } else { CopyLife::Builds };
+    CheckCopy::of(prepared.as_deref().unwrap_or(checkout), &place, life)
 }
 
-impl Guards {
-    /// Restores everything; other repositories below a checkout of a review are removed. If that fails, the
-    /// checkout's repository is removed, so that no verdict is possible.
-    fn restore(&self) -> io::Result<Vec<PathBuf>> {
-        self.restore_all().map_err(|error| {
-            let _ = self.reviewed.as_ref().map(|checkout| remove_tree(&checkout.join(".git")));
-            io::Error::other(format!("the checkout cannot be used any more, end this session: {error}"))
-        })
+/// A folder for the temporary files of one command.
+struct OwnScratch(PathBuf);
+
+impl OwnScratch {
+    fn create() -> io::Result<Self> {
+        let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
+        private::create_folder(&scratch)?;
+        Ok(Self(scratch))
     }
+}
 
-    fn restore_all(&self) -> io::Result<Vec<PathBuf>> {
-        let mut restored = Vec::new();
-        if let Some(checkout) = &self.reviewed {
-            take_rights(&UntrustedFolder::open(checkout)?);
-            restored.extend(remove_nested_repositories(checkout, &self.repositories, &self.written)?);
-        }
-        for guard in &self.repositories {
-            restored.extend(guard.restore()?);
-        }
-        if let Some(settings) = &self.settings {
-            restored.extend(settings.restore(|_| false)?);
-        }
-        Ok(restored)
+impl Drop for OwnScratch {
+    fn drop(&mut self) {
+        let _ = remove_tree(&self.0);
     }
 }
 
@@ -138,9 +112,10 @@ fn private_folder() -> Option<PathBuf> {
     plan.parent().map(Path::to_owned)
 }
 
-fn top_of(folder: &Path) -> &Path {
+/// The checkout that a folder is in.
+fn top_of(folder: &Path) -> Option<PathBuf> {
     let is_top = |above: &&Path| above.parent().is_some_and(|parent| parent.ends_with(".worktrees"));
-    folder.ancestors().find(is_top).unwrap_or(folder)
+    folder.ancestors().find(is_top).map(Path::to_owned)
 }
 
 /// Waits until no other check of the session runs; the lock ends with this process. A session cannot remove
@@ -185,11 +160,13 @@ fn session_plan() -> io::Result<Option<Plan>> {
     serde_json::from_str(&text).map(Some).map_err(io::Error::other)
 }
 
-/// Reduces a session's plan: without its private files, and with another folder for temporary files.
-fn nested(mut plan: Plan, scratch: &Path) -> Plan {
+/// Reduces a session's plan: without its private files and its checkout, and with another folder for
+/// temporary files.
+fn nested(mut plan: Plan, scratch: &Path, copy: Option<&Path>) -> Plan {
     let is_private = |path: &PathBuf| plan.private.iter().any(|private| path.starts_with(private));
     plan.grants.read.retain(|path| !is_private(path));
-    plan.grants.write.retain(|path| !is_private(path));
+    plan.grants.write.retain(|path| !is_private(path) && Some(path) != plan.checkout.as_ref());
+    plan.checkout = copy.map(Path::to_owned);
     plan.grants.write.push(scratch.to_owned());
     plan.grants.sockets.clear();
     plan.channel = None;
@@ -247,7 +224,7 @@ mod tests {
         let project = tempfile::tempdir().unwrap();
         let top = project.path().join(".worktrees/.review-t1");
         fs::create_dir_all(top.join("src/deep")).unwrap();
-        assert_eq!(top_of(&top.join("src/deep")), top);
+        assert_eq!((top_of(&top.join("src/deep")), top_of(project.path())), (Some(top.clone()), None));
         let first = wait_for_turn(&top, Duration::ZERO).unwrap();
         // Whatever the session deletes.
         for entry in fs::read_dir(&top).unwrap() {
@@ -257,32 +234,6 @@ mod tests {
         assert!(error.contains("has not ended within 0 minutes; end it first"), "{error}");
         drop(first);
         wait_for_turn(&top, Duration::ZERO).unwrap();
-    }
-
-    /// Covers: IS-13
-    #[test]
-    fn a_checkout_that_cannot_be_restored_ends_the_review() {
-        let project = tempfile::tempdir().unwrap();
-        let top = project.path().join(".worktrees/.review-t1");
-        fs::create_dir_all(top.join(".git/hooks")).unwrap();
-        fs::write(top.join(".git/hooks/x"), "ours").unwrap();
-        let repositories = RepositoryGuard::around(&top, GuardExtent::Everything);
-        let written = Vec::new();
-        let guards = Guards { reviewed: Some(top.clone()), settings: None, repositories, written };
-        assert_eq!(guards.restore().unwrap(), Vec::<PathBuf>::new());
-        // Nothing can be made below a file.
-        fs::remove_dir_all(&top).unwrap();
-        fs::write(&top, "").unwrap();
-        let guards = Guards { reviewed: None, ..guards };
-        let error = guards.restore().unwrap_err().to_string();
-        assert!(error.contains("cannot be used any more") && error.contains("cannot restore"), "{error}");
-        fs::remove_file(&top).unwrap();
-        fs::create_dir(&top).unwrap();
-        fs::write(top.join(".git"), "").unwrap();
-        std::os::unix::fs::symlink(&top, project.path().join("link")).unwrap();
-        let guards = Guards { reviewed: Some(project.path().join("link")), ..guards };
-        guards.restore().unwrap_err();
-        assert!(!top.join(".git").exists(), "no verdict is possible");
     }
 
     /// Covers: IS-13
@@ -306,11 +257,12 @@ mod tests {
         let private = private.map(|name| Path::new("/p/.liza").join(name)).to_vec();
         let check_caches = Some("/p/.liza/caches/code-reviewer-check".into());
         let channel = Some("/run/channel".into());
-        let plan = Plan { grants, private, channel, check_caches, ..Plan::default() };
-        let nested = nested(plan, Path::new("/p/.liza/tmp/a/check-1"));
-        let write = ["/p/.worktrees/t1", "/p/.liza/caches/code-reviewer-check", "/p/.liza/tmp/a/check-1"];
-        let write = write.map(PathBuf::from);
-        assert_eq!(nested.grants.write, write);
+        let checkout = Some("/p/.worktrees/t1".into());
+        let plan = Plan { grants, private, channel, check_caches, checkout, ..Plan::default() };
+        let copy = Path::new("/p/.liza/caches/code-reviewer-check/tree");
+        let nested = nested(plan, Path::new("/p/.liza/tmp/a/check-1"), Some(copy));
+        let write = ["/p/.liza/caches/code-reviewer-check", "/p/.liza/tmp/a/check-1"].map(PathBuf::from);
+        assert_eq!((nested.grants.write, nested.checkout.as_deref()), (write.into(), Some(copy)));
         assert_eq!(nested.grants.read, [PathBuf::from("/usr")]);
         assert_eq!((nested.channel, nested.grants.sockets.len()), (None, 0));
     }

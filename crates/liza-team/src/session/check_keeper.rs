@@ -1,4 +1,4 @@
-//! `liza check` in a process that nothing above it can end before it has restored the checkout.
+//! `liza check` in a process that nothing above it can end before the code under test has ended.
 //!
 //! An impatient client kills a command with its process group, or with all its descendants; code under test
 //! can hang to be killed so. The keeper is in neither: it has its own session, and its parent has ended. When

@@ -8,18 +8,16 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use liza_agents::providers::{is_client_setting, steers_program};
-use liza_core::model::{Config, Role, Sandbox, TaskId};
+use liza_agents::providers::is_client_setting;
+use liza_core::model::{Config, Role, Sandbox, Sha, TaskId};
 use liza_git::GitError;
 use liza_host::{durable, private};
-use liza_sandbox::confine::{ProgramRun, RunEnd, RunStage, check_caches, validation_caches};
+use liza_sandbox::confine::{ProgramRun, RunEnd, RunStage, review_caches, validation_caches};
 use liza_sandbox::sys::confinement::{Grants, restricted};
 use liza_sandbox::sys::untrusted::{UntrustedFolder, take_rights};
 
 use crate::project::{Project, now};
-use crate::session::nested_repositories::remove_nested_repositories;
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
-use crate::session::repository_guard::{GuardExtent, RepositoryGuard};
 use crate::session::settings_guard::SettingsGuard;
 
 /// The folder in `.liza` with the output of set-ups and the last failure.
@@ -73,11 +71,11 @@ impl SetupError {
 pub enum CheckoutUse<'t> {
     Coding,
     Planning,
-    /// It contains code under review, so its caches are those of `liza check`.
-    Review(&'t TaskId),
+    /// The checks of a review of this commit are made in copies of it, so its caches are theirs.
+    Review(&'t TaskId, &'t Sha),
     MergeTest,
     /// The commands that validate a task's work run in it.
-    Validation(&'t TaskId),
+    Validation(&'t TaskId, &'t Sha),
 }
 
 impl CheckoutUse<'_> {
@@ -86,9 +84,9 @@ impl CheckoutUse<'_> {
         match self {
             CheckoutUse::Coding => of_role(&Role::Coder.to_string()),
             CheckoutUse::Planning => of_role(&Role::Planner.to_string()),
-            CheckoutUse::Review(task) => check_caches(liza, Role::CodeReviewer, Some(task)),
+            CheckoutUse::Review(task, commit) => review_caches(liza, task, commit),
             CheckoutUse::MergeTest => of_role("integration-test"),
-            CheckoutUse::Validation(task) => validation_caches(liza, task),
+            CheckoutUse::Validation(task, commit) => validation_caches(liza, task, commit),
         }
     }
 }
@@ -199,10 +197,9 @@ fn run(
         cancelled: None,
     };
     let ended = match used_by {
-        CheckoutUse::Coding | CheckoutUse::Planning | CheckoutUse::Review(_) => {
-            run_guarded(project, config, used_by, checkout, run)
-        }
-        CheckoutUse::MergeTest | CheckoutUse::Validation(_) => {
+        CheckoutUse::Coding | CheckoutUse::Planning => run_guarded(project, config, used_by, checkout, run),
+        // No session runs there.
+        CheckoutUse::Review(..) | CheckoutUse::MergeTest | CheckoutUse::Validation(..) => {
             run.run().map_err(SetupError::io("run config.setup in", checkout))
         }
     };
@@ -219,8 +216,7 @@ fn run(
     Err(SetupError::Failed { checkout, command, end, output })
 }
 
-/// Runs code of the checkout, which must not control the agent program of the session. Code under review must
-/// not control git either: repositories of submodules that it makes are removed; the files stay.
+/// Runs code of the checkout, which must not control the agent program of the session.
 fn run_guarded(
     project: &Project,
     config: &Config,
@@ -228,30 +224,22 @@ fn run_guarded(
     checkout: &Path,
     run: ProgramRun<'_>,
 ) -> Result<RunEnd, SetupError> {
-    let is_review = matches!(used_by, CheckoutUse::Review(_));
-    let is_setting = if is_review { steers_program } else { is_client_setting };
-    let settings = SettingsGuard::of(checkout, is_setting).map_err(SetupError::io("read", checkout))?;
-    let guards = is_review.then(|| RepositoryGuard::around(checkout, GuardExtent::Everything));
+    let settings =
+        SettingsGuard::of(checkout, is_client_setting).map_err(SetupError::io("read", checkout))?;
     // Many set-ups write one. A coder's session runs the same code in its tests, so that adds nothing.
     let may_make = |path: &Path| used_by == CheckoutUse::Coding && path == Path::new(".env");
-    let written =
-        run.stage.as_ref().map_or_else(|| vec!["/".into()], |stage| stage.plan.grants.write.clone());
     let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));
     // Files that the code has left in the checkout can change nothing outside.
     let grants = Grants { read: vec!["/".into()], write: vec![checkout.to_owned()], ..Grants::default() };
     let restore = || -> io::Result<Vec<PathBuf>> {
         // Git reports nothing in a folder that it cannot list, but programs find a file there by its name.
         take_rights(&UntrustedFolder::open(checkout)?);
-        if let Some(guards) = &guards {
-            remove_nested_repositories(checkout, guards, &written)?;
-            guards.iter().try_for_each(|guard| guard.restore().map(drop))?;
-        }
         settings.restore(may_make)
     };
     let changed = restricted(&grants, restore).map_err(SetupError::io("restore", checkout))?;
     // A set-up may change the copies of `config.copy`, but the session gets them as they were.
     let is_copied = |path: &Path| config.copy.iter().any(|entry| path.starts_with(entry));
-    match changed.iter().find(|path| is_client_setting(path) && !is_copied(path)) {
+    match changed.iter().find(|path| !is_copied(path)) {
         Some(path) => Err(SetupError::ChangedSettings { path: shown(project, &checkout.join(path)) }),
         None => ended,
     }

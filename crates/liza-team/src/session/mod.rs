@@ -1,6 +1,7 @@
 //! One session of an agent program: its room, its folders, its login, and the checks that run below it.
 
 pub mod check;
+pub mod check_copy;
 pub mod check_keeper;
 pub mod checkout_setup;
 pub mod client_folder;
@@ -12,8 +13,6 @@ pub mod git_settings;
 pub mod login;
 pub mod login_copies;
 pub mod login_turn;
-pub mod nested_repositories;
 pub mod network;
 pub mod plan;
-pub mod repository_guard;
 pub mod settings_guard;

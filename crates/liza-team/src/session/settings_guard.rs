@@ -3,16 +3,19 @@
 //! ignored folder nor those in one that it cannot read.
 
 use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use liza_sandbox::sys::remove_tree::remove_tree;
 use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 
-use crate::session::repository_guard::FileGuard;
-
 /// Agent programs are not started below this depth.
 const DEEPEST: usize = 200;
+
+/// The content of a longer file is not remembered.
+const FILE_MAX: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub struct SettingsGuard {
@@ -70,11 +73,66 @@ fn look(folder: &UntrustedFolder, at: &Path, depth: usize, keep: &mut impl FnMut
     Ok(())
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Remembered {
+    File {
+        content: Vec<u8>,
+        mode: u32,
+    },
+    Link(PathBuf),
+    /// Too long or not readable: only a change is noticed. Its change time cannot be set back.
+    Other {
+        inode: u64,
+        changed: (i64, i64),
+    },
+}
+
+#[derive(Debug)]
+struct FileGuard {
+    path: PathBuf,
+    part: Option<Remembered>,
+}
+
+impl FileGuard {
+    fn of(path: PathBuf) -> Self {
+        Self { part: read(&path), path }
+    }
+
+    /// Restores the file or removes it; true if it had changed.
+    fn restore(&self) -> io::Result<bool> {
+        if read(&self.path) == self.part {
+            return Ok(false);
+        }
+        remove_tree(&self.path)?;
+        self.part.as_ref().map_or(Ok(()), |part| write_part(&self.path, part)).map(|()| true)
+    }
+}
+
+fn write_part(path: &Path, part: &Remembered) -> io::Result<()> {
+    match part {
+        Remembered::File { content, mode } => {
+            io::Write::write_all(&mut fs::File::create_new(path)?, content)?;
+            fs::set_permissions(path, Permissions::from_mode(*mode))
+        }
+        Remembered::Link(target) => symlink(target, path),
+        Remembered::Other { .. } => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> Option<Remembered> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    if meta.is_symlink() {
+        return fs::read_link(path).ok().map(Remembered::Link);
+    }
+    let is_small = meta.is_file() && meta.len() <= FILE_MAX;
+    let other = Remembered::Other { inode: meta.ino(), changed: (meta.ctime(), meta.ctime_nsec()) };
+    let mode = meta.permissions().mode() & 0o7777;
+    let content = is_small.then(|| fs::read(path).ok()).flatten();
+    Some(content.map_or(other, |content| Remembered::File { content, mode }))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-
     use super::*;
 
     /// Covers: IS-15

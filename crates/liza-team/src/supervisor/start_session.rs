@@ -18,7 +18,8 @@ use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_sandbox::confine::{
-    EnvironmentUse, Variable, cache_variables, check_caches, local_ports, passed_environment, wrapper_words,
+    EnvironmentUse, Variable, cache_variables, check_caches, local_ports, passed_environment, review_caches,
+    wrapper_words,
 };
 use liza_sandbox::sys::confinement::{TcpGrants, protects_files};
 
@@ -392,7 +393,7 @@ fn confine(
     }
     let role = identity.agent.role();
     let caches = project.folder().join("caches").join(role.to_string());
-    let checks = check_caches(project.folder(), role, own.task);
+    let checks = caches_of_checks(project, state, role, own.task)?;
     variables.extend(cache_variables(&caches));
     let mut files = vec![own.prompt.to_owned()];
     files.extend(variable(liza_rehearsal::PLAYBOOK_VARIABLE));
@@ -423,6 +424,21 @@ fn confine(
             Some(SessionConfinement { liza, wrapper, plan, client, caches, login_variables, minimum });
     }
     Ok(())
+}
+
+/// The caches of `liza check`: those of the role and the task, or of one review.
+fn caches_of_checks(
+    project: &Project,
+    state: &State,
+    role: Role,
+    task: Option<&TaskId>,
+) -> Result<PathBuf, SupervisorError> {
+    if let (Role::CodeReviewer, Some(task)) = (role, task)
+        && let Some(commit) = &state.board.body(task)?.record().review_commit
+    {
+        return Ok(review_caches(project.folder(), task, commit));
+    }
+    Ok(check_caches(project.folder(), role, task))
 }
 
 fn agent_commits(project: &Project) -> AgentCommits {

@@ -106,6 +106,7 @@ setsid -w sh -c 'LIZA_CHANNEL="$KEPT" "$LIZA" submit-verdict t1 APPROVED "all is
 cat "$PLAN" > /dev/null 2>&1 && echo READ
 echo x > "$TMPDIR/../planted" 2> /dev/null && echo WROTE
 kill -0 "$REVIEWER" 2> /dev/null && echo SIGNALLED
+cat spoken
 echo x > inside && echo x > "$TMPDIR/inside" && echo FINISHED
 exit 7
 "#;
@@ -114,19 +115,16 @@ exit 7
 #[test]
 #[cfg(target_os = "linux")]
 fn code_under_review_never_speaks_as_the_reviewer() {
+    let coder = format!(
+        "cat > hostile.sh <<'END_OF_TEST'\n{}\nEND_OF_TEST\nchmod +x hostile.sh\n{CODER}",
+        HOSTILE_TEST.trim_end()
+    );
     let reviewer = r#"
-cat > hostile.sh <<'END_OF_TEST'
-HOSTILE
-END_OF_TEST
-chmod +x hostile.sh
 export KEPT="$LIZA_CHANNEL" PLAN="$LIZA_PLAN" REVIEWER=$$
-"$LIZA" check -- ./hostile.sh; echo "exit $?"
-cat spoken
-rm hostile.sh spoken inside
+"$LIZA" check -- "$PWD/hostile.sh"; echo "exit $?"
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer""#;
-    let reviewer = reviewer.replace("HOSTILE", HOSTILE_TEST.trim_end());
     for config in ["sandbox: auto", "sandbox: off"] {
-        let bench = Bench::new(config, &[("c", CODER), ("r", &reviewer)]);
+        let bench = Bench::new(config, &[("c", &coder), ("r", reviewer)]);
         bench.project.add_task("t1");
         assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
         let mut review = bench.agent(&["code-reviewer", "--cli", "r", "--once"]);
@@ -141,51 +139,46 @@ rm hostile.sh spoken inside
     }
 }
 
-/// Covers: IS-13
+/// Covers: JU-08
 #[test]
 #[cfg(target_os = "linux")]
-fn two_test_runs_at_once_do_not_restore_what_one_of_them_planted() {
-    let reviewer = r#"
-"$LIZA" check -- sh -c 'git config core.fsmonitor ./planted; git init -q deep/er; > running; until [ -e stop ]; do sleep 0.05; done' &
-first=$!
-until [ -e running ]; do sleep 0.05; done
-git config --local core.fsmonitor || echo "NOTHING PLANTED"
-"$LIZA" check -- sh -c '> second; until [ -e stop2 ]; do sleep 0.05; done' &
-second=$!
-tries=0
-while [ ! -e second ] && [ $tries -lt 40 ]; do sleep 0.05; tries=$((tries + 1)); done
-> stop
-wait $first
-> stop2
-wait $second
-[ -e second ] && [ -d deep/er ] && [ ! -e deep/er/.git ] && { git config --local core.fsmonitor || echo RESTORED; }
-rm running stop stop2 second
-"$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it plants""#;
-    let bench = Bench::new("sandbox: auto", &[("c", CODER), ("r", reviewer)]);
-    bench.project.add_task("t1");
-    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
-    let mut review = bench.agent(&["code-reviewer", "--cli", "r", "--once"]);
-    assert_eq!(review.wait(), 0, "{}\n{}", review.output(), bench.outputs());
-    let log = bench.outputs();
-    assert!(log.contains("RESTORED") && !log.contains("NOTHING PLANTED"), "{log}");
+fn a_check_runs_in_a_copy_and_nothing_but_its_output_comes_back() {
+    let work = r#"echo changed > base; echo new > new; mkdir -p sub; printf 'built\n' > .gitignore; git add .
+echo uncommitted > open; cd sub
+"$LIZA" check -- sh -c 'echo "in $(basename "$PWD"):" $(cat ../base ../new ../open) "$(git log --format=%s | tail -1)"
+echo x > ../base; echo x > ../left; echo x > ../built; git config core.fsmonitor ./planted; exit 5'; echo "exit $?"
+"$LIZA" check -- sh -c 'echo "again: $(cat ../base) $(ls .. | tr "\n" " ")"'
+cd ..; echo "here: $(cat base) $(ls | tr "\n" " ") $(git config --local core.fsmonitor)."; rm open"#;
+    for config in ["sandbox: auto", "sandbox: off"] {
+        let bench = Bench::new(config, &[("c", &format!("{work}\n{CODER}"))]);
+        bench.project.add_task("t1");
+        assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
+        let log = bench.outputs();
+        for said in [
+            "in sub: changed new uncommitted start\n",
+            "exit 5\n",
+            // What git ignores is kept for the next check.
+            "again: changed base built new open specs sub ",
+            "here: changed base new open specs sub  .\n",
+        ] {
+            assert!(log.contains(said), "{config}: {said}:\n{log}");
+        }
+    }
 }
 
-/// Covers: IS-13
+/// Covers: IS-13, JU-08
 #[test]
 #[cfg(target_os = "linux")]
-fn a_test_run_that_the_reviewers_program_kills_is_ended_and_what_it_planted_is_restored() {
+fn a_test_run_that_the_reviewers_program_kills_is_ended() {
     let reviewer = r#"
-setsid "$LIZA" check -- sh -c 'git config core.fsmonitor ./planted; echo $$ > running; sleep 1000 & wait' &
+setsid "$LIZA" check -- sh -c 'echo $$; sleep 1000 & wait' > "$TMPDIR/said" &
 check=$!
-until [ -s running ]; do sleep 0.05; done
-git config --local core.fsmonitor || echo "NOTHING PLANTED"
+until [ -s "$TMPDIR/said" ]; do sleep 0.05; done
 for child in $(pgrep -P "$check"); do kill -9 "$child"; done
 kill -9 "-$check"
 tries=0
-while git config --local core.fsmonitor > /dev/null && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
-git config --local core.fsmonitor || echo RESTORED
-kill -0 "$(cat running)" 2> /dev/null || echo ENDED
-rm running
+while kill -0 "$(cat "$TMPDIR/said")" 2> /dev/null && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
+kill -0 "$(cat "$TMPDIR/said")" 2> /dev/null || echo ENDED
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it hangs""#;
     for config in ["sandbox: auto", "sandbox: off"] {
         let bench = Bench::new(config, &[("c", CODER), ("r", reviewer)]);
@@ -194,9 +187,7 @@ rm running
         let mut review = bench.agent(&["code-reviewer", "--cli", "r", "--once"]);
         assert_eq!(review.wait(), 0, "{}\n{}", review.output(), bench.outputs());
         let log = bench.outputs();
-        // The note of what was restored may be between them.
-        assert!(log.contains("RESTORED\n") && log.contains("ENDED\n"), "{config}:\n{log}");
-        assert!(!log.contains("NOTHING PLANTED"), "{config}:\n{log}");
+        assert!(log.contains("ENDED\n"), "{config}:\n{log}");
         assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
     }
 }
@@ -263,7 +254,7 @@ chmod 555 "$folder" "$XDG_CONFIG_HOME" "$TMPDIR""#;
     assert_eq!(fs::read_to_string(bench.project.root.join("yours")).unwrap(), "the person's");
 }
 
-/// Covers: IS-13
+/// Covers: IS-13, JU-08
 #[test]
 #[cfg(target_os = "linux")]
 fn neither_set_up_nor_tests_decide_what_a_reviewers_git_does_and_shows() {
@@ -276,11 +267,13 @@ mkdir -p .claude; echo x > .claude/settings.json; echo x > CLAUDE.md; mkdir -p "
 [ "$(git cat-file blob HEAD:code)" = bad ] && env -u GIT_NO_REPLACE_OBJECTS git cat-file blob HEAD:code | grep -q bad && echo TRUTH"#;
     let reviewer = format!(
         r#"{look}
-"$LIZA" check -- sh -c '{lie}'
+"$LIZA" check -- sh -c '[ -e made ] && echo SET-UP; {lie}
+> left'
+"$LIZA" check -- sh -c '[ -e made ] && [ ! -e left ] && [ -L out ] && echo "FROM NOTHING"'
 {look}
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] code:1 - it is bad""#
     );
-    let setup = format!("[ ! -f code ] || {{ {} ; }}", lie.replace('\n', "; "));
+    let setup = format!("[ ! -f code ] || {{ {} ; > made ; }}", lie.replace('\n', "; "));
     let bench = Bench::new("sandbox: auto", &[("c", &coder), ("r", &reviewer)]);
     bench.project.set_config("setup", &serde_json::json!(setup).to_string());
     bench.project.add_task("t1");
@@ -289,7 +282,7 @@ mkdir -p .claude; echo x > .claude/settings.json; echo x > CLAUDE.md; mkdir -p "
     assert_eq!(review.wait(), 0, "{}\n{}", review.output(), bench.outputs());
     let log = bench.outputs();
     assert_eq!(log.matches("TRUTH").count(), 2, "{log}");
-    assert!(!log.contains("PLANTED") && log.contains("config; restored"), "{log}");
+    assert!(!log.contains("PLANTED") && log.contains("SET-UP") && log.contains("FROM NOTHING"), "{log}");
     assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
 }
 

@@ -356,7 +356,7 @@ fn hostile() -> String {
             Proof::UnderReview => String::new(),
         });
     }
-    script + CODER
+    script + &attack() + CODER
 }
 
 /// The other coder: keeps the address of its channel in its worktree until the hostile one is done.
@@ -388,38 +388,47 @@ approve git
 exit 1
 "#;
 
+/// The part of the hostile coder's work that attacks its reviewer.
+fn attack() -> String {
+    format!(
+        r#"mkdir -p hostile/src hostile/tests
+printf '[package]\nname = "hostile"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n' > hostile/Cargo.toml
+cat > hostile/build.rs <<'END_OF_CODE'
+{APPROVES}fn main() {{ approve("build") }}
+END_OF_CODE
+cat > hostile/tests/approve.rs <<'END_OF_CODE'
+{APPROVES}#[test]
+fn a_test_of_the_code_under_review() {{ approve("test") }}
+END_OF_CODE
+: > hostile/src/lib.rs
+cat > hostile/planted <<'END_OF_CODE'
+{PLANTS}END_OF_CODE
+chmod +x hostile/planted
+"#
+    )
+}
+
 /// A reviewer that runs the tests of code which tries to approve itself, and rejects it.
 fn reviewer() -> String {
     let cargo = Path::new(env!("CARGO"));
     let rustc = cargo.with_file_name("rustc");
     format!(
-        r#"mkdir -p hostile/src hostile/tests && cd hostile
-printf '[package]\nname = "hostile"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n' > Cargo.toml
-cat > build.rs <<'END_OF_CODE'
-{APPROVES}fn main() {{ approve("build") }}
-END_OF_CODE
-cat > tests/approve.rs <<'END_OF_CODE'
-{APPROVES}#[test]
-fn a_test_of_the_code_under_review() {{ approve("test") }}
-END_OF_CODE
-: > src/lib.rs
-export KEPT="$LIZA_CHANNEL"
-"$LIZA" check -- sh -c 'CARGO_HOME="$TMPDIR/cargo" RUSTC="{rustc}" "{cargo}" test --offline'
-export HERE="$PWD" CACHE="${{XDG_CACHE_HOME:-$HOME/.cache}}"
-cat > planted <<'END_OF_CODE'
-{PLANTS}END_OF_CODE
-chmod +x planted; mkdir -p "$CACHE"
-"$LIZA" check -- sh -c 'git config core.fsmonitor "$HERE/planted"
-if echo x > "$CACHE/planted"; then echo allowed > said-cache; else echo refused > said-cache; fi'
-if git config --local core.fsmonitor; then echo allowed > said-settings; else echo refused > said-settings; fi
+        r#"cd hostile
+export KEPT="$LIZA_CHANNEL" HERE="$TMPDIR" CACHE="${{XDG_CACHE_HOME:-$HOME/.cache}}"
+said() {{ echo "UNDER REVIEW $1 $2"; }}
+"$LIZA" check -- sh -c 'CARGO_HOME="$TMPDIR/cargo" RUSTC="{rustc}" "{cargo}" test --offline
+for who in build test; do echo "UNDER REVIEW $who $(cat said-$who)"; done'
+mkdir -p "$CACHE"
+"$LIZA" check -- sh -c 'git config core.fsmonitor "$PWD/planted"
+if echo x > "$CACHE/planted"; then echo "UNDER REVIEW cache allowed"; else echo "UNDER REVIEW cache refused"; fi'
+if git config --local core.fsmonitor; then said settings allowed; else said settings refused; fi
 # As if the test run had found another way.
-git config core.fsmonitor "$HERE/planted"
-env -u GIT_CONFIG_COUNT git status > /dev/null; : > ended
-while [ ! -e said-orphan ]; do sleep 0.05; done
-git config --unset core.fsmonitor
-for who in build test settings git orphan cache; do echo "UNDER REVIEW $who $(cat said-$who)"; done
-sed 's/^/why: /' why-git why-orphan
-cd .. && rm -rf hostile
+cp planted "$HERE/planted"
+env -u GIT_CONFIG_COUNT git -c core.fsmonitor="$HERE/planted" status > /dev/null; : > "$HERE/ended"
+while [ ! -e "$HERE/said-orphan" ]; do sleep 0.05; done
+for who in git orphan; do said $who "$(cat "$HERE/said-$who")"; done
+sed 's/^/why: /' "$HERE/why-git" "$HERE/why-orphan"
+cd ..
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer""#,
         rustc = rustc.display(),
         cargo = cargo.display(),

@@ -14,7 +14,7 @@ fn tries(bench: &Bench, checkout: &str) -> usize {
 #[test]
 fn a_review_that_cannot_be_set_up_comes_after_the_others() {
     let bench = Bench::new("", &[("c", CODER), ("r", REJECTS)]);
-    bench.project.set_config("setup", r#""case $PWD in */.review-t1) exit 3;; esac""#);
+    bench.project.set_config("setup", r#""case $PWD in */.prepared-t1) exit 3;; esac""#);
     for task in ["t1", "t2", "t3"] {
         bench.project.add_task(task);
         assert_eq!(bench.agent(&["coder", task, "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
@@ -26,13 +26,13 @@ fn a_review_that_cannot_be_set_up_comes_after_the_others() {
     };
     let output = review();
     assert!(
-        output.contains("cannot claim t1 (1 time): config.setup failed in .worktrees/.review-t1"),
+        output.contains("cannot claim t1 (1 time): config.setup failed in .worktrees/.prepared-t1"),
         "{output}"
     );
-    assert_eq!((bench.status("t2").to_string().as_str(), tries(&bench, "review-t1")), ("REJECTED", 1));
+    assert_eq!((bench.status("t2").to_string().as_str(), tries(&bench, "prepared-t1")), ("REJECTED", 1));
     let output = review();
     assert!(!output.contains("cannot claim t1"), "{output}");
-    assert_eq!((bench.status("t3").to_string().as_str(), tries(&bench, "review-t1")), ("REJECTED", 1));
+    assert_eq!((bench.status("t3").to_string().as_str(), tries(&bench, "prepared-t1")), ("REJECTED", 1));
 }
 
 /// Covers: SE-08

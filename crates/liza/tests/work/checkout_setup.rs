@@ -47,8 +47,8 @@ fn a_workspace_a_review_and_a_merge_test_are_set_up_once() {
     let ready = project.tree("one").join("built/ready");
     assert_eq!(fs::read_to_string(&ready).unwrap(), "times\n");
     project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
-    let review = project.root.join(".worktrees/.review-one");
-    assert_eq!(fs::read_to_string(review.join("built/ready")).unwrap(), "times\n");
+    let checked = project.root.join(".worktrees/.prepared-one");
+    assert_eq!(fs::read_to_string(checked.join("built/ready")).unwrap(), "times\n");
     verdict(&project, "one", &["REJECTED", "a.rs:1 is wrong"]).ok();
     claim(&project, "one", "coder-1").ok();
     assert_eq!(fs::read_to_string(&ready).unwrap(), "times\n", "a kept worktree is not set up again");
@@ -137,8 +137,8 @@ fn ignored_files_come_from_the_humans_checkout_and_never_from_a_coders() {
     // The coder changes its own; the review does not see that.
     fs::write(tree.join(".env"), "the coder's\n").unwrap();
     project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
-    let review = project.root.join(".worktrees/.review-one");
-    assert_eq!(fs::read_to_string(review.join(".env")).unwrap(), "mine\n");
+    let checked = project.root.join(".worktrees/.prepared-one");
+    assert_eq!(fs::read_to_string(checked.join(".env")).unwrap(), "mine\n");
     verdict(&project, "one", &["APPROVED"]).ok();
 }
 
@@ -187,7 +187,7 @@ fn a_link_that_a_coder_planted_is_not_followed_when_its_worktree_is_set_up_again
 /// Covers: AX-05, SE-08, RV-10
 #[test]
 fn a_set_up_that_fails_for_one_review_only_sends_that_task_back() {
-    let project = prepared("case $PWD in */.review-one) exit 3;; esac");
+    let project = prepared("case $PWD in */.prepared-one) exit 3;; esac");
     for task in ["one", "two"] {
         submitted(&project, task);
     }
@@ -229,45 +229,28 @@ fn a_set_up_that_fails_without_the_task_too_counts_against_no_task() {
     assert_eq!(alert(&project), None);
 }
 
-/// Covers: IS-13, IS-15
+/// Covers: IS-13, IS-15, JU-08
 #[test]
-fn code_under_review_that_a_set_up_runs_leaves_no_settings_for_git_or_an_agent_program() {
+fn code_under_review_that_a_set_up_runs_changes_nothing_that_the_reviewer_reads() {
     let project = prepared("if test -f setup.sh; then sh ./setup.sh; fi");
+    project.liza(&["lock", "write", "config.client_settings", "allow"]).ok();
     project.write(".env", "from=you");
     copy(&project, "[.env]");
     let hostile = "git config core.fsmonitor ./evil; mkdir .claude; echo {} > .claude/settings.json\n\
-        echo evil > .env; git init -q lib; git -C lib config core.fsmonitor ../evil; echo x > lib/kept; mkdir built; echo set up\n\
-        mkdir -p sub/.claude; echo {} > sub/.claude/settings.json; chmod 311 sub/.claude\n";
+        echo evil > .env; echo evil > setup.sh; git init -q lib; mkdir built; echo set up\n";
     submitted_with(&project, "one", "setup.sh", hostile);
     project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
-    let review = project.root.join(".worktrees/.review-one");
+    let [review, checked] =
+        [".review-one", ".prepared-one"].map(|name| project.root.join(".worktrees").join(name));
     assert!(outputs(&project).contains(&"set up\n".to_owned()));
-    assert!(review.join("built").is_dir() && !review.join(".claude/settings.json").exists());
-    assert_eq!(fs::read_to_string(review.join(".env")).unwrap(), "from=you");
+    for made in ["built", ".claude", ".env", "lib"] {
+        assert_eq!((review.join(made).exists(), checked.join(made).exists()), (false, true), "{made}");
+    }
+    assert_eq!(fs::read_to_string(review.join("setup.sh")).unwrap(), hostile);
     assert!(!fs::read_to_string(review.join(".git/config")).unwrap().contains("evil"));
-    assert!(!review.join("sub/.claude/settings.json").exists());
-    assert!(review.join("lib/kept").exists() && !review.join("lib/.git").exists());
-}
-
-/// Covers: IS-13
-#[test]
-fn a_set_up_that_changes_settings_of_the_commit_under_review_fails() {
-    let project = prepared("if test -f change; then echo other > .claude/settings.json; fi");
-    project.liza(&["lock", "write", "config.client_settings", "allow"]).ok();
-    project.add_task("one");
-    claim(&project, "one", "coder-1").ok();
-    let tree = project.tree("one");
-    fs::create_dir_all(tree.join(".claude")).unwrap();
-    fs::write(tree.join(".claude/settings.json"), "{}").unwrap();
-    let head = commit(&project, &tree, "change", "x");
-    submit(&project, "one", "coder-1", &head).ok();
-    let error =
-        project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "setup_failed");
-    let message = error["message"].as_str().unwrap();
-    assert!(
-        message.contains("config.setup changed .worktrees/.review-one/.claude/settings.json"),
-        "{message}"
-    );
+    verdict(&project, "one", &["REJECTED", "a.rs:1 is wrong"]).ok();
+    project.liza(&["recover"]).ok();
+    assert!(!review.exists() && !checked.exists(), "both end with the review");
 }
 
 /// Covers: IS-13, SE-08

@@ -5,11 +5,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use liza_agents::providers::steers_program;
-use liza_core::text::count;
 use liza_team::project::identity::check_arguments;
 use liza_team::project::{AGENT_ID, Project};
-use liza_team::session::check::{CheckEnd, run_check};
+use liza_team::session::check::run_check;
 use liza_team::session::check_keeper::{Caller, detach, run_kept};
 
 use crate::cli::context::Context;
@@ -17,14 +15,11 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
 
-/// The most restored files that are named.
-const RESTORED_MAX: usize = 10;
-
 /// Run a command on code under review, without access to Liza.
 ///
-/// The command and everything that it starts is confined again: it can use this folder and a folder for temporary files, but no command
-/// of Liza, and not the login of your program. What it changes in the settings of the checkout's repository is restored. Exits as the
-/// command does.
+/// In a session the command runs in a copy of the checkout, with what is not committed: what it writes there does not come back.
+/// It and everything that it starts is confined again: it can use the copy and a folder for temporary files, but no command of Liza, and not
+/// the login of your program. Exits as the command does.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza check -- cargo test
@@ -61,14 +56,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         }
         Some(_) => {
             let caller = in_session.then(Caller::of_this_process).transpose().map_err(failed)?;
-            let ended = run_check(&context.program, &args.command, caller.as_ref(), steers_program);
-            let CheckEnd { code, restored } = ended.map_err(failed)?;
-            for path in restored.iter().take(RESTORED_MAX) {
-                context.screen.note(&format!("liza: the command changed {}; restored", path.display()));
-            }
-            if let Some(more @ 1..) = restored.len().checked_sub(RESTORED_MAX) {
-                context.screen.note(&format!("liza: and {}; restored", count(more, "other file")));
-            }
+            let code = run_check(&context.program, &args.command, caller.as_ref()).map_err(failed)?;
             if let Some(caller) = caller {
                 caller.answer(code);
             }
