@@ -21,6 +21,7 @@ fn add_task_arguments(session: &Session, it: &AddTask) -> Result<Arguments, Rehe
     Ok(Arguments::new(["add-task", "--draft", "--id", &it.id, "--desc", &it.desc, "--spec", spec])
         .option("--done", Some(&it.done))
         .option("--scope", Some(&it.scope))
+        .repeated("--validate", &it.validate)
         .option("--priority", it.priority.map(|priority| priority.to_string()).as_deref())
         .option("--depends", Some(depends.as_str()).filter(|depends| !depends.is_empty())))
 }
@@ -123,6 +124,7 @@ fn plan_goal(session: &Session, job: &PlanningJob) -> StepResult {
             done: format!("A test shows: {part}"),
             scope: "This part of the goal, with its tests".to_owned(),
             priority: None,
+            validate: Vec::new(),
             depends: Vec::new(),
         };
         add_if_missing(session, &task)?;
@@ -211,6 +213,7 @@ fn replace(session: &Session, job: &PlanningJob, task: &str) -> StepResult {
         done: "A test shows the smallest useful part of it".to_owned(),
         scope: "Only what the vision states clearly".to_owned(),
         priority: None,
+        validate: Vec::new(),
         depends: Vec::new(),
     };
     add_if_missing(session, &replacement)?;

@@ -177,6 +177,9 @@ pub(crate) struct AddTask {
     pub(crate) done: String,
     pub(crate) scope: String,
     pub(crate) priority: Option<u8>,
+    /// Commands that show that it is done.
+    #[serde(default)]
+    pub(crate) validate: Vec<String>,
     /// Tasks that must be merged first.
     #[serde(default)]
     pub(crate) depends: Vec<String>,

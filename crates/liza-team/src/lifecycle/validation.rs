@@ -56,9 +56,8 @@ pub(super) fn validate(
     };
     let validation = run(engine, task, reviewer, commit).map_err(release)?;
     let (result, gate) = (validation.result, validation.gate.clone());
-    let failure = validation.failure.clone();
+    let what = in_words(&validation);
     let _ = engine.execute(RecordValidation { task: task.clone(), reviewer, validation }).map_err(release)?;
-    let what = failure.map(|failure| failure.what).unwrap_or_default();
     let (task, commit) = (task.clone(), commit.clone());
     match result {
         ValidationResult::Green => {
@@ -67,6 +66,12 @@ pub(super) fn validate(
         ValidationResult::Red => Err(Refusal::ValidationFailed { task, commit, what }.into()),
         ValidationResult::Held => Err(Refusal::ValidationHeld { task, what }.into()),
     }
+}
+
+/// The command that failed, and its end.
+fn in_words(validation: &Validation) -> String {
+    let what = validation.failure.as_ref().map(|failure| failure.what.as_str()).unwrap_or_default();
+    format!("`{}` {what}", validation.command.as_deref().unwrap_or_default())
 }
 
 /// Runs the commands, and gives up when the review is no longer this reviewer's.

@@ -110,7 +110,10 @@ impl JobRunner {
             }
             BackgroundJob::Review(tasks) => {
                 let claim = |engine: &Engine<'_>, task: &TaskId| claim_review(engine, task, agent).map(drop);
-                self.claim_and_start(WorkKind::Review, &tasks, claim)
+                let started = self.claim_and_start(WorkKind::Review, &tasks, claim);
+                // A result, although no session has begun.
+                let validation = started.as_ref().err().and_then(SupervisorError::validation);
+                validation.map_or(started, |note| Ok(JobOutcome::Ready(vec![note])))
             }
             BackgroundJob::Plan(triggers) => {
                 self.plan(triggers).map_err(|error| error.on(WorkKind::Plan, None))
@@ -190,6 +193,7 @@ impl JobRunner {
             }));
             match retry_locked(|| Ok(claim(&self.engine(), task)?)) {
                 Ok(()) => return Ok(task.clone()),
+                Err(error) if error.validation().is_some() => return Err(error),
                 Err(error) if error.consequence() == Consequence::Recheck => last = Some((task, error)),
                 Err(error) => return Err(error.on(kind, Some(task))),
             }

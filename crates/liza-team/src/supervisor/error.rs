@@ -108,6 +108,17 @@ impl SupervisorError {
         }
     }
 
+    /// The result of a validation that kept a review from beginning, in words.
+    pub(super) fn validation(&self) -> Option<String> {
+        let Self::Engine(error) = self else { return None };
+        let refusal = error.refusal()?;
+        if let Refusal::ValidationFailed { task, what, .. } = refusal {
+            return Some(format!("{task} REJECTED: validation_failed: {what}"));
+        }
+        let Refusal::ValidationHeld { task, what } = refusal else { return None };
+        Some(format!("{task} waits: {what}, and its change is not to blame. liza status shows what to do"))
+    }
+
     pub fn work(&self) -> Option<&FailedWork> {
         if let Self::OnWork { work, .. } = self { Some(work) } else { None }
     }

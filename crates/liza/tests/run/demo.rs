@@ -49,6 +49,7 @@ fn the_demo_plays_its_whole_story_and_keeps_the_folder() {
         "farewell BLOCKED: The vision does not say",
         "could not be merged",
         "good-night handed off",
+        "goodbye REJECTED: validation_failed: `test \"$(sh bin/farewell.sh)\" = \"Goodbye!\"` failed",
         "APPROVED at",
         "planner-1        goal COMPLETED",
         "goal COMPLETED · 6 tasks: 5 merged, 1 replaced",
