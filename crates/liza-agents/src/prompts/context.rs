@@ -64,7 +64,7 @@ pub(super) fn write_validation(page: &mut PromptText, state: &State, record: &Ta
              judge what they do not show"
         }
         Role::Coder | Role::Planner => {
-            "VALIDATION: Liza runs these on your commit before a review; if one fails, the commit comes back to you"
+            "VALIDATION: Liza runs these on your commit before a review; if one fails, the commit comes back to you. Run them yourself: liza check"
         }
     };
     page.list(heading, &lines);

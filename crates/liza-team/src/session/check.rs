@@ -28,6 +28,9 @@ use crate::session::git_settings::remove_inert_git;
 
 pub const PLAN_VARIABLE: &str = "LIZA_PLAN";
 
+/// The commands that validate the task of a session, one on each line.
+pub const VALIDATION_VARIABLE: &str = "LIZA_VALIDATION";
+
 /// The folder of the copy, beside the caches of code under test.
 const COPY: &str = "tree";
 

@@ -14,6 +14,7 @@ use liza_agents::providers::{SessionDetails, is_instruction, role_network};
 use liza_core::model::{AgentCommits, AgentId, Config, Network, Role, Sandbox, Sha, State, TaskId, Usage};
 use liza_core::rules::spending::left_for;
 use liza_core::rules::triggers::planner_triggers;
+use liza_core::rules::validation::commands;
 use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use liza_host::private;
 use liza_host::secrets::Masker;
@@ -27,6 +28,7 @@ use crate::channel::CHANNEL;
 use crate::engine::{EngineError, integration_branch};
 use crate::model_proxy::{ModelProxy, proxy_variables};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
+use crate::session::check::VALIDATION_VARIABLE;
 use crate::session::checkout_setup::{CheckoutUse, set_up};
 use crate::session::client_folder::ClientFolder;
 use crate::session::conversations::{conversation_to_resume, conversation_usage, conversations_of};
@@ -242,6 +244,14 @@ fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorErro
     })
 }
 
+/// The commands that validate the task, for `liza check` in its session.
+fn validation_variable(project: &Project, task: &TaskId) -> Option<(String, String)> {
+    let state = project.state().ok()?;
+    let commands = commands(state.board.config.ready()?, state.board.body(task).ok()?.record());
+    let lines: Vec<String> = commands.into_iter().map(|command| command.line).collect();
+    (!lines.is_empty()).then(|| (VALIDATION_VARIABLE.to_owned(), lines.join("\n")))
+}
+
 fn order(
     project: &Project,
     identity: &Identity,
@@ -289,6 +299,7 @@ fn order(
         "GIT_CEILING_DIRECTORIES".to_owned(),
         project.root().join(".worktrees").to_string_lossy().into_owned(),
     ));
+    environment.extend(task.and_then(|task| validation_variable(project, task)));
     environment.push((AGENT_ID.to_owned(), identity.agent.to_string()));
     environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
     let scratch = scratch_folder(project, identity);

@@ -237,3 +237,20 @@ fn a_merge_runs_the_commands_on_the_merged_files() {
     project.liza(&["submit-verdict", "one", "APPROVED"]).ok();
     merge(&project, "one").refused(3, "integration_test");
 }
+
+/// Covers: JU-02
+#[test]
+fn a_check_without_a_command_runs_those_that_validate_the_work() {
+    let project = validated_by(&["echo one", "test -f wanted.txt", "echo never"]);
+    let run = project.liza(&["check"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, "one\n"), "{run:?}");
+    project.write("wanted.txt", "");
+    assert_eq!(project.liza(&["check"]).ok(), "one\nnever\n");
+    set_commands(&project, &[]);
+    project.liza(&["check", "--json"]).refused(1, "nothing_to_do");
+    // A session has those of its task.
+    let mut coder = project.program();
+    let run = project
+        .run(coder.args(["check"]).env("LIZA_AGENT_ID", "coder-1").env("LIZA_VALIDATION", "echo a\nexit 4"));
+    assert_eq!((run.code, run.stdout.as_str()), (4, "a\n"), "{run:?}");
+}

@@ -5,9 +5,10 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+use liza_core::text::shell_word;
 use liza_team::project::identity::check_arguments;
 use liza_team::project::{AGENT_ID, Project};
-use liza_team::session::check::run_check;
+use liza_team::session::check::{VALIDATION_VARIABLE, run_check};
 use liza_team::session::check_keeper::{Caller, detach, run_kept};
 
 use crate::cli::context::Context;
@@ -22,6 +23,7 @@ use crate::cli::ui::output::Reply;
 /// the login of your program. Exits as the command does.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  liza check
   liza check -- cargo test
   liza check -- sh -c 'npm ci && npm test'")]
 pub(crate) struct Args {
@@ -31,15 +33,34 @@ pub(crate) struct Args {
     /// Start the keeper of the command, and end.
     #[arg(long, hide = true, requires = "of")]
     detach: bool,
-    /// The command and its arguments.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The command and its arguments; without one, all commands that validate your task.
+    #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// The commands that validate the task of this session, or the project's for a person, as one command that ends with the
+/// first failure.
+fn validation(context: &Context) -> Result<Vec<OsString>, CommandError> {
+    let of_session = std::env::var(VALIDATION_VARIABLE).ok();
+    let lines: Vec<String> = match &of_session {
+        Some(lines) => lines.lines().map(str::to_owned).collect(),
+        None if std::env::var_os(AGENT_ID).is_some() => Vec::new(),
+        None => context.project()?.state()?.board.config()?.validation.clone(),
+    };
+    if lines.is_empty() {
+        let message = "no command validates this work".to_owned();
+        return Err(CommandError::refused("nothing_to_do", message).hint("name one: liza check -- COMMAND"));
+    }
+    let step = |line: &String| format!("echo {} >&2\n({line}\n) || exit\n", shell_word(&format!("+ {line}")));
+    let script: String = lines.iter().map(step).collect();
+    Ok(["/bin/sh", "-c", &script].map(OsString::from).into())
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let failed = |error| CommandError::refused("confinement", format!("cannot run the command: {error}"));
     let in_session = std::env::var_os(AGENT_ID).is_some();
     let exit = |code| Ok(Reply::already_written().exit(Exit::Session(code)));
+    let args = if args.command.is_empty() { Args { command: validation(context)?, ..args } } else { args };
     match &args.of {
         None => {
             // Once more with arguments that the supervisor recognizes, whatever options came before.
