@@ -285,7 +285,7 @@ const WITH_OWN_FILES: [&str; 6] = [
 ];
 
 /// The files of these crates that open other files: of the person, of a session, of git or of the system.
-const OF_OTHERS: [&str; 31] = [
+const OF_OTHERS: [&str; 32] = [
     "liza-database/src/address.rs",
     "liza-host/src/durable.rs",
     "liza-sandbox/src/confine/cargo_home.rs",
