@@ -5,6 +5,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use liza_ids::Role;
+
 use super::allowed_variables::{ALLOWED, PROXIES};
 
 pub type Variable = (OsString, OsString);
@@ -69,6 +71,27 @@ pub fn named_tools(environment: impl IntoIterator<Item = Variable>) -> Vec<PathB
 /// True if a variable leads to the password of the database.
 pub fn is_of_database(name: &OsStr) -> bool {
     DATABASE_VARIABLES.iter().any(|variable| name == *variable)
+}
+
+/// Variables that decide which programs or files a shell, git or the loader runs first.
+const STEERING: &[&str] = &["BASH_ENV", "ENV", "BASH_FUNC_*", "LD_*", "GIT_*"];
+
+/// True if a session of the role does not get a variable of the person: with it, code under review could run
+/// as the reviewer. Variables that Liza sets itself are not meant.
+pub fn is_withheld(role: Role, name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    role == Role::CodeReviewer && STEERING.iter().any(|pattern| matches(pattern, &name))
+}
+
+/// A search path without folders below these, and without relative ones, which lead there.
+pub fn search_path_outside(path: &OsStr, folders: &[&Path]) -> OsString {
+    let is_outside = |entry: &PathBuf| {
+        let real = entry.canonicalize().unwrap_or_else(|_| entry.clone());
+        let is_below = |place: &Path| folders.iter().any(|folder| place.starts_with(folder));
+        entry.is_absolute() && !is_below(entry) && !is_below(&real)
+    };
+    let outside = std::env::split_paths(path).filter(is_outside);
+    std::env::join_paths(outside).unwrap_or_default()
 }
 
 /// Compares a name with a pattern, in which one `*` matches any text.
@@ -150,6 +173,25 @@ mod tests {
             passed(EnvironmentUse::CodeUnderTest, &["GOPROXY"], &parent),
             ["NO_PROXY", "GOPROXY", "NODE_PATH"]
         );
+    }
+
+    /// Covers: JU-08
+    #[test]
+    fn nothing_that_steers_a_shell_or_git_reaches_a_reviewer() {
+        for name in ["BASH_ENV", "ENV", "BASH_FUNC_grep%%", "LD_PRELOAD", "GIT_EXTERNAL_DIFF"] {
+            assert!(is_withheld(Role::CodeReviewer, name.as_ref()), "{name}");
+            assert!(!is_withheld(Role::Coder, name.as_ref()), "{name}");
+        }
+        assert!(!is_withheld(Role::CodeReviewer, "PATH".as_ref()));
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(place.path().join("p/.worktrees/t")).unwrap();
+        std::os::unix::fs::symlink("p/.worktrees/t", place.path().join("link")).unwrap();
+        let [checkout, link] = ["p/.worktrees", "link"].map(|name| place.path().join(name));
+        let path =
+            format!("/usr/bin:.::tools:{}/t/bin:{}:/p/node_modules/.bin", checkout.display(), link.display());
+        let real = checkout.canonicalize().unwrap();
+        let left = search_path_outside(path.as_ref(), &[&checkout, &real]);
+        assert_eq!(left, "/usr/bin:/p/node_modules/.bin");
     }
 
     /// Covers: RO-02

@@ -25,7 +25,10 @@ mod wrapper;
 pub use caches::{
     cache_variables, cargo_home, check_caches, remove_check_caches, review_caches, validation_caches,
 };
-pub use environment::{EnvironmentUse, Variable, is_of_database, named_tools, passed_environment};
+pub use environment::{
+    EnvironmentUse, Variable, is_of_database, is_withheld, named_tools, passed_environment,
+    search_path_outside,
+};
 pub use filter_keeper::{KeptFilters, kept_filter, serve_filter};
 pub use git_room::{GitSurroundings, RoomRules, git_grants};
 pub use home::is_read_by_sessions;

@@ -86,6 +86,18 @@ impl Plan {
     pub fn network(&self) -> Network {
         if self.grants.network.is_some() { Network::ModelOnly } else { Network::Open }
     }
+
+    /// The plan of a session that judges what is in a folder: it reads everything there, and neither writes
+    /// nor runs any of it.
+    pub fn judging(mut self, folder: &Path) -> Self {
+        // Rights add up, so none of the others may lead there.
+        let is_outside = |path: &PathBuf| !path.starts_with(folder);
+        self.grants.read.retain(is_outside);
+        self.grants.write.retain(is_outside);
+        self.grants.only_read.push(folder.to_owned());
+        self.not_written.extend(self.checkout.clone());
+        self
+    }
 }
 
 pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
@@ -126,6 +138,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         not_connected: None,
         grants: Grants {
             read,
+            only_read: Vec::new(),
             write,
             devices,
             sockets,

@@ -22,7 +22,7 @@ use super::stage::{StageInput, StageOrder, StageReport};
 use super::system_folders::{HOST_SERVICES, SHARED_MEMORY, USER_SERVICES};
 
 /// For programs without a channel.
-pub const NO_SPEAKER: SpeakerRule = |_, _| Err(Silenced::UnderTest);
+pub const NO_SPEAKER: SpeakerRule = |_, _, _| Err(Silenced::UnderTest);
 
 pub const STAGE: &str = "confine";
 

@@ -10,9 +10,9 @@ pub fn wrapper_words(template: &[String], plan: &Plan, directory: &str) -> Vec<S
     let mut words = Vec::new();
     for word in template {
         let paths = if word.contains("{writable}") {
-            Some(("{writable}", &plan.grants.write))
+            Some(("{writable}", plan.grants.write.clone()))
         } else if word.contains("{readable}") {
-            Some(("{readable}", &plan.grants.read))
+            Some(("{readable}", [plan.grants.read.clone(), plan.grants.only_read.clone()].concat()))
         } else {
             None
         };

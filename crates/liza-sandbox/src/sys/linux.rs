@@ -122,19 +122,17 @@ pub(super) fn line_below(pid: u32, root: u32) -> Option<Vec<LineProcess>> {
         if pid == root {
             return Some(line);
         }
-        line.push(LineProcess { pid, command: command_line(pid), program: program_name(pid) });
+        line.push(LineProcess { pid, command: command_line(pid), file: program_file(pid) });
     }
     None
 }
 
-/// The name of a process's file, or of the process if that is hidden, as by agent programs.
-fn program_name(pid: u32) -> OsString {
-    let file = fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let name = file.as_deref().and_then(Path::file_name).map(OsStr::to_owned);
-    name.unwrap_or_else(|| {
-        let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-        OsStr::from_bytes(name.trim_ascii_end()).to_owned()
-    })
+/// The file that a process runs, by its name also if it was replaced meanwhile.
+pub(super) fn program_file(pid: u32) -> Option<PathBuf> {
+    let file = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let bytes = file.as_os_str().as_bytes();
+    // The mark of a file that was replaced.
+    Some(PathBuf::from(OsStr::from_bytes(bytes.strip_suffix(b" (deleted)").unwrap_or(bytes))))
 }
 
 fn ancestors(pid: u32) -> impl Iterator<Item = u32> {

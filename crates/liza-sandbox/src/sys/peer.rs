@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use super::system;
 
@@ -10,20 +11,26 @@ use super::system;
 pub struct LineProcess {
     pub pid: u32,
     pub command: Vec<OsString>,
-    /// The name of its file; its own name if the system doesn't report the file.
-    pub program: OsString,
+    /// The file that it runs; `None` if it hides that, as some agent programs do.
+    pub file: Option<PathBuf>,
+}
+
+/// The file that a process runs.
+pub fn program_file(pid: u32) -> Option<PathBuf> {
+    system::program_file(pid)
 }
 
 /// The reason why a process doesn't speak for its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Silenced {
     UnderTest,
-    /// The agent program did not start it, or git is between them.
-    Indirect,
+    /// The agent program did not run it, itself or in a shell.
+    NotSpoken,
 }
 
-/// Decides whether the first process of a line speaks for its session; also gets the agent program's process.
-pub type SpeakerRule = fn(&[LineProcess], Option<u32>) -> Result<(), Silenced>;
+/// Decides whether the first process of a line speaks for its session; also gets the processes of the
+/// session's helper and of the agent program.
+pub type SpeakerRule = fn(&[LineProcess], u32, Option<u32>) -> Result<(), Silenced>;
 
 /// The process at the other end, as it was when it connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -36,6 +36,11 @@ pub(super) fn line_below(_pid: u32, _root: u32) -> Option<Vec<super::peer::LineP
     None
 }
 
+/// Never called here either.
+pub(super) fn program_file(_pid: u32) -> Option<std::path::PathBuf> {
+    None
+}
+
 /// Unknown here; the folder of the socket admits only its own user.
 pub(super) fn peer(_connection: &std::os::unix::net::UnixStream) -> std::io::Result<(Option<u32>, u32)> {
     Ok((None, rustix::process::geteuid().as_raw()))

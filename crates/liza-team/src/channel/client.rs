@@ -24,8 +24,8 @@ pub enum ChannelError {
 
 /// The helper of a confined session connects for it, and reports its reason as an error number.
 fn not_connected(error: io::Error) -> ChannelError {
-    let is_indirect = error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error());
-    if is_indirect { ChannelError::Refused(Refused::Indirect) } else { ChannelError::Gone(error) }
+    let is_not_spoken = error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error());
+    if is_not_spoken { ChannelError::Refused(Refused::NotSpoken) } else { ChannelError::Gone(error) }
 }
 
 pub fn send(address: &Address, call: &SessionCall) -> Result<Answer, ChannelError> {

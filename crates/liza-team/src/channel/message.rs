@@ -77,9 +77,9 @@ pub enum Refused {
     UnderTest,
     /// The session is a code reviewer's, and the agent program did not run the command itself.
     #[error(
-        "a code reviewer's command counts only if the agent program runs it: not through git, and not from a process left behind"
+        "a code reviewer's command counts only if the agent program runs it, itself or in a shell: not through another program, and not from a process left behind"
     )]
-    Indirect,
+    NotSpoken,
     #[error("the commands of this session contain more than {} MiB", SENT_MAX >> 20)]
     TooMuch,
     #[error("too many commands of this session run at once")]

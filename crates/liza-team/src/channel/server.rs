@@ -125,7 +125,7 @@ impl Server {
     fn admit(self: &Arc<Self>, mut connection: UnixStream) {
         let peer = Peer::of(&connection).map_err(|_| Refused::Stranger);
         // Code under test must not even take a place; the rest may need a wait.
-        let is_tested = |peer: Peer| judged(Speakers::All, &self.line(peer)?, None);
+        let is_tested = |peer: Peer| self.judge(Speakers::All, &self.line(peer)?, None);
         let peer = peer.and_then(|peer| is_tested(peer).map(|()| peer));
         let admitted = peer.and_then(|peer| Ok((peer, self.running.take().ok_or(Refused::Busy)?)));
         match admitted {
@@ -157,9 +157,16 @@ impl Server {
         let speakers = Speakers::of(self.session.agent.role());
         let client = match speakers {
             Speakers::All => None,
-            Speakers::Direct => self.client.wait(TRANSFER_LIMIT),
+            Speakers::Spoken => self.client.wait(TRANSFER_LIMIT),
         };
-        judged(speakers, &line, client)
+        self.judge(speakers, &line, client)
+    }
+
+    fn judge(&self, speakers: Speakers, line: &[LineProcess], client: Option<u32>) -> Result<(), Refused> {
+        speakers.rule()(line, self.helper, client).map_err(|silenced| match silenced {
+            Silenced::UnderTest => Refused::UnderTest,
+            Silenced::NotSpoken => Refused::NotSpoken,
+        })
     }
 
     /// Receives the call of a peer that was admitted.
@@ -224,13 +231,6 @@ impl Server {
             }
         }
     }
-}
-
-fn judged(speakers: Speakers, line: &[LineProcess], client: Option<u32>) -> Result<(), Refused> {
-    speakers.rule()(line, client).map_err(|silenced| match silenced {
-        Silenced::UnderTest => Refused::UnderTest,
-        Silenced::Indirect => Refused::Indirect,
-    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! a session descends from its helper, which adopts orphans. So a command finds its session by walking up its
 //! parents. Without one, the variables count.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use liza_core::model::{Actor, AgentId, Generation, Role};
 use liza_sandbox::sys::peer::{LineProcess, Silenced, SpeakerRule};
 use liza_sandbox::sys::process::{command_lines, command_lines_above};
 
-use crate::project::actor_from;
+use crate::project::{actor_from, spoken};
 
 /// The command of the helper, and the option after which its session is named.
 pub(crate) const HELPER: &str = "session";
@@ -67,24 +67,26 @@ pub(crate) fn is_check(line: &[OsString]) -> bool {
 pub enum Speakers {
     /// All but code under test.
     All,
-    /// Those that the agent program started, without a git in between. The code under review can write to a
-    /// code reviewer's checkout and its `.git`: programs that git runs there, and their orphans, may be that
-    /// code.
-    Direct,
+    /// `liza`, run by the agent program itself or in a shell of it. Other programs, such as git and build
+    /// tools, take settings from the commit under review, and may run its code.
+    Spoken,
 }
 
 impl Speakers {
     pub fn of(role: Role) -> Self {
         match role {
-            Role::CodeReviewer => Speakers::Direct,
+            Role::CodeReviewer => Speakers::Spoken,
             Role::Coder | Role::Planner => Speakers::All,
         }
     }
 
     pub fn rule(self) -> SpeakerRule {
         match self {
-            Speakers::All => |line, _| no_test(line),
-            Speakers::Direct => |line, client| no_test(line).and_then(|()| is_direct(line, client)),
+            Speakers::All => |line, _, _| no_test(line),
+            Speakers::Spoken => |line, helper, client| {
+                no_test(line)?;
+                spoken::is_spoken(line, helper, client).then_some(()).ok_or(Silenced::NotSpoken)
+            },
         }
     }
 }
@@ -92,21 +94,6 @@ impl Speakers {
 fn no_test(line: &[LineProcess]) -> Result<(), Silenced> {
     let is_test = line.iter().any(|process| is_check(&process.command));
     if is_test { Err(Silenced::UnderTest) } else { Ok(()) }
-}
-
-/// True if the line reaches the agent program without a git on the way. An orphan's line ends at the helper.
-fn is_direct(line: &[LineProcess], client: Option<u32>) -> Result<(), Silenced> {
-    let below = line.iter().position(|process| Some(process.pid) == client);
-    let is_direct =
-        below.is_some_and(|client| !line.iter().take(client).any(|process| is_git(&process.program)));
-    if is_direct { Ok(()) } else { Err(Silenced::Indirect) }
-}
-
-/// True for git's file and its parts, such as `git-remote-https` and NixOS's `.git-wrapped`.
-fn is_git(program: &OsStr) -> bool {
-    let name = program.to_string_lossy();
-    let name = name.trim_start_matches('.').split(' ').next().unwrap_or_default();
-    name == "git" || name.starts_with("git-")
 }
 
 fn parse(line: &[OsString]) -> Option<SessionAround> {
@@ -169,35 +156,18 @@ mod tests {
         assert_eq!(parse(&shell), None);
     }
 
-    fn line(processes: &[(u32, &str)]) -> Vec<LineProcess> {
-        let process = |(pid, words): &(u32, &str)| {
-            let command: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-            LineProcess { pid: *pid, program: command[0].clone(), command }
-        };
-        processes.iter().map(process).collect()
-    }
-
     /// Covers: IS-13
     #[test]
-    fn a_reviewer_speaks_through_what_its_program_started_without_git() {
-        let direct = Speakers::of(Role::CodeReviewer).rule();
-        let client = (10, "node claude");
-        assert_eq!(direct(&line(&[(12, "liza status"), (11, "sh -c x"), client]), Some(10)), Ok(()));
-        // The process above the program is another runner.
-        assert_eq!(direct(&line(&[(12, "liza status"), client, (9, "git-wrapper")]), Some(10)), Ok(()));
-        let silenced = Err(Silenced::Indirect);
-        for git in ["git status", "git-lfs filter-process", ".git-wrapped diff", "git\u{20}(deleted) log"] {
-            let through_git = line(&[(13, "liza x"), (12, "sh planted"), (11, git), client]);
-            assert_eq!(direct(&through_git, Some(10)), silenced, "{git}");
-            assert_eq!(Speakers::of(Role::Coder).rule()(&through_git, Some(10)), Ok(()));
-        }
-        assert_eq!(direct(&line(&[(12, "liza x"), (11, "sh planted")]), Some(10)), silenced, "an orphan");
-        assert_eq!(direct(&line(&[(12, "liza x"), client]), None), silenced, "its program is not known");
-        assert_eq!(direct(&line(&[(12, "liza x"), (11, "gitea"), client]), Some(10)), Ok(()));
-        let tested = line(&[(12, "liza x"), (11, concat!("liza", " check --of /p")), client]);
+    fn nothing_below_a_check_speaks() {
+        let process = |words: &str| {
+            let command: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            LineProcess { pid: 10, file: Some(PathBuf::from(&command[0])), command }
+        };
+        let tested = ["liza x", concat!("liza", " check --of /p"), "node claude"].map(process);
         for role in [Role::Coder, Role::CodeReviewer, Role::Planner] {
-            assert_eq!(Speakers::of(role).rule()(&tested, Some(10)), Err(Silenced::UnderTest));
+            assert_eq!(Speakers::of(role).rule()(&tested, 1, Some(10)), Err(Silenced::UnderTest));
         }
+        assert_eq!(Speakers::of(Role::Coder).rule()(&tested[..1], 1, None), Ok(()));
     }
 
     /// Covers: IS-02

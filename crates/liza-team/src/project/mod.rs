@@ -4,6 +4,7 @@
 pub mod accepted_gate;
 pub mod identity;
 pub mod machine;
+mod spoken;
 pub mod team_file;
 
 use std::path::{Path, PathBuf};

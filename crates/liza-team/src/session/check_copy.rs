@@ -269,7 +269,7 @@ mod tests {
         place.put("copy/tree/a.cache", "new");
         place.put("copy/tree/src/lib.rs", "changed by a test");
         place.put("copy/tree/src/left.rs", "x");
-        fs::set_permissions(place.path("copy/tree/src"), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(place.path("copy/tree/src"), Permissions::from_mode(0o0)).unwrap();
         fs::remove_file(place.path("checkout/gone")).unwrap();
         fs::write(place.path("copy/tree/.git/config"), "[core]\n\tfsmonitor = ./evil\n").unwrap();
         symlink(place.path("checkout"), place.path("copy/tree/target/out")).unwrap();

@@ -5,7 +5,7 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufRead, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use liza_agents::providers::side_log::SideLog;
 use liza_agents::providers::stream::EventStream;
-use liza_core::model::{FaultKind, Network};
+use liza_core::model::{FaultKind, Network, Role};
 use liza_host::durable::{self, Open};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_sandbox::confine::{
-    EnvironmentUse, Level, StageInput, StageOrder, StageSocket, is_of_database, passed_environment,
-    wrapped_stage_command,
+    EnvironmentUse, Level, StageInput, StageOrder, StageSocket, is_of_database, is_withheld,
+    passed_environment, search_path_outside, wrapped_stage_command,
 };
 use liza_sandbox::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
@@ -319,9 +319,23 @@ fn set_environment(command: &mut Command, order: &SessionOrder) {
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_database(name)) {
         command.env_remove(name);
     }
+    if order.agent.role() == Role::CodeReviewer {
+        withhold(command, order);
+    }
     // Some programs trust this variable more than the system, and would work in the supervisor's folder.
     command.env("PWD", &order.directory).env_remove("OLDPWD");
     command.env("TMPDIR", &order.scratch).envs(order.environment.iter().map(|(name, value)| (name, value)));
+}
+
+/// Takes away what would let code under review run as a reviewer.
+fn withhold(command: &mut Command, order: &SessionOrder) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_withheld(Role::CodeReviewer, name)) {
+        command.env_remove(name);
+    }
+    if let Some(path) = std::env::var_os("PATH") {
+        let folders = [".worktrees", ".liza"].map(|name| order.project.join(name));
+        command.env("PATH", search_path_outside(&path, &folders.each_ref().map(PathBuf::as_path)));
+    }
 }
 
 /// Connects the output to the terminal, or to a pipe that is copied to the file.

@@ -1,6 +1,6 @@
 //! Prepares a session and starts it: facts, prompt, files, command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_sandbox::confine::{
-    EnvironmentUse, Variable, cache_variables, check_caches, local_ports, passed_environment, review_caches,
-    wrapper_words,
+    EnvironmentUse, Variable, cache_variables, check_caches, is_withheld, local_ports, passed_environment,
+    review_caches, wrapper_words,
 };
 use liza_sandbox::sys::confinement::{TcpGrants, protects_files};
 
@@ -129,7 +129,8 @@ pub(super) fn start(
     let mut brief = brief(project, identity)?;
     brief.integration_copy = copy.as_ref().map(|copy| copy.path().to_owned());
     if state.board.config()?.sandbox != Sandbox::Off {
-        let own = Some(directory.clone()).filter(|folder| folder != project.root());
+        let is_written = |folder: &PathBuf| folder != project.root() && !matches!(job, Job::Review { .. });
+        let own = Some(directory.clone()).filter(is_written);
         brief.writable = own.into_iter().chain([scratch_folder(project, identity)]).collect();
         brief.model_only = role_network(state.board.config()?, identity.agent.role())? == Network::ModelOnly;
     }
@@ -288,8 +289,9 @@ fn order(
     if identity.agent.role() != Role::Coder {
         // It looks at the work of others.
         let inert = inert_git_variables(&|name| {
+            let is_passed = |known: &OsStr| known == name && !is_withheld(identity.agent.role(), known);
             let from_person =
-                inherited.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+                inherited.iter().find(|(known, _)| is_passed(known)).map(|(_, value)| value.clone());
             own_variable(&environment, name).or(from_person)
         });
         environment.extend(inert);
@@ -421,6 +423,9 @@ fn confine(
         network: network.as_ref(),
     };
     if let Some(mut plan) = session_plan(project, config, &needs)? {
+        if role == Role::CodeReviewer {
+            plan = plan.judging(&project.root().join(".worktrees"));
+        }
         plan.private =
             vec![client.path.clone(), order.scratch.clone(), own.prompt.to_owned(), caches.clone()];
         plan.check_caches = Some(checks);

@@ -166,7 +166,7 @@ echo x > "$1.txt"; git add . && git commit -qm work
         check = run("coder-check").replace('\'', ""),
     );
     let reviewer = format!(
-        "{}\n\"$LIZA\" check -- sh -c '{}'\n\"$LIZA\" submit-verdict \"$1\" APPROVED \"cargo run: it says what it should\"",
+        "export CARGO_TARGET_DIR=\"$TMPDIR/target\"\n{}\n\"$LIZA\" check -- sh -c '{}'\n\"$LIZA\" submit-verdict \"$1\" APPROVED \"cargo run: it says what it should\"",
         run("reviewer"),
         run("reviewer-check").replace('\'', ""),
     );

@@ -227,6 +227,24 @@ n=0; while [ $n -lt 40 ]; do ( "$LIZA" status || echo x >> "$TMPDIR/busy" ) & n=
         command: "cache",
         proof: Proof::UnderReview,
     },
+    Attempt {
+        what: "approve through the reviewer's build tool (`make`)",
+        by: "channel",
+        command: "make",
+        proof: Proof::UnderReview,
+    },
+    Attempt {
+        what: "be run by the reviewer outside of `liza check`, by its name",
+        by: "Landlock",
+        command: "run",
+        proof: Proof::UnderReview,
+    },
+    Attempt {
+        what: "change the checkout that the reviewer reads, by a program that it runs",
+        by: "Landlock",
+        command: "checkout",
+        proof: Proof::UnderReview,
+    },
     attempt("stop the team", "channel", r#""$LIZA" abort"#),
     plant("plant a tag for the project", GIT, "git tag integration && git tag planted", |bench| {
         !bench.project.git(&["tag", "--list"]).is_empty()
@@ -403,7 +421,8 @@ END_OF_CODE
 : > hostile/src/lib.rs
 cat > hostile/planted <<'END_OF_CODE'
 {PLANTS}END_OF_CODE
-chmod +x hostile/planted
+printf '#!/bin/sh\n' > hostile/run; chmod +x hostile/planted hostile/run
+printf 'all:\n\t@"$$LIZA" submit-verdict t1 APPROVED "all is well" > /dev/null 2>&1\n' > hostile/Makefile
 "#
     )
 }
@@ -422,6 +441,8 @@ mkdir -p "$CACHE"
 "$LIZA" check -- sh -c 'git config core.fsmonitor "$PWD/planted"
 if echo x > "$CACHE/planted"; then echo "UNDER REVIEW cache allowed"; else echo "UNDER REVIEW cache refused"; fi'
 if git config --local core.fsmonitor; then said settings allowed; else said settings refused; fi
+try() {{ if ( $2 ) > /dev/null 2>&1; then said $1 allowed; else said $1 refused; fi; }}
+try make make; try run ./run; try checkout "mkdir new"
 # As if the test run had found another way.
 cp planted "$HERE/planted"
 env -u GIT_CONFIG_COUNT git -c core.fsmonitor="$HERE/planted" status > /dev/null; : > "$HERE/ended"

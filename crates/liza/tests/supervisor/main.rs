@@ -35,6 +35,7 @@ mod rehearsal;
 mod remote;
 mod reviewed_text;
 mod set_up;
+mod spoken;
 mod stop;
 mod usage;
 mod web;

@@ -165,10 +165,11 @@ impl ConnectPolicy {
     /// Decides whether the thread may speak for the session. The error number tells the other end the reason.
     pub(crate) fn may_speak(&self, thread: u32) -> Result<(), Errno> {
         let leader = leader_of(thread).ok_or(Errno::ACCESS)?;
-        let line = system::line_below(leader, std::process::id()).ok_or(Errno::ACCESS)?;
-        (self.speakers)(&line, self.client).map_err(|silenced| match silenced {
+        let helper = std::process::id();
+        let line = system::line_below(leader, helper).ok_or(Errno::ACCESS)?;
+        (self.speakers)(&line, helper, self.client).map_err(|silenced| match silenced {
             Silenced::UnderTest => Errno::ACCESS,
-            Silenced::Indirect => Errno::PERM,
+            Silenced::NotSpoken => Errno::PERM,
         })
     }
 }

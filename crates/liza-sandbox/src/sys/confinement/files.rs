@@ -77,6 +77,7 @@ fn apply(grants: &Grants, abi: ABI) -> Result<RulesetStatus, RulesetError> {
         | AccessFs::Truncate;
     let connect = AccessFs::ResolveUnix;
     let rules = (grants.read.iter().map(|path| (open(path), read)))
+        .chain(grants.only_read.iter().map(|path| (open(path), read & !AccessFs::Execute)))
         .chain(grants.write.iter().map(|path| (open_without_links(path), write)))
         .chain(grants.devices.iter().map(|path| (open(path), use_device)))
         .chain(grants.sockets.iter().map(|path| (open(path), connect.into())));

@@ -48,6 +48,8 @@ use portable as system;
 pub struct Grants {
     /// Files and folders with everything below, to read and to run.
     pub read: Vec<PathBuf>,
+    /// The same to read only: no file in them can be run.
+    pub only_read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
     pub devices: Vec<PathBuf>,
     /// Sockets, or folders with sockets, to connect to.

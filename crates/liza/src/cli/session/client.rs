@@ -94,8 +94,8 @@ fn refused(why: Refused, message: String) -> CommandError {
         Refused::UnderTest => {
             CommandError::refused("not_permitted", message).hint("run liza outside of liza check")
         }
-        Refused::Indirect => CommandError::refused("indirect", message)
-            .hint("run liza yourself: not in a hook, an alias or a filter of git, and not detached"),
+        Refused::NotSpoken => CommandError::refused("verdict_not_spoken", message)
+            .hint("run liza in your own shell: not through git, make, npm, cargo, python or timeout, and not detached"),
         Refused::TooMuch => {
             CommandError::refused("bad_message", message).hint("send shorter texts, or end this session")
         }

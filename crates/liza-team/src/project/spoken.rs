@@ -1,0 +1,189 @@
+//! Decides whether a code reviewer's agent program spoke a command: the processes from the program to `liza`
+//! are the program's own, then shells of the system, then `liza`. Judges a line of processes as it is now.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use liza_sandbox::sys::peer::{LineProcess, program_file};
+
+const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"];
+
+/// The folders of installed shells: no session can write there.
+const SYSTEM: [&str; 6] = ["/bin", "/usr", "/opt", "/nix/store", "/gnu/store", "/home/linuxbrew"];
+
+/// Programs that run others' scripts. Two processes of one are of one program only if their scripts are equal.
+const INTERPRETERS: [&str; 6] = ["node", "bun", "deno", "python", "ruby", "perl"];
+
+pub(super) fn is_spoken(line: &[LineProcess], helper: u32, client: Option<u32>) -> bool {
+    // The helper is a process of the same program.
+    let Some(liza) = program_file(helper) else { return false };
+    let Some((below, program)) = below(line, client) else { return false };
+    let script = script(program).and_then(|script| Path::new(script).canonicalize().ok());
+    is_line_of(below, &Program { process: program, script, liza })
+}
+
+/// The processes below the agent program, the nearest to `liza` first; the program itself.
+fn below(line: &[LineProcess], client: Option<u32>) -> Option<(&[LineProcess], &LineProcess)> {
+    let at = line.iter().position(|process| Some(process.pid) == client)?;
+    Some((line.get(..at)?, line.get(at)?))
+}
+
+struct Program<'l> {
+    process: &'l LineProcess,
+    /// The real file of the script that its interpreter runs.
+    script: Option<PathBuf>,
+    liza: PathBuf,
+}
+
+fn is_line_of(below: &[LineProcess], program: &Program<'_>) -> bool {
+    let Some((speaker, between)) = below.split_first() else {
+        // The agent program itself.
+        return true;
+    };
+    let mut from_program = between.iter().rev().peekable();
+    // One more process of its own: a launcher starts the real program, or one starts itself again.
+    let _ = from_program.next_if(|process| program.is_own(process));
+    let is_liza = |process: &LineProcess| process.file.as_ref() == Some(&program.liza);
+    is_liza(speaker) && from_program.all(|process| is_shell(process) || is_liza(process))
+}
+
+impl Program<'_> {
+    fn is_own(&self, process: &LineProcess) -> bool {
+        match &process.file {
+            Some(file) if Some(file) == self.process.file.as_ref() => {
+                !is_interpreter(file) || script(process) == script(self.process)
+            }
+            Some(file) => self.is_launched(file),
+            // It hides its file; only its name is known.
+            None => process.command.first().is_some_and(|name| self.has_name(Path::new(name))),
+        }
+    }
+
+    /// True for the real program that a script of the same installation starts.
+    fn is_launched(&self, file: &Path) -> bool {
+        let Some(script) = &self.script else { return false };
+        let modules = |path: &&Path| path.file_name() == Some(OsStr::new("node_modules"));
+        let installation = script.ancestors().filter(modules).last();
+        installation.is_some_and(|folder| file.starts_with(folder)) && self.has_name(file)
+    }
+
+    /// True if a file has the name of the program's script.
+    fn has_name(&self, file: &Path) -> bool {
+        self.script.as_deref().is_some_and(|script| script.file_stem() == file.file_stem())
+    }
+}
+
+/// The script of an interpreter: its first argument that is no option.
+fn script(process: &LineProcess) -> Option<&OsStr> {
+    let is_option = |word: &&OsStr| word.as_encoded_bytes().starts_with(b"-");
+    process.command.iter().skip(1).map(AsRef::as_ref).find(|word| !is_option(word))
+}
+
+fn is_interpreter(file: &Path) -> bool {
+    // Some have their version behind the name.
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    INTERPRETERS.contains(&name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+fn is_shell(process: &LineProcess) -> bool {
+    let Some(file) = &process.file else { return false };
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let called = || process.command.first().map(|word| name(Path::new(word))).unwrap_or_default();
+    let name = match name(file).as_str() {
+        // One file with many programs, each called by its name; a login shell has a dash before it.
+        "busybox" => called().trim_start_matches('-').to_owned(),
+        own => own.to_owned(),
+    };
+    SHELLS.contains(&name.as_str()) && SYSTEM.iter().any(|folder| file.starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line from `liza` up to the agent program, each with its file and its arguments.
+    fn line(processes: &[(&str, &str)]) -> Vec<LineProcess> {
+        let process = |(pid, (file, words)): (usize, &(&str, &str))| {
+            let command = [*file].into_iter().chain(words.split_whitespace()).map(Into::into).collect();
+            let file = (!file.starts_with("hidden")).then(|| PathBuf::from(file));
+            LineProcess { pid: u32::try_from(pid).unwrap(), command, file }
+        };
+        processes.iter().enumerate().map(process).collect()
+    }
+
+    fn is_heard(between: &[(&str, &str)], program: (&str, &str)) -> bool {
+        let processes = [&[("/x/liza", "submit-verdict")], between, &[program]].concat();
+        let line = line(&processes);
+        let (below, process) = below(&line, u32::try_from(processes.len() - 1).ok()).unwrap();
+        let script = script(process).map(PathBuf::from);
+        is_line_of(below, &Program { process, script, liza: "/x/liza".into() })
+    }
+
+    const CLAUDE: (&str, &str) = ("/usr/bin/node", "/usr/lib/node_modules/claude/cli.js -p");
+    const CODEX: (&str, &str) = ("/usr/bin/node", "/n/node_modules/@openai/codex/bin/codex.js exec");
+    const NATIVE: (&str, &str) = ("/n/node_modules/@openai/codex-linux-x64/vendor/bin/codex", "exec");
+    const GOOSE: (&str, &str) = ("/home/a/bin/goose", "run");
+    const SH: (&str, &str) = ("/usr/bin/dash", "-c x");
+    const BASH: (&str, &str) = ("/usr/bin/bash", "-c x");
+
+    /// Covers: JU-08
+    #[test]
+    fn a_program_speaks_itself_in_its_shells_and_through_its_launcher() {
+        for (between, program) in [
+            (&[][..], GOOSE),
+            (&[SH], GOOSE),
+            (&[SH, BASH, ("/usr/local/bin/zsh", "-lc x")], CLAUDE),
+            (&[("/x/liza", "check"), BASH], CLAUDE),
+            (&[BASH, NATIVE], CODEX),
+            (&[BASH, ("hidden/codex", "exec")], CODEX),
+            // gemini starts itself again with more memory.
+            (
+                &[
+                    BASH,
+                    ("/usr/bin/node", "--max-old-space-size=8192 /usr/lib/node_modules/claude/cli.js -p"),
+                ],
+                CLAUDE,
+            ),
+            (&[BASH, GOOSE], GOOSE),
+        ] {
+            assert!(is_heard(between, program), "{between:?}");
+        }
+        let busybox = |name: &str| {
+            let file = Some("/bin/busybox".into());
+            is_shell(&LineProcess { pid: 1, command: vec![name.into()], file })
+        };
+        assert_eq!(
+            ["sh", "-ash", "/bin/sh", "xargs", "busybox"].map(busybox),
+            [true, true, true, false, false]
+        );
+        let alone = line(&[("/x/a-script-that-becomes-liza", "submit-verdict")]);
+        let is_spoken = |client| is_spoken(&alone, std::process::id(), client);
+        assert_eq!([Some(0), Some(7), None].map(is_spoken), [true, false, false]);
+    }
+
+    /// Covers: JU-08, IS-13
+    #[test]
+    fn other_programs_do_not_speak_for_a_reviewer() {
+        for between in [
+            &[BASH, ("/usr/bin/git", "status"), BASH][..],
+            &[SH, ("/usr/bin/make", "test"), BASH],
+            &[SH, ("/usr/bin/node", "/usr/lib/node_modules/npm/bin/npm-cli.js test"), BASH],
+            // A shell that becomes its only command.
+            &[SH, ("/usr/bin/node", "/usr/lib/node_modules/npm/bin/npm-cli.js test")],
+            &[("/root/.cargo/bin/cargo", "metadata"), BASH],
+            &[("/usr/bin/python3.12", "-m approve"), BASH],
+            &[("/usr/bin/timeout", "9 liza"), BASH],
+            &[("/home/a/.cargo/bin/rust-analyzer", "")],
+            &[("/p/.worktrees/.review-t/sh", ""), BASH],
+            &[("/tmp/bash", ""), BASH],
+            &[("hidden/evil", ""), BASH],
+            &[("/usr/lib/node_modules/turbo/bin/turbo", "")],
+            &[BASH, CLAUDE, CLAUDE],
+        ] {
+            assert!(!is_heard(between, CLAUDE), "{between:?}");
+        }
+        assert!(!is_heard(&[BASH, ("/usr/bin/bun", "x"), NATIVE], CODEX));
+        let own_protocol = line(&[("/usr/bin/python3", "evil.py"), BASH, CLAUDE]);
+        assert!(!is_spoken(&own_protocol, std::process::id(), Some(2)), "the channel answers `liza` only");
+    }
+}

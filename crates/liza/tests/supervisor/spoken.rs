@@ -1,0 +1,119 @@
+//! Who speaks for a code reviewer: its agent program, itself or in a shell, and nothing that the commit under
+//! review brings, whatever runs it.
+
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+
+use crate::fixture::{Bench, CODER};
+
+const REJECT: &str =
+    r#""$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer""#;
+
+/// A commit with settings for build tools, each of which makes its tool approve the work.
+const SETTINGS: &str = r#"cat > approve.sh <<'END'
+echo "TRIED ${WHO:-by a variable}"
+"$LIZA" submit-verdict t1 APPROVED "all is well" && echo "GOT THROUGH"
+END
+printf '#!/bin/sh\nWHO=%s sh ./approve.sh\n' cargo > rustc.sh; chmod +x rustc.sh
+mkdir -p .cargo src tools; : > src/lib.rs
+printf '[build]\nrustc = "./rustc.sh"\n' > .cargo/config.toml
+printf '[package]\nname = "hostile"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n' > Cargo.toml
+printf 'test:\n\tWHO=make sh ./approve.sh\n' > Makefile
+printf '{"name": "hostile", "version": "1.0.0", "scripts": {"test": "WHO=npm sh ./approve.sh"}}\n' > package.json
+printf 'import subprocess\nsubprocess.call("WHO=python sh ./approve.sh", shell=True)\n' > approve.py
+printf '#!/bin/sh\nWHO=path sh ./approve.sh\n' > tools/grep; chmod +x tools/grep
+"#;
+
+fn attack() -> String {
+    let honest = r#"bash -c '"$LIZA" status > /dev/null && echo "HONEST bash"'
+( echo x | sh -c '"$LIZA" get goal.status; "$LIZA" status' > /dev/null ) && echo "HONEST pipe"
+[ -n "$(env A=b "$LIZA" status)" ] && echo "HONEST env""#;
+    format!(
+        r#"exec 2>&1
+"$LIZA" check -- sh -c 'printf "test:\n\tWHO=left sh ./approve.sh\n" > GNUmakefile; cp GNUmakefile "$TMPDIR"; echo "LEFT $?"'
+"{cargo}" metadata --format-version 1 --offline > "$TMPDIR/cargo" 2>&1; cat "$TMPDIR/cargo"
+make test; npm test --silent; python3 -m approve
+perl -e 'system("WHO=server sh ./approve.sh")'
+timeout 60 "$LIZA" submit-verdict t1 APPROVED "all is well" && echo "GOT THROUGH"
+bash -c true; sh -ic true; grep x /dev/null
+{honest}
+bash -c 'sh -c "\"\$LIZA\" submit-verdict t1 REJECTED \"Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer\"; true"; true'"#,
+        cargo = env!("CARGO"),
+    )
+}
+
+/// Covers: JU-08
+#[test]
+fn only_the_reviewers_program_and_its_shells_speak() {
+    let toolchain = Path::new(env!("CARGO")).ancestors().nth(2).unwrap();
+    let passed = "pass_env: [LIZA, LIZA_TEST_MARK, BASH_ENV, ENV, LD_LIBRARY_PATH, GIT_EXTERNAL_DIFF]";
+    for sandbox in ["sandbox: auto", "sandbox: off"] {
+        let config = format!("{sandbox}\n{passed}\nsandbox_readable: [\"{}\"]", toolchain.display());
+        let bench = Bench::new(&config, &[("c", &format!("{SETTINGS}\n{CODER}")), ("r", &attack())]);
+        bench.project.add_task("t1");
+        assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
+        let mut review = bench.project.program();
+        review
+            .args(["agent", "code-reviewer", "--cli", "r", "--once"])
+            .env("LIZA", env!("CARGO_BIN_EXE_liza"));
+        for name in ["BASH_ENV", "ENV", "GIT_EXTERNAL_DIFF"] {
+            review.env(name, "./approve.sh");
+        }
+        review.env("PATH", format!("tools:{}", std::env::var("PATH").unwrap()));
+        bench.project.run(&mut review).ok();
+        let log = bench.outputs();
+        assert_eq!(bench.status("t1").to_string(), "REJECTED", "{sandbox}:\n{log}");
+        assert!(!log.contains("GOT THROUGH") && log.contains("LEFT 0"), "{sandbox}:\n{log}");
+        for who in ["by a variable", "left", "path"] {
+            assert!(!log.contains(&format!("TRIED {who}")), "{sandbox}: {who}:\n{log}");
+        }
+        let tools = ["make", "npm", "python", "server"].into_iter();
+        // A program of the commit cannot even be started there.
+        for who in tools.chain((sandbox == "sandbox: off").then_some("cargo")) {
+            assert!(log.contains(&format!("TRIED {who}")), "{sandbox}: {who}:\n{log}");
+        }
+        for how in ["bash", "pipe", "env"] {
+            assert!(log.contains(&format!("HONEST {how}")), "{sandbox}: {how}:\n{log}");
+        }
+        let refused = log.matches("counts only if the agent program runs it, itself or in a shell").count();
+        assert!(refused >= 5, "{sandbox}: {refused}:\n{log}");
+    }
+}
+
+/// Covers: JU-08
+#[test]
+fn a_reviewer_reads_and_checks_a_checkout_that_it_can_neither_write_nor_run() {
+    let coder =
+        format!("printf '#!/bin/sh\\necho \"RAN $(cat made)\"\\n' > run.sh; chmod +x run.sh\n{CODER}");
+    let reviewer = format!(
+        r#"exec 2>&1
+tried() {{ if ( eval "$2" ) > /dev/null 2>&1; then echo "$1 possible"; else echo "$1 refused"; fi; }}
+tried write 'echo x > new'; tried change 'echo x >> t1.txt'; tried remove 'rm t1.txt'; tried replace 'mv t1.txt t2.txt'
+tried configure 'git config a.b c'; tried commit 'git commit --allow-empty -m x'; tried prepared 'echo x > ../.prepared-t1/x'
+tried run ./run.sh; tried run-prepared ../.prepared-t1/run.sh; tried run-coders ../t1/run.sh
+tried read 'cat t1.txt'; tried search 'grep -r work .'; tried status 'git status'; tried diff 'git diff HEAD~1'
+tried log 'git log'; tried show 'git show HEAD:t1.txt'; tried scratch 'echo x > "$TMPDIR/x"'
+"$LIZA" check -- ./run.sh; "$LIZA" check -- "$PWD/run.sh"
+{REJECT}"#
+    );
+    let bench = Bench::new("sandbox: auto", &[("c", &coder), ("r", &reviewer)]);
+    bench.project.set_config("setup", "echo 'set up' > made; echo made > .gitignore");
+    bench.project.add_task("t1");
+    for words in [["coder", "--cli", "c", "--once"], ["code-reviewer", "--cli", "r", "--once"]] {
+        assert_eq!(bench.agent(&words).wait(), 0, "{}", bench.outputs());
+    }
+    let log = bench.outputs();
+    for what in ["write", "change", "remove", "replace", "configure", "commit", "prepared"] {
+        assert!(log.contains(&format!("{what} refused\n")), "{what}:\n{log}");
+    }
+    for what in ["run", "run-prepared", "run-coders"] {
+        assert!(log.contains(&format!("{what} refused\n")), "{what}:\n{log}");
+    }
+    for what in ["read", "search", "status", "diff", "log", "show", "scratch"] {
+        assert!(log.contains(&format!("{what} possible\n")), "{what}:\n{log}");
+    }
+    assert_eq!(log.matches("RAN set up\n").count(), 2, "{log}");
+    assert!(log.contains("[liza: confinement enforced]"), "{log}");
+    assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
+}
