@@ -10,6 +10,7 @@ use crate::view::{
     AgentView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency, View,
 };
 use liza_core::model::{AgentStatus, GoalStatus, Role, Seconds, Status, TaskId, Usage};
+use liza_core::rules::impact::APPROVALS;
 use liza_core::rules::spending::{Spending, SpendingScope};
 use liza_core::text::count;
 use liza_ids::order::sort_by_key;
@@ -309,6 +310,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
                 None if is_later => facts.push("reviewed after liza resume".to_owned()),
                 None => facts.push("waiting for a code reviewer".to_owned()),
             }
+            facts.extend(approvals_in_words(task));
         }
         TaskPhase::Waiting => {
             // First those that never will be: a narrow screen cuts the end.
@@ -340,6 +342,14 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
     }
     facts.extend(task.usage.as_ref().and_then(Usage::in_words));
     facts
+}
+
+/// The approvals of a task that needs more than one; `None` if one is enough.
+pub fn approvals_in_words(task: &TaskView) -> Option<String> {
+    let names: Vec<String> = task.approved_so_far.iter().map(ToString::to_string).collect();
+    let by = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    (!task.high_impact.is_empty())
+        .then(|| format!("high impact, {} of {APPROVALS} approvals{by}", names.len()))
 }
 
 /// The numbers of ended tasks, by their end.

@@ -231,7 +231,8 @@ fn writing_tasks(wake: &WakeReasons<'_>) -> String {
     format!(
         "Every task you add passes five gates: a spec section (--spec, with #section), a falsifiable DONE WHEN (--done), a scope \
          by functional area, not by files (--scope), its dependencies (--depends, task IDs with commas between), and its own \
-         tests: no separate test tasks. --priority is 1 (highest) to 5. Add as DRAFT first, with a kebab-case ID:\n{}\nFinalize \
+         tests: no separate test tasks. --priority is 1 (highest) to 5; --impact high asks for two \
+         reviewers, where a mistake would be costly. Add as DRAFT first, with a kebab-case ID:\n{}\nFinalize \
          related tasks together (supersede-task finalizes its replacements itself):\n{} finalize --all",
         wake.add_task("next-task"),
         wake.liza

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use liza_core::model::{Config, EventName, Refusal, Role, State, TaskId, TaskRecord};
 
+use liza_core::rules::impact::{approvals, high_impact};
+
 use super::context::{
     fact, facts, handoff_for, handoff_step, last, open_rejection, write_definition, write_handoff,
     write_no_result, write_notes, write_spec_changes, write_validation,
@@ -76,6 +78,16 @@ fn write_task(
     write_validation(page, state, record, Role::CodeReviewer);
     let (cycle, limit) = (record.review_cycles_current.unwrap_or(0) + 1, config.max_review_cycles(record));
     page.line(format!("REVIEW CYCLE: {cycle} of {limit}"));
+    let reasons = high_impact(config, record);
+    if !reasons.is_empty() {
+        let others: Vec<String> = approvals(record).map(|approval| approval.agent.to_string()).collect();
+        let others =
+            if others.is_empty() { String::new() } else { format!(" {} approved it.", others.join(", ")) };
+        page.line(format!(
+            "IMPACT: high ({}). Two code reviewers judge it, each alone.{others}",
+            reasons.join(", ")
+        ));
+    }
     if record.integration_fix == Some(true) {
         page.line(
             "INTEGRATION FIX: an approved change, with BASE merged in. Judge the whole diff, and check that the fix adds \

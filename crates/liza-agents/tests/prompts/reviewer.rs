@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use liza_agents::prompts::Job;
-use liza_core::model::{EventName, FactKind, Seconds, Status, TaskRecord, WorkFacts};
+use liza_core::model::{Approval, EventName, FactKind, Impact, Seconds, Status, TaskRecord, WorkFacts};
 
 use crate::fixture::*;
 
@@ -133,6 +133,21 @@ fn the_reviewer_reads_the_facts_and_its_prompt_has_at_most_8_kb() {
         assert!(section.contains("> - tests deleted (100): 0/long/long"), "{text}");
         assert!(text.len() <= 8 << 10, "{}", text.len());
     }
+}
+
+/// Covers: JU-09
+#[test]
+fn a_second_reviewer_is_told_that_it_judges_alone() {
+    let mut record = under_review(claimed(), 'b');
+    record.impact = Some(Impact::High);
+    let text = prompt_of(&state_with([record.clone()]), &brief("code-reviewer-2"), &review());
+    let line = "\nIMPACT: high (the plan says so). Two code reviewers judge it, each alone.";
+    assert!(text.contains(&format!("{line}\n")), "{text}");
+    let agent = agent("code-reviewer-1");
+    let approval = Approval { agent, program: None, model: None, commit: sha('b'), head: None };
+    record.approvals = Some(vec![approval]);
+    let text = prompt_of(&state_with([record]), &brief("code-reviewer-2"), &review());
+    assert!(text.contains(&format!("{line} code-reviewer-1 approved it.\n")), "{text}");
 }
 
 /// Gemini refuses commands with backticks or `$(…)` and runs git with an empty `diff.external`, which breaks `git diff`.

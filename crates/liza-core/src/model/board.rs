@@ -45,6 +45,8 @@ pub struct TaskSummary {
     pub failed_by: Vec<AgentId>,
     /// Code reviewers who no longer take its review.
     pub review_dropped_by: Vec<AgentId>,
+    /// Code reviewers who have approved it, while others have to.
+    pub approved_so_far: Vec<AgentId>,
     /// The coder who had it before it was unblocked for another one.
     pub previous_coder: Option<AgentId>,
     /// True if handoff notes of an earlier session are waiting.
@@ -77,6 +79,7 @@ impl TaskSummary {
             merge_held: record.merge_held.clone(),
             failed_by: record.failed_by.clone().unwrap_or_default(),
             review_dropped_by: record.review_dropped_by.clone().unwrap_or_default(),
+            approved_so_far: record.approvals.iter().flatten().map(|approval| approval.agent).collect(),
             previous_coder: record.previous_coder,
             handoff_pending: record.handoff_pending.unwrap_or(false),
             superseded_by: record.superseded_by.clone().unwrap_or_default(),

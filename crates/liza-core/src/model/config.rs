@@ -1,9 +1,10 @@
 //! The goal-wide settings and their defaults; a task may override some of them for itself.
 
 use indexmap::IndexMap;
-use liza_ids::{GateSettings, Sandbox, SandboxMin, SandboxRead, Seconds};
+use liza_ids::{GateSettings, Role, Sandbox, SandboxMin, SandboxRead, Seconds};
 use serde::{Deserialize, Serialize};
 
+use crate::model::impact::ReviewDiversity;
 use crate::model::record::TaskRecord;
 use crate::model::spending::{Budget, Price};
 use crate::model::team_file::TeamFile;
@@ -86,6 +87,11 @@ pub struct Config {
     /// The longest silence of a session before an alarm.
     pub quiet_limit: Seconds,
     pub gate: GateSettings,
+    /// Patterns of files whose change has a high impact.
+    pub high_impact: Vec<String>,
+    /// The most changed lines of work with a normal impact.
+    pub high_impact_lines: u32,
+    pub review_diversity: ReviewDiversity,
     /// The longest time of the integration test.
     pub integration_test_limit: Seconds,
     /// Commands that all work must pass before it is reviewed and merged.
@@ -173,6 +179,9 @@ impl Default for Config {
             session_limit: Seconds(7200),
             quiet_limit: Seconds(900),
             gate: GateSettings::default(),
+            high_impact: Vec::new(),
+            high_impact_lines: 2000,
+            review_diversity: ReviewDiversity::default(),
             integration_test_limit: Seconds(1800),
             validation: Vec::new(),
             validation_limit: Seconds(1800),
@@ -197,6 +206,12 @@ impl Config {
     /// The task's own limit, or that of the goal.
     pub fn max_review_cycles(&self, task: &TaskRecord) -> u32 {
         task.max_review_cycles.unwrap_or(self.max_review_cycles)
+    }
+
+    /// The model that the sessions of a role use, if the settings name one.
+    pub fn model(&self, role: Role) -> Option<&str> {
+        let entry = self.roles.get(role.id_prefix()).or_else(|| self.roles.get(&role.to_string()))?;
+        entry.as_map()?.get("model")?.as_text()
     }
 
     /// The task's own lease, or that of the goal.

@@ -80,6 +80,7 @@ pub const CONFIG_BOUNDS: &[Bounds] = &[
     seconds("stop_grace", 0, DAY),
     seconds("session_limit", 1, WEEK),
     seconds("quiet_limit", 10, WEEK),
+    times("high_impact_lines", 1, 10_000_000),
     seconds("integration_test_limit", 1, DAY),
     seconds("validation_limit", 1, DAY),
     seconds("setup_limit", 1, DAY),

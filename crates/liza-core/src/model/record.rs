@@ -11,6 +11,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::event::{EventName, HistoryEvent};
+use crate::model::impact::{Approval, Impact};
 use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::{GateChange, MergeHold};
 use crate::model::spending::Usage;
@@ -138,6 +139,8 @@ record! {
         status: Status,
         /// 1 (highest) to 5 (lowest).
         priority: i64,
+        /// The word of the plan; facts about the work can raise it.
+        impact: Impact,
         #[serde(deserialize_with = "one_or_many")]
         supersedes: Vec<TaskId>,
         #[serde(deserialize_with = "one_or_many")]
@@ -176,6 +179,8 @@ record! {
         takes_back: Vec<String>,
         /// Facts about the submitted work, computed at its submission.
         facts: WorkFacts,
+        /// The approvals so far, if it needs more than one.
+        approvals: Vec<Approval>,
         approved_by: Approver,
         merge_held: MergeHold,
         /// Its change of protected files, and the human's word on it.

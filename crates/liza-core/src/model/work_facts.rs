@@ -21,6 +21,8 @@ const LINE_MAX: usize = 160;
 pub enum FactKind {
     Protected,
     Deciding,
+    /// Matches `config.high_impact`.
+    HighImpact,
     Instructions,
     TestsDeleted,
     TestsSkipped,
@@ -37,10 +39,11 @@ impl FactKind {
     /// All kinds, the most important ones first.
     pub const ALL: &'static [FactKind] = <FactKind as strum::VariantArray>::VARIANTS;
 
-    fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             FactKind::Protected => "protected files",
             FactKind::Deciding => "not protected, but decides what the gate runs",
+            FactKind::HighImpact => "of high impact by the settings",
             FactKind::Instructions => "instructs or configures models",
             FactKind::TestsDeleted => "tests deleted",
             FactKind::TestsSkipped => "tests newly skipped",

@@ -1,8 +1,8 @@
 //! add-task: a task joins the sprint's plan.
 
 use crate::model::{
-    Actor, DEFAULT_PRIORITY, EventName, GoalStatus, LogAction, Refusal, Seconds, Section, SprintStatus,
-    Status, TaskId, TaskRecord,
+    Actor, DEFAULT_PRIORITY, EventName, GoalStatus, Impact, LogAction, Refusal, Seconds, Section,
+    SprintStatus, Status, TaskId, TaskRecord,
 };
 
 use crate::rules::session_budget::plan_has_begun;
@@ -29,6 +29,7 @@ pub struct NewTask {
     pub done_when: Option<String>,
     pub scope: Option<String>,
     pub priority: Option<i64>,
+    pub impact: Option<Impact>,
     /// These must be MERGED first.
     pub depends_on: Vec<TaskId>,
     pub draft: bool,
@@ -76,6 +77,7 @@ impl Rule for AddTask {
             description: Some(description.to_owned()),
             status: Some(status),
             priority: Some(check_priority(new.priority.unwrap_or(DEFAULT_PRIORITY))?),
+            impact: new.impact,
             depends_on: Some(new.depends_on.clone()),
             spec_ref: text(&new.spec_ref),
             done_when: text(&new.done_when),

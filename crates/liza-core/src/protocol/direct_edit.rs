@@ -12,7 +12,7 @@ use super::manual_edit::{by_id, differing, get};
 const HUMAN_OVERRIDE: &str = "human override";
 
 /// Keys of a task that only commands change: its state, what judges it, and what the judge is shown.
-const TASK_KEYS: [&str; 11] = [
+const TASK_KEYS: [&str; 13] = [
     "status",
     "review_commit",
     "approved_by",
@@ -22,6 +22,8 @@ const TASK_KEYS: [&str; 11] = [
     "validation",
     "validated",
     "facts",
+    "impact",
+    "approvals",
     "merge_held",
     "gate_change",
 ];
@@ -116,7 +118,7 @@ fn places_below(path: &str, (old, new): (&Value, &Value), depth: usize) -> Vec<S
 }
 
 /// The settings that decide which programs run, where merges go, and what agents may spend, reach or begin.
-const ALARMING_SETTINGS: [&str; 13] = [
+const ALARMING_SETTINGS: [&str; 15] = [
     "providers",
     "roles",
     "integration_branch",
@@ -125,6 +127,8 @@ const ALARMING_SETTINGS: [&str; 13] = [
     "team_file",
     "plan_approval",
     "gate",
+    "high_impact",
+    "high_impact_lines",
     "budget",
     "exec_wrapper",
     "model_hosts",

@@ -1,6 +1,6 @@
 //! edit-task: completes or corrects a task that no coder has started.
 
-use crate::model::{Actor, EventName, LogAction, PriorWork, Refusal, Section, TaskId, TaskStatus};
+use crate::model::{Actor, EventName, Impact, LogAction, PriorWork, Refusal, Section, TaskId, TaskStatus};
 
 use super::budget::refill_planner;
 use super::gates::{
@@ -27,6 +27,8 @@ pub struct TaskEdit {
     pub done_when: Option<String>,
     pub scope: Option<String>,
     pub priority: Option<i64>,
+    /// Agents only raise it.
+    pub impact: Option<Impact>,
     /// These must be MERGED first.
     pub depends_on: Option<Vec<TaskId>>,
     /// Commands that show that it is done. Once it has left DRAFT, an agent only adds to them.
@@ -88,6 +90,14 @@ impl Rule for EditTask {
             record.priority = Some(check_priority(priority)?);
             changed.push("priority");
         }
+        if let Some(impact) = edit.impact {
+            if tx.actor != Actor::Human && Some(impact) < record.impact {
+                let place = format!("impact of {id}: agents only raise it");
+                return Err(Refusal::EditNotPermitted { actor: tx.actor.to_string(), place });
+            }
+            record.impact = Some(impact);
+            changed.push("impact");
+        }
         if let Some(depends_on) = &edit.depends_on {
             check_dependencies(tx, id, depends_on)?;
             record.depends_on = Some(depends_on.clone());
@@ -101,7 +111,7 @@ impl Rule for EditTask {
         if changed.is_empty() {
             return Err(Refusal::NothingToDo { what: "change: name at least one field" });
         }
-        let rewritten = changed.iter().any(|name| !["priority", "validation"].contains(name));
+        let rewritten = changed.iter().any(|name| !matches!(*name, "priority" | "impact" | "validation"));
         if rewritten && needs_approval(tx)? && !matches!(task.status, TaskStatus::Draft) {
             // The human approved another text.
             if task.status != (TaskStatus::Unclaimed { prior: PriorWork::default() }) {

@@ -61,6 +61,10 @@ impl Rule for SubmitForReview {
         task.record.reservation = None;
         task.record.takes_back = Some(facts.takes_back.clone()).filter(|merges| !merges.is_empty());
         task.record.facts = facts.work.clone();
+        // They are of another commit.
+        if task.record.approvals.iter().flatten().any(|approval| approval.commit != commit) {
+            task.record.approvals = None;
+        }
         let by = if people.is_empty() {
             String::new()
         } else {

@@ -1,10 +1,12 @@
 //! submit-verdict: the binding verdict on exactly one commit.
 
 use crate::model::{
-    Actor, AgentStatus, Approver, Assignment, EventName, HistoryEvent, LogAction, MergeHold, PRIOR_FEEDBACK,
-    PriorWork, REVIEW_DEADLOCK, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus,
+    Actor, AgentId, AgentStatus, Approval, Approver, Assignment, EventName, HistoryEvent, LogAction,
+    MergeHold, PRIOR_FEEDBACK, PriorWork, REVIEW_DEADLOCK, Refusal, Role, Section, Sha, Task, TaskId,
+    TaskStatus,
 };
-use crate::rules::approvals::{find_approval, incomplete_approval};
+use crate::rules::approvals::{FIRST_OF, find_approval, incomplete_approval};
+use crate::rules::impact::{APPROVALS, count_approval};
 use crate::rules::validation::is_validated;
 use crate::text::one_line;
 
@@ -87,7 +89,10 @@ impl Rule for SubmitVerdict {
                 if let Some(moved) = &self.moved {
                     task = refuse_moved(tx, task, moved)?;
                 }
-                approve(tx, &mut task, work, commit, Approver::Agent(reviewer), evidence)?;
+                match count_own_approval(tx, &mut task, reviewer, &commit)? {
+                    true => approve(tx, &mut task, work, commit, Approver::Agent(reviewer), evidence)?,
+                    false => leave_to_another(tx, &mut task, work, commit, evidence),
+                }
             }
             Verdict::Rejected(reason) => {
                 let reason = check_reason(&task, reason)?;
@@ -208,6 +213,30 @@ fn refuse_moved(tx: &mut Tx<'_>, mut task: Task, moved: &MovedChange) -> Result<
     Err(tx.refuse_but_write(Refusal::ChangeMoved { task: id, head, what }))
 }
 
+/// Counts the approval of a code reviewer; true if the task is approved by it.
+fn count_own_approval(
+    tx: &Tx<'_>,
+    task: &mut Task,
+    reviewer: AgentId,
+    commit: &Sha,
+) -> Result<bool, Refusal> {
+    let (config, program) = (tx.config()?, tx.agent(reviewer)?.client);
+    let model = config.model(reviewer.role()).map(str::to_owned);
+    let head = task.status.review().and_then(|review| review.head.clone());
+    let approval = Approval { agent: reviewer, program, model, commit: commit.clone(), head };
+    Ok(count_approval(config, &mut task.record, approval))
+}
+
+/// The first approval of work of high impact: another code reviewer judges the same commit.
+fn leave_to_another(tx: &mut Tx<'_>, task: &mut Task, work: Assignment, commit: Sha, evidence: Option<&str>) {
+    let event = tx.event(EventName::Approved).with("commit", commit.as_str());
+    let event = event.with("evidence", evidence.unwrap_or("none"));
+    task.push_event(event.with(FIRST_OF, APPROVALS.to_string()));
+    let detail = format!("commit {}, the first of {APPROVALS} approvals", commit.short());
+    tx.log(LogAction::Task(EventName::Approved), Some(&task.id), &detail);
+    task.status = TaskStatus::ReadyForReview { work, commit, review: None };
+}
+
 fn approve(
     tx: &mut Tx<'_>,
     task: &mut Task,
@@ -253,6 +282,7 @@ fn send_back(
 /// Sends the task back to its coder.
 pub(super) fn reject(task: &mut Task, work: Assignment, commit: Sha, reason: &str, event: HistoryEvent) {
     task.record.rejection_reason = Some(reason.to_owned());
+    task.record.approvals = None;
     task.record.review_commit = Some(commit.clone());
     task.push_event(event);
     task.status = TaskStatus::Rejected { work, commit, reason: reason.to_owned() };

@@ -135,6 +135,8 @@ fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<
         supersedes.push(original.id.clone());
     }
     inherit_validation(&original.record, &mut task.record);
+    // A new plan lowers nothing.
+    task.record.impact = task.record.impact.max(original.record.impact);
     task.record.rescope_reason = Some(reason.to_owned());
     task.record.rescope_depth = Some(original.record.rescope_depth.unwrap_or(0).saturating_add(1));
     match SessionBudget::of_task(&original.id, &original.record) {

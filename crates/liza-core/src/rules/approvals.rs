@@ -6,6 +6,9 @@ use crate::model::{
     AgentId, EventName, HistoryEvent, PriorWork, Role, Sha, Status, TaskBody, TaskId, TaskRecord, Worktree,
 };
 
+/// The key of an approval that is not enough: the number of those that are needed.
+pub const FIRST_OF: &str = "first_of";
+
 /// The last approval, if it is of exactly the commit under review and not by the task's coder.
 pub fn find_approval(record: &TaskRecord) -> Option<&HistoryEvent> {
     let commit = record.review_commit.as_ref()?;
@@ -15,7 +18,8 @@ pub fn find_approval(record: &TaskRecord) -> Option<&HistoryEvent> {
     let other = approval.agent.is_some() && approval.agent != coder;
     // A rejection after it takes it back.
     let mut later = record.events().rev().take_while(|event| !event.is(EventName::Approved));
-    let is_valid = same && other && !later.any(|event| event.is(EventName::Rejected));
+    let is_enough = !approval.more.contains_key(FIRST_OF);
+    let is_valid = is_enough && same && other && !later.any(|event| event.is(EventName::Rejected));
     is_valid.then_some(approval)
 }
 

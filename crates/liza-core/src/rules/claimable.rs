@@ -137,7 +137,7 @@ pub fn reserved_for(
 }
 
 /// True if an agent is alive and its program is not held.
-fn can_work(board: &Board, entry: &AgentRecord, now: Timestamp) -> bool {
+pub(super) fn can_work(board: &Board, entry: &AgentRecord, now: Timestamp) -> bool {
     let sprint = board.sprint.ready();
     let client = entry.client.as_ref().and_then(|client| sprint?.clients.get(client));
     entry.holds(now) && !client.is_some_and(|client| client.is_held(now))
@@ -316,6 +316,7 @@ pub fn reviewable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<T
         .summaries()
         .filter(|summary| summary.is(Status::ReadyForReview) && (own(summary) || summary.review_is_free(now)))
         .filter(|summary| !summary.review_dropped_by.contains(&reviewer))
+        .filter(|summary| !summary.approved_so_far.contains(&reviewer))
         .collect();
     in_order(tasks, |summary| (Reverse(own(summary)), summary.priority, summary.created))
 }

@@ -6,6 +6,7 @@ pub mod claimable;
 pub mod clients;
 pub mod figures;
 pub mod found_merges;
+pub mod impact;
 pub mod invariants;
 pub mod metrics;
 pub mod misspelled;

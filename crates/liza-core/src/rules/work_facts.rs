@@ -26,9 +26,18 @@ pub struct FileDelta {
 /// A test with its file.
 type Located<'f> = (&'f str, FoundTest);
 
-/// The facts about these files. `protected` names the protected ones among them; `planned` are the files of the
-/// coder's pre-checks, as paths, folders or patterns.
-pub fn work_facts(files: &[FileDelta], protected: &[String], planned: &[String]) -> WorkFacts {
+/// The paths and patterns that files are compared with.
+#[derive(Debug, Clone, Default)]
+pub struct KnownFiles {
+    /// The protected ones among the changed files.
+    pub protected: Vec<String>,
+    /// The files of the coder's pre-checks, as paths, folders or patterns.
+    pub planned: Vec<String>,
+    /// `config.high_impact`.
+    pub high_impact: Vec<String>,
+}
+
+pub fn work_facts(files: &[FileDelta], known: &KnownFiles) -> WorkFacts {
     let sum = |number: fn(&FileDelta) -> usize| files.iter().map(number).sum();
     let mut facts = WorkFacts {
         files: files.len(),
@@ -36,17 +45,19 @@ pub fn work_facts(files: &[FileDelta], protected: &[String], planned: &[String])
         removed: sum(|file| file.removed),
         ..WorkFacts::default()
     };
-    for path in protected {
+    for path in &known.protected {
         facts.note(FactKind::Protected, path);
     }
     let patterns = |list: Vec<String>| GatePatterns::new(&GateSettings { runs: list, watched: Vec::new() });
     let (planned, deciding) =
-        (patterns(planned.iter().flat_map(|text| plan_entries(text)).collect()), deciding_patterns());
+        (patterns(known.planned.iter().flat_map(|text| plan_entries(text)).collect()), deciding_patterns());
+    let high_impact = patterns(known.high_impact.clone());
     let matches = |patterns: &GatePatterns, path: &str| patterns.protection(path) == Protection::Runs;
     for file in files {
         let path = file.path.as_str();
         let kinds = [
-            (FactKind::Deciding, matches(&deciding, path) && !protected.contains(&file.path)),
+            (FactKind::Deciding, matches(&deciding, path) && !known.protected.contains(&file.path)),
+            (FactKind::HighImpact, matches(&high_impact, path)),
             (FactKind::Instructions, file.instructs),
             (FactKind::Unplanned, !matches(&planned, path)),
             (FactKind::Uncounted, file.is_uncounted),
@@ -133,7 +144,7 @@ mod tests {
 
     /// The names of tests that were added, changed, deleted and newly skipped.
     fn counted(files: &[FileDelta]) -> [Vec<String>; 4] {
-        let facts = work_facts(files, &[], &[]);
+        let facts = work_facts(files, &KnownFiles::default());
         let kinds =
             [FactKind::TestsAdded, FactKind::TestsChanged, FactKind::TestsDeleted, FactKind::TestsSkipped];
         kinds.map(|kind| {
@@ -250,13 +261,19 @@ mod tests {
             instructs("CLAUDE.md"),
         ];
         let planned = ["`src/a.rs` (new)", "docs/", "./tests/*.py", "/", ""].map(str::to_owned);
-        let facts = work_facts(&files, &["scripts/build.rs".to_owned()], &planned);
+        let known = KnownFiles {
+            protected: vec!["scripts/build.rs".to_owned()],
+            planned: planned.to_vec(),
+            high_impact: vec!["docs/**".to_owned()],
+        };
+        let facts = work_facts(&files, &known);
         assert_eq!((facts.files, facts.added, facts.removed), (8, 16, 8));
         assert_eq!(facts.noted[&FactKind::Protected].names, ["scripts/build.rs"]);
         assert_eq!(facts.noted[&FactKind::Deciding].names, ["web/package.json", "web/jest.config.ts"]);
+        assert_eq!(facts.noted[&FactKind::HighImpact].names, ["docs/b.md"]);
         assert_eq!(facts.noted[&FactKind::Instructions].names, ["CLAUDE.md"]);
         let unplanned = &facts.noted[&FactKind::Unplanned];
         assert_eq!((unplanned.count, unplanned.names[0].as_str()), (5, "other.rs"));
-        assert_eq!(work_facts(&files, &[], &[]).count(FactKind::Unplanned), 8);
+        assert_eq!(work_facts(&files, &KnownFiles::default()).count(FactKind::Unplanned), 8);
     }
 }

@@ -4,6 +4,7 @@ use crate::model::{
     AgentId, ClientFault, Config, EventName, FaultKind, Generation, HistoryEvent, Role, Seconds, State,
     StopFiles, TaskId, TaskRecord, TaskStatus, Timestamp, lease_is_live,
 };
+use crate::rules::impact::has_approved;
 
 /// The time from SIGTERM to SIGKILL.
 const KILL_AFTER: Seconds = Seconds(10);
@@ -228,7 +229,9 @@ pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool 
     match (agent.role(), status) {
         (Role::Planner, _) => true,
         (_, TaskStatus::Blocked { .. }) => blocked_by(body.record(), agent),
-        (Role::CodeReviewer, TaskStatus::ReadyForReview { .. }) => body.record().reviewing_by == Some(agent),
+        (Role::CodeReviewer, TaskStatus::ReadyForReview { .. }) => {
+            body.record().reviewing_by == Some(agent) || has_approved(body.record(), agent)
+        }
         (Role::CodeReviewer, _) => gave_verdict(body.record(), agent),
         (
             Role::Coder,

@@ -6,6 +6,7 @@ use crate::model::{AgentId, Role, State, TaskId, Timestamp};
 use crate::rules::approvals::lacks_approval;
 use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
 use crate::rules::found_merges::FoundMerges;
+use crate::rules::impact::leaves_review;
 use crate::rules::questions::open_questions;
 use crate::rules::triggers::{Trigger, unseen_triggers};
 use crate::rules::validation::held_validation;
@@ -130,6 +131,7 @@ pub fn work_of(state: &State, agent: AgentId, found: &FoundMerges, now: Timestam
             let merges = merges.into_iter().filter(is_approved).map(Work::Merge);
             let mut reviews = found.without_waiting(reviewable_for(board, agent, now));
             reviews.retain(|task| held_validation(board, task).is_none());
+            reviews.retain(|task| !leaves_review(board, task, agent, now));
             merges.chain(unasked(state, agent, reviews).into_iter().map(Work::Review)).collect()
         }
     }

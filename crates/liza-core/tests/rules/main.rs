@@ -17,6 +17,7 @@ mod breaker;
 mod claim;
 mod clients;
 mod gate;
+mod impact;
 mod invariants;
 mod lease;
 mod limits;

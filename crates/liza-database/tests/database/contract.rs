@@ -5,9 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use liza_core::model::{Actor, Generation, Refusal, Section, Status, Value};
-use liza_core::protocol::{Archive, Command, Deregister, EditTask, Heartbeat, Request, SetStatus, TaskEdit};
+use liza_core::model::{
+    Actor, FactKind, Generation, Impact, Refusal, Section, Sha, Status, Value, WorkFacts,
+};
+use liza_core::protocol::{
+    Archive, ClaimReview, Command, Deregister, EditTask, Heartbeat, Request, SetStatus, SubmitForReview,
+    SubmitVerdict, TaskEdit, Verdict, WorktreeFacts,
+};
 use liza_store::{Store, StoreError, ValueSyntax, read_state};
+use liza_testkit::boards::clean;
 
 use crate::board::{Kind, RealHost, TestBoard, call, claim, entry, human, register, submit};
 use crate::support::{add_task, agent, note, task, wait_until};
@@ -56,6 +62,8 @@ on_both_stores! {
     an_unchanged_board_is_the_same_state;
     /// Covers: MM-04
     a_watch_reports_a_write_of_another_process;
+    /// Covers: JU-07, JU-09
+    facts_impact_and_approvals_are_kept;
     /// Covers: MM-02
     the_log_is_read_from_its_end;
     /// Covers: MM-02, MM-06
@@ -104,6 +112,33 @@ fn parts_are_the_same_as_in_the_whole(kind: Kind) {
     assert_eq!(parts.revision, whole.revision);
     let found = board.store().read_path(".tasks[1].id").unwrap();
     assert_eq!(found[0].as_text(), Some("b"));
+}
+
+fn facts_impact_and_approvals_are_kept(kind: Kind) {
+    let (board, one) = (TestBoard::new(kind, "approvals").with_tasks(&["one"]), task("one"));
+    let (store, reviewer) = (board.store(), agent("code-reviewer-1"));
+    let (coder, judge) = (register(&store, "coder-1"), register(&store, "code-reviewer-1"));
+    let edit = TaskEdit { impact: Some(Impact::High), ..TaskEdit::default() };
+    human(&store, Command::from(EditTask { task: one.clone(), edit })).unwrap();
+    claim(&store, &one, "coder-1", coder).unwrap();
+    let commit: Sha = "b".repeat(40).parse().unwrap();
+    let mut work = WorkFacts { files: 1, added: 2, removed: 3, ..WorkFacts::default() };
+    work.note(FactKind::TestsDeleted, "\"it: works\" # in a.rs");
+    let facts = Some(WorktreeFacts { work: Some(work.clone()), ..clean(commit.clone()) });
+    let command = SubmitForReview { task: one.clone(), commit, facts: facts.clone(), authors: Vec::new() };
+    submit(&store, Actor::Agent(agent("coder-1"), coder), Command::from(command)).unwrap();
+    let command = ClaimReview { task: one.clone(), reviewer, setup_failure: None, integration: None };
+    submit(&store, Actor::Supervisor(reviewer, judge), Command::from(command)).unwrap();
+    let verdict = Verdict::Approved(Some("ran it".to_owned()));
+    let command = SubmitVerdict { task: one.clone(), verdict, facts, commit: None, moved: None };
+    submit(&store, Actor::Agent(reviewer, judge), Command::from(command)).unwrap();
+
+    let state = board.store().snapshot().unwrap();
+    let record = state.board.body(&one).unwrap().record();
+    assert_eq!((record.status, record.impact), (Some(Status::ReadyForReview), Some(Impact::High)));
+    assert_eq!(record.facts, Some(work));
+    assert_eq!(record.approvals.as_ref().unwrap()[0].agent, reviewer);
+    assert_eq!(state.board.summary(&one).unwrap().approved_so_far, [reviewer]);
 }
 
 fn the_text_reads_as_the_state(kind: Kind) {

@@ -105,6 +105,7 @@ alarm_kinds! {
     SessionBudget "SESSION BUDGET" All Human(&["note", OPEN]);
     Budget "BUDGET" All Budget;
     ReviewDropped "REVIEW DROPPED" All Verdict;
+    SecondReviewer "SECOND REVIEWER" All Verdict;
     NoApproval "NO APPROVAL" All Verdict;
     RoleMissing "ROLE MISSING" All About(&["agent"]);
     ForeignCommits "FOREIGN COMMITS" All Human(&["accept-integration"]);

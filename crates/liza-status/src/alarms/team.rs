@@ -1,12 +1,13 @@
 //! Alarms about the team: agents that wait for the human, and missing roles.
 
 use liza_core::model::{
-    ClientRecord, EventName, GoalStatus, Role, Seconds, Sprint, State, Status, TaskBody, TaskRecord,
+    AgentId, ClientRecord, EventName, GoalStatus, Role, Seconds, Sprint, State, Status, TaskBody, TaskRecord,
     TaskSummary, Timestamp,
 };
 use liza_core::rules::approvals::lacks_approval;
 use liza_core::rules::claimable::claimable;
 use liza_core::rules::clients::{Continuation, describe_hold};
+use liza_core::rules::impact::high_impact;
 use liza_core::rules::questions::{Question, open_questions};
 use liza_core::rules::session_budget::SessionBudget;
 use liza_core::rules::spending::{Amount, Spending, SpendingScope, exceeded_by_last_session, spending};
@@ -30,6 +31,7 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
     found.extend(held_clients(state, seen, now));
     found.extend(spending(&state.board, now).iter().filter_map(budget));
     found.extend(dropped_reviews(state, seen, now));
+    found.extend(second_reviewers(state, seen, now));
     let stopped = seen.stop_files.pause.is_some() || seen.stop_files.checkpoint.is_some();
     if !stopped {
         found.extend(
@@ -155,6 +157,34 @@ fn dropped_reviews(state: &State, seen: &Observations, now: Timestamp) -> Vec<Al
         Alarm::critical(AlarmKind::ReviewDropped, &summary.id, text)
     };
     state.board.summaries().filter(dropped).map(alarm).collect()
+}
+
+/// Submissions of high impact that one code reviewer has approved, if no other is here for longer than a lease.
+fn second_reviewers(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
+    let (here, config) = (seen.presence(&state.board, now), state.board.config.ready());
+    let alarm = |summary: &TaskSummary| {
+        let (record, config) = (state.board.body(&summary.id).ok()?.record(), config?);
+        let approved = &summary.approved_so_far;
+        let waits = summary.is(Status::ReadyForReview) && !approved.is_empty() && summary.review_is_free(now);
+        let may_not = |id: AgentId| approved.contains(&id) || summary.review_dropped_by.contains(&id);
+        let since = record.last_event(EventName::Approved)?.time;
+        let is_late = now >= since + config.lease_duration;
+        if !waits || !is_late || !here.of(Role::CodeReviewer).all(|(id, _)| may_not(id)) {
+            return None;
+        }
+        let names: Vec<String> = approved.iter().map(ToString::to_string).collect();
+        let (id, names) = (&summary.id, names.join(", "));
+        let what = format!(
+            "its impact is high ({}), so two code reviewers have to approve it. {names} did, and no other is running. \
+             Look at it (liza diff {id}), then approve it, send it back (liza submit-verdict {id} REJECTED \"...\"), or \
+             start another one: {}",
+            high_impact(config, record).join(", "),
+            seen.start.agent(Role::CodeReviewer)
+        );
+        let text = AlarmText::of_task(id, what);
+        Some(Alarm::critical(AlarmKind::SecondReviewer, id, text).since(since))
+    };
+    state.board.summaries().filter_map(alarm).collect()
 }
 
 /// Work waits for a role of which no agent is running, while agents of other roles are.

@@ -110,7 +110,13 @@ fn looks(when: PlannerLooks) -> Next {
 fn is_next_step(kind: NeedKind) -> bool {
     match kind {
         NeedKind::Alarm(kind) => {
-            matches!(kind, AlarmKind::Blocked | AlarmKind::ReviewDropped | AlarmKind::NoApproval)
+            matches!(
+                kind,
+                AlarmKind::Blocked
+                    | AlarmKind::ReviewDropped
+                    | AlarmKind::SecondReviewer
+                    | AlarmKind::NoApproval
+            )
         }
         NeedKind::Draft | NeedKind::DeadDependency => true,
         NeedKind::Stopped(_)

@@ -15,6 +15,7 @@ use liza_core::model::{
 };
 use liza_core::rules::approvals::{incomplete_approval, lacks_approval};
 use liza_core::rules::claimable::{HeldMerge, held_merge, left_to_others, reserved_for};
+use liza_core::rules::impact::{approvals, has_approved, high_impact};
 use liza_core::rules::presence::Presence;
 use liza_core::rules::validation::held_validation;
 use liza_core::supervise::planner_needs_human;
@@ -55,6 +56,12 @@ pub struct TaskView {
     pub phase: TaskPhase,
     /// 1 (highest) to 5 (lowest).
     pub priority: i64,
+    /// The reasons that its impact is high; none if it is normal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub high_impact: Vec<String>,
+    /// The code reviewers who have approved its commit, while others have to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approved_so_far: Vec<AgentId>,
     /// The coder, or the code reviewer of a submitted task.
     pub owner: Option<AgentId>,
     /// The coder whose work it is.
@@ -147,6 +154,8 @@ fn task_view(
         status: record.status,
         phase: outlook.phase,
         priority: record.priority.unwrap_or(DEFAULT_PRIORITY),
+        high_impact: config.map(|config| high_impact(config, record)).unwrap_or_default(),
+        approved_so_far: approvals(record).map(|approval| approval.agent).collect(),
         owner: outlook.owner,
         assigned_to: record.assigned_to,
         reviewing_by: record.reviewing_by,
@@ -459,7 +468,9 @@ impl TaskSituation<'_> {
     /// A live agent of that role that holds no task; an example if there is none.
     fn free(&self, role: Role) -> String {
         let free = self.here().of(role);
-        let mut free = free.filter(|(_, entry)| entry.is_live(self.now) && entry.current_task.is_none());
+        let mut free = free.filter(|(id, entry)| {
+            entry.is_live(self.now) && entry.current_task.is_none() && !has_approved(self.record, *id)
+        });
         free.next().map_or_else(|| format!("{}-1", role.id_prefix()), |(id, _)| id.to_string())
     }
 }

@@ -73,6 +73,8 @@ fn no_agent_edits_what_its_work_is_judged_by() {
         "review_head",
         "takes_back",
         "facts",
+        "impact",
+        "approvals",
     ] {
         assert_eq!(refused(coder, |file| file["tasks"][0][key] = 3.into()), Some("not_permitted"), "{key}");
     }

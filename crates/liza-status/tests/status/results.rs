@@ -2,7 +2,8 @@
 
 use crate::supervise::{session, step};
 use liza_core::model::{
-    AgentStatus, Anomaly, HumanNote, RefusedResult, Revision, Role, Seconds, State, Status, Value,
+    AgentStatus, Anomaly, Approval, EventName, HistoryEvent, HumanNote, Impact, RefusedResult, Revision,
+    Role, Seconds, State, Status, Value,
 };
 use liza_core::protocol::{Command, MarkTriggersSeen, RefundSession, UnproductiveExit};
 use liza_core::rules::questions::open_questions;
@@ -11,6 +12,7 @@ use liza_core::supervise::{EndedSession, SessionEnd, Step, after_session, frozen
 use liza_status::alarms::{AlarmKind, Observations, alarms};
 use liza_status::needs_you::needs_you;
 use liza_status::view::view;
+use liza_status::words::task_facts;
 use liza_testkit::team::*;
 
 /// Covers: AC-10, AX-11
@@ -169,6 +171,43 @@ fn a_review_that_every_running_reviewer_dropped_needs_the_human() {
         shown.needs_you.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ReviewDropped)).unwrap();
     assert_eq!(need.command, "liza submit-verdict t APPROVED", "nobody has asked anything");
     assert!(need.text.contains("liza diff t") && need.text.contains("t REJECTED"), "{}", need.text);
+}
+
+/// Covers: JU-09
+#[test]
+fn a_second_reviewer_that_is_missing_for_longer_than_a_lease_needs_the_human() {
+    let mut state = state_with(Status::ReadyForReview);
+    let mut once = record("t", Status::ReadyForReview);
+    once.impact = Some(Impact::High);
+    let (commit, first) = (once.review_commit.clone().unwrap(), agent("code-reviewer-1"));
+    let approval = Approval { agent: first, program: None, model: None, commit, head: None };
+    once.approvals = Some(vec![approval]);
+    let event = HistoryEvent::new(now(), EventName::Approved, first).with("first_of", "2");
+    once.history.get_or_insert_default().push(event);
+    (once.reviewing_by, once.review_lease_expires) = (None, None);
+    state.board.put(task("t"), once);
+    let seen = Observations::default();
+    let found = |state: &State, seconds| {
+        let later = now() + Seconds(seconds);
+        let mut alive = state.clone();
+        agents(&mut alive).values_mut().for_each(|entry| entry.lease_expires = Some(later + Seconds(60)));
+        let shown = view(&alive, &seen, later);
+        let mut needs = shown.needs_you.into_iter();
+        let need = needs.find(|need| need.kind.alarm() == Some(AlarmKind::SecondReviewer));
+        (need, task_facts(&shown.tasks[0]).join("; "), shown.tasks[0].next.to_string())
+    };
+    let (need, words, _) = found(&state, 1000);
+    assert!(need.is_none(), "code-reviewer-2 can take it");
+    assert!(words.contains("high impact, 1 of 2 approvals (code-reviewer-1)"), "{words}");
+    agents(&mut state).shift_remove(&agent("code-reviewer-2"));
+    assert!(matches!(step(&state, "code-reviewer-1"), Step::Wait { .. }), "it is not offered again");
+    assert!(found(&state, 299).0.is_none(), "another one may come");
+    let (need, _, next) = found(&state, 300);
+    let need = need.unwrap();
+    assert_eq!(need.command, "liza submit-verdict t APPROVED");
+    assert!(need.text.contains("the plan says so") && need.text.contains("liza diff t"), "{}", need.text);
+    assert!(need.text.contains("liza agent code-reviewer"), "{}", need.text);
+    assert!(next.contains("you"), "{next}");
 }
 
 /// Covers: JU-06

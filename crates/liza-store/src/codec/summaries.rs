@@ -162,7 +162,7 @@ impl ScannedTask {
             "assigned_to" => summary.assigned_to = parsed(value)?,
             "lease_expires" => summary.lease_expires = time(value)?,
             // Rare and short-lived, so left to the parser.
-            "reservation" => {
+            "reservation" | "approvals" => {
                 if scalar(value)?.is_some() {
                     return Err(NeedsParser);
                 }

@@ -35,6 +35,7 @@ fn field() -> impl Strategy<Value = String> {
         "(assigned_to|reviewing_by|approved_by): (coder-1|\"code-reviewer-2\"|human|null|nobody|)",
         "(handoff_pending): (true|false|\"true\"|yes|)",
         "(reservation): (null|\\{ by: coder-1, generation: 2, expires: 2025-01-17T14:00:00Z, base_commit: a1b2c3d4 \\}|1)",
+        "(approvals): (null|\\[\\]|\\[\\{ agent: code-reviewer-1, commit: a1b2c3d4 \\}\\]|1)",
         "(revision): (3|x|)",
         "(my_field|\"quoted\"|description): (text|\"a # b\"|'it''s'|\\[1, \\{x: y\\}\\])",
     ];
@@ -48,6 +49,7 @@ fn field() -> impl Strategy<Value = String> {
         Just("created: 2025-01-17T14:00:00Z\n      # deeper".to_owned()),
         Just("history:\n      - { time: 2025-01-17T14:00:00Z, event: created, n: 017 }".to_owned()),
         Just("reservation:\n      by: coder-1\n      generation: 2\n      expires: 2025-01-17T14:00:00Z\n      base_commit: a1b2c3d4".to_owned()),
+        Just("approvals:\n      - agent: code-reviewer-1\n        commit: a1b2c3d4".to_owned()),
         Just("# a comment".to_owned()),
         Just("".to_owned()),
     ];

@@ -25,7 +25,7 @@ pub(crate) const LISTS: [&str; 3] = ["anomalies", "human_notes", "spec_changes"]
 const ENTRY_COLUMN: usize = 2;
 
 /// The keys of a task that its summary has.
-const SUMMARY_KEYS: [&str; 18] = [
+const SUMMARY_KEYS: [&str; 19] = [
     "id",
     "status",
     "priority",
@@ -40,6 +40,7 @@ const SUMMARY_KEYS: [&str; 18] = [
     "merge_held",
     "failed_by",
     "review_dropped_by",
+    "approvals",
     "previous_coder",
     "handoff_pending",
     "superseded_by",

@@ -1,6 +1,8 @@
 //! Random commands on four tasks and two agents, for the tests of both stores.
 
-use liza_core::model::{Actor, AgentStatus, AnomalyType, Fields, Severity, Sha, TaskId, Urgency};
+use liza_core::model::{
+    Actor, AgentStatus, AnomalyType, FactKind, Fields, Severity, Sha, TaskId, Urgency, WorkFacts,
+};
 use liza_core::protocol::{
     AbandonTask, ClaimReview, ClaimRole, ClaimTask, Command, Discover, EditTask, HandoffNotes, Intent,
     LogAnomaly, MarkBlocked, PreCheck, ReleaseClaim, ReserveTask, SetStatus, SubmitForReview, SubmitVerdict,
@@ -32,7 +34,12 @@ fn commit(digit: &str) -> Sha {
     digit.repeat(40).parse().unwrap()
 }
 
-fn facts() -> Option<WorktreeFacts> {
+/// The facts of every other submission raise its impact.
+fn facts(step: &Step) -> Option<WorktreeFacts> {
+    let mut work = WorkFacts { files: 2, added: 3, removed: 1, ..WorkFacts::default() };
+    if step.text.is_multiple_of(2) {
+        work.note(FactKind::TestsDeleted, TEXTS[usize::from(step.text) % TEXTS.len()]);
+    }
     Some(WorktreeFacts {
         head: commit("b"),
         on_task_branch: true,
@@ -40,7 +47,7 @@ fn facts() -> Option<WorktreeFacts> {
         changed_tracked: Vec::new(),
         has_base: true,
         takes_back: Vec::new(),
-        work: None,
+        work: Some(work),
     })
 }
 
@@ -68,7 +75,7 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
             let submit = Command::from(SubmitForReview {
                 task: id,
                 commit: commit("b"),
-                facts: facts(),
+                facts: facts(step),
                 authors: vec![],
             });
             (Actor::Operator(coder), submit)
@@ -84,7 +91,13 @@ pub(crate) fn command(step: &Step) -> (Actor, Command) {
                 if step.text.is_multiple_of(2) { Verdict::Approved(None) } else { Verdict::Rejected(reason) };
             (
                 Actor::Operator(reviewer),
-                Command::from(SubmitVerdict { task: id, verdict, facts: facts(), commit: None, moved: None }),
+                Command::from(SubmitVerdict {
+                    task: id,
+                    verdict,
+                    facts: facts(step),
+                    commit: None,
+                    moved: None,
+                }),
             )
         }
         13 => {

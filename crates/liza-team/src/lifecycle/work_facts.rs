@@ -2,7 +2,7 @@
 
 use liza_agents::providers::{is_client_setting, is_instruction};
 use liza_core::model::{FactKind, Sha, State, Status, TaskId, WorkFacts};
-use liza_core::rules::work_facts::{FileDelta, has_language, planned_files, work_facts};
+use liza_core::rules::work_facts::{FileDelta, KnownFiles, has_language, planned_files, work_facts};
 use liza_git::{ChangedFile, FileContents, MergeChange, Repo};
 use liza_ids::gate::GatePatterns;
 
@@ -22,10 +22,14 @@ pub(super) fn facts_of(
     let Some(head) = integration_head(project, &state.board)? else { return Ok(None) };
     let (from, to) = compared(repo, &head, commit)?;
     let files = deltas(repo, &repo.changed_files(&from, &to)?)?;
-    let patterns = GatePatterns::new(&gate_here(project, &state.board.config()?.gate)?);
-    let protected = repo.protected(&to, &patterns)?.differing(&repo.protected(&from, &patterns)?);
-    let planned = planned_files(state.board.body(task)?.record());
-    let mut facts = work_facts(&files, &protected, &planned);
+    let config = state.board.config()?;
+    let patterns = GatePatterns::new(&gate_here(project, &config.gate)?);
+    let known = KnownFiles {
+        protected: repo.protected(&to, &patterns)?.differing(&repo.protected(&from, &patterns)?),
+        planned: planned_files(state.board.body(task)?.record()),
+        high_impact: config.high_impact.clone(),
+    };
+    let mut facts = work_facts(&files, &known);
     // The only part that reads history: a long one must not keep work from its review.
     for undone in repo.undone_lines(&from, &to).unwrap_or_default() {
         facts.note(FactKind::Undone, &format!("{} ({})", undone.path, undone.step.short()));

@@ -20,9 +20,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use liza_agents::contracts::is_vision_template;
 use liza_agents::providers::LoginPlaces;
 use liza_core::model::{
-    AgentId, AgentRecord, EventName, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes,
-    TEAM_FILE, TaskId, TaskStatus, Timestamp,
+    AgentId, AgentRecord, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE,
+    TaskId, TaskStatus, Timestamp,
 };
+use liza_core::rules::approvals::find_approval;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_git::{BranchStep, Repo};
@@ -221,11 +222,8 @@ fn refused_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> Opti
     let [BranchStep { merged: Some((task, commit)), .. }] = steps.as_slice() else { return None };
     let record = state.board.body(task).ok()?.record();
     let is_submitted = record.review_commit.as_ref() == Some(commit);
-    let is_approved = record.events().any(|event| {
-        event.is(EventName::Approved)
-            && event.text("commit").is_some_and(|approved| approved == commit.as_str())
-    });
-    (is_submitted && is_approved && repo.is_merge_of(head, expected, commit).ok()?).then(|| task.clone())
+    (is_submitted && find_approval(record).is_some() && repo.is_merge_of(head, expected, commit).ok()?)
+        .then(|| task.clone())
 }
 
 /// True if the branch here only lags behind, or has merges that other machines have not recorded yet.

@@ -8,6 +8,7 @@ use liza_core::model::{
     AgentId, AgentRecord, EventName, GoalStatus, HistoryEvent, Revision, Role, Sha, State, Status, TaskId,
     TaskRecord, Timestamp,
 };
+use liza_core::rules::approvals::FIRST_OF;
 use liza_core::rules::sessions::{decided_since, ending_session};
 use liza_core::rules::triggers::{Trigger, TriggerKind, lacks_plan};
 use liza_core::supervise::{EndedSession, SessionEnd};
@@ -203,6 +204,9 @@ fn task_result(task: &TaskId, record: &TaskRecord, agent: AgentId) -> (Option<Ti
     let reason = || one_line(first_blocker(&field("reason")), REASON_MAX);
     let text = match event.name() {
         Some(EventName::ReadyForReview) => format!("{task} submitted for review at {}", commit()),
+        Some(EventName::Approved) if event.more.contains_key(FIRST_OF) => {
+            format!("{task} approved at {}, by the first of two code reviewers", commit())
+        }
         Some(EventName::Approved) => format!("{task} APPROVED at {}", commit()),
         Some(EventName::Rejected) => format!("{task} REJECTED: {}", reason()),
         Some(EventName::Blocked) => format!("{task} BLOCKED: {}", reason()),

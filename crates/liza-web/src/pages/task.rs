@@ -5,7 +5,7 @@ use liza_core::text::one_line;
 use liza_status::action::{ActionName, ActionSubject};
 use liza_status::task_words::{anomaly_name, event_name, facts, validation_words};
 use liza_status::view::{TaskDetail, TaskView, task_detail};
-use liza_status::words::lease_length;
+use liza_status::words::{approvals_in_words, lease_length};
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};
@@ -141,6 +141,7 @@ fn facts_list(page: &PageContext<'_>, detail: &TaskDetail<'_>) -> Markup {
         ),
         ("Lease", task.lease.filter(|_| !task.stopped).map(lease_length)),
         ("Submitted", commit(&record.review_commit)),
+        ("Impact", approvals_in_words(task).map(|words| format!("{words}: {}", task.high_impact.join(", ")))),
         ("Facts", record.facts.as_ref().map(|facts| facts.lines().join("; "))),
         ("Approved by", record.approved_by.map(|by| by.to_string())),
         ("Merged as", commit(&record.merge_commit)),

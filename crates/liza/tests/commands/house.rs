@@ -37,7 +37,15 @@ const DOORS: [(&str, &[&str]); 11] = [
 const CORE_DOORS: [(&str, &[&str]); 3] = [
     (
         "liza-agents",
-        &["model", "text", "rules::triggers", "rules::misspelled", "rules::notes", "protocol::MergeFailure"],
+        &[
+            "model",
+            "text",
+            "rules::triggers",
+            "rules::misspelled",
+            "rules::notes",
+            "rules::impact",
+            "protocol::MergeFailure",
+        ],
     ),
     ("liza-tui", &["model", "text", "rules::spending"]),
     ("liza-web", &["model", "text", "rules::spending"]),

@@ -89,6 +89,12 @@ pub(crate) fn under_review(project: &TestProject, task: &str) -> String {
 pub(crate) fn judge(project: &TestProject, task: &str, words: &[&str]) {
     project.liza(&["claim-review", task, "code-reviewer-1"]).ok();
     verdict(project, task, words).ok();
+    // Work of high impact needs a second approval.
+    if project.status(task) == "READY_FOR_REVIEW" {
+        project.liza(&["claim-review", task, "code-reviewer-2"]).ok();
+        let words = [&["submit-verdict", task][..], words].concat();
+        project.liza_as("code-reviewer-2", &words).ok();
+    }
 }
 
 /// An approved task with its own file; returns the commit.
@@ -122,6 +128,13 @@ pub(crate) fn conflicted(project: &TestProject, task: &str) -> String {
     advance(project, "shared.txt", "of another agent\n");
     project.liza(&["wt-merge", task, "--json"]).refused(3, "conflict");
     head
+}
+
+/// Merges as the code reviewer who approved last.
+#[track_caller]
+pub(crate) fn merge_as_team(project: &TestProject, task: &str) -> Run {
+    let by = project.record(task).approved_by.unwrap().to_string();
+    project.liza_as(&by, &["wt-merge", task, "--json"])
 }
 
 pub(crate) fn merge(project: &TestProject, task: &str) -> Run {

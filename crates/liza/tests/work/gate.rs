@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use crate::fixture::*;
-use crate::support::{Run, TestProject};
+use crate::support::TestProject;
 
 /// The program is broken if it says so; the gate asks a file that it sources.
 const GATE: &str =
@@ -53,10 +53,6 @@ fn approved_work(project: &TestProject, task: &str, change: impl FnOnce(&Path)) 
 
 fn broken(tree: &Path) {
     fs::write(tree.join("broken"), "").unwrap();
-}
-
-fn merge_as_team(project: &TestProject, task: &str) -> Run {
-    project.liza_as("code-reviewer-1", &["wt-merge", task, "--json"])
 }
 
 /// The work is not merged, and waits for the human, who is told that it fails under the old gate.

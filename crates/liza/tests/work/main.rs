@@ -15,6 +15,7 @@ mod fixture;
 mod gate;
 mod git_programs;
 mod guide;
+mod impact;
 mod integration_head;
 mod interrupted;
 mod keeping;

@@ -5,8 +5,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::fixture::*;
+use crate::support::TestProject;
 use crate::support::process::is_running;
-use crate::support::{Run, TestProject};
 
 /// Covers: RV-04, RV-07, SP-02
 #[test]
@@ -232,11 +232,6 @@ fn a_test_over_its_time_limit_is_killed_with_its_children() {
     assert_eq!(tip(&project, "integration"), before);
     assert!(!is_running("sleep 1111"));
     check_consistent(&project);
-}
-
-/// The supervisor of code-reviewer-1 merges.
-fn merge_as_team(project: &TestProject, task: &str) -> Run {
-    project.liza_as("code-reviewer-1", &["wt-merge", task, "--json"])
 }
 
 fn test_logs(project: &TestProject) -> usize {

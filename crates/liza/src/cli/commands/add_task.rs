@@ -1,6 +1,6 @@
 //! `liza add-task`: the planner adds a task.
 
-use liza_core::model::{LEASE, Seconds, Status, TaskId};
+use liza_core::model::{Impact, LEASE, Seconds, Status, TaskId};
 use liza_core::protocol::{AddTask, NewTask};
 
 use crate::cli::context::Context;
@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// Priority, from 1 (highest) to 5 (lowest); default 3.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
+    /// normal, or high: then two code reviewers have to approve the work. Facts about it can raise it later.
+    #[arg(long, value_name = "IMPACT")]
+    impact: Option<Impact>,
     /// Tasks that must be MERGED first.
     #[arg(long, value_name = "ID,…", default_value = "", hide_default_value = true)]
     depends: Tasks,
@@ -66,6 +69,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         done_when: Text::read_some(args.done, context)?,
         scope: Text::read_some(args.scope, context)?,
         priority: args.priority,
+        impact: args.impact,
         depends_on: args.depends.0,
         draft: args.draft,
         stretch: args.stretch,

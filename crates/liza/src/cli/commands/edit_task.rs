@@ -1,6 +1,6 @@
 //! `liza edit-task`: the planner completes or corrects a task that is not claimed yet.
 
-use liza_core::model::{Status, TaskId};
+use liza_core::model::{Impact, Status, TaskId};
 use liza_core::protocol::{EditTask, TaskEdit};
 
 use crate::cli::context::Context;
@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// Priority, from 1 (highest) to 5 (lowest).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
+    /// normal, or high: then two code reviewers have to approve the work. Agents can only raise it.
+    #[arg(long, value_name = "IMPACT")]
+    impact: Option<Impact>,
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
@@ -52,6 +55,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         done_when: Text::read_some(args.done, context)?,
         scope: Text::read_some(args.scope, context)?,
         priority: args.priority,
+        impact: args.impact,
         depends_on: args.depends.map(|tasks| tasks.0),
         validate: Some(args.validate).filter(|lines| !lines.is_empty()),
     };

@@ -8,7 +8,7 @@ use liza_core::text::count;
 use liza_host::local_time::LocalTime;
 use liza_status::task_words::{self, anomaly_name, event_name, validation_words};
 use liza_status::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
-use liza_status::words::task_status;
+use liza_status::words::{approvals_in_words, task_status};
 use liza_team::observe::observe;
 use liza_team::project::{Project, now};
 use serde_json::json;
@@ -185,12 +185,15 @@ impl TaskPage<'_> {
         });
         let base =
             record.base_commit.as_ref().map(|base| format!(" from {}", base.short())).unwrap_or_default();
+        let impact =
+            approvals_in_words(task).map(|words| format!("{words}: {}", task.high_impact.join(", ")));
         self.fields(&[
             ("Coder", coder),
             ("Code reviewer", reviewer),
             ("Rejections", cycles),
             ("Worktree", record.worktree.as_ref().map(|worktree| format!("{worktree}{base}"))),
             ("Submitted", record.review_commit.as_ref().map(|commit| commit.short().to_owned())),
+            ("Impact", impact),
             ("Facts", record.facts.as_ref().map(|facts| bullets(&facts.lines()))),
             ("Approved", record.approved_by.map(|by| by.to_string())),
             ("Merged as", record.merge_commit.as_ref().map(|commit| commit.short().to_owned())),

@@ -72,6 +72,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         context.reported(&engine, submit_verdict(&engine, &args.task, verdict, args.commit.as_ref()))?;
     let (task, status) = (args.task, done.reply.status.map_or("?", Status::name));
     let next = match args.verdict {
+        VerdictWord::Approved if done.reply.status == Some(Status::ReadyForReview) => {
+            "its impact is high, so another code reviewer has to approve it too".to_owned()
+        }
         VerdictWord::Approved => format!("a running code reviewer merges it; by hand: liza wt-merge {task}"),
         VerdictWord::Rejected => "it goes back to its coder".to_owned(),
     };
