@@ -8,6 +8,7 @@
 mod diff;
 mod merging;
 mod program;
+mod receipts;
 mod remote;
 mod workspace;
 
@@ -29,6 +30,7 @@ pub use program::refs::{Branch, BranchError};
 pub use program::repo::path as path_of;
 pub use program::repo::{Head, Repo};
 pub use program::version::GitVersion;
+pub use receipts::{RECEIPTS, REMOTE_RECEIPTS};
 pub use remote::push::Remote;
 pub use remote::work_remote::{PushOutcome, RefChange, RemoteProbe, WorkRemote};
 pub use workspace::rescue::Rescue;

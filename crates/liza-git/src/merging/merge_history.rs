@@ -49,8 +49,12 @@ impl Repo {
 
     /// The head of a branch, read from its file or packed-refs without git; `None` if git keeps it elsewhere.
     pub fn head_on_disk(common_dir: &Path, branch: &Branch) -> Option<Sha> {
-        let name = branch.full();
-        if let Ok(text) = fs::read_to_string(common_dir.join(&name)) {
+        Self::ref_on_disk(common_dir, &branch.full())
+    }
+
+    /// A reference by its whole name, read in the same way.
+    pub(crate) fn ref_on_disk(common_dir: &Path, name: &str) -> Option<Sha> {
+        if let Ok(text) = fs::read_to_string(common_dir.join(name)) {
             return sha(text.trim().as_bytes());
         }
         let packed = fs::read_to_string(common_dir.join("packed-refs")).ok()?;

@@ -1,0 +1,5 @@
+//! Receipts as git keeps them: one reference whose commits only ever add files, each named by the digest of its content.
+
+mod store;
+
+pub use store::{RECEIPTS, REMOTE_RECEIPTS};
