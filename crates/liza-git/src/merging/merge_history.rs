@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use liza_ids::{AgentId, CommitAuthor, Sha, TaskId};
+use liza_ids::{AgentId, CommitAuthor, Digest, Sha, TaskId};
 use liza_ids::{BranchMerge, BranchSteps};
 
 use crate::program::error::GitError;
@@ -19,6 +19,8 @@ pub struct BranchStep {
     pub before: Option<Sha>,
     /// The merged task and the approved commit, according to its message.
     pub merged: Option<(TaskId, Sha)>,
+    /// The statement that its message names.
+    pub statement: Option<Digest>,
 }
 
 impl Repo {
@@ -34,7 +36,7 @@ impl Repo {
     /// The commits of `to` beyond `from`: exact merges of tasks, and whether there are others.
     pub fn branch_steps(&self, from: &Sha, to: &Sha) -> Result<BranchSteps, GitError> {
         let mut beyond = BranchSteps::default();
-        for BranchStep { commit: merge_commit, before, merged } in self.steps_between(from, to)? {
+        for BranchStep { commit: merge_commit, before, merged, .. } in self.steps_between(from, to)? {
             match (merged, before) {
                 (Some((task, commit)), Some(before))
                     if self.has_commit(&commit)? && self.is_merge_of(&merge_commit, &before, &commit)? =>
@@ -94,7 +96,8 @@ fn parse(entry: &str) -> Option<BranchStep> {
     let merged = value("Liza-Task: ")
         .and_then(|task| task.parse().ok())
         .zip(value("Liza-Commit: ").and_then(|commit| commit.parse().ok()).filter(Sha::is_full));
-    Some(BranchStep { commit, before, merged })
+    let statement = value("Liza-Statement: ").and_then(|digest| digest.parse().ok());
+    Some(BranchStep { commit, before, merged, statement })
 }
 
 #[cfg(test)]

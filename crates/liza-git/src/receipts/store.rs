@@ -1,5 +1,5 @@
 //! The chain of commits in `refs/liza/receipts`. Its tree has `ab/DIGEST.json` for each receipt, and `project/NAME` for the random
-//! name of the project. Adds and never removes: two chains are joined by union, whatever one of them lacks.
+//! name of the project, and an empty `about/ab/COMMIT/DIGEST` for each receipt about a submitted commit. Adds and never removes: two chains are joined by union, whatever one of them lacks.
 //!
 //! Knows no statement: a receipt is a text that has the digest of its name. Sessions cannot write this reference, and work is
 //! taken by named references only, so nothing that an agent commits gets here.
@@ -68,17 +68,51 @@ impl Repo {
         Self::ref_on_disk(self.common_dir(), RECEIPTS)
     }
 
+    /// The last commit of the remote's chain, as it was last seen here.
+    pub fn remote_receipts(&self) -> Option<Sha> {
+        Self::ref_on_disk(self.common_dir(), REMOTE_RECEIPTS)
+    }
+
+    /// The remote has no receipts any more.
+    pub fn forget_remote_receipts(&self) -> Result<(), GitError> {
+        match self.remote_receipts() {
+            Some(_) => {
+                self.command("forgetting receipts").args(["update-ref", "-d", "--", REMOTE_RECEIPTS]).check()
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Adds texts to the chain; returns their names.
     pub fn add_receipts(&self, texts: &[Vec<u8>]) -> Result<Vec<Digest>, GitError> {
         let digests: Vec<Digest> = texts.iter().map(|text| Digest::of(text)).collect();
-        let files: Vec<NewFile<'_>> = digests
-            .iter()
-            .zip(texts)
-            .map(|(digest, content)| NewFile::Content { path: path_of(digest), content })
-            .collect();
+        let files = digests.iter().zip(texts);
+        let files = files.map(|(digest, content)| NewFile::Content { path: path_of(digest), content });
+        self.add_files(&files.collect::<Vec<_>>())?;
+        Ok(digests)
+    }
+
+    /// Adds a text about a submitted commit, by which it is found.
+    pub fn add_receipt_about(&self, text: &[u8], commit: &Sha) -> Result<Digest, GitError> {
+        let digest = Digest::of(text);
+        let file = NewFile::Content { path: path_of(&digest), content: text };
+        let entry = NewFile::Content { path: format!("{}{digest}", folder_about(commit)), content: b"" };
+        self.add_files(&[file, entry])?;
+        Ok(digest)
+    }
+
+    /// The names of the receipts about a submitted commit.
+    pub fn receipts_about(&self, commit: &Sha) -> Result<Vec<Digest>, GitError> {
+        let Some(tip) = self.receipts_tip() else { return Ok(Vec::new()) };
+        let (command, folder) = (self.command("looking for receipts"), folder_about(commit));
+        let names = command.args(["ls-tree", "--name-only", tip.as_str(), &folder]).read_text()?;
+        Ok(names.lines().filter_map(|path| path.rsplit('/').next()?.parse().ok()).collect())
+    }
+
+    fn add_files(&self, files: &[NewFile<'_>]) -> Result<(), GitError> {
         for attempt in 0..ATTEMPTS {
-            if self.extend_chain(self.receipts_tip().as_ref(), None, &files)? {
-                return Ok(digests);
+            if self.extend_chain(self.receipts_tip().as_ref(), None, files)? {
+                return Ok(());
             }
             std::thread::sleep(Duration::from_millis(u64::from(attempt % 7) * 3));
         }
@@ -145,7 +179,9 @@ impl Repo {
             let Some(id) = raw.split(' ').nth(3).and_then(|id| sha(id.as_bytes())) else { continue };
             match digest_of(&path) {
                 Some(digest) => receipts.push((digest, id)),
-                None if is_name(&path) => files.push(NewFile::Object { path: path.into_owned(), id }),
+                None if is_name(&path) || is_about(&path) => {
+                    files.push(NewFile::Object { path: path.into_owned(), id })
+                }
                 None => {}
             }
         }
@@ -212,6 +248,21 @@ fn digest_of(path: &str) -> Option<Digest> {
 fn is_name(path: &str) -> bool {
     let name = path.strip_prefix("project/");
     name.is_some_and(|name| name.len() == 2 * NAME && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn folder_about(commit: &Sha) -> String {
+    format!("about/{}/{commit}/", commit.as_str().get(..2).unwrap_or_default())
+}
+
+/// True for an entry that leads from a commit to a receipt.
+fn is_about(path: &str) -> bool {
+    let parse = || {
+        let (folder, digest) = path.rsplit_once('/')?;
+        let commit: Sha = folder.rsplit('/').next()?.parse().ok()?;
+        let digest: Digest = digest.parse().ok()?;
+        Some(commit.is_full() && format!("{}{digest}", folder_about(&commit)) == path)
+    };
+    parse().unwrap_or(false)
 }
 
 /// The receipts in the output of `ls-tree`.

@@ -341,7 +341,7 @@ impl Repo {
         as_liza(self.command("saving work")).commit(message, tree, parents, &[])
     }
 
-    pub(crate) fn tree_of(&self, commit: &Sha) -> Result<Sha, GitError> {
+    pub fn tree_of(&self, commit: &Sha) -> Result<Sha, GitError> {
         let command =
             self.command("reading a commit").args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]);
         command.read_with(sha)

@@ -19,6 +19,7 @@ mod interrupted;
 mod keeping;
 mod merge;
 mod race;
+mod receipts;
 mod recover;
 mod remote;
 mod remote_repair;
