@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+mod history;
 mod statement;
 
+pub use history::*;
 pub use statement::*;

@@ -129,6 +129,8 @@ verbs! {
         SpecChange = spec_change, HUMAN;
         AcceptIntegration = accept_integration, HUMAN;
         AcceptGate = accept_gate, HUMAN;
+        #[command(visible_alias = "audit")]
+        Verify = verify, HERE;
     }
     "Plan" {
         AddTask = add_task, PLANNER;

@@ -31,3 +31,4 @@ mod unapproved;
 mod unusual_repositories;
 mod upgrade;
 mod verdict;
+mod verify;
