@@ -8,6 +8,7 @@
 mod diff;
 mod merging;
 mod program;
+mod receipts;
 mod remote;
 mod workspace;
 
@@ -21,7 +22,7 @@ pub use merging::checkout::{InterruptedUpdate, UpdateOutcome};
 pub use merging::integration_test::IntegrationTestResult;
 pub use merging::integration_test::{ScratchCheckout, TestStage, UnusedTest};
 pub use merging::kept_merges::merged_ref;
-pub use merging::merge::{MergeError, MergeMessage, MergePreview, PendingMerge};
+pub use merging::merge::{MergeDraft, MergeError, MergeKind, MergeMessage, MergePreview, PendingMerge};
 pub use merging::merge_history::BranchStep;
 pub use merging::protected::Protected;
 pub use program::command::{Git, GitCommand, ObjectLimits};
@@ -30,6 +31,7 @@ pub use program::refs::{Branch, BranchError};
 pub use program::repo::path as path_of;
 pub use program::repo::{Head, Repo};
 pub use program::version::GitVersion;
+pub use receipts::{LineStep, RECEIPTS, REMOTE_RECEIPTS};
 pub use remote::push::Remote;
 pub use remote::work_remote::{PushOutcome, RefChange, RemoteProbe, WorkRemote};
 pub use workspace::rescue::Rescue;

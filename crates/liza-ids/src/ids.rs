@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
 
 use crate::role::Role;
 
@@ -22,6 +23,8 @@ pub enum IdError {
     /// Not a hexadecimal object name.
     #[error("{text:?} is not a commit: expected 7 to 64 hexadecimal digits")]
     Sha { text: String },
+    #[error("{text:?} is not a digest: expected 64 hexadecimal digits")]
+    Digest { text: String },
     #[error("{text:?} is not a discovery ID: expected disc-N, such as disc-1")]
     Discovery { text: String },
     #[error("{text:?} is not the ID of a direct edit: expected edit-N, such as edit-12")]
@@ -176,6 +179,38 @@ impl FromStr for Sha {
     }
 }
 
+/// The SHA-256 of a content, as 64 hexadecimal digits in lower case.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(String);
+
+impl Digest {
+    pub fn of(content: &[u8]) -> Self {
+        Self(Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The first two digits and the others.
+    pub fn parts(&self) -> (&str, &str) {
+        self.0.split_at(2)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if text.len() == 64 && text.bytes().all(is_digit) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(IdError::Digest { text: text.to_owned() })
+        }
+    }
+}
+
 /// `disc-N`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DiscoveryId(pub u32);
@@ -313,7 +348,7 @@ macro_rules! serde_as_text {
     )+};
 }
 
-serde_as_text!(TaskId, AgentId, Approver, Sha, DiscoveryId, DirectEditId, Worktree);
+serde_as_text!(TaskId, AgentId, Approver, Sha, Digest, DiscoveryId, DirectEditId, Worktree);
 
 /// Shows a newtype around text as that text, also in debug output, where the quotes tell it from a word.
 macro_rules! show_inner {
@@ -332,7 +367,7 @@ macro_rules! show_inner {
     )+};
 }
 
-show_inner!(TaskId, Sha, Worktree);
+show_inner!(TaskId, Sha, Digest, Worktree);
 
 impl fmt::Debug for AgentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -127,7 +127,8 @@ fn facts_impact_and_approvals_are_kept(kind: Kind) {
     let facts = Some(WorktreeFacts { work: Some(work.clone()), ..clean(commit.clone()) });
     let command = SubmitForReview { task: one.clone(), commit, facts: facts.clone(), authors: Vec::new() };
     submit(&store, Actor::Agent(agent("coder-1"), coder), Command::from(command)).unwrap();
-    let command = ClaimReview { task: one.clone(), reviewer, setup_failure: None, integration: None };
+    let command =
+        ClaimReview { task: one.clone(), reviewer, setup_failure: None, integration: None, gate: None };
     submit(&store, Actor::Supervisor(reviewer, judge), Command::from(command)).unwrap();
     let verdict = Verdict::Approved(Some("ran it".to_owned()));
     let command = SubmitVerdict { task: one.clone(), verdict, facts, commit: None, moved: None };

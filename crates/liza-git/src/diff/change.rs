@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use liza_ids::Sha;
+use liza_ids::{Digest, Sha};
 
 use crate::diff::isolated::{ComputedMerge, MergeParents};
 use crate::diff::patch::plain_diff;
@@ -89,6 +89,31 @@ impl Repo {
         }
         moved.sort();
         Ok(moved.into_iter().cloned().collect())
+    }
+
+    /// The digest of the change that merging `commit` into `head` makes; `None` if it does not merge. The same change at another
+    /// head has the same digest, wherever its lines are.
+    pub fn change_digest(&self, head: &Sha, commit: &Sha) -> Result<Option<Digest>, GitError> {
+        let MergeChange::Clean { tree } = self.merge_change(head, commit)? else { return Ok(None) };
+        let mut text = Vec::new();
+        // Each part with its length, so that no part can pass for two.
+        let mut add = |part: &[u8]| {
+            text.extend_from_slice(format!("{}:", part.len()).as_bytes());
+            text.extend_from_slice(part);
+        };
+        for (path, PathChange { modes, content }) in self.path_changes(head, &tree)? {
+            let (old, new) = modes.unwrap_or_default();
+            add(path.as_bytes());
+            add(old.unwrap_or_default().as_bytes());
+            add(new.unwrap_or_default().as_bytes());
+            match content {
+                ContentChange::Lines(hunks) => hunks.iter().for_each(|hunk| add(hunk)),
+                ContentChange::Whole(entry) => {
+                    add(entry.map(|entry| entry.object).unwrap_or_default().as_bytes())
+                }
+            }
+        }
+        Ok(Some(Digest::of(&text)))
     }
 
     /// The differences between two commits or trees.

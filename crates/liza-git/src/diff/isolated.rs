@@ -91,6 +91,11 @@ impl Repo {
         }
     }
 
+    /// Creates an isolated git folder for merges without attributes or programs.
+    pub(crate) fn isolated_for_merges(&self, commit: &Sha) -> Result<IsolatedRepo<'_>, GitError> {
+        IsolatedRepo::create(self, commit, RENAMES)
+    }
+
     /// Creates an isolated git folder without attributes or programs, to compare or build trees in its format.
     pub(crate) fn isolated_from_settings(&self, commit: &Sha) -> Result<IsolatedRepo<'_>, GitError> {
         IsolatedRepo::create(self, commit, "")

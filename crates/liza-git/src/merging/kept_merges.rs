@@ -27,11 +27,10 @@ impl Repo {
         command.args(["update-ref", "-d", "--", &merged_ref(task)]).check()
     }
 
-    /// True if the merge of a task is this commit, as far as Liza made it: it was tested then.
-    pub fn is_kept_merge(&self, task: &TaskId, commit: &Sha) -> Result<bool, GitError> {
-        let command = self.command(format!("looking for the merge of {task}"));
-        let output = command.args(["rev-parse", "--verify", "--quiet", &merged_ref(task)]).run()?;
-        Ok(sha(&output.stdout).as_ref() == Some(commit))
+    /// Keeps the result of a goal as it was taken out: a host may put it into the main branch as one commit.
+    pub fn keep_finished(&self, goal: &str, head: &Sha) -> Result<(), GitError> {
+        let command = self.command(format!("keeping the result of {goal}"));
+        command.args(["update-ref", "--", &format!("refs/liza/finished/{goal}"), head.as_str()]).check()
     }
 
     pub fn kept_merges(&self) -> Result<BTreeSet<TaskId>, GitError> {

@@ -1,10 +1,9 @@
-//! Merges without a checkout: computed in the object store; `move_branch` makes them visible. Recovery from a
-//! crash relies on git's own records (ancestry, and a trailer in merge commits): a fast-forward is merged
-//! when the branch contains it.
+//! Merges without a checkout: computed in the object store; `move_branch` makes them visible. Each is a commit of
+//! its own, even where a fast-forward is possible: its trailers say what was merged, and which statement says why.
 
 use std::path::PathBuf;
 
-use liza_ids::{Sha, TaskId};
+use liza_ids::{Digest, Sha, TaskId};
 
 use crate::diff::isolated::{ComputedMerge, MergeParents};
 use crate::diff::tree_changes::TreeChanges;
@@ -33,12 +32,42 @@ pub enum MergePreview {
     Unrelated,
 }
 
+/// The message of a merge commit.
 #[derive(Debug, Clone)]
 pub struct MergeMessage<'a> {
-    pub task: &'a TaskId,
+    pub kind: MergeKind<'a>,
     /// Only the first line is used.
     pub title: Option<&'a str>,
     pub approved_by: Option<&'a str>,
+    /// The statement about this merge.
+    pub statement: &'a Digest,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum MergeKind<'a> {
+    Task(&'a TaskId),
+    /// Another branch is merged into the integration branch.
+    Sync {
+        from: &'a Branch,
+        into: &'a Branch,
+    },
+    /// The result of a goal is merged into the main branch.
+    Finish {
+        goal: &'a str,
+    },
+}
+
+/// A merge that is computed and has no commit yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeDraft {
+    /// The merged commit.
+    pub commit: Sha,
+    /// The merged files.
+    pub tree: Sha,
+    /// True if the merged commit contains the branch: its files are the result.
+    pub is_forward: bool,
+    /// The merge as a commit that is on no branch, to be tested.
+    pub trial: PendingMerge,
 }
 
 /// A merge that is computed but not visible: the branch has not moved yet.
@@ -49,17 +78,10 @@ pub struct PendingMerge {
     pub old: Sha,
     /// The commit to which the branch moves.
     pub new: Sha,
-    /// True if `new` is the approved commit itself.
-    pub fast_forward: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    #[error("the commit is already merged, as {merge_commit}")]
-    AlreadyMerged {
-        /// The merge commit, or the commit itself after a fast-forward.
-        merge_commit: Sha,
-    },
     #[error("conflicts in {}", files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>().join(", "))]
     Conflict { files: Vec<PathBuf> },
     #[error("no common history")]
@@ -124,144 +146,82 @@ impl Repo {
         }
     }
 
-    /// Computes the merge of exactly `commit` into a branch; the branch does not move.
-    pub fn prepare_merge(
-        &self,
-        branch: &Branch,
-        commit: &Sha,
-        message: &MergeMessage<'_>,
-    ) -> Result<PendingMerge, MergeError> {
+    /// Computes the merge of exactly `commit` onto the commit `old`. If that has it already, its files are the result.
+    pub fn draft_merge(&self, old: &Sha, commit: &Sha) -> Result<MergeDraft, MergeError> {
         let commit = &self.full_hash(commit)?;
-        let what = format!("the merge of {}", message.task);
-        match self.prepare(branch, commit, &what, &message.text(commit)) {
-            Err(MergeError::AlreadyMerged { merge_commit: tip }) => {
-                let merge_commit = self.merge_commit_of(&tip, message.task, commit)?;
-                Err(MergeError::AlreadyMerged { merge_commit })
-            }
-            result => result,
-        }
-    }
-
-    /// Computes the merge of another branch's commit, which no task made; the branch does not move.
-    pub fn prepare_branch_merge(
-        &self,
-        branch: &Branch,
-        (from, commit): (&Branch, &Sha),
-        text: &str,
-    ) -> Result<PendingMerge, MergeError> {
-        self.prepare(branch, commit, &format!("the merge of {from}"), text)
-    }
-
-    fn prepare(
-        &self,
-        branch: &Branch,
-        commit: &Sha,
-        what: &str,
-        text: &str,
-    ) -> Result<PendingMerge, MergeError> {
-        let old = self.tip(branch)?.ok_or_else(|| MergeError::NoBranch { branch: branch.clone() })?;
-        match self.preview_merge(&old, commit)? {
-            MergePreview::AlreadyMerged => Err(MergeError::AlreadyMerged { merge_commit: old }),
-            MergePreview::FastForward => Ok(PendingMerge { old, new: commit.clone(), fast_forward: true }),
-            MergePreview::Clean { tree } => {
-                let new = self.commit_merge(&tree, &[old.clone(), commit.clone()], what, text)?;
-                Ok(PendingMerge { old, new, fast_forward: false })
-            }
-            MergePreview::Conflict { files } => Err(MergeError::Conflict { files }),
-            MergePreview::Unrelated => Err(MergeError::Unrelated),
-        }
-    }
-
-    /// Computes the merge of exactly `commit` into the commit `old`, always with a merge commit: its message
-    /// names the task to everyone who has the history and not the blackboard.
-    pub fn prepare_merge_onto(
-        &self,
-        old: &Sha,
-        commit: &Sha,
-        message: &MergeMessage<'_>,
-    ) -> Result<PendingMerge, MergeError> {
-        let commit = &self.full_hash(commit)?;
-        let tree = match self.preview_merge(old, commit)? {
-            MergePreview::AlreadyMerged => {
-                let merge_commit = self.merge_commit_of(old, message.task, commit)?;
-                return Err(MergeError::AlreadyMerged { merge_commit });
-            }
-            MergePreview::FastForward => self.tree_of(commit)?,
-            MergePreview::Clean { tree } => tree,
+        let (tree, with_files) = match self.preview_merge(old, commit)? {
+            MergePreview::AlreadyMerged => (self.tree_of(old)?, Some(old)),
+            MergePreview::FastForward => (self.tree_of(commit)?, Some(commit)),
+            MergePreview::Clean { tree } => (tree, None),
             MergePreview::Conflict { files } => return Err(MergeError::Conflict { files }),
             MergePreview::Unrelated => return Err(MergeError::Unrelated),
         };
-        let what = format!("the merge of {}", message.task);
-        let parents = [old.clone(), commit.clone()];
-        let new = self.commit_merge(&tree, &parents, &what, &message.text(commit))?;
-        Ok(PendingMerge { old: old.clone(), new, fast_forward: false })
+        let new = match with_files {
+            Some(known) => known.clone(),
+            None => self.commit_merge(&tree, (old, commit), "A merge on trial\n", &[])?,
+        };
+        let (trial, is_forward) = (PendingMerge { old: old.clone(), new }, with_files == Some(commit));
+        Ok(MergeDraft { commit: commit.clone(), tree, is_forward, trial })
     }
 
-    fn commit_merge(&self, tree: &Sha, parents: &[Sha; 2], what: &str, text: &str) -> Result<Sha, GitError> {
+    /// Computes the merge of a commit that no task made; `None` if the branch has it already.
+    pub fn draft_branch_merge(
+        &self,
+        branch: &Branch,
+        commit: &Sha,
+    ) -> Result<Option<MergeDraft>, MergeError> {
+        let old = self.tip(branch)?.ok_or_else(|| MergeError::NoBranch { branch: branch.clone() })?;
+        if self.is_ancestor(commit, &old)? { Ok(None) } else { self.draft_merge(&old, commit).map(Some) }
+    }
+
+    /// Gives a computed merge its commit; the branch does not move.
+    pub fn commit_draft(
+        &self,
+        draft: &MergeDraft,
+        message: &MergeMessage<'_>,
+    ) -> Result<PendingMerge, GitError> {
         let config =
             self.command("reading commit.gpgsign").args(["config", "--type=bool", "--get", "commit.gpgsign"]);
         let sign = config.run()?.stdout.trim_ascii() == b"true";
-        let command = self.command(format!("committing {what}")).limit(TREE_LIMIT);
+        let options: &[&str] = if sign { &["-S"] } else { &[] };
+        let (old, text) = (draft.trial.old.clone(), message.text(&draft.commit));
+        let new = self.commit_merge(&draft.tree, (&old, &draft.commit), &text, options)?;
+        Ok(PendingMerge { old, new })
+    }
+
+    fn commit_merge(
+        &self,
+        tree: &Sha,
+        (into, commit): (&Sha, &Sha),
+        text: &str,
+        options: &[&str],
+    ) -> Result<Sha, GitError> {
+        let command = self.command("committing a merge").limit(TREE_LIMIT);
         // A name that git derives from the host name would stay in the history forever.
         let command = command.args(["-c", "user.useConfigOnly=true"]);
-        let options: &[&str] = if sign { &["-S"] } else { &[] };
-        command.commit(text, tree, parents, options).map_err(|error| {
+        let parents: Vec<Sha> = merge_parents(into, commit).cloned().collect();
+        command.commit(text, tree, &parents, options).map_err(|error| {
             let text = error.message().filter(|text| lacks_identity(text));
             let line = text.and_then(|text| text.lines().rev().find(|line| line.starts_with("fatal:")));
             line.map(|line| GitError::NoIdentity { message: line.to_owned() }).unwrap_or(error)
         })
     }
 
-    /// The commit of the branch before the merge of a task, from its reflog.
-    pub fn tip_before_merge(&self, branch: &Branch, task: &TaskId) -> Result<Option<Sha>, GitError> {
-        let command = self.command("reading a branch's reflog");
-        let log = command.args(["reflog", "show", "--format=%H %gs", &branch.full(), "--"]).run()?;
-        let text = String::from_utf8_lossy(&log.stdout).into_owned();
-        let wanted = format!("{REFLOG_PREFIX}{task}");
-        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-        let found = lines.find(|(_, reason)| *reason == wanted);
-        Ok(found.and_then(|_| lines.next()).and_then(|(commit, _)| sha(commit.as_bytes())))
-    }
-
-    /// The commit that merged `commit`: our merge commit, or itself after a fast-forward; `None` if not merged.
-    pub fn find_merge(&self, branch: &Branch, task: &TaskId, commit: &Sha) -> Result<Option<Sha>, GitError> {
-        let commit = &self.full_hash(commit)?;
-        match self.tip(branch)? {
-            Some(tip) if self.is_ancestor(commit, &tip)? => {
-                self.merge_commit_of(&tip, task, commit).map(Some)
-            }
-            Some(_) | None => Ok(None),
-        }
-    }
-
-    /// True if a commit is the merge of exactly these two, with nothing added: a fast-forward to the commit,
-    /// or a merge commit with both as parents and the files that git computes.
+    /// True if a commit is the merge of exactly these two, with nothing added: it has both as parents, and the files that
+    /// git computes.
     pub fn is_merge_of(&self, merged: &Sha, into: &Sha, commit: &Sha) -> Result<bool, GitError> {
         let commit = &self.full_hash(commit)?;
-        if merged == commit {
-            return self.is_ancestor(into, commit);
-        }
         let command = self.command("reading a merge commit");
         let text =
             command.args(["show", "--no-patch", "--format=%P %T", merged.as_str(), "--"]).read_text()?;
         let tree = match self.preview_merge(into, commit)? {
             MergePreview::Clean { tree } => tree,
             MergePreview::FastForward => self.tree_of(commit)?,
-            MergePreview::AlreadyMerged | MergePreview::Conflict { .. } | MergePreview::Unrelated => {
-                return Ok(false);
-            }
+            MergePreview::AlreadyMerged => self.tree_of(into)?,
+            MergePreview::Conflict { .. } | MergePreview::Unrelated => return Ok(false),
         };
-        Ok(text.trim() == format!("{into} {commit} {tree}"))
-    }
-
-    fn merge_commit_of(&self, tip: &Sha, task: &TaskId, commit: &Sha) -> Result<Sha, GitError> {
-        let command = self
-            .command("looking for a merge commit")
-            .args(["rev-list", "--max-count=1", "--merges", "--first-parent"])
-            .args(["--fixed-strings", "--all-match"])
-            .args([format!("--grep=Liza-Task: {task}"), format!("--grep=Liza-Commit: {commit}")])
-            .args([&format!("{commit}..{tip}"), "--"]);
-        Ok(sha(&command.read()?).unwrap_or_else(|| commit.clone()))
+        let parents: Vec<&str> = merge_parents(into, commit).map(Sha::as_str).collect();
+        Ok(text.trim() == format!("{} {tree}", parents.join(" ")))
     }
 }
 
@@ -270,14 +230,24 @@ impl MergeMessage<'_> {
         let title =
             self.title.and_then(|title| title.lines().next()).map(str::trim).filter(|line| !line.is_empty());
         let title = title.map(|title| format!(": {title}")).unwrap_or_default();
+        let (subject, trailer) = match self.kind {
+            MergeKind::Task(task) => (format!("Merge {task}"), format!("Liza-Task: {task}")),
+            MergeKind::Sync { from, into } => {
+                (format!("Merge {from} into {into}"), format!("Liza-Sync: {from}"))
+            }
+            MergeKind::Finish { goal } => (format!("Merge {goal}"), format!("Liza-Finish: {goal}")),
+        };
         // One line: a name with a line break could forge a trailer.
         let approved = self.approved_by.and_then(|name| name.lines().next());
         let approved = approved.map(|name| format!("Approved-by: {name}\n")).unwrap_or_default();
-        format!(
-            "Merge {task}{title}\n\n{approved}Liza-Task: {task}\nLiza-Commit: {commit}\n",
-            task = self.task
-        )
+        let trailers = format!("{trailer}\nLiza-Commit: {commit}\nLiza-Statement: {}", self.statement);
+        format!("{subject}{title}\n\n{approved}{trailers}\n")
     }
+}
+
+/// A commit has each parent once: if the branch is at the merged commit itself, that is the only one.
+fn merge_parents<'a>(into: &'a Sha, commit: &'a Sha) -> impl Iterator<Item = &'a Sha> {
+    [into].into_iter().chain((into != commit).then_some(commit))
 }
 
 fn lacks_identity(message: &str) -> bool {

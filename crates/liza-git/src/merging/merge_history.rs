@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use liza_ids::{AgentId, CommitAuthor, Sha, TaskId};
+use liza_ids::{AgentId, CommitAuthor, Digest, Sha, TaskId};
 use liza_ids::{BranchMerge, BranchSteps};
 
 use crate::program::error::GitError;
@@ -19,6 +19,8 @@ pub struct BranchStep {
     pub before: Option<Sha>,
     /// The merged task and the approved commit, according to its message.
     pub merged: Option<(TaskId, Sha)>,
+    /// The statement that its message names.
+    pub statement: Option<Digest>,
 }
 
 impl Repo {
@@ -34,7 +36,7 @@ impl Repo {
     /// The commits of `to` beyond `from`: exact merges of tasks, and whether there are others.
     pub fn branch_steps(&self, from: &Sha, to: &Sha) -> Result<BranchSteps, GitError> {
         let mut beyond = BranchSteps::default();
-        for BranchStep { commit: merge_commit, before, merged } in self.steps_between(from, to)? {
+        for BranchStep { commit: merge_commit, before, merged, .. } in self.steps_between(from, to)? {
             match (merged, before) {
                 (Some((task, commit)), Some(before))
                     if self.has_commit(&commit)? && self.is_merge_of(&merge_commit, &before, &commit)? =>
@@ -49,8 +51,12 @@ impl Repo {
 
     /// The head of a branch, read from its file or packed-refs without git; `None` if git keeps it elsewhere.
     pub fn head_on_disk(common_dir: &Path, branch: &Branch) -> Option<Sha> {
-        let name = branch.full();
-        if let Ok(text) = fs::read_to_string(common_dir.join(&name)) {
+        Self::ref_on_disk(common_dir, &branch.full())
+    }
+
+    /// A reference by its whole name, read in the same way.
+    pub(crate) fn ref_on_disk(common_dir: &Path, name: &str) -> Option<Sha> {
+        if let Ok(text) = fs::read_to_string(common_dir.join(name)) {
             return sha(text.trim().as_bytes());
         }
         let packed = fs::read_to_string(common_dir.join("packed-refs")).ok()?;
@@ -90,7 +96,8 @@ fn parse(entry: &str) -> Option<BranchStep> {
     let merged = value("Liza-Task: ")
         .and_then(|task| task.parse().ok())
         .zip(value("Liza-Commit: ").and_then(|commit| commit.parse().ok()).filter(Sha::is_full));
-    Some(BranchStep { commit, before, merged })
+    let statement = value("Liza-Statement: ").and_then(|digest| digest.parse().ok());
+    Some(BranchStep { commit, before, merged, statement })
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ impl Repo {
         merge: &PendingMerge,
         task: &TaskId,
     ) -> Result<(), MergeError> {
-        let PendingMerge { old, new, .. } = merge;
+        let PendingMerge { old, new } = merge;
         // Git writes the references in this order: the merge is kept before the branch moves.
         let lines = format!("update {} {new}\nupdate {} {new} {old}\n", merged_ref(task), branch.full());
         self.move_and_update(branch, merge, &format!("{REFLOG_PREFIX}{task}"), lines)
@@ -34,7 +34,7 @@ impl Repo {
 
     /// Fast-forwards a branch, and updates every checkout of it.
     pub fn forward_branch(&self, branch: &Branch, old: &Sha, new: &Sha) -> Result<(), MergeError> {
-        let merge = PendingMerge { old: old.clone(), new: new.clone(), fast_forward: true };
+        let merge = PendingMerge { old: old.clone(), new: new.clone() };
         let line = format!("update {} {new} {old}\n", branch.full());
         self.move_and_update(branch, &merge, "liza: follow the remote", line)
     }

@@ -16,10 +16,11 @@ pub(crate) const ALWAYS: [(&str, &str); 2] =
     [("core.hooksPath", "/dev/null"), ("log.showSignature", "false")];
 
 /// Commands that run no program of the configuration, so that it need not be read. Merges run in isolation.
-const SAFE: [&str; 17] = [
+const SAFE: [&str; 18] = [
     "cat-file",
     "config",
     "diff-tree",
+    "fast-import",
     "for-each-ref",
     "hash-object",
     "ls-tree",

@@ -7,6 +7,7 @@ mod crash;
 mod integration_test;
 mod merge;
 mod nested;
+mod receipts;
 mod repair;
 mod repo;
 mod rescue;

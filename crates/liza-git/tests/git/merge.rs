@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use liza_git::{GitError, InterruptedUpdate, MergeError, MergeMessage, MergePreview, Repo, UpdateOutcome};
-use liza_ids::Sha;
+use liza_git::{
+    GitError, InterruptedUpdate, MergeError, MergeKind, MergeMessage, MergePreview, Repo, UpdateOutcome,
+};
+use liza_ids::{Digest, Sha};
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 
@@ -37,16 +39,27 @@ fn a_preview_predicts_the_result_of_a_merge_and_changes_nothing() {
     assert_eq!(test.base(), conflict);
 }
 
-/// Covers: RV-04, RV-10
+/// Covers: RV-04, RV-10, JU-05
 #[test]
-fn a_fast_forward_moves_the_branch_to_exactly_that_commit() {
+fn exactly_that_commit_is_merged_and_always_by_a_merge_commit() {
     let test = TestRepo::new();
-    let commit = work(&test, "c", "work\n");
+    let (base, commit) = (test.base(), work(&test, "c", "work\n"));
     test.commit(&test.root.join(".worktrees/task-1"), "late", "not approved\n");
     let short = commit.as_str()[..8].parse().unwrap();
-    assert_eq!(test.pending_merge("task-1", &short).new, commit);
+    let draft = test.repo.draft_merge(&base, &short).unwrap();
+    assert_eq!((&draft.commit, &draft.trial.new, draft.is_forward), (&commit, &commit, true));
     merge_commit(&test, &commit).unwrap();
-    assert_eq!(test.base(), commit);
+    let parents = |revision: &str| test.git(&["log", "-1", "--format=%P", revision]);
+    assert_eq!(parents("integration"), format!("{base} {commit}"));
+    assert!(test.repo.is_merge_of(&test.base(), &base, &commit).unwrap());
+    assert!(!test.repo.is_merge_of(&commit, &base, &commit).unwrap(), "a fast-forward is no merge of ours");
+    // Once more, since the commit is in already: the files stay.
+    let first = test.base();
+    merge_commit(&test, &commit).unwrap();
+    assert_eq!(parents("integration"), format!("{first} {commit}"));
+    assert_eq!(test.git(&["diff", "--stat", first.as_str(), "integration"]), "");
+    assert!(test.repo.is_merge_of(&test.base(), &first, &commit).unwrap());
+    assert_eq!(test.repo.draft_branch_merge(&integration(), &commit).unwrap(), None);
 }
 
 /// Covers: RV-04
@@ -65,7 +78,12 @@ fn a_merge_commit_names_task_commit_and_reviewer() {
         ("work".into(), "ours".into())
     );
     let message = test.git(&["log", "-1", "--format=%B", "integration"]);
-    let trailers = format!("Approved-by: code-reviewer-1\nLiza-Task: task-1\nLiza-Commit: {commit}");
+    let statement = Digest::of(b"a statement");
+    let trailers = format!(
+        "Approved-by: code-reviewer-1\nLiza-Task: task-1\nLiza-Commit: {commit}\nLiza-Statement: {statement}"
+    );
+    let steps = test.repo.steps_between(&head, &merge.new).unwrap();
+    assert_eq!((steps.len(), steps[0].statement.as_ref()), (1, Some(&statement)));
     assert_eq!(message, format!("Merge task-1: Add retry\n\n{trailers}"));
     assert_eq!(
         test.git(&["log", "-1", "--format=%(trailers:key=Liza-Task,valueonly)", "integration"]),
@@ -122,26 +140,6 @@ fn a_branch_that_moved_in_the_meantime_is_not_overwritten() {
     assert!(test.repo.is_ancestor(&other, &test.base()).unwrap());
 }
 
-/// Covers: RV-08
-#[test]
-fn a_merged_commit_stays_merged_and_its_merge_commit_is_found() {
-    let test = TestRepo::new();
-    let find_merge = |commit: &Sha| test.repo.find_merge(&integration(), &task("task-1"), commit).unwrap();
-    let first = work(&test, "c", "one\n");
-    assert_eq!(find_merge(&first), None);
-    merge_commit(&test, &first).unwrap();
-    assert_eq!(find_merge(&first), Some(first.clone()), "a fast-forward is its own merge commit");
-    let second = work(&test, "c", "two\n");
-    test.advance("d", "ours\n");
-    let merge = test.pending_merge("task-1", &second);
-    test.move_branch(&merge, "task-1").unwrap();
-    test.advance("e", "later\n");
-    assert_eq!(find_merge(&second), Some(merge.new.clone()));
-    let again = test.prepare_merge("task-1", &second);
-    assert!(matches!(&again, Err(MergeError::AlreadyMerged { merge_commit }) if *merge_commit == merge.new));
-    assert_eq!(test.repo.find_merge(&"none".parse().unwrap(), &task("task-1"), &second).unwrap(), None);
-}
-
 /// Covers: RV-04
 #[test]
 fn a_checkout_of_another_branch_does_not_change() {
@@ -168,7 +166,7 @@ fn a_checkout_of_the_branch_is_updated_and_keeps_uncommitted_changes() {
     write(&test.root.join("untracked"), "x");
     let before = test.git(&["status", "--porcelain"]);
     merge_commit(&test, &commit).unwrap();
-    assert_eq!(test.sha("HEAD"), commit);
+    assert_eq!(test.sha("HEAD^2"), commit);
     assert_eq!(read(&test.root.join("c")), "work\n");
     assert_eq!(test.git(&["status", "--porcelain"]), before);
 }
@@ -272,8 +270,7 @@ fn a_merge_commit_is_signed_if_commits_are() {
     let raw = test.git(&["cat-file", "commit", merge.new.as_str()]);
     assert!(raw.contains("gpgsig -----BEGIN PGP SIGNATURE-----"), "{raw}");
     script(&signer, "echo no key >&2; exit 1");
-    let message = MergeMessage { task: &task("task-1"), title: None, approved_by: None };
-    let error = test.repo.prepare_merge(&integration(), &commit, &message).unwrap_err();
+    let error = test.prepare_merge("task-1", &commit).unwrap_err();
     assert!(matches!(error, MergeError::Git(GitError::Failed { .. })), "{error}");
 }
 
@@ -284,8 +281,7 @@ fn a_missing_identity_is_reported_clearly() {
     let commit = work(&test, "c", "work\n");
     test.advance("d", "ours\n");
     fs::write(test.home.path().join("gitconfig"), "").unwrap();
-    let message = MergeMessage { task: &task("task-1"), title: None, approved_by: None };
-    let error = test.repo.prepare_merge(&integration(), &commit, &message).unwrap_err();
+    let error = test.prepare_merge("task-1", &commit).unwrap_err();
     assert!(matches!(error, MergeError::Git(GitError::NoIdentity { .. })), "{error}");
     assert!(error.to_string().contains("user.email"), "{error}");
 }
@@ -297,8 +293,11 @@ fn a_title_cannot_forge_a_trailer() {
     let commit = work(&test, "c", "work\n");
     test.advance("d", "ours\n");
     let title = Some("x\n\nLiza-Task: task-9");
-    let message = MergeMessage { task: &task("task-1"), title, approved_by: Some("y\nLiza-Task: task-9") };
-    let merge = test.repo.prepare_merge(&integration(), &commit, &message).unwrap();
+    let (name, statement) = (task("task-1"), Digest::of(b"x"));
+    let approved_by = Some("y\nLiza-Task: task-9");
+    let message = MergeMessage { kind: MergeKind::Task(&name), title, approved_by, statement: &statement };
+    let draft = test.repo.draft_merge(&test.base(), &commit).unwrap();
+    let merge = test.repo.commit_draft(&draft, &message).unwrap();
     assert!(!test.git(&["log", "-1", "--format=%B", merge.new.as_str()]).contains("task-9"));
 }
 

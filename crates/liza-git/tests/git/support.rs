@@ -6,8 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use liza_git::{Branch, Git, MergeError, MergeMessage, PendingMerge, PreparedWorktree, Repo, WorktreeMode};
-use liza_ids::{Generation, Sha, TaskId};
+use liza_git::{
+    Branch, Git, MergeError, MergeKind, MergeMessage, PendingMerge, PreparedWorktree, Repo, WorktreeMode,
+};
+use liza_ids::{Digest, Generation, Sha, TaskId};
 
 pub(crate) struct TestRepo {
     pub(crate) home: tempfile::TempDir,
@@ -55,6 +57,17 @@ pub(crate) fn read(path: &Path) -> String {
 pub(crate) fn script(path: &Path, text: &str) {
     write(path, &format!("#!/bin/sh\n{text}\n"));
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A merge onto the integration branch, with its commit.
+pub(crate) fn prepare_merge(repo: &Repo, name: &str, commit: &Sha) -> Result<PendingMerge, MergeError> {
+    let old = repo.tip(&integration())?.unwrap();
+    let draft = repo.draft_merge(&old, commit)?;
+    let (task, statement) = (task(name), Digest::of(b"a statement"));
+    let (kind, title) = (MergeKind::Task(&task), Some("Add retry"));
+    let approved_by = Some("code-reviewer-1");
+    let message = MergeMessage { kind, title, approved_by, statement: &statement };
+    Ok(repo.commit_draft(&draft, &message)?)
 }
 
 /// Runs git as a person would; returns whether it succeeded and what it printed.
@@ -174,9 +187,7 @@ impl TestRepo {
     }
 
     pub(crate) fn prepare_merge(&self, name: &str, commit: &Sha) -> Result<PendingMerge, MergeError> {
-        let (task, title) = (task(name), Some("Add retry"));
-        let message = MergeMessage { task: &task, title, approved_by: Some("code-reviewer-1") };
-        self.repo.prepare_merge(&integration(), commit, &message)
+        prepare_merge(&self.repo, name, commit)
     }
 
     /// A merge that must be possible.

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use liza_git::{FileChange, MergeMessage, Repo, WorktreeMode};
+use liza_git::{FileChange, Repo, WorktreeMode};
 
-use crate::support::{TestRepo, git_in, integration, read, script, task, write};
+use crate::support::{TestRepo, git_in, integration, prepare_merge, read, script, task, write};
 
 /// Creates a worktree, works, leaves uncommitted changes, merges after another task, removes it.
 fn whole_life(test: &TestRepo, repo: &Repo) {
@@ -20,8 +20,7 @@ fn whole_life(test: &TestRepo, repo: &Repo) {
         "o\n",
     );
     for (name, commit) in [("task-2", &other), ("task-1", &commit)] {
-        let message = MergeMessage { task: &task(name), title: None, approved_by: None };
-        let merge = repo.prepare_merge(&integration(), commit, &message).unwrap();
+        let merge = prepare_merge(repo, name, commit).unwrap();
         repo.move_branch(&integration(), &merge, &task(name)).unwrap();
     }
     let removed = repo.remove_worktree(&name, Some(&base), &integration()).unwrap();

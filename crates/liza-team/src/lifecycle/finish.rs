@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use liza_core::model::{GoalStatus, Refusal, Sha, TaskId};
 use liza_core::protocol::Finish;
-use liza_git::{Branch, MergeError, Remote};
+use liza_git::{Branch, MergeError, MergeKind, Remote};
 
-use crate::engine::{Engine, EngineError, Exchange, FileLock, integration_branch};
+use crate::engine::{Engine, EngineError, Exchange, FileLock, MergeWords, integration_branch};
 
-use super::move_intent::{MoveIntent, MovingCommand};
+use super::move_intent::{MoveIntent, MovingCommand, record_taken};
 use super::sync::{check_recorded, current_head};
 
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
@@ -62,12 +62,17 @@ pub fn merge_into_main(
     // Refused before anything has moved.
     engine.check(engine.project().stop_files(), finish.clone())?;
     let repo = engine.repo()?;
-    let text = format!("Merge {}: {}\n", result.goal, result.title);
-    let merge = match repo.prepare_branch_merge(main, (&result.integration, &result.head), &text) {
-        Ok(merge) => merge,
-        Err(MergeError::AlreadyMerged { .. }) => {
+    let merge = match repo.draft_branch_merge(main, &result.head) {
+        // The line of the main branch is then that of the integration branch.
+        Ok(Some(draft)) if draft.is_forward => draft.trial,
+        Ok(Some(draft)) => {
+            let kind = MergeKind::Finish { goal: &result.goal };
+            let words = MergeWords { kind, title: Some(&result.title), approved_by: None };
+            engine.state_merge(&draft, &words, Vec::new())?
+        }
+        Ok(None) => {
             if !result.is_taken {
-                engine.execute(Finish { detail: format!("{main} has it"), ..finish })?;
+                record_taken(engine, Finish { detail: format!("{main} has it"), ..finish })?;
             }
             return Ok(FinishOutcome::UpToDate);
         }
@@ -85,7 +90,7 @@ pub fn merge_into_main(
         return Ok(FinishOutcome::Failed(error));
     }
     let commits = repo.count_commits(&merge.old, &merge.new).unwrap_or_default();
-    engine.execute(finish)?;
+    record_taken(engine, finish)?;
     MoveIntent::end(engine.project())?;
     Ok(FinishOutcome::Merged { head: merge.new, commits })
 }
@@ -101,9 +106,4 @@ pub fn publish(
     engine.check(engine.project().stop_files(), finish.clone())?;
     engine.repo()?.push(remote, &result.head, branch)?;
     Ok(finish)
-}
-
-pub fn record_taken(engine: &Engine<'_>, finish: Finish) -> Result<(), EngineError> {
-    engine.execute(finish)?;
-    Ok(())
 }

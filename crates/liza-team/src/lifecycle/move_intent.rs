@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{Actor, Sha};
+use liza_core::model::{Actor, Sha, TaskId};
 use liza_core::protocol::{AcceptIntegration, Finish};
 use liza_git::{Branch, InterruptedUpdate, PendingMerge, UpdateOutcome};
 use liza_host::durable;
@@ -50,7 +50,7 @@ impl MovingCommand {
 
 impl MoveIntent {
     pub(super) fn new(branch: &Branch, merge: &PendingMerge, command: MovingCommand) -> Self {
-        let PendingMerge { old, new, .. } = merge;
+        let PendingMerge { old, new } = merge;
         Self { branch: branch.to_string(), old: old.clone(), new: new.clone(), command }
     }
 
@@ -157,11 +157,22 @@ fn record(project: &Project, intent: &MoveIntent, report: &mut RecoveryReport) -
             engine.execute(AcceptIntegration { head: new.clone(), detail, merged: Vec::new() })?;
         }
         MovingCommand::Finish { head, detail, .. } => {
-            engine.execute(Finish { head, detail })?;
+            record_taken(&engine, Finish { head, detail })?;
         }
     }
     let found = format!("a {name} was interrupted after {branch} had moved to {}", new.short());
     report.repaired(FindingKind::Branch, branch, found, "recorded");
+    Ok(())
+}
+
+/// Records the result as taken. Git keeps it, so that one commit that a host makes of it can still be explained.
+pub fn record_taken(engine: &Engine<'_>, finish: Finish) -> Result<(), EngineError> {
+    let goal = engine.project().state()?.board.goal()?.id.clone();
+    // A name that a person wrote may be none for a reference.
+    if goal.parse::<TaskId>().is_ok() {
+        engine.repo()?.keep_finished(&goal, &finish.head)?;
+    }
+    engine.execute(finish)?;
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use crate::project::machine::refuse_other_machine;
 use super::fetch_commits::{fetch_merged, integration_head};
 use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
+use super::review_statement::state_approval;
 use super::take_work::{generation_of, take_work};
 use super::validation::{gate_of, validate};
 use super::work_facts::facts_of;
@@ -211,7 +212,14 @@ pub fn submit_verdict(
         Verdict::Approved(_) if engine.actor() != Actor::Human => moved_change(engine, task)?,
         Verdict::Approved(_) | Verdict::Rejected(_) => None,
     };
-    let result = engine.execute(SubmitVerdict { task: task.clone(), verdict, facts, commit, moved });
+    let command = SubmitVerdict { task: task.clone(), verdict, facts, commit, moved };
+    if let (Verdict::Approved(_), Some(agent)) = (&command.verdict, engine.actor().agent())
+        // What is refused is not stated; the command below says why.
+        && engine.check(engine.project().stop_files(), command.clone()).is_ok()
+    {
+        state_approval(engine, task, agent)?;
+    }
+    let result = engine.execute(command);
     let refusal = result.as_ref().err().and_then(EngineError::refusal);
     if matches!(refusal, Some(Refusal::HeadMoved { .. } | Refusal::ReviewTouched { .. }))
         && let TaskStatus::ReadyForReview { commit, .. } = &engine.read(&[task])?.task(task)?.status

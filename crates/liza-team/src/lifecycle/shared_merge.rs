@@ -1,14 +1,16 @@
 //! The merge of a task where several machines merge: computed on the head of the remote's branch, published
 //! by one push that expects this head, repeated if another machine was faster.
 //!
-//! A merge is published, then recorded. The next merge finds an unrecorded one by the lines in its message,
-//! and records it before anything is merged on top: the records are in the order of the branch.
+//! A merge is published, then recorded. The next merge finds an unrecorded one by the statement that its message
+//! names, and records it before anything is merged on top: the records are in the order of the branch.
 
 use liza_core::model::{Sha, TaskId, TaskStatus};
 use liza_core::protocol::{AdoptIntegration, MergeRecorded, Mergeable, RecordMerge, TaskReply};
-use liza_git::{BranchStep, MergeError, MergeMessage};
+use liza_git::{BranchStep, MergeError};
 
-use crate::engine::{Discarded, EffectResults, Engine, EngineError, Exchange, Executed, Published, discard};
+use crate::engine::{
+    Discarded, EffectResults, Engine, EngineError, Exchange, Executed, Published, discard, is_stated_merge,
+};
 
 use super::wt_merge::{MergeJob, MergeOutcome, NotOnBranch, OnBranch, finish, foreign};
 
@@ -31,6 +33,8 @@ impl MergeJob<'_, '_> {
                 return Err(NotOnBranch::Recorded);
             }
             exchange.bring_submission(self.task, &self.commit)?;
+            // Another machine may have reviewed it.
+            exchange.bring_receipts()?;
             if let Some(on_branch) = self.attempt_onto(exchange, approved, &followed.head)? {
                 return Ok(on_branch);
             }
@@ -47,19 +51,15 @@ impl MergeJob<'_, '_> {
         head: &Sha,
     ) -> Result<Option<OnBranch>, NotOnBranch> {
         let (repo, task) = (self.engine.repo()?, self.task);
-        let approved_by = approved.approved_by.map(|by| by.to_string());
-        let title = approved.description.as_deref();
-        let message = MergeMessage { task, title, approved_by: approved_by.as_deref() };
-        let merge = repo.prepare_merge_onto(head, &self.commit, &message).map_err(NotOnBranch::Git)?;
-        self.check_result(approved, &merge)?;
+        let draft = repo.draft_merge(head, &self.commit).map_err(NotOnBranch::Git)?;
+        let merge = self.judge(approved, &draft)?;
         repo.movable_checkouts(&self.integration, &merge).map_err(NotOnBranch::Git)?;
         match exchange.publish(Some(task), &merge)? {
             Published::Moved => Ok(None),
             Published::Done => {
                 // The branch of the remote contains it; this reference is one more.
                 let _ = repo.keep_merge(task, &merge.new);
-                let (merge_commit, old) = (merge.new.clone(), Some(merge.old.clone()));
-                Ok(Some(OnBranch { merge_commit, before: old.clone(), old_head: old, moved: Some(merge) }))
+                Ok(Some(OnBranch::moved(merge)))
             }
         }
     }
@@ -100,6 +100,9 @@ pub(super) fn record_found_merges(engine: &Engine<'_>, head: &Sha) -> Result<Vec
     if recorded == *head || engine.repo()?.is_ancestor(head, &recorded)? {
         return Ok(found);
     }
+    if let Some(exchange) = Exchange::of(engine.project())? {
+        exchange.bring_receipts()?;
+    }
     for step in engine.repo()?.steps_between(&recorded, head)? {
         match record_step(engine, &step)? {
             StepResult::Recorded(task) => found.push(task),
@@ -114,7 +117,7 @@ enum StepResult {
     Recorded(TaskId),
     /// Another machine has recorded it meanwhile.
     Known,
-    /// It is no merge of an approved task.
+    /// It is no merge of an approved task with its statement.
     Foreign,
 }
 
@@ -136,7 +139,7 @@ fn record_step(engine: &Engine<'_>, step: &BranchStep) -> Result<StepResult, Eng
         return Ok(StepResult::Foreign);
     };
     let repo = engine.repo()?;
-    if approved != *commit || !repo.is_merge_of(&step.commit, before, commit)? {
+    if approved != *commit || !is_stated_merge(repo, step)? {
         return Ok(StepResult::Foreign);
     }
     let drift = work.base.and_then(|base| repo.count_commits(&base, before).ok()).unwrap_or_default();

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use liza_core::model::{Refusal, Sha, TaskId};
 use liza_core::protocol::AcceptIntegration;
-use liza_git::{Branch, MergeError, PendingMerge};
+use liza_git::{Branch, MergeError, MergeKind, PendingMerge};
 
-use crate::engine::{Engine, EngineError, Exchange, FileLock, Published, integration_branch};
+use crate::engine::{Engine, EngineError, Exchange, FileLock, MergeWords, Published, integration_branch};
 
 use super::move_intent::{MoveIntent, MovingCommand};
 use super::shared_merge::record_found_merges;
@@ -37,16 +37,18 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
     let Some(tip) = repo.tip(from)? else {
         return Ok(SyncOutcome::Failed(MergeError::NoBranch { branch: from.clone() }));
     };
-    let text = format!("Merge {from} into {integration}\n");
     let exchange = Exchange::of(engine.project())?;
     let merge = loop {
         let old = current_head(engine, exchange.as_ref(), &integration)?;
         check_recorded(engine, &old)?;
-        let merge = match repo.prepare_branch_merge(&integration, (from, &tip), &text) {
-            Ok(merge) => merge,
-            Err(MergeError::AlreadyMerged { .. }) => return Ok(SyncOutcome::UpToDate { head: old }),
+        let draft = match repo.draft_branch_merge(&integration, &tip) {
+            Ok(Some(draft)) => draft,
+            Ok(None) => return Ok(SyncOutcome::UpToDate { head: old }),
             Err(error) => return Ok(SyncOutcome::Failed(error)),
         };
+        let kind = MergeKind::Sync { from, into: &integration };
+        let words = MergeWords { kind, title: None, approved_by: None };
+        let merge = engine.state_merge(&draft, &words, Vec::new())?;
         let detail = format!("{from} was merged into {integration}");
         MoveIntent::new(&integration, &merge, MovingCommand::Sync { detail }).begin(engine.project())?;
         match make_visible(engine, exchange.as_ref(), &integration, &merge) {
@@ -79,6 +81,7 @@ pub(super) fn current_head(
     let Some(exchange) = exchange else { return engine.integration_head(integration) };
     let head = exchange.follow()?.head;
     record_found_merges(engine, &head)?;
+    exchange.bring_receipts()?;
     Ok(head)
 }
 

@@ -1,18 +1,25 @@
 //! wt-merge: merges exactly the approved commit without a checkout, tests it, moves the branch in one step,
-//! records it. One merge at a time. A crash between git and the blackboard is repaired from git's own record.
+//! states and records it. One merge at a time. A crash between git and the blackboard is repaired by the statement.
 //! A merge that the blackboard refuses is undone.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use liza_core::model::{Board, GateChange, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus, TestFailure};
+use liza_core::model::{
+    Board, EventName, GateChange, HistoryEvent, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus,
+    TestFailure,
+};
 use liza_core::protocol::{
     AdoptIntegration, BeginMerge, HoldCause, HoldMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge,
     RecordMergeFailure,
 };
-use liza_git::{Branch, MergeError, MergeMessage, PendingMerge};
+use liza_git::{Branch, MergeDraft, MergeError, MergeKind, PendingMerge};
+use liza_ids::Digest;
 
-use crate::engine::{Engine, EngineError, Exchange, Executed, FileLock, Submitted, integration_branch};
+use crate::engine::{
+    Engine, EngineError, Exchange, Executed, FileLock, MergeWords, Submitted, integration_branch,
+    is_stated_merge,
+};
 use crate::session::checkout_setup::setup_limit;
 
 use super::merge_test::{MergeTest, MergeTestResult};
@@ -51,6 +58,13 @@ pub(super) struct OnBranch {
     pub old_head: Option<Sha>,
     /// The move of the branch, here or on the remote, if this process made it and can undo it.
     pub moved: Option<PendingMerge>,
+}
+
+impl OnBranch {
+    pub(super) fn moved(merge: PendingMerge) -> Self {
+        let (merge_commit, old) = (merge.new.clone(), Some(merge.old.clone()));
+        Self { merge_commit, before: old.clone(), old_head: old, moved: Some(merge) }
+    }
 }
 
 /// The reason why a commit is not on the branch.
@@ -108,8 +122,6 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
             return Ok(MergeOutcome::GateChanged(change));
         }
         Err(NotOnBranch::Git(error)) => match error {
-            // With a remote, the recorded head was brought to that of the branch already.
-            MergeError::AlreadyMerged { merge_commit } => job.found_on_branch(merge_commit, None)?,
             MergeError::Conflict { files } => {
                 let files = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
                 return job.record_failure(MergeFailure::Conflict { files });
@@ -146,19 +158,13 @@ pub(super) fn record_found_merge(
         return Ok(false);
     };
     let job = MergeJob::new(engine, task, commit, work.base)?;
-    let repo = engine.repo()?;
-    let found = repo.find_merge(&job.integration, task, &job.commit)?;
-    // A person's merge is not tested yet: that is the work of a merge.
-    let Some(merge_commit) = found.filter(|found| repo.is_kept_merge(task, found).unwrap_or(false)) else {
-        return Ok(false);
-    };
     let expected =
         engine.project().state()?.board.goal.ready().and_then(|goal| goal.integration_head.clone());
-    if expected.as_ref().is_some_and(|expected| job.check_found(expected, &merge_commit).is_err()) {
-        // Not a merge of ours: the human decides.
+    // Without its statement it is no merge of ours: the human decides.
+    let Some(found) = expected.map(|expected| job.found(&expected)).transpose()?.flatten() else {
         return Ok(false);
-    }
-    let recorded = job.record(&job.found_on_branch(merge_commit, expected.as_ref())?, None)?;
+    };
+    let recorded = job.record(&found, None)?;
     finish(engine, recorded).map(|_| true)
 }
 
@@ -182,27 +188,39 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     }
 
     fn attempt(&self, approved: &Mergeable) -> Result<OnBranch, NotOnBranch> {
-        let (repo, task) = (self.engine.repo()?, self.task);
-        let approved_by = approved.approved_by.map(|by| by.to_string());
-        let title = approved.description.as_deref();
-        let message = MergeMessage { task, title, approved_by: approved_by.as_deref() };
-        let merge = match repo.prepare_merge(&self.integration, &self.commit, &message) {
-            Err(MergeError::AlreadyMerged { merge_commit }) => return self.found(approved, merge_commit),
-            merge => merge.map_err(NotOnBranch::Git)?,
-        };
-        self.check_head(approved, &merge.old)?;
-        self.check_result(approved, &merge)?;
-        repo.move_branch(&self.integration, &merge, task).map_err(NotOnBranch::Git)?;
-        let (merge_commit, old) = (merge.new.clone(), Some(merge.old.clone()));
-        Ok(OnBranch { merge_commit, before: old.clone(), old_head: old, moved: Some(merge) })
+        let repo = self.engine.repo()?;
+        let head = self.engine.integration_head(&self.integration)?;
+        if let Some(recorded) = approved.integration_head.as_ref().filter(|recorded| **recorded != head) {
+            // Neither a merge of this task nor the human set this head.
+            return self.found(recorded)?.ok_or_else(|| foreign(recorded, &head).into());
+        }
+        let draft = repo.draft_merge(&head, &self.commit).map_err(NotOnBranch::Git)?;
+        let merge = self.judge(approved, &draft)?;
+        repo.move_branch(&self.integration, &merge, self.task).map_err(NotOnBranch::Git)?;
+        Ok(OnBranch::moved(merge))
     }
 
-    /// Tests the computed merge, and checks that it may still be made.
-    pub(super) fn check_result(&self, approved: &Mergeable, merge: &PendingMerge) -> Result<(), NotOnBranch> {
+    /// Tests a computed merge, and states it.
+    pub(super) fn judge(
+        &self,
+        approved: &Mergeable,
+        draft: &MergeDraft,
+    ) -> Result<PendingMerge, NotOnBranch> {
+        let evidence = self.check_result(approved, &draft.trial)?;
+        let (kind, title) = (MergeKind::Task(self.task), approved.description.as_deref());
+        let words = MergeWords { kind, title, approved_by: approved.approved_by };
+        Ok(self.engine.state_merge(draft, &words, evidence)?)
+    }
+
+    /// Tests the computed merge, and checks that it may still be made; returns the statements on which it rests.
+    fn check_result(&self, approved: &Mergeable, merge: &PendingMerge) -> Result<Vec<Digest>, NotOnBranch> {
         refuse_reserved_path(self.engine, self.task, &merge.new)?;
         let test = MergeTest::new(self.engine)?;
         match test.run(merge, approved)? {
-            MergeTestResult::Passed => Ok(self.confirm()?),
+            MergeTestResult::Passed => {
+                self.confirm()?;
+                self.evidence()
+            }
             MergeTestResult::Failed(failure) => Err(NotOnBranch::Failed(failure)),
             MergeTestResult::HeadFails(failure) => Err(NotOnBranch::HeadFails(merge.old.clone(), failure)),
             MergeTestResult::GateChanged(change) => {
@@ -211,26 +229,21 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         }
     }
 
-    /// Refuses to merge onto a head that neither a merge nor the human set.
-    fn check_head(&self, approved: &Mergeable, found: &Sha) -> Result<(), EngineError> {
-        match &approved.integration_head {
-            Some(recorded) if recorded != found => Err(foreign(recorded, found)),
-            Some(_) | None => Ok(()),
-        }
+    /// The statements about the approved commit.
+    fn evidence(&self) -> Result<Vec<Digest>, NotOnBranch> {
+        let board = self.engine.read(&[self.task])?;
+        let record = board.body(self.task).map_err(EngineError::from)?.record();
+        let is_approval = |event: &&HistoryEvent| {
+            event.is(EventName::Approved) && event.text("commit").is_some_and(|at| at == self.commit.as_str())
+        };
+        let agents: Vec<String> =
+            record.events().filter(is_approval).filter_map(|event| event.agent.clone()).collect();
+        Ok(self.engine.evidence(self.task, &self.commit, &agents)?)
     }
 
     fn moved(&self, approved: &Mergeable) -> Result<EngineError, EngineError> {
         let found = self.engine.integration_head(&self.integration)?;
         Ok(foreign(approved.integration_head.as_ref().unwrap_or(&found), &found))
-    }
-
-    /// Refuses a merge found on the branch, unless it is ours: exactly the recorded head and the approved commit.
-    fn check_found(&self, recorded: &Sha, merge_commit: &Sha) -> Result<(), EngineError> {
-        let repo = self.engine.repo()?;
-        let tip = self.engine.integration_head(&self.integration)?;
-        let ours =
-            tip == *recorded || (tip == *merge_commit && repo.is_merge_of(&tip, recorded, &self.commit)?);
-        if ours { Ok(()) } else { Err(foreign(recorded, &tip)) }
     }
 
     /// Checks again before the branch moves: the test may have taken long. PAUSE does not stop a merge that has started.
@@ -240,30 +253,21 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         self.engine.check(stop_files, BeginMerge { task: self.task.clone() }).map(drop)
     }
 
-    /// A merge that the branch contains already; one that a person made is tested first.
-    fn found(&self, approved: &Mergeable, merge_commit: Sha) -> Result<OnBranch, NotOnBranch> {
-        let recorded = approved.integration_head.as_ref();
-        if let Some(recorded) = recorded {
-            self.check_found(recorded, &merge_commit)?;
-        }
-        let is_tested =
-            self.engine.repo().map_err(NotOnBranch::from)?.is_kept_merge(self.task, &merge_commit);
-        let is_tested = is_tested.map_err(EngineError::from)?;
-        let found = self.found_on_branch(merge_commit, recorded)?;
-        if !is_tested {
-            let new = self.engine.integration_head(&self.integration)?;
-            let old = found.old_head.clone().or_else(|| found.before.clone()).unwrap_or_else(|| new.clone());
-            self.check_result(approved, &PendingMerge { old, new, fast_forward: true })?;
-        }
-        Ok(found)
-    }
-
-    /// A merge that the branch contains already. If the branch is at the recorded head, that head stays.
-    fn found_on_branch(&self, merge_commit: Sha, recorded: Option<&Sha>) -> Result<OnBranch, EngineError> {
-        let before = self.engine.repo()?.tip_before_merge(&self.integration, self.task)?;
-        let tip = self.engine.integration_head(&self.integration)?;
-        let old_head = recorded.filter(|recorded| **recorded != tip).cloned();
-        Ok(OnBranch { merge_commit, before, old_head, moved: None })
+    /// The merge of this task onto the recorded head, if a crash kept it from being recorded: its statement says that it was judged.
+    fn found(&self, recorded: &Sha) -> Result<Option<OnBranch>, EngineError> {
+        let repo = self.engine.repo()?;
+        let head = self.engine.integration_head(&self.integration)?;
+        let steps = repo.steps_between(recorded, &head).unwrap_or_default();
+        let [step] = steps.as_slice() else { return Ok(None) };
+        let is_about =
+            |(task, commit): &(TaskId, Sha)| task == self.task && commit.names_same_commit(&self.commit);
+        let is_ours = step.before.as_ref() == Some(recorded)
+            && step.merged.as_ref().is_some_and(is_about)
+            && is_stated_merge(repo, step)?;
+        let old = Some(recorded.clone());
+        let found =
+            OnBranch { merge_commit: step.commit.clone(), before: old.clone(), old_head: old, moved: None };
+        Ok(is_ours.then_some(found))
     }
 
     fn record_failure(&self, failure: MergeFailure) -> Result<MergeOutcome, EngineError> {

@@ -36,7 +36,7 @@ use liza_status::alarms::{
 };
 use liza_store::LogRecord;
 
-use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
+use crate::engine::{FileLock, LivenessLock, integration_branch, is_stated_merge, remote_problem};
 use crate::lifecycle::{failed_review_setups, is_at_recorded_head, lost_merges, merged_commits};
 use crate::observe::activity::session_activity;
 use crate::observe::failing_jobs::failing_jobs;
@@ -202,17 +202,26 @@ fn find_foreign_commits(project: &Project) -> Option<ForeignCommits> {
     if state.board.config.ready()?.remote.is_some() && is_exchanged(repo, &state, &expected, &head) {
         return None;
     }
-    let ours = |commit: &Sha| repo.is_merge_of(&head, &expected, commit).unwrap_or(false);
-    let mut approved = state.bodies().filter_map(|(_, body)| {
-        if let TaskStatus::Approved { commit, .. } = body.status().ok()? { Some(commit) } else { None }
-    });
-    if head == expected || approved.any(ours) {
+    if head == expected || is_unrecorded_merge(repo, &state, &expected, &head) {
         return None;
     }
     let commits = repo.list_commits(&expected, &head).unwrap_or_default();
     let merge_of = refused_merge(repo, &state, &expected, &head);
     let merges = FoundMerges::new(&state.board, &project.branch_steps(&expected, &head));
     Some(ForeignCommits { head, expected, commits, merge_of, merges })
+}
+
+/// True if the branch has exactly one merge more, of an approved task and with its statement: the next merge or
+/// `recover` records it.
+fn is_unrecorded_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> bool {
+    let steps = repo.steps_between(expected, head).unwrap_or_default();
+    let [step @ BranchStep { merged: Some((task, merged)), before: Some(before), .. }] = steps.as_slice()
+    else {
+        return false;
+    };
+    let status = state.board.task(task).map(|task| task.status);
+    let is_approved = matches!(status, Ok(TaskStatus::Approved { commit, .. }) if commit == *merged);
+    is_approved && before == expected && is_stated_merge(repo, step).unwrap_or(false)
 }
 
 /// The task whose submitted and approved commit is merged on the branch, if nothing else is. Anyone who can

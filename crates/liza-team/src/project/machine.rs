@@ -25,6 +25,11 @@ pub fn machine_name(liza: &Path) -> String {
     }
 }
 
+/// The random word alone, for what can be published.
+pub fn machine_word(liza: &Path) -> String {
+    own_word(liza).unwrap_or_else(|| "unknown".to_owned())
+}
+
 fn own_word(liza: &Path) -> Option<String> {
     let path = liza.join(FILE);
     read_word(&path).or_else(|| {

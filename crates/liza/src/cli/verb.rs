@@ -130,6 +130,8 @@ verbs! {
         AcceptIntegration = accept_integration, HUMAN;
         AcceptGate = accept_gate, HUMAN;
         RetryValidation = retry_validation, HUMAN;
+        #[command(visible_alias = "audit")]
+        Verify = verify, HERE;
     }
     "Plan" {
         AddTask = add_task, PLANNER;

@@ -19,8 +19,9 @@ const LOOSE_FILES: usize = 5;
 const UNSAFE: &str = "liza-sandbox";
 
 /// The crates of Liza that a crate may use, for those whose rule depends on it.
-const DOORS: [(&str, &[&str]); 11] = [
+const DOORS: [(&str, &[&str]); 12] = [
     ("liza-ids", &[]),
+    ("liza-receipts", &["liza-ids"]),
     ("liza-host", &["liza-ids"]),
     ("liza-core", &["liza-ids"]),
     ("liza-status", &["liza-core", "liza-ids"]),

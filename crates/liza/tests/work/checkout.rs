@@ -135,7 +135,7 @@ fn a_staged_revert_is_not_undone() {
     let project = on_integration();
     approved(&project, "one");
     merge(&project, "one").ok();
-    project.git(&["revert", "--no-commit", "HEAD"]);
+    project.git(&["revert", "--no-commit", "-m", "1", "HEAD"]);
     let before = project.git(&["status", "--porcelain"]);
     assert_eq!(before, "D  one.txt");
     assert_eq!(recover(&project), Vec::<String>::new());

@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use liza_core::model::{AgentId, Seconds};
-use liza_git::{Git, MergeMessage, Repo};
+use liza_core::model::{AgentId, Seconds, TaskId};
+use liza_git::{Git, MergeKind, MergeMessage, PendingMerge, Repo};
+use liza_receipts::{Maker, Merge, Predicate, Purpose, Statement};
 use liza_team::project::now;
 
 use crate::support::{Run, TestProject};
@@ -141,17 +142,41 @@ pub(crate) fn merge(project: &TestProject, task: &str) -> Run {
     project.liza(&["wt-merge", task, "--json"])
 }
 
-/// Moves the branch as a merge that is then killed; returns its new commit.
-#[track_caller]
-pub(crate) fn move_branch_only(project: &TestProject, task: &str, commit: &str) -> String {
+/// The project's repository, with the variables of its commands.
+pub(crate) fn repository(project: &TestProject) -> Repo {
     let variables = project.command("git");
     let variables =
         variables.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
-    let repo = Repo::open(&Git::with_environment(variables), &project.root).unwrap();
-    let (task, branch) = (task.parse().unwrap(), "integration".parse().unwrap());
-    let message = MergeMessage { task: &task, title: None, approved_by: None };
-    let merge = repo.prepare_merge(&branch, &commit.parse().unwrap(), &message).unwrap();
-    repo.move_branch(&branch, &merge, &task).unwrap();
+    Repo::open(&Git::with_environment(variables), &project.root).unwrap()
+}
+
+/// A merge of a task's commit onto a head with its statement, as Liza makes it before the branch moves.
+#[track_caller]
+pub(crate) fn stated_merge(project: &TestProject, head: &str, task: &str, commit: &str) -> PendingMerge {
+    let (repo, task) = (repository(project), task.parse::<TaskId>().unwrap());
+    let draft = repo.draft_merge(&head.parse().unwrap(), &commit.parse().unwrap()).unwrap();
+    let merge = Predicate::Merge(Merge {
+        tree: draft.tree.clone(),
+        head: draft.trial.old.clone(),
+        commit: draft.commit.clone(),
+        approved_by: None,
+        without_validation: false,
+        evidence: Vec::new(),
+        made_by: Maker { git: "2.47".into(), liza: "0.1.0".into(), machine: "other".into() },
+    });
+    let (project, purpose) = (repo.project_name().unwrap(), Purpose::Merge);
+    let statement = Statement { project, task: Some(task.clone()), purpose, predicate: merge };
+    let statement = &repo.add_receipts(&[statement.encode().unwrap()]).unwrap()[0];
+    let (kind, title) = (MergeKind::Task(&task), Some("Do it"));
+    repo.commit_draft(&draft, &MergeMessage { kind, title, approved_by: None, statement }).unwrap()
+}
+
+/// Moves the branch as a merge that is then killed: stated, and not recorded. Returns its new commit.
+#[track_caller]
+pub(crate) fn move_branch_only(project: &TestProject, task: &str, commit: &str) -> String {
+    let merge = stated_merge(project, &tip(project, "integration"), task, commit);
+    let (repo, branch) = (repository(project), "integration".parse().unwrap());
+    repo.move_branch(&branch, &merge, &task.parse().unwrap()).unwrap();
     merge.new.as_str().to_owned()
 }
 

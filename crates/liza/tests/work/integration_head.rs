@@ -74,9 +74,15 @@ fn sync_brings_the_main_branch_into_integration() {
     project.git(&["commit", "-qm", "by hand"]);
     let text = project.liza(&["sync"]).ok().to_owned();
     assert!(text.contains("main is merged into the integration branch"), "{text}");
-    assert_eq!(tip(&project, "integration"), tip(&project, "main"));
+    assert_eq!(
+        tip(&project, "integration^2"),
+        tip(&project, "main"),
+        "a merge commit, even without work of its own"
+    );
+    let message = project.git(&["log", "-1", "--format=%B", "integration"]);
+    assert!(message.contains("\nLiza-Sync: main\n") && message.contains("\nLiza-Statement: "), "{message}");
     let recorded = project.snapshot().board.goal.ready().unwrap().integration_head.clone();
-    assert_eq!(recorded.unwrap().as_str(), tip(&project, "main"));
+    assert_eq!(recorded.unwrap().as_str(), tip(&project, "integration"));
     assert!(project.liza(&["sync"]).ok().contains("already contains main"));
     approved(&project, "one");
     merge(&project, "one").ok();

@@ -8,14 +8,16 @@ use crate::fixture::*;
 use crate::support::TestProject;
 use crate::support::process::is_running;
 
-/// Covers: RV-04, RV-07, SP-02
+/// Covers: RV-04, RV-07, SP-02, JU-05
 #[test]
 fn a_merge_moves_the_branch_records_it_and_cleans_up() {
     let project = team();
-    let head = approved(&project, "one");
+    let (base, head) = (tip(&project, "integration"), approved(&project, "one"));
     let result = merge(&project, "one").result();
-    assert_eq!((&result["status"], &result["merge_commit"]), (&"MERGED".into(), &head.as_str().into()));
-    assert_eq!(tip(&project, "integration"), head, "a fast-forward has no merge commit");
+    let merged = tip(&project, "integration");
+    assert_eq!((&result["status"], &result["merge_commit"]), (&"MERGED".into(), &merged.as_str().into()));
+    let parents = project.git(&["log", "-1", "--format=%P", "integration"]);
+    assert_eq!(parents, format!("{base} {head}"), "a merge commit, although a fast-forward is possible");
     assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
 
     let head = approved(&project, "two");
@@ -27,7 +29,7 @@ fn a_merge_moves_the_branch_records_it_and_cleans_up() {
     assert_eq!(result["merge_commit"], merged.as_str());
     assert_eq!(project.git(&["log", "-1", "--format=%P", "integration"]), format!("{old} {head}"));
     let message = project.git(&["log", "-1", "--format=%B", "integration"]);
-    for line in ["Merge two: Do it", "Approved-by: code-reviewer-1", "Liza-Task: two"] {
+    for line in ["Merge two: Do it", "Approved-by: code-reviewer-1", "Liza-Task: two", "Liza-Statement: "] {
         assert!(message.contains(line), "{message}");
     }
     let record = project.record("two");
@@ -83,7 +85,7 @@ fn exactly_the_approved_commit_is_merged_whatever_is_in_the_worktree() {
     let later = commit(&project, &project.tree("one"), "sneaked", "in\n");
     fs::write(project.tree("one").join("uncommitted"), "x\n").unwrap();
     let result = merge(&project, "one").result();
-    assert_eq!(tip(&project, "integration"), head);
+    assert_eq!(tip(&project, "integration^2"), head);
     assert_eq!(result["rescued"], "rescue/one-1", "unapproved work is kept, not merged");
     project.git(&["merge-base", "--is-ancestor", &later, "rescue/one-1"]);
     assert_eq!(show(&project, "rescue/one-1", "uncommitted"), "x");
@@ -464,20 +466,27 @@ fn broken_settings_are_an_error_and_nothing_lands_on_the_default_branch() {
     assert_eq!((tip(&project, "integration"), project.status("one")), (before, "APPROVED"));
 }
 
-/// Covers: AX-37
+/// Covers: AX-37, JU-05
 #[test]
-fn work_that_a_person_merged_is_tested_before_it_is_recorded() {
-    for (test, status) in [("test -f one.txt", "MERGED"), ("! test -f one.txt", "INTEGRATION_FAILED")] {
+fn work_that_a_person_merged_is_accepted_and_tested_before_it_is_recorded() {
+    for (test, status) in [("test -f one.txt", "MERGED"), ("! test -f one.txt", "APPROVED")] {
         let project = team();
         with_test(&project, test);
         let head = approved(&project, "one");
         project.git(&["update-ref", "refs/heads/integration", &head]);
         assert_eq!(recover(&project), Vec::<String>::new());
         assert_eq!(project.status("one"), "APPROVED", "it is not tested yet");
+        merge(&project, "one").refused(1, "foreign_commits");
+        project.liza(&["accept-integration"]).ok();
         let run = merge(&project, "one");
         match status {
-            "MERGED" => drop(run.result()),
-            _ => drop(run.refused(3, "integration_test")),
+            "MERGED" => {
+                run.ok();
+                let parents = project.git(&["log", "-1", "--format=%P", "integration"]);
+                assert_eq!(parents, head, "one commit more, without changes");
+            }
+            // It fails on the branch that the human accepted, so no task is to blame.
+            _ => drop(run.refused(3, "integration_test_broken")),
         }
         assert_eq!(project.status("one"), status);
         assert!(project.root.join(".liza/integration-tests/one-1.log").exists(), "the test ran");

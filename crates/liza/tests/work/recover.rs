@@ -207,7 +207,7 @@ fn an_outdated_checkout_is_updated() {
     let path = git_wrapper(&project, dies);
     let mut program = project.program();
     assert_eq!(project.run(program.args(["wt-merge", "one"]).env("PATH", &path)).code, -1);
-    assert_eq!(tip(&project, "integration"), head);
+    assert_eq!(tip(&project, "integration^2"), head);
     assert!(!project.root.join("one.txt").exists());
     let mut repaired = recover(&project);
     repaired.sort();

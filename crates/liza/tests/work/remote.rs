@@ -58,10 +58,7 @@ pub(crate) fn remove_hook(project: &TestProject, name: &str) {
 
 /// A merge of a task's commit into the head of the remote, as another machine publishes it; not on any branch yet.
 pub(crate) fn merge_of(project: &TestProject, task: &str, commit: &str) -> String {
-    let head = remote_head(project);
-    let tree = project.git(&["merge-tree", "--write-tree", &head, commit]);
-    let message = format!("Merge {task}: Do it\n\nLiza-Task: {task}\nLiza-Commit: {commit}\n");
-    project.git(&["commit-tree", &tree, "-p", &head, "-p", commit, "-m", &message])
+    stated_merge(project, &remote_head(project), task, commit).new.to_string()
 }
 
 #[track_caller]
@@ -193,7 +190,7 @@ fn a_merge_that_another_machine_was_faster_than_is_made_again_on_its_head() {
     hook(&project, "update", &format!("{first} {theirs}"));
     merge(&project, "one").ok();
     assert_eq!((project.status("one"), project.status("two")), ("MERGED", "MERGED"));
-    assert_eq!(project.record("two").merge_commit.unwrap().as_str(), theirs, "found by its message");
+    assert_eq!(project.record("two").merge_commit.unwrap().as_str(), theirs, "found by its statement");
     for file in ["one.txt", "two.txt"] {
         assert_eq!(show(&project, "integration", file), "done", "no update is lost");
     }
@@ -332,7 +329,7 @@ fn a_persons_checkout_of_the_branch_is_updated_or_nothing_is_merged() {
 
 /// Covers: MM-07, MM-12
 #[test]
-fn a_merge_that_was_published_and_not_recorded_is_found_by_its_message() {
+fn a_merge_that_was_published_and_not_recorded_is_found_by_its_statement() {
     let project = shared();
     let head = approved(&project, "one");
     let merged = merge_of(&project, "one", &head);

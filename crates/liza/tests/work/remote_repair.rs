@@ -26,9 +26,9 @@ fn recorded_head(project: &TestProject) -> String {
     project.snapshot().board.goal.ready().unwrap().integration_head.clone().unwrap().to_string()
 }
 
-/// Covers: MM-12
+/// Covers: MM-12, JU-05
 #[test]
-fn a_commit_that_another_merge_brought_leaves_the_recorded_head_where_it_is() {
+fn a_commit_that_another_merge_brought_gets_a_merge_commit_without_changes() {
     for project in [team(), shared()] {
         let one = approved(&project, "one");
         claimed(&project, "two", "coder-2");
@@ -41,7 +41,10 @@ fn a_commit_that_another_merge_brought_leaves_the_recorded_head_where_it_is() {
         let head = tip(&project, "integration");
         merge(&project, "one").ok();
         assert_eq!(project.status("one"), "MERGED");
-        assert_eq!((tip(&project, "integration"), recorded_head(&project)), (head.clone(), head));
+        let merged = tip(&project, "integration");
+        assert_eq!(recorded_head(&project), merged);
+        assert_eq!(project.git(&["log", "-1", "--format=%P", "integration"]), format!("{head} {one}"));
+        assert_eq!(project.git(&["diff", "--stat", &head, &merged]), "");
         approved(&project, "three");
         merge(&project, "three").ok();
         check_consistent(&project);

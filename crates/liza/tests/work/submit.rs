@@ -109,11 +109,7 @@ fn an_integration_fix_must_contain_the_integration_head() {
     let fixed = commit(&project, &folder, "shared.txt", "of both\n");
     submit(&project, "one", "coder-1", &fixed).ok();
     judge(&project, "one", &["APPROVED"]);
-    merge_is_fast_forward(&project, "one", &fixed);
-}
-
-fn merge_is_fast_forward(project: &TestProject, task: &str, commit: &str) {
-    assert_eq!(merge(project, task).result()["merge_commit"], commit);
-    assert_eq!(tip(project, "integration"), commit);
-    check_consistent(project);
+    project.liza(&["wt-merge", "one"]).ok();
+    assert_eq!(tip(&project, "integration^2"), fixed);
+    check_consistent(&project);
 }

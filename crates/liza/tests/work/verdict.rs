@@ -118,7 +118,7 @@ fn a_review_that_changed_the_worktree_is_refused_and_the_worktree_restored() {
     fs::write(folder.join("left-over"), "untracked\n").unwrap();
     verdict(&project, "one", &["APPROVED"]).ok();
     merge(&project, "one").ok();
-    assert_eq!(tip(&project, "integration"), head);
+    assert_eq!(tip(&project, "integration^2"), head);
 }
 
 /// Covers: AX-05, RV-02
@@ -133,7 +133,7 @@ fn commits_after_the_submission_change_nothing() {
     verdict(&project, "one", &["APPROVED"]).ok();
     merge(&project, "one").ok();
     assert_eq!((project.status("one"), project.record("one").review_cycles_total), ("MERGED", Some(0)));
-    assert_eq!(tip(&project, "integration"), submitted);
+    assert_eq!(tip(&project, "integration^2"), submitted);
     project.git(&["merge-base", "--is-ancestor", &later, "rescue/one-1"]);
     check_consistent(&project);
 }

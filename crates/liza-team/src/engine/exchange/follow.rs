@@ -120,12 +120,9 @@ impl Exchange<'_> {
             Ok(()) | Err(MergeError::BranchMoved) => Ok(None),
             Err(MergeError::CheckoutRefused { path, message }) => Ok(Some((path, message))),
             Err(MergeError::Git(error) | MergeError::UpdateFailed(error)) => Err(error.into()),
-            Err(
-                MergeError::AlreadyMerged { .. }
-                | MergeError::Conflict { .. }
-                | MergeError::Unrelated
-                | MergeError::NoBranch { .. },
-            ) => Ok(None),
+            Err(MergeError::Conflict { .. } | MergeError::Unrelated | MergeError::NoBranch { .. }) => {
+                Ok(None)
+            }
         }
     }
 }

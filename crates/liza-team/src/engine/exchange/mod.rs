@@ -4,6 +4,7 @@
 mod follow;
 mod problem;
 mod publish;
+mod receipts;
 mod task_work;
 
 use std::time::Duration;

@@ -12,6 +12,9 @@ use super::{Exchange, ProblemKind};
 /// The longest wait for another process that moves the branch here.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The number of pushes while other machines add receipts.
+const PUSHES: u32 = 10;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Published {
     /// It is on the remote's branch.
@@ -37,24 +40,32 @@ impl Exchange<'_> {
         let (from, to) = (Some(merge.old.clone()), merge.new.clone());
         let mut changes = vec![RefChange::Move { name, from, to: to.clone() }];
         changes.extend(task.map(|task| RefChange::Set { name: merged_ref(task), to }));
-        let outcome = self.remote.push(&changes);
-        if let Ok(PushOutcome::Done) = &outcome {
-            return Ok(Published::Done);
+        for _ in 0..PUSHES {
+            let receipts = self.new_receipts()?;
+            let outcome = self.remote.push(&[&changes[..], receipts.as_slice()].concat());
+            if let Ok(PushOutcome::Done) = &outcome {
+                self.see_receipts(receipts.as_ref())?;
+                return Ok(Published::Done);
+            }
+            // The branch decides, whatever was reported.
+            let head = self.remote.fetch_branch(&self.integration)?;
+            if let Some(head) = &head
+                && self.contains(head, &merge.new)?
+            {
+                return Ok(Published::Done);
+            }
+            if head.as_ref() != Some(&merge.old) {
+                return Ok(Published::Moved);
+            }
+            match outcome? {
+                // Another machine has added receipts.
+                PushOutcome::Done | PushOutcome::Moved => self.bring_receipts()?,
+                PushOutcome::Refused { message } => {
+                    return Err(self.refused(&self.integration.to_string(), message));
+                }
+            }
         }
-        // The branch decides, whatever was reported.
-        let head = self.remote.fetch_branch(&self.integration)?;
-        if let Some(head) = &head
-            && self.contains(head, &merge.new)?
-        {
-            return Ok(Published::Done);
-        }
-        if head.as_ref() != Some(&merge.old) {
-            return Ok(Published::Moved);
-        }
-        match outcome? {
-            PushOutcome::Done | PushOutcome::Moved => Ok(Published::Moved),
-            PushOutcome::Refused { message } => Err(self.refused(&self.integration.to_string(), message)),
-        }
+        Ok(Published::Moved)
     }
 
     /// Takes back a published merge that the blackboard refuses, there and here.

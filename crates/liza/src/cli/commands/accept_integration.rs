@@ -24,7 +24,8 @@ pub(crate) fn run(_args: Args, context: &Context) -> Result<Reply, CommandError>
     let engine = context.engine(&project)?;
     let board = engine.read(&[])?;
     let integration = integration_branch(&board)?;
-    let head = match Exchange::with(&project, &board)? {
+    let exchange = Exchange::with(&project, &board)?;
+    let head = match &exchange {
         Some(exchange) => exchange.publish_branch()?,
         None => engine.integration_head(&integration)?,
     };
@@ -47,9 +48,17 @@ pub(crate) fn run(_args: Args, context: &Context) -> Result<Reply, CommandError>
         None => Vec::new(),
     };
     let mut text = detail.clone();
+    let accept = AcceptIntegration { head: head.clone(), detail, merged: merged.clone() };
+    if recorded.as_ref() != Some(&head) {
+        // Only the human's word becomes a statement.
+        engine.check(project.stop_files(), accept.clone())?;
+        exchange.iter().try_for_each(Exchange::bring_receipts)?;
+        engine.state_acceptance(recorded.as_ref(), &head)?;
+        exchange.iter().try_for_each(Exchange::send_receipts)?;
+    }
     if !merged.is_empty() {
         let tasks: Vec<&str> = merged.iter().map(|merge| merge.task.as_str()).collect();
         text.push_str(&format!("; merges that the blackboard had lost are recorded: {}", tasks.join(", ")));
     }
-    context.run_in(&project, AcceptIntegration { head, detail, merged }, |_| text)
+    context.run_in(&project, accept, |_| text)
 }

@@ -242,7 +242,6 @@ fn not_merged(result: &GoalResult, main: &Branch, error: &MergeError) -> Command
             format!("{main} is unchanged; when the cause is gone: liza finish --merge")
         }
         MergeError::NoBranch { .. }
-        | MergeError::AlreadyMerged { .. }
         | MergeError::Unrelated
         | MergeError::BranchMoved
         | MergeError::CheckoutRefused { .. }

@@ -80,6 +80,7 @@ pub(crate) mod tui;
 pub(crate) mod unblock_task;
 pub(crate) mod update_sprint_metrics;
 pub(crate) mod validate;
+pub(crate) mod verify;
 pub(crate) mod watch;
 pub(crate) mod web;
 pub(crate) mod wt_create;

@@ -1,0 +1,102 @@
+use super::*;
+
+fn sha(digit: char) -> Sha {
+    digit.to_string().repeat(40).parse().unwrap()
+}
+
+fn maker() -> Maker {
+    Maker { git: "2.47.1".into(), liza: "0.1.0".into(), machine: "5f2a".into() }
+}
+
+fn statement(predicate: Predicate) -> Statement {
+    let task = Some("one".parse().unwrap());
+    Statement { project: "c0ffee".into(), task, purpose: Purpose::Merge, predicate }
+}
+
+fn validation(command: &str) -> Validation {
+    let run = CommandRun::new(command, Origin::Task, Some(0), 3, Digest::of(b"ok\n"));
+    let (protected, level) = ("9f".to_owned(), Level::Restricted);
+    Validation { commit: sha('c'), tree: sha('d'), commands: vec![run], protected, level, made_by: maker() }
+}
+
+fn all() -> Vec<Statement> {
+    let review = Review {
+        agent: "code-reviewer-1".parse().unwrap(),
+        program: Some("codex".into()),
+        model: None,
+        commit: sha('c'),
+        head: sha('a'),
+        change: Digest::of(b"change"),
+        verdict: ReviewVerdict::Approved,
+        made_by: maker(),
+    };
+    let merge = Merge {
+        tree: sha('d'),
+        head: sha('a'),
+        commit: sha('c'),
+        approved_by: Some(Approver::Human),
+        without_validation: false,
+        evidence: vec![Digest::of(b"x")],
+        made_by: maker(),
+    };
+    let accepted = Acceptance { old: None, head: sha('a'), made_by: maker() };
+    let predicates = [
+        Predicate::Validation(validation("cargo test")),
+        Predicate::Review(review),
+        Predicate::Merge(merge),
+        Predicate::Acceptance(accepted),
+    ];
+    predicates.into_iter().map(statement).collect()
+}
+
+/// Covers: JU-04
+#[test]
+fn a_statement_has_one_spelling() {
+    for statement in all() {
+        let text = statement.encode().unwrap();
+        assert_eq!(Statement::decode(&text), Ok(statement.clone()));
+        let value: Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(value["_type"], TYPE);
+        assert!(value["subject"][0]["digest"].is_object(), "{value}");
+        let pretty = serde_json::to_vec_pretty(&value).unwrap();
+        assert_eq!(Statement::decode(&pretty), Err(StatementError::NotCanonical));
+        let mut blank = text.clone();
+        blank.push(b'\n');
+        assert_eq!(Statement::decode(&blank), Err(StatementError::NotCanonical));
+        let mut more = value.clone();
+        more["predicate"]["details"]["more"] = true.into();
+        more.sort_all_objects();
+        let more = Statement::decode(&serde_json::to_vec(&more).unwrap());
+        assert!(matches!(more, Err(StatementError::Malformed(_))), "{more:?}");
+        let mut other_subject = value;
+        other_subject["subject"][0]["name"] = "x".into();
+        let other_subject = serde_json::to_vec(&other_subject).unwrap();
+        assert_eq!(Statement::decode(&other_subject), Err(StatementError::NotCanonical));
+        let twice = String::from_utf8(text).unwrap().replacen("{\"_type\"", "{\"_type\":\"x\",\"_type\"", 1);
+        assert!(Statement::decode(twice.as_bytes()).is_err());
+    }
+    let text = String::from_utf8(all()[2].encode().unwrap()).unwrap();
+    assert!(
+        text.starts_with(r#"{"_type":"https://in-toto.io/Statement/v1","predicate":{"details":{"#),
+        "{text}"
+    );
+}
+
+/// Covers: JU-04
+#[test]
+fn a_long_command_is_named_by_its_digest_and_a_statement_stays_small() {
+    let command = "x".repeat(100_000);
+    let long = validation(&command);
+    assert_eq!(long.commands[0].digest, Digest::of(command.as_bytes()));
+    assert!(statement(Predicate::Validation(long.clone())).encode().unwrap().len() < 2_000);
+    let commands = vec![long.commands[0].clone(); 40];
+    let many = statement(Predicate::Validation(Validation { commands, ..long })).encode();
+    assert!(matches!(many, Err(StatementError::TooLarge(_))), "{many:?}");
+    assert!(matches!(Statement::decode(&[b' '; STATEMENT_MAX + 1]), Err(StatementError::TooLarge(_))));
+}
+
+#[test]
+fn levels_are_ordered() {
+    assert!(Level::Off < Level::Unenforced && Level::Restricted < Level::Isolated);
+    assert_eq!("restricted".parse(), Ok(Level::Restricted));
+}

@@ -1,0 +1,214 @@
+//! `liza verify`: compares a branch with its receipts. Needs a clone and no blackboard; changes nothing but, with `--fetch`, the
+//! receipts of the clone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use liza_core::text::count;
+use liza_git::{Git, LineStep, RECEIPTS, REMOTE_RECEIPTS, Repo};
+use liza_ids::Sha;
+use liza_receipts::{Claim, Class, Evidence, Finding, LIMITS, Level, LineCommit, Recomputed, judge_line};
+use liza_team::engine::integration_branch;
+use liza_team::lifecycle::lost_merges;
+use liza_team::project::Project;
+use serde_json::json;
+use strum::VariantNames as _;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::layout::clean;
+use crate::cli::ui::output::Reply;
+
+/// The longest fetch of the receipts.
+const FETCH_LIMIT: Duration = Duration::from_secs(120);
+
+/// The branches that are looked at where no blackboard names one.
+const BRANCHES: [&str; 3] = ["refs/heads/integration", "refs/remotes/origin/integration", "HEAD"];
+
+/// Compare a branch with its receipts, in any clone.
+///
+/// A receipt says what was judged, by whom and with which result. Works in every clone that has the receipts (--fetch gets them). Each commit of the branch's own line gets a class:
+/// CONSISTENT, OVERRIDDEN (you merged it without validation), ACCEPTED (you accepted it), SYNC, BEFORE RECEIPTS; or, and then it exits 4,
+/// MISSING (a receipt is not there), UNKNOWN (the clone does not have enough), FOREIGN, CONTRADICTED.
+///
+/// Without a signature it shows that history, receipts and approvals agree, not who made them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza verify
+  liza verify --fetch
+  liza verify v1.0..integration
+  liza verify --min restricted --json")]
+pub(crate) struct Args {
+    /// A branch or commit, or OLD..NEW; otherwise the integration branch.
+    range: Option<String>,
+    /// Fetch the receipts from the remote first.
+    #[arg(long)]
+    fetch: bool,
+    /// The keys of signers.
+    #[arg(long, value_name = "FILE", hide = true)]
+    signers: Option<PathBuf>,
+    /// The lowest confinement that a validation may state, and then each merge needs one.
+    #[arg(long, value_name = "LEVEL", value_parser = clap::builder::PossibleValuesParser::new(Level::VARIANTS))]
+    min: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    if args.signers.is_some() {
+        let message = "this liza cannot check signatures of receipts yet";
+        return Err(CommandError::refused("missing_feature", message).exit(Exit::Missing));
+    }
+    let project = Project::find(&context.directory).map(|root| Project::open(&root)).transpose()?;
+    let repo = Repo::open(&Git::new(), &context.directory)?;
+    if args.fetch {
+        fetch(&repo)?;
+    }
+    if repo.receipts_tip().is_none() {
+        return Err(no_receipts(&repo));
+    }
+    let min = args.min.and_then(|level| level.parse().ok());
+    let (head, shown) = range(&repo, project.as_ref(), args.range.as_deref())?;
+    let line = line(&repo, &head)?;
+    let mut findings = judge_line(&line, &evidence(&repo, &line, min)?);
+    if let Some(shown) = shown {
+        findings.retain(|finding| shown.contains(&finding.commit));
+    }
+    findings.reverse();
+    let lost = match &project {
+        Some(project) => lost_merges(&repo, &project.store().snapshot()?.board)?,
+        None => Vec::new(),
+    };
+    let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
+    Ok(reply(&findings, &lost))
+}
+
+fn fetch(repo: &Repo) -> Result<(), CommandError> {
+    let remotes = repo.remotes()?;
+    let origin = remotes.iter().find(|(name, _)| name == "origin").or(remotes.first());
+    let Some((name, _)) = origin else {
+        return Err(CommandError::refused("no_remote", "this clone has no remote to fetch receipts from"));
+    };
+    let fetched = repo.work_remote(name, FETCH_LIMIT).fetch(RECEIPTS, REMOTE_RECEIPTS)?;
+    repo.join_receipts(&fetched)?;
+    Ok(())
+}
+
+fn no_receipts(repo: &Repo) -> CommandError {
+    let remote = repo.remotes().ok().and_then(|remotes| Some(remotes.first()?.0.clone()));
+    let error = CommandError::refused("no_receipts", "this clone has no receipts, so nothing is verified");
+    match remote {
+        Some(name) => error.hint(format!("git fetch {name} {RECEIPTS}:{RECEIPTS}, or liza verify --fetch")),
+        None => error.hint("receipts begin with the first merge of a task: liza wt-merge"),
+    }
+}
+
+/// The last commit of the line, and the commits to show if they are not all.
+fn range(
+    repo: &Repo,
+    project: Option<&Project>,
+    range: Option<&str>,
+) -> Result<(Sha, Option<BTreeSet<Sha>>), CommandError> {
+    let unknown =
+        |name: &str| CommandError::refused("bad_range", format!("{name} names no commit in this clone"));
+    let find = |name: &str| repo.find_commit(name)?.ok_or_else(|| unknown(name));
+    if let Some((old, new)) = range.and_then(|range| range.split_once("..")) {
+        let (old, new) = (find(old)?, find(if new.is_empty() { "HEAD" } else { new })?);
+        let shown = repo.line_between(&old, &new)?;
+        return Ok((new, Some(shown)));
+    }
+    let own = project.and_then(|project| integration_branch(&project.state().ok()?.board).ok());
+    let own = own.map(|branch| branch.full());
+    let names = match range {
+        Some(name) => vec![name.to_owned()],
+        None => own.into_iter().chain(BRANCHES.map(str::to_owned)).collect(),
+    };
+    for name in &names {
+        if let Some(head) = repo.find_commit(name)? {
+            return Ok((head, None));
+        }
+    }
+    Err(unknown(range.unwrap_or("HEAD")))
+}
+
+fn line(repo: &Repo, head: &Sha) -> Result<Vec<LineCommit>, CommandError> {
+    let ends = repo.shallow_ends();
+    let commit = |step: LineStep| {
+        let text = |key: &str| step.trailer(key).map(str::to_owned);
+        let claim = match (text("Liza-Task"), text("Liza-Sync"), text("Liza-Finish")) {
+            (Some(task), _, _) => Some(Claim::Task(task)),
+            (None, Some(_), _) => Some(Claim::Sync),
+            (None, None, Some(_)) => Some(Claim::Finish),
+            (None, None, None) => None,
+        };
+        LineCommit {
+            merged: text("Liza-Commit").and_then(|commit| commit.parse().ok()),
+            approved_by: text("Approved-by"),
+            statement: text("Liza-Statement"),
+            is_cut: ends.contains(&step.commit),
+            claim,
+            commit: step.commit,
+            parents: step.parents,
+            tree: step.tree,
+            subject: step.subject,
+        }
+    };
+    Ok(repo.line(head)?.into_iter().map(commit).collect())
+}
+
+fn evidence(repo: &Repo, line: &[LineCommit], min: Option<Level>) -> Result<Evidence, CommandError> {
+    Ok(Evidence {
+        receipts: repo.list_receipts()?,
+        projects: repo.project_names()?,
+        recomputed: recomputed(repo, line)?,
+        git: repo.git().version()?.to_string(),
+        is_shallow: !repo.shallow_ends().is_empty(),
+        min,
+    })
+}
+
+/// Computes all merges by one process. One that differs is computed again, with the attributes of its own branch.
+fn recomputed(repo: &Repo, line: &[LineCommit]) -> Result<BTreeMap<Sha, Recomputed>, CommandError> {
+    let is_stated = |step: &&LineCommit| step.statement.is_some() && !step.is_cut && !step.parents.is_empty();
+    let stated: Vec<&LineCommit> = line.iter().filter(is_stated).collect();
+    let pair = |step: &&LineCommit| Some((step.parents.first()?.clone(), step.parents.last()?.clone()));
+    let pairs: Vec<(Sha, Sha)> = stated.iter().filter_map(pair).collect();
+    let merges = repo.merge_pairs(&pairs)?;
+    let mut found = BTreeMap::new();
+    for ((step, (into, commit)), tree) in stated.into_iter().zip(&pairs).zip(merges) {
+        let same = tree.as_ref() == Some(&step.tree);
+        let result = match tree {
+            _ if !same && repo.is_merge_of(&step.commit, into, commit).unwrap_or(false) => {
+                Recomputed::Files(step.tree.clone())
+            }
+            Some(tree) => Recomputed::Files(tree),
+            None => Recomputed::Conflict,
+        };
+        found.insert(step.commit.clone(), result);
+    }
+    Ok(found)
+}
+
+fn reply(findings: &[Finding], lost: &[String]) -> Reply {
+    let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
+    findings.iter().for_each(|finding| *classes.entry(finding.class).or_default() += 1);
+    let is_ok = lost.is_empty() && classes.keys().all(|class| class.is_ok());
+    let listed = findings.iter().filter(|finding| finding.class != Class::BeforeReceipts);
+    let mut lines: Vec<String> = listed.map(shown).collect();
+    lines.extend(lost.iter().cloned());
+    let counts: Vec<String> = classes.iter().map(|(class, number)| format!("{number} {class}")).collect();
+    lines.push(format!("{}: {}", count(findings.len(), "commit"), counts.join(", ")));
+    lines.push(LIMITS.to_owned());
+    let counts: serde_json::Map<String, serde_json::Value> =
+        classes.iter().map(|(class, number)| (class.to_string(), json!(number))).collect();
+    let result = json!({
+        "consistent": is_ok, "signed": false, "commits": findings, "classes": counts, "lost": lost, "note": LIMITS,
+    });
+    let exit = if is_ok { Exit::Success } else { Exit::Inconsistent };
+    Reply::new(lines.join("\n"), result).exit(exit)
+}
+
+fn shown(finding: &Finding) -> String {
+    let why = if finding.why.is_empty() { String::new() } else { format!(" ({})", finding.why) };
+    format!("{:12}  {}  {}{why}", finding.class.to_string(), finding.commit.short(), clean(&finding.subject))
+}
