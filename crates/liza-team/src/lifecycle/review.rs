@@ -23,7 +23,7 @@ use super::found_merge::refuse_found_merge;
 use super::review_setup::{fault_of_task, set_up_review};
 use super::review_statement::state_approval;
 use super::take_work::{generation_of, take_work};
-use super::validation::{gate_of, validate};
+use super::validation::{check_receipt, gate_of, validate};
 use super::work_facts::facts_of;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,6 +217,7 @@ pub fn submit_verdict(
         // What is refused is not stated; the command below says why.
         && engine.check(engine.project().stop_files(), command.clone()).is_ok()
     {
+        check_receipt(engine, task)?;
         state_approval(engine, task, agent)?;
     }
     let result = engine.execute(command);

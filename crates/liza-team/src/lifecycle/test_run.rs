@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use liza_agents::providers::role_network;
 use liza_core::model::{Config, Network, Role, Sandbox, Sha, TaskId, TestFailure, ValidationCommand};
@@ -65,6 +65,18 @@ pub(super) struct CommandsEnd {
     pub failed: Option<FailedCommand>,
     /// Commands that failed once and then passed.
     pub flaky: Vec<String>,
+    /// Each command at its last try.
+    pub runs: Vec<CommandEnd>,
+}
+
+/// The end of one command, for its statement.
+#[derive(Debug)]
+pub(super) struct CommandEnd {
+    pub command: ValidationCommand,
+    /// `None` if it was killed, or does not count.
+    pub exit: Option<i32>,
+    pub seconds: u64,
+    pub output: PathBuf,
 }
 
 #[derive(Debug)]
@@ -121,12 +133,15 @@ impl<'p> TestRun<'p> {
         let mut end = CommandsEnd::default();
         let mut copy = None;
         for command in commands {
-            let Some(first) = self.command(&mut copy, commit, gate, name, command)? else { continue };
-            copy = None;
-            let is_final = first.is_missing || self.is_cancelled();
-            match if is_final { Some(first) } else { self.command(&mut copy, commit, gate, name, command)? } {
-                None => end.flaky.push(command.line.clone()),
-                failed => return Ok(CommandsEnd { failed, ..end }),
+            let (mut run, mut failed) = self.command(&mut copy, commit, gate, name, command)?;
+            if failed.as_ref().is_some_and(|failed| !failed.is_missing) && !self.is_cancelled() {
+                copy = None;
+                (run, failed) = self.command(&mut copy, commit, gate, name, command)?;
+                end.flaky.extend(failed.is_none().then(|| command.line.clone()));
+            }
+            end.runs.push(run);
+            if failed.is_some() {
+                return Ok(CommandsEnd { failed, ..end });
             }
         }
         Ok(end)
@@ -136,7 +151,7 @@ impl<'p> TestRun<'p> {
         self.cancelled.is_some_and(|cancelled| cancelled.load(std::sync::atomic::Ordering::Relaxed))
     }
 
-    /// Runs one command in a copy, which is made if there is none; returns its failure.
+    /// Runs one command in a copy, which is made if there is none; returns its end, and its failure.
     fn command(
         &self,
         copy: &mut Option<ScratchCheckout>,
@@ -144,7 +159,7 @@ impl<'p> TestRun<'p> {
         gate: &Protected,
         name: &str,
         command: &ValidationCommand,
-    ) -> Result<Option<FailedCommand>, EngineError> {
+    ) -> Result<(CommandEnd, Option<FailedCommand>), EngineError> {
         let (repo, limit) = (self.project.repo()?, self.config.validation_limit.0);
         let checkout = match copy.take() {
             Some(checkout) => checkout,
@@ -158,22 +173,30 @@ impl<'p> TestRun<'p> {
         let run = |stage: Option<&TestStage<'_>>| {
             repo.run_line(&checkout, &command.line, gate, &output, Duration::from_secs(limit), stage)
         };
+        let began = Instant::now();
         let result = self.staged(run)?;
         *copy = Some(checkout);
-        let what = in_words(&result, limit, "does not count, since it changed protected files");
-        let missing = match result {
-            IntegrationTestResult::Failed { status: Some(NOT_FOUND), .. } => missing_program(&command.line),
-            _ => None,
+        let exit = match &result {
+            IntegrationTestResult::Passed => Some(0),
+            IntegrationTestResult::Failed { status, .. } => *status,
+            IntegrationTestResult::NoScript
+            | IntegrationTestResult::TimedOut
+            | IntegrationTestResult::Changed { .. } => None,
         };
+        let seconds = began.elapsed().as_secs();
+        let end = CommandEnd { command: command.clone(), exit, seconds, output: output.clone() };
+        let what = in_words(&result, limit, "does not count, since it changed protected files");
+        let missing = (exit == Some(NOT_FOUND)).then(|| missing_program(&command.line)).flatten();
         let what = match &missing {
             Some(program) => Some(format!("cannot run: {program} is not installed on this machine")),
             None => what,
         };
-        Ok(what.map(|what| FailedCommand {
+        let failed = what.map(|what| FailedCommand {
             command: command.clone(),
             failure: self.failed(&what, &output),
             is_missing: missing.is_some(),
-        }))
+        });
+        Ok((end, failed))
     }
 
     fn failed(&self, what: &str, output: &Path) -> TestFailure {

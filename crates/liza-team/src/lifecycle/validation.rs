@@ -1,26 +1,32 @@
 //! The validation of submitted work: Liza runs the project's and the task's commands on exactly the submitted
 //! commit, with the protected files of the integration branch, before a reviewer's session is paid for.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 use liza_core::model::{
-    AgentId, Config, Refusal, ReviewPhase, Sha, TaskId, TestFailure, Validation, ValidationCommand,
-    ValidationKind, ValidationResult,
+    AgentId, Config, Network, Refusal, ReviewPhase, Sandbox, Sha, TaskId, TestFailure, Validation,
+    ValidationCommand, ValidationKind, ValidationResult,
 };
 use liza_core::protocol::{BeginReview, RecordValidation, ReleaseReview, ReviewClaimed};
 use liza_core::rules::validation::commands;
 use liza_git::Protected;
+use liza_host::durable;
+use liza_ids::Digest;
 use liza_ids::gate::GatePatterns;
+use liza_receipts::{CommandRun, Origin, Predicate, Purpose, Statement};
+use liza_sandbox::confine::Level;
 
-use crate::engine::{Engine, EngineError, Executed};
+use crate::engine::{Engine, EngineError, Exchange, Executed};
 use crate::project::accepted_gate::gate_here;
 use crate::project::{Project, now};
+use crate::session::plan::level_here;
 
 use super::fetch_commits::integration_head;
-use super::test_run::{CommandsEnd, FailedCommand, TestRun};
+use super::test_run::{CommandEnd, CommandsEnd, FailedCommand, TestRun};
 
 /// The pause between two looks at the claim, while the commands run.
 const LOOK: Duration = Duration::from_secs(1);
@@ -153,18 +159,23 @@ impl<'e, 'p> Run<'e, 'p> {
     fn validation(&self) -> Result<Validation, EngineError> {
         let repo = self.engine.repo()?;
         let (judged, end) = self.judge()?;
+        let (gate, tree) = (repo.digest(&self.before)?, repo.tree_of(&judged)?);
+        let receipt = match self.cancelled.load(Ordering::Relaxed) {
+            true => None,
+            false => Some(self.state(&gate, &tree, &end.runs)?.to_string()),
+        };
         let mut validation = Validation {
             commit: self.commit.clone(),
             result: ValidationResult::Green,
             commands: self.commands.iter().map(|command| command.line.clone()).collect(),
-            gate: repo.digest(&self.before)?,
-            tree: Some(repo.tree_of(&judged)?),
+            gate,
+            tree: Some(tree),
             time: now(),
             command: None,
             failure: None,
             flaky: end.flaky,
             head: None,
-            receipt: None,
+            receipt,
         };
         if let Some(FailedCommand { command, failure, is_missing }) = end.failed {
             let blames_no_one = is_missing || self.fails_without_it(&command)?.is_some();
@@ -194,6 +205,27 @@ impl<'e, 'p> Run<'e, 'p> {
         self.run_on(&commit, &self.after, name, |_| true).map(|end| (commit, end))
     }
 
+    /// States what was run and how it ended.
+    fn state(&self, gate: &str, tree: &Sha, runs: &[CommandEnd]) -> Result<Digest, EngineError> {
+        let run = |end: &CommandEnd| {
+            let origin = match end.command.kind {
+                ValidationKind::Keeps => Origin::Project,
+                ValidationKind::Shows => Origin::Task,
+            };
+            let output = Digest::of(&durable::read_file(&end.output).unwrap_or_default());
+            CommandRun::new(&end.command.line, origin, end.exit, end.seconds, output)
+        };
+        let statement = liza_receipts::Validation {
+            commit: self.commit.clone(),
+            tree: tree.clone(),
+            commands: runs.iter().map(run).collect(),
+            protected: gate.to_owned(),
+            level: level(self.engine.project(), &self.config),
+            made_by: self.engine.maker()?,
+        };
+        self.engine.state(Some(self.task), Purpose::Review, Predicate::Validation(statement))
+    }
+
     /// The failure of one of the project's commands on the integration branch itself.
     fn fails_without_it(&self, command: &ValidationCommand) -> Result<Option<TestFailure>, EngineError> {
         if command.kind == ValidationKind::Shows || self.head == *self.commit {
@@ -216,4 +248,51 @@ impl<'e, 'p> Run<'e, 'p> {
             TestRun::of_review(self.engine.project(), &self.config, (self.task, commit), self.cancelled);
         run.run_commands(commit, gate, name, &commands)
     }
+}
+
+/// The confinement of the commands, tried once by this process.
+fn level(project: &Project, config: &Config) -> liza_receipts::Level {
+    static TRIED: OnceLock<bool> = OnceLock::new();
+    if config.sandbox == Sandbox::Off {
+        return liza_receipts::Level::Off;
+    }
+    let try_it = || {
+        let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
+        matches!(level_here(project, config, &liza, Network::Open), Ok(Level::Enforced))
+    };
+    match *TRIED.get_or_init(try_it) {
+        true => liza_receipts::Level::Restricted,
+        false => liza_receipts::Level::Unenforced,
+    }
+}
+
+/// Refuses an agent's approval of work whose validation has no statement, or another one than the blackboard says.
+pub(super) fn check_receipt(engine: &Engine<'_>, task: &TaskId) -> Result<(), EngineError> {
+    let board = engine.read(&[task])?;
+    let record = board.body(task)?.record();
+    if commands(board.config()?, record).is_empty() {
+        return Ok(());
+    }
+    let (Some(validated), Some(commit)) = (&record.validated, &record.review_commit) else { return Ok(()) };
+    let refused = || Refusal::NoReceipt { task: task.clone(), commit: commit.clone() }.into();
+    let receipt: Option<Digest> = validated.receipt.as_ref().and_then(|receipt| receipt.parse().ok());
+    let (Some(receipt), repo) = (receipt, engine.repo()?) else { return Err(refused()) };
+    if repo.read_receipts(std::slice::from_ref(&receipt))?.is_empty()
+        && let Some(exchange) = Exchange::with(engine.project(), &board)?
+    {
+        exchange.bring_receipts()?;
+    }
+    let texts = repo.read_receipts(std::slice::from_ref(&receipt))?;
+    let Some(Ok(statement)) = texts.get(&receipt).map(|text| Statement::decode(text)) else {
+        return Err(refused());
+    };
+    let Predicate::Validation(stated) = &statement.predicate else { return Err(refused()) };
+    let lines = validated.commands.iter().map(|line| Digest::of(line.as_bytes()));
+    let counts = statement.task.as_ref() == Some(task)
+        && repo.project_names()?.contains(&statement.project)
+        && stated.commit == *commit
+        && stated.protected == validated.gate
+        && stated.commands.iter().all(|run| run.exit == Some(0))
+        && lines.eq(stated.commands.iter().map(|run| run.digest.clone()));
+    if counts { Ok(()) } else { Err(refused()) }
 }

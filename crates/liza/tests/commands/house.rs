@@ -45,6 +45,7 @@ const CORE_DOORS: [(&str, &[&str]); 3] = [
             "rules::misspelled",
             "rules::notes",
             "rules::impact",
+            "rules::validation",
             "protocol::MergeFailure",
         ],
     ),

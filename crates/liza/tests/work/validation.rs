@@ -144,7 +144,7 @@ fn work_cannot_change_the_script_that_validates_it() {
     submit(&project, "one", "coder-1", &head).ok();
     // Its own version passes, so the human is asked at the merge, with the failure of the old one.
     judge(&project, "one", &["APPROVED"]);
-    project.liza_as("code-reviewer-1", &["wt-merge", "one", "--json"]).refused(1, "gate_changed");
+    merge(&project, "one").refused(1, "gate_changed");
     let change = project.record("one").gate_change.unwrap();
     assert!(change.old_failure.unwrap().what.contains("sh scripts/check.sh"));
     // Without a change of its own, the script of the branch decides, whatever the commit has.
@@ -253,4 +253,30 @@ fn a_check_without_a_command_runs_those_that_validate_the_work() {
     let run = project
         .run(coder.args(["check"]).env("LIZA_AGENT_ID", "coder-1").env("LIZA_VALIDATION", "echo a\nexit 4"));
     assert_eq!((run.code, run.stdout.as_str()), (4, "a\n"), "{run:?}");
+}
+
+/// Covers: JU-04
+#[test]
+fn an_approval_without_the_statement_of_its_validation_is_refused() {
+    let project = validated_by(&["test -f one.txt"]);
+    submitted(&project, "one");
+    review(&project, "one").ok();
+    let receipt = project.record("one").validated.unwrap().receipt.unwrap();
+    let kept = project.git(&["rev-parse", "refs/liza/receipts"]);
+    let stated = project.git(&["show", &format!("refs/liza/receipts:{}/{receipt}.json", &receipt[..2])]);
+    for words in ["\"exit\":0", "test -f one.txt", "\"origin\":\"project\""] {
+        assert!(stated.contains(words), "{words}: {stated}");
+    }
+    let host = project.git(&["config", "user.email"]);
+    assert!(!stated.contains(&host) && !stated.contains(project.root.to_str().unwrap()), "{stated}");
+    // Deleted, or another chain in its place.
+    project.git(&["update-ref", "-d", "refs/liza/receipts"]);
+    verdict(&project, "one", &["APPROVED"]).refused(1, "no_receipt");
+    project.git(&["update-ref", "refs/liza/receipts", &tip(&project, "integration")]);
+    verdict(&project, "one", &["APPROVED"]).refused(1, "no_receipt");
+    project.git(&["update-ref", "refs/liza/receipts", &kept]);
+    verdict(&project, "one", &["APPROVED"]).ok();
+    merge(&project, "one").ok();
+    let verified = project.liza(&["verify", "--json"]).result();
+    assert!(verified.to_string().contains("CONSISTENT"), "{verified}");
 }
