@@ -1,6 +1,8 @@
 //! edit-task: completes or corrects a task that no coder has started.
 
-use crate::model::{Actor, EventName, Impact, LogAction, PriorWork, Refusal, Section, TaskId, TaskStatus};
+use crate::model::{
+    Actor, EventName, Impact, LogAction, PriorWork, Refusal, Section, Status, TaskId, TaskStatus,
+};
 
 use super::budget::refill_planner;
 use super::gates::{
@@ -62,10 +64,11 @@ impl Rule for EditTask {
         let (id, edit) = (&self.task, &self.edit);
         let mut task = tx.task(id)?;
         let adds_commands = *edit == TaskEdit { validate: edit.validate.clone(), ..TaskEdit::default() };
-        let is_open = !task.status.name().is_terminal();
-        if !matches!(task.status, TaskStatus::Draft | TaskStatus::Unclaimed { .. })
-            && !(adds_commands && is_open)
-        {
+        let may_change = match task.status.name() {
+            Status::Draft | Status::Unclaimed => true,
+            other => adds_commands && !other.is_terminal(),
+        };
+        if !may_change {
             return Err(tx.wrong_status(&task, "DRAFT or UNCLAIMED"));
         }
         check_unreserved(tx, &task)?;

@@ -98,6 +98,9 @@ impl Drop for ScratchCheckout {
     }
 }
 
+/// Makes the plan for a checkout and a folder for temporary files; `None` if a run is not confined.
+pub type MakePlan<'a> = dyn Fn(&Path, &Path) -> Result<Option<Plan>, GitError> + 'a;
+
 pub struct TestStage<'a> {
     /// The liza program, which is also the stage that confines itself.
     pub liza: &'a Path,
@@ -105,8 +108,7 @@ pub struct TestStage<'a> {
     pub minimum: Option<SandboxMin>,
     /// Ends the run at once when it becomes true.
     pub cancelled: Option<&'a AtomicBool>,
-    /// The plan for a checkout and a folder for temporary files; `None` if it is not confined.
-    pub plan: &'a dyn Fn(&Path, &Path) -> Result<Option<Plan>, GitError>,
+    pub plan: &'a MakePlan<'a>,
 }
 
 #[derive(Debug)]
