@@ -64,11 +64,9 @@ impl Rule for EditTask {
         let (id, edit) = (&self.task, &self.edit);
         let mut task = tx.task(id)?;
         let adds_commands = *edit == TaskEdit { validate: edit.validate.clone(), ..TaskEdit::default() };
-        let may_change = match task.status.name() {
-            Status::Draft | Status::Unclaimed => true,
-            other => adds_commands && !other.is_terminal(),
-        };
-        if !may_change {
+        let status = task.status.name();
+        let is_unstarted = matches!(status, Status::Draft | Status::Unclaimed);
+        if !is_unstarted && (!adds_commands || status.is_terminal()) {
             return Err(tx.wrong_status(&task, "DRAFT or UNCLAIMED"));
         }
         check_unreserved(tx, &task)?;
