@@ -20,7 +20,7 @@ pub use diff::takes_back::TakenBack;
 pub use liza_ids::WorktreeMode;
 pub use merging::checkout::{InterruptedUpdate, UpdateOutcome};
 pub use merging::integration_test::IntegrationTestResult;
-pub use merging::integration_test::{ScratchCheckout, TestStage, UnusedTest};
+pub use merging::integration_test::{MakePlan, ScratchCheckout, TestStage, UnusedTest};
 pub use merging::kept_merges::merged_ref;
 pub use merging::merge::{MergeDraft, MergeError, MergeKind, MergeMessage, MergePreview, PendingMerge};
 pub use merging::merge_history::BranchStep;

@@ -41,7 +41,7 @@ impl WakeReasons<'_> {
     fn add_task(&self, id: &str) -> String {
         let Self { liza, spec, .. } = self;
         format!(
-            "{liza} add-task --id {id} --spec {spec} --scope \"...\" --done \"...\" --validate \"COMMAND\" --priority 3 --draft --desc - <<'END'\n\
+            "{liza} add-task --id {id} --spec {spec} --scope \"...\" --done \"...\" --validate \"...\" --priority 3 --draft --desc - <<'END'\n\
              One or two sentences.\nEND"
         )
     }
