@@ -110,6 +110,12 @@ pub struct Finding {
 
 type Judged = (Class, String);
 
+/// The evidence with its statements, each read once.
+struct Judge<'e> {
+    evidence: &'e Evidence,
+    statements: BTreeMap<&'e Digest, Result<Statement, Judged>>,
+}
+
 fn judged(class: Class, why: impl Into<String>) -> Judged {
     (class, why.into())
 }
@@ -118,10 +124,12 @@ fn judged(class: Class, why: impl Into<String>) -> Judged {
 pub fn judge_line(line: &[LineCommit], evidence: &Evidence) -> Vec<Finding> {
     let places: BTreeMap<&Sha, usize> =
         line.iter().enumerate().map(|(at, step)| (&step.commit, at)).collect();
-    let mut results: Vec<Judged> = line.iter().map(|step| judge(step, evidence)).collect();
-    let acceptances = acceptances(evidence, &places);
+    let judge = Judge::new(evidence);
+    let mut results: Vec<Judged> =
+        line.iter().map(|step| judge.check(step).unwrap_or_else(|problem| problem)).collect();
+    let acceptances = judge.acceptances(&places);
     accept(&mut results, &acceptances);
-    let stated = line.iter().position(|step| find(step, evidence).is_some());
+    let stated = line.iter().position(|step| judge.has_receipt(step));
     let accepted = acceptances.iter().map(|accepted| accepted.first.unwrap_or(accepted.head)).min();
     let start = stated.into_iter().chain(accepted).min().unwrap_or(0);
     for result in results.iter_mut().take(start).filter(|(class, _)| *class == Class::Foreign) {
@@ -144,21 +152,6 @@ struct Accepted {
     head: usize,
 }
 
-fn acceptances(evidence: &Evidence, places: &BTreeMap<&Sha, usize>) -> Vec<Accepted> {
-    let mut found = Vec::new();
-    for digest in evidence.receipts.keys() {
-        let Ok(Statement { predicate: Predicate::Acceptance(acceptance), purpose: Purpose::Accept, .. }) =
-            read(digest, evidence)
-        else {
-            continue;
-        };
-        let Some(head) = places.get(&acceptance.head).copied() else { continue };
-        let first = acceptance.old.as_ref().and_then(|old| places.get(old)).map(|old| old + 1);
-        found.push(Accepted { first: first.filter(|first| *first <= head), head });
-    }
-    found
-}
-
 /// The human's word covers the commits back to the head that was known before, or to the last one that needs no word.
 fn accept(results: &mut [Judged], acceptances: &[Accepted]) {
     let needs_word = |class: Class| matches!(class, Class::Foreign | Class::Contradicted);
@@ -173,19 +166,9 @@ fn accept(results: &mut [Judged], acceptances: &[Accepted]) {
     }
 }
 
-/// The digest that a commit names, if a receipt of that name is kept.
-fn find<'e>(step: &LineCommit, evidence: &'e Evidence) -> Option<(Digest, &'e Vec<u8>)> {
-    let digest: Digest = step.statement.as_ref()?.parse().ok()?;
-    let text = evidence.receipts.get(&digest)?;
-    Some((digest, text))
-}
-
 /// The statement of a receipt that is there; the error says what is wrong with it.
-fn read(digest: &Digest, evidence: &Evidence) -> Result<Statement, Judged> {
+fn read(digest: &Digest, text: &[u8], evidence: &Evidence) -> Result<Statement, Judged> {
     let contradicted = |why: String| judged(Class::Contradicted, why);
-    let Some(text) = evidence.receipts.get(digest) else {
-        return Err(judged(Class::Missing, format!("there is no receipt {}", short(digest))));
-    };
     if Digest::of(text) != *digest {
         return Err(contradicted(format!("the receipt {} was edited", short(digest))));
     }
@@ -200,44 +183,130 @@ fn short(digest: &Digest) -> &str {
     digest.as_str().get(..12).unwrap_or_default()
 }
 
-fn judge(step: &LineCommit, evidence: &Evidence) -> Judged {
-    check(step, evidence).unwrap_or_else(|problem| problem)
-}
+impl<'e> Judge<'e> {
+    fn new(evidence: &'e Evidence) -> Self {
+        let statements =
+            evidence.receipts.iter().map(|(digest, text)| (digest, read(digest, text, evidence)));
+        Self { evidence, statements: statements.collect() }
+    }
 
-fn check(step: &LineCommit, evidence: &Evidence) -> Result<Judged, Judged> {
-    let Some(named) = &step.statement else {
-        let why = if step.claim.is_some() { "it names no statement" } else { "" };
-        return Err(match step.is_cut {
-            true => judged(Class::Unknown, "the clone ends here"),
-            false => judged(Class::Foreign, why),
-        });
-    };
-    let contradicted = |why: &str| judged(Class::Contradicted, why);
-    let digest: Digest = named.parse().map_err(|_| contradicted("it names no digest"))?;
-    let statement = read(&digest, evidence)?;
-    if step.is_cut {
-        return Err(judged(Class::Unknown, "the clone ends here"));
+    /// The statement of a receipt; the error says what is wrong with it.
+    fn statement(&self, digest: &Digest) -> Result<&Statement, Judged> {
+        let missing = || judged(Class::Missing, format!("there is no receipt {}", short(digest)));
+        self.statements.get(digest).ok_or_else(missing)?.as_ref().map_err(Clone::clone)
     }
-    let Predicate::Merge(merge) = &statement.predicate else {
-        return Err(contradicted("its statement is about no merge"));
-    };
-    let (purpose, task) = match &step.claim {
-        Some(Claim::Task(task)) => (Purpose::Merge, Some(task.as_str())),
-        Some(Claim::Sync) => (Purpose::Sync, None),
-        Some(Claim::Finish) => (Purpose::Finish, None),
-        None => return Err(contradicted("it names a statement, and not what it merges")),
-    };
-    if statement.purpose != purpose {
-        return Err(judged(Class::Contradicted, format!("its statement is for {}", statement.purpose)));
+
+    /// True if the receipt that a commit names is kept.
+    fn has_receipt(&self, step: &LineCommit) -> bool {
+        let digest = step.statement.as_ref().and_then(|digest| digest.parse::<Digest>().ok());
+        digest.is_some_and(|digest| self.statements.contains_key(&digest))
     }
-    if statement.task.as_ref().map(TaskId::as_str) != task {
-        return Err(contradicted("its statement is for another task"));
+
+    fn acceptances(&self, places: &BTreeMap<&Sha, usize>) -> Vec<Accepted> {
+        let accepted = |statement: &Result<Statement, Judged>| {
+            let Ok(Statement {
+                predicate: Predicate::Acceptance(acceptance), purpose: Purpose::Accept, ..
+            }) = statement
+            else {
+                return None;
+            };
+            let head = *places.get(&acceptance.head)?;
+            let first = acceptance.old.as_ref().and_then(|old| places.get(old)).map(|old| old + 1);
+            Some(Accepted { first: first.filter(|first| *first <= head), head })
+        };
+        self.statements.values().filter_map(accepted).collect()
     }
-    check_commit(step, merge, evidence)?;
-    match purpose {
-        Purpose::Merge => check_approval(step, merge, &statement, evidence),
-        Purpose::Sync => Ok(judged(Class::Sync, "")),
-        Purpose::Finish | Purpose::Review | Purpose::Accept => Ok(judged(Class::Consistent, "")),
+
+    fn check(&self, step: &LineCommit) -> Result<Judged, Judged> {
+        let Some(named) = &step.statement else {
+            let why = if step.claim.is_some() { "it names no statement" } else { "" };
+            return Err(match step.is_cut {
+                true => judged(Class::Unknown, "the clone ends here"),
+                false => judged(Class::Foreign, why),
+            });
+        };
+        let contradicted = |why: &str| judged(Class::Contradicted, why);
+        let digest: Digest = named.parse().map_err(|_| contradicted("it names no digest"))?;
+        let statement = self.statement(&digest)?;
+        if step.is_cut {
+            return Err(judged(Class::Unknown, "the clone ends here"));
+        }
+        let Predicate::Merge(merge) = &statement.predicate else {
+            return Err(contradicted("its statement is about no merge"));
+        };
+        let (purpose, task) = match &step.claim {
+            Some(Claim::Task(task)) => (Purpose::Merge, Some(task.as_str())),
+            Some(Claim::Sync) => (Purpose::Sync, None),
+            Some(Claim::Finish) => (Purpose::Finish, None),
+            None => return Err(contradicted("it names a statement, and not what it merges")),
+        };
+        if statement.purpose != purpose {
+            return Err(judged(Class::Contradicted, format!("its statement is for {}", statement.purpose)));
+        }
+        if statement.task.as_ref().map(TaskId::as_str) != task {
+            return Err(contradicted("its statement is for another task"));
+        }
+        check_commit(step, merge, self.evidence)?;
+        match purpose {
+            Purpose::Merge => self.check_approval(step, merge, statement),
+            Purpose::Sync => Ok(judged(Class::Sync, "")),
+            Purpose::Finish | Purpose::Review | Purpose::Accept => Ok(judged(Class::Consistent, "")),
+        }
+    }
+
+    /// Checks the statements on which the merge of a task rests.
+    fn check_approval(
+        &self,
+        step: &LineCommit,
+        merge: &Merge,
+        statement: &Statement,
+    ) -> Result<Judged, Judged> {
+        let stated = merge.approved_by.map(|by| by.to_string());
+        if step.approved_by != stated {
+            return Err(judged(
+                Class::Contradicted,
+                "its message and its statement name different reviewers",
+            ));
+        }
+        let (mut reviewers, mut has_validation) = (BTreeSet::new(), false);
+        for digest in &merge.evidence {
+            let other = self.statement(digest)?;
+            let is_about = |commit: &Sha| other.task == statement.task && *commit == merge.commit;
+            match &other.predicate {
+                Predicate::Review(review)
+                    if is_about(&review.commit) && review.verdict == ReviewVerdict::Approved =>
+                {
+                    reviewers.insert(review.agent.to_string());
+                }
+                Predicate::Validation(validation) if is_about(&validation.commit) => {
+                    check_validation(validation, self.evidence)?;
+                    has_validation = true;
+                }
+                Predicate::Review(_)
+                | Predicate::Validation(_)
+                | Predicate::Merge(_)
+                | Predicate::Acceptance(_) => {
+                    let why = format!("the receipt {} is about something else", short(digest));
+                    return Err(judged(Class::Contradicted, why));
+                }
+            }
+        }
+        match merge.approved_by {
+            None => return Err(judged(Class::Missing, "no approval")),
+            Some(Approver::Agent(agent)) if !reviewers.contains(&agent.to_string()) => {
+                return Err(judged(Class::Missing, format!("there is no receipt of the review by {agent}")));
+            }
+            Some(Approver::Human | Approver::Agent(_)) => {}
+        }
+        match self.evidence.min {
+            _ if merge.without_validation => {
+                Ok(judged(Class::Overridden, "the human merged it without validation"))
+            }
+            Some(min) if !has_validation => {
+                Err(judged(Class::Missing, format!("no validation at {min} or above")))
+            }
+            Some(_) | None => Ok(judged(Class::Consistent, "")),
+        }
     }
 }
 
@@ -263,58 +332,6 @@ fn check_commit(step: &LineCommit, merge: &Merge, evidence: &Evidence) -> Result
             Err(judged(Class::Unknown, format!("not reproduced: it was made by git {}", merge.made_by.git)))
         }
         _ => contradicted("git merges its parents to other files"),
-    }
-}
-
-/// Checks the statements on which the merge of a task rests.
-fn check_approval(
-    step: &LineCommit,
-    merge: &Merge,
-    statement: &Statement,
-    evidence: &Evidence,
-) -> Result<Judged, Judged> {
-    let stated = merge.approved_by.map(|by| by.to_string());
-    if step.approved_by != stated {
-        return Err(judged(Class::Contradicted, "its message and its statement name different reviewers"));
-    }
-    let (mut reviewers, mut has_validation) = (BTreeSet::new(), false);
-    for digest in &merge.evidence {
-        let other = read(digest, evidence)?;
-        let is_about = |commit: &Sha| other.task == statement.task && *commit == merge.commit;
-        match &other.predicate {
-            Predicate::Review(review)
-                if is_about(&review.commit) && review.verdict == ReviewVerdict::Approved =>
-            {
-                reviewers.insert(review.agent.to_string());
-            }
-            Predicate::Validation(validation) if is_about(&validation.commit) => {
-                check_validation(validation, evidence)?;
-                has_validation = true;
-            }
-            Predicate::Review(_)
-            | Predicate::Validation(_)
-            | Predicate::Merge(_)
-            | Predicate::Acceptance(_) => {
-                let why = format!("the receipt {} is about something else", short(digest));
-                return Err(judged(Class::Contradicted, why));
-            }
-        }
-    }
-    match merge.approved_by {
-        None => return Err(judged(Class::Missing, "no approval")),
-        Some(Approver::Agent(agent)) if !reviewers.contains(&agent.to_string()) => {
-            return Err(judged(Class::Missing, format!("there is no receipt of the review by {agent}")));
-        }
-        Some(Approver::Human | Approver::Agent(_)) => {}
-    }
-    match evidence.min {
-        _ if merge.without_validation => {
-            Ok(judged(Class::Overridden, "the human merged it without validation"))
-        }
-        Some(min) if !has_validation => {
-            Err(judged(Class::Missing, format!("no validation at {min} or above")))
-        }
-        Some(_) | None => Ok(judged(Class::Consistent, "")),
     }
 }
 

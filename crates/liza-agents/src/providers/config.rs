@@ -72,12 +72,6 @@ pub(super) fn choose_templates(
     Ok((ChosenTemplate { template, model, effort }, others?))
 }
 
-/// The model that the settings name for a role, if the agent runs the program that they name it for.
-pub fn role_model(config: &Config, role: Role, program: &str) -> Option<String> {
-    let RoleChoice { programs, model, .. } = role_choice(config, role).ok()?;
-    model.filter(|_| programs.first().is_none_or(|named| named == program))
-}
-
 pub(super) fn find_template(config: &Config, name: &str) -> Result<CommandTemplate, ProviderError> {
     match config.providers.get(name) {
         Some(value) => template_from(name, value),

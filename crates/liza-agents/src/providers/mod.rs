@@ -40,7 +40,7 @@ use strum::VariantArray as _;
 pub use builtin::{known_places, places_of};
 pub use checkout_settings::{is_client_setting, is_instruction};
 use config::ChosenTemplate;
-pub use config::{agent_count, check_sections, role_model, role_network};
+pub use config::{agent_count, check_sections, role_network};
 pub use error::ProviderError;
 use event::EventFormat;
 pub use installed::{

@@ -279,3 +279,21 @@ fn a_merge_with_more_than_two_parents_is_named_since_it_cannot_be_compared() {
     let [TakenBack { merge: found, paths }] = &work.taken_back()[..] else { panic!("one merge") };
     assert_eq!((found.as_str(), paths.len()), (merge.as_str(), 0));
 }
+
+/// Covers: JU-04, JU-06
+#[test]
+fn the_digest_of_a_change_is_that_of_its_lines_wherever_they_are() {
+    let test = TestRepo::new();
+    let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n{last}\n");
+    test.advance("c", &lines("1", "6"));
+    let (base, tree) = (test.base(), test.worktree("task-1"));
+    let commit = test.commit(&tree, "c", &lines("1", "theirs"));
+    let digest = |head: &Sha, commit: &Sha| test.repo.change_digest(head, commit).unwrap();
+    let before = digest(&base, &commit).unwrap();
+    let moved = test.advance("c", &lines("0\n1", "6"));
+    assert_eq!(digest(&moved, &commit), Some(before.clone()), "the lines are elsewhere now");
+    let more = test.commit(&tree, "d", "x\n");
+    assert_ne!(digest(&moved, &more), Some(before));
+    let conflict = test.advance("c", &lines("1", "ours"));
+    assert_eq!(digest(&conflict, &commit), None);
+}

@@ -130,6 +130,28 @@ fn an_edited_receipt_is_not_read_and_is_replaced_by_a_valid_one() {
 
 /// Covers: JU-04
 #[test]
+fn receipts_about_a_commit_are_found_by_it_also_those_of_another_machine() {
+    let test = TestRepo::new();
+    test.repo.project_name().unwrap();
+    let base = tip(&test);
+    let (one, other) = (test.sha("HEAD"), Sha::clone(&base));
+    let first = test.repo.add_receipt_about(b"first", &one).unwrap();
+    let theirs = tip(&test);
+    test.git(&["update-ref", RECEIPTS, base.as_str()]);
+    assert_eq!(test.repo.receipts_about(&one).unwrap(), []);
+    let second = test.repo.add_receipt_about(b"second", &one).unwrap();
+    test.repo.add_receipt_about(b"third", &other).unwrap();
+    test.repo.join_receipts(&theirs).unwrap();
+    let mut found = test.repo.receipts_about(&one).unwrap();
+    found.sort();
+    let mut expected = [first, second];
+    expected.sort();
+    assert_eq!(found, expected);
+    assert_eq!(test.repo.read_receipts(&found).unwrap().len(), 2);
+}
+
+/// Covers: JU-04
+#[test]
 fn a_branch_of_the_same_name_is_no_chain() {
     let test = TestRepo::new();
     test.git(&["update-ref", &format!("refs/heads/{RECEIPTS}"), "HEAD"]);

@@ -1,6 +1,5 @@
 //! The statement of an agent's approval: what it read, at which head, and with which program. A person's approval needs none.
 
-use liza_agents::providers::role_model;
 use liza_core::model::{AgentId, TaskId, TaskStatus};
 use liza_ids::{Approver, Digest};
 use liza_receipts::{Predicate, Purpose, Review, ReviewVerdict};
@@ -29,8 +28,7 @@ pub(super) fn state_approval(engine: &Engine<'_>, task: &TaskId, agent: AgentId)
     let state = engine.project().state()?;
     let agents = state.board.agents.ready();
     let program = agents.and_then(|agents| agents.get(&agent)?.client.clone());
-    let model =
-        program.as_ref().and_then(|program| role_model(state.board.config().ok()?, agent.role(), program));
+    let model = state.board.config()?.model(agent.role()).map(str::to_owned);
     let review = Review {
         agent: Approver::Agent(agent),
         program,

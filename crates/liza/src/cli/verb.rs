@@ -131,7 +131,7 @@ verbs! {
         AcceptGate = accept_gate, HUMAN;
         RetryValidation = retry_validation, HUMAN;
         #[command(visible_alias = "audit")]
-        Verify = verify, HERE;
+        Verify = verify, ALL;
     }
     "Plan" {
         AddTask = add_task, PLANNER;

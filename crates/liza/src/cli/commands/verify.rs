@@ -59,9 +59,17 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         let message = "this liza cannot check signatures of receipts yet";
         return Err(CommandError::refused("missing_feature", message).exit(Exit::Missing));
     }
-    let project = Project::find(&context.directory).map(|root| Project::open(&root)).transpose()?;
-    let repo = Repo::open(&Git::new(), &context.directory)?;
+    let has_project = context.is_of_session() || Project::find(&context.directory).is_some();
+    let project = has_project.then(|| context.project()).transpose()?;
+    let repo = match &project {
+        Some(project) => project.repo()?.clone(),
+        None => Repo::open(&Git::new(), &context.directory)?,
+    };
     if args.fetch {
+        if context.is_of_session() {
+            // A session has no network of yours.
+            context.human_only("verify --fetch")?;
+        }
         fetch(&repo)?;
     }
     if repo.receipts_tip().is_none() {
