@@ -66,9 +66,7 @@ pub(super) fn validate(
     let _ = engine.execute(RecordValidation { task: task.clone(), reviewer, validation }).map_err(release)?;
     let (task, commit) = (task.clone(), commit.clone());
     match result {
-        ValidationResult::Green => {
-            engine.execute(BeginReview { task: task.clone(), reviewer, gate }).map_err(release)
-        }
+        ValidationResult::Green => engine.execute(BeginReview { task, reviewer, gate }).map_err(release),
         ValidationResult::Red => Err(Refusal::ValidationFailed { task, commit, what }.into()),
         ValidationResult::Held => Err(Refusal::ValidationHeld { task, what }.into()),
     }
