@@ -61,7 +61,7 @@ fn a_planner_sets_commands_and_cannot_weaken_them_after_the_draft() {
 
     world.add("u", NewTask { validate: lines(&["make a"]), ..ready() });
     let add = edit("u", TaskEdit { validate: Some(lines(&["make b"])), ..TaskEdit::default() });
-    world.must(planner, add.clone());
+    world.must(planner, add);
     assert_eq!(world.record("u").validation, Some(lines(&["make a", "make b"])), "a planner only adds");
     world.claim("u", coder(1));
     world.must(planner, edit("u", TaskEdit { validate: Some(lines(&["make c"])), ..TaskEdit::default() }));
