@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::str::FromStr;
 
-use liza_core::model::{IdError, TaskId};
+use liza_core::model::{IdError, Impact, TaskId};
 
 use crate::cli::context::Context;
 
@@ -99,6 +99,11 @@ impl FromStr for Tasks {
         let ids = text.split(',').map(str::trim).filter(|id| !id.is_empty());
         ids.map(str::parse).collect::<Result<_, _>>().map(Self)
     }
+}
+
+/// Parses an impact, for clap.
+pub(crate) fn impact(text: &str) -> Result<Impact, String> {
+    text.parse().map_err(|_| "it is normal or high".to_owned())
 }
 
 #[cfg(test)]

@@ -94,6 +94,18 @@ pub(super) fn integration_test(repo: &Repo, state: &State) -> Option<Check> {
     })
 }
 
+/// The commands that validate all work before its review.
+pub(super) fn validation(state: &State) -> Option<Check> {
+    let commands = &state.board.config.ready()?.validation;
+    Some(match commands.as_slice() {
+        [] => good(
+            "validation",
+            "none; to run commands before every review: liza config validation '[\"COMMAND\"]'",
+        ),
+        commands => good("validation", format!("before every review: {}", commands.join("; "))),
+    })
+}
+
 pub(super) fn branches(repo: &Repo, folder: &Path, state: &State) -> Vec<Check> {
     let integration = match integration_branch(&state.board) {
         Ok(branch) => branch,

@@ -17,7 +17,7 @@ use std::path::Path;
 use blackboard::{blackboard, database, log, misspelled, specifications};
 use clients::clients;
 use confinement::confinement;
-use git::{branches, git_version, integration_test, remote, repository, unrecorded_merges};
+use git::{branches, git_version, integration_test, remote, repository, unrecorded_merges, validation};
 use liza_agents::providers::{LoginPlaces, default_provider};
 use liza_git::{Git, Repo};
 use liza_store::StoreError;
@@ -66,6 +66,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(start::goal(&state));
             checks.extend(project.map(|project| specifications(project, &state)));
             checks.extend(repo.as_ref().and_then(|repo| integration_test(repo, &state)));
+            checks.extend(validation(&state));
             checks.extend(repo.as_ref().and_then(|repo| gate::gate(repo, &state)));
             let folder = project.map_or(folder, Project::folder);
             checks.extend(repo.iter().flat_map(|repo| branches(repo, folder, &state)));

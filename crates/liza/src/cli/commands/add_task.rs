@@ -4,7 +4,7 @@ use liza_core::model::{Impact, LEASE, Seconds, Status, TaskId};
 use liza_core::protocol::{AddTask, NewTask};
 
 use crate::cli::context::Context;
-use crate::cli::input::{Tasks, Text};
+use crate::cli::input::{Tasks, Text, impact};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
     /// normal, or high: then two code reviewers have to approve the work. Facts about it can raise it later.
-    #[arg(long, value_name = "IMPACT")]
+    #[arg(long, value_name = "IMPACT", value_parser = impact)]
     impact: Option<Impact>,
     /// Tasks that must be MERGED first.
     #[arg(long, value_name = "ID,…", default_value = "", hide_default_value = true)]

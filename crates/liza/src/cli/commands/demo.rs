@@ -154,7 +154,7 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
         (format!("{liza} show {first}"), "everything about one task"),
         (format!("{liza} log"), "everything that happened"),
         (format!("{liza} diff"), "what the team changed"),
-        (format!("{liza} verify"), "that history, receipts and approvals agree"),
+        (format!("{liza} verify"), "how each merge was judged"),
         ("git log --graph --oneline integration".to_owned(), "the approved work"),
         ("less .liza/state.yaml".to_owned(), "the blackboard"),
     ];

@@ -1,6 +1,6 @@
 //! `liza finish`: takes the goal's result to the main branch, or to a pull request.
 
-use liza_core::model::{GoalStatus, State, Status};
+use liza_core::model::{GoalStatus, State, Status, TaskRecord};
 use liza_core::text::count;
 use liza_git::{Branch, BranchError, MergeError, Remote};
 use liza_team::engine::Engine;
@@ -295,19 +295,51 @@ fn answer(result: &GoalResult, remote: &Remote, head: &Branch, address: Option<&
     })
 }
 
-/// The text of the pull request: the goal, and each task with its approver.
+fn commit(record: &TaskRecord) -> String {
+    record.review_commit.as_ref().map(|commit| commit.short().to_owned()).unwrap_or_default()
+}
+
+/// The result of the validation and the beginning of its receipt's name.
+fn validation(record: &TaskRecord) -> String {
+    let Some(validated) = &record.validated else { return "none".to_owned() };
+    let receipt = validated.receipt.as_deref().and_then(|receipt| receipt.get(..12));
+    let receipt = receipt.map(|receipt| format!(", receipt {receipt}")).unwrap_or_default();
+    format!("{}: {}{receipt}", validated.result, count(validated.commands.len(), "command"))
+}
+
+fn approvers(record: &TaskRecord) -> String {
+    let several = record.approvals.iter().flatten().map(|approval| approval.agent.to_string());
+    let mut names: Vec<String> = several.chain(record.approved_by.map(|by| by.to_string())).collect();
+    names.dedup();
+    names.join(", ")
+}
+
+/// The text of the pull request: the goal, each task with its approver, and how each was judged.
 fn description(state: &State, context: &Context) -> String {
     let masker = context.environment.masker();
     let line = |text: &str| markdown_line(text, 200, &masker);
     let goal = state.board.goal.ready().map(|goal| line(&goal.description)).unwrap_or_default();
     let mut lines = vec![goal, String::new(), "## Tasks".to_owned(), String::new()];
+    let mut judged = Vec::new();
     for (id, slot) in &state.board.tasks {
         let Some(record) = slot.body.as_ref().map(|body| body.record()) else { continue };
         if record.status == Some(Status::Merged) {
             let by = record.approved_by.map(|by| format!(" (approved by {by})")).unwrap_or_default();
             let description = record.description.as_deref().map(line).unwrap_or_default();
             lines.push(format!("- **{id}**: {description}{by}"));
+            judged.push(format!(
+                "| {id} | {} | {} | {} |",
+                commit(record),
+                validation(record),
+                approvers(record)
+            ));
         }
     }
+    lines.extend(
+        ["", "## How it was judged", "", "| Task | Commit | Validation | Approved by |", "|---|---|---|---|"]
+            .map(str::to_owned),
+    );
+    lines.extend(judged);
+    lines.push("\n`liza verify` compares this history with its receipts (`refs/liza/receipts`).".to_owned());
     lines.join("\n")
 }
