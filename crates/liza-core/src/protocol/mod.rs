@@ -73,7 +73,7 @@ mod tx;
 mod unblock_task;
 mod update_sprint_metrics;
 mod use_client;
-mod validate;
+mod validation;
 mod wt_create;
 mod wt_delete;
 mod wt_merge;
@@ -134,7 +134,7 @@ pub use supersede_task::{SupersedeTask, Superseded};
 pub use unblock_task::UnblockTask;
 pub use update_sprint_metrics::UpdateSprintMetrics;
 pub use use_client::UseClient;
-pub use validate::{BeginReview, RecordValidation, RetryValidation, ValidationRecorded};
+pub use validation::{BeginReview, RecordValidation, RetryValidation, ValidationRecorded};
 pub use wt_create::{CreateWorktree, WorktreeOrder};
 pub use wt_delete::DeleteWorktree;
 pub use wt_merge::{

@@ -166,6 +166,8 @@ chmod +x scripts/integration-test.sh\n{CODER}");
     let bench = Bench::new("", &[("c", &coder), ("r", REVIEWER)]);
     bench.project.add_task("t1");
     assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
+    // Work that brings its own gate needs two code reviewers, or the human.
+    bench.project.liza(&["submit-verdict", "t1", "APPROVED"]).ok();
     let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
     bench.until_file("testing");
     // The first one waits for the merge.
