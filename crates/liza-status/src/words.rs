@@ -308,7 +308,10 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
                     facts.extend(lease.map(lease_left));
                 }
                 None if is_later => facts.push("reviewed after liza resume".to_owned()),
-                None => facts.push("waiting for a code reviewer".to_owned()),
+                None => {
+                    let held = task.reason.clone().filter(|_| task.next.what == What::FixValidation);
+                    facts.push(held.unwrap_or_else(|| "waiting for a code reviewer".to_owned()));
+                }
             }
             facts.extend(approvals_in_words(task));
         }

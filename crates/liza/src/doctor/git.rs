@@ -90,7 +90,10 @@ pub(super) fn integration_test(repo: &Repo, state: &State) -> Option<Check> {
     let unused = repo.unused_test(&integration_branch(&state.board).ok()?).ok()?;
     Some(match unused {
         Some(unused) => warning("integration test", unused.problem(), unused.fix()),
-        None => good("integration test", super::start::test_in_words(repo.root())),
+        None => {
+            let is_validated = state.board.config.ready().is_some_and(|config| !config.validation.is_empty());
+            good("integration test", super::start::test_in_words(repo.root(), is_validated))
+        }
     })
 }
 

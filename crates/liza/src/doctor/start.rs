@@ -40,8 +40,9 @@ pub(super) fn goal(state: &State) -> Option<Check> {
 }
 
 /// The integration test of a project in which nothing is wrong with it.
-pub(super) fn test_in_words(root: &Path) -> String {
+pub(super) fn test_in_words(root: &Path, is_validated: bool) -> String {
     match root.join(SCRIPT).exists() {
+        false if is_validated => format!("none; to test merges besides validation: {}", how_to_test(root)),
         true => format!("{SCRIPT} runs before every merge"),
         false => {
             format!("none: nothing but the code reviewer judges merges; to test them: {}", how_to_test(root))

@@ -101,6 +101,13 @@ fn a_command_that_fails_without_the_work_too_blames_nobody() {
     for words in ["VALIDATION HELD", "liza retry-validation one", "`exit 7` failed with exit status 7"] {
         assert!(status.ok().contains(words), "{words}: {}", status.stdout);
     }
+    assert!(status.stdout.contains("its validation fails without its change too"), "{}", status.stdout);
+    let doctor = project.liza(&["doctor"]).stdout;
+    for words in
+        ["validation          before every review: exit 7", "none; to test merges besides validation"]
+    {
+        assert!(doctor.contains(words), "{words}: {doctor}");
+    }
     project.liza_as("code-reviewer-1", &["retry-validation", "one", "--json"]).refused(1, "not_permitted");
     set_commands(&project, &["test -f one.txt"]);
     assert!(!project.liza(&["status"]).ok().contains("VALIDATION HELD"), "other commands end it");
