@@ -209,6 +209,10 @@ fn a_command_that_fails_without_the_work_holds_the_review_and_asks_the_human() {
         record(&mut world, Held);
         end(&mut world);
         assert!(offered(&world, 1));
+        world.must(world.supervisor(reviewer(1)), claim_validation("t", reviewer(1)));
+        let phase = world.record("t").review_phase;
+        assert_eq!(phase, Some(ReviewPhase::Validation), "what has not passed is run again");
+        world.refused_with("no_receipt", world.agent(reviewer(1)), verdict("t", approved()));
     }
 }
 
