@@ -14,6 +14,7 @@ use crate::model::event::{EventName, HistoryEvent};
 use crate::model::impact::{Approval, Impact};
 use crate::model::lease::lease_is_live;
 use crate::model::merge_hold::{GateChange, MergeHold};
+use crate::model::past::{Past, Trace};
 use crate::model::spending::Usage;
 use crate::model::validation::{ReviewPhase, Validation};
 use crate::model::work_facts::WorkFacts;
@@ -246,22 +247,30 @@ impl TaskRecord {
         self.events().rev().find(|event| event.is(name))
     }
 
+    /// What rules may ask of the history.
+    pub fn past(&self) -> Past<'_> {
+        Past::of(self.history.as_deref().unwrap_or_default())
+    }
+
+    /// The last events of one agent on it.
+    pub fn trace(&self, agent: AgentId) -> Option<Trace> {
+        Trace::of(self.history.as_deref().unwrap_or_default(), agent)
+    }
+
     /// True if the human has blocked it as a draft, which need not be complete.
     pub fn is_blocked_draft(&self) -> bool {
-        let was = || self.last_event(EventName::Blocked)?.text("from");
+        let was = || self.past().last_block?.from;
         self.status == Some(Status::Blocked) && was().as_deref() == Some(Status::Draft.name())
     }
 
     /// The moment of its merge, its replacement or its end; `None` for an open task.
     pub fn ended(&self) -> Option<Timestamp> {
-        const ENDS: [EventName; 3] = [EventName::Merged, EventName::Superseded, EventName::Abandoned];
-        let end = self.events().rev().find(|event| ENDS.iter().any(|name| event.is(*name)));
-        end.filter(|_| self.status.is_some_and(Status::is_terminal)).map(|event| event.time)
+        self.status.is_some_and(Status::is_terminal).then(|| self.past().end).flatten()
     }
 
     /// The time from its first claim to its end, or to now.
     pub fn work_time(&self, now: Timestamp) -> Option<Seconds> {
-        let began = self.events().find(|event| event.is_claim())?.time;
+        let began = self.past().first_claim?;
         Some(self.ended().unwrap_or(now).since(began))
     }
 

@@ -247,9 +247,8 @@ fn exceeded_iterations(
 
 /// True if the coder continues its own work: the task is still its own, or the last claim was.
 fn is_same_coder(task: &Task, coder: AgentId) -> bool {
-    let last = task.record.events().rev().find(|event| event.is_claim());
-    let own = |event: &HistoryEvent| event.agent.as_deref() == Some(coder.to_string().as_str());
-    task.status.prior_work().coder == Some(coder) || last.is_some_and(own)
+    task.status.prior_work().coder == Some(coder)
+        || task.record.past().last_coder == Some(coder.to_string().as_str())
 }
 
 fn count_claim(task: &mut Task, kind: ClaimKind, same_coder: bool) {

@@ -37,7 +37,7 @@ pub(super) fn own_claim(tx: &Tx<'_>, task: &Task) -> Result<(AgentId, Assignment
         return Ok((agent, work.clone()));
     }
     // A task without a coder was taken away: by a release, a rescope, or its own success.
-    if task.status.prior_work().coder.map_or(claimed_before(task, agent), |coder| coder != agent) {
+    if task.status.prior_work().coder.map_or(task.record.past().has_claimed(agent), |coder| coder != agent) {
         return Err(not_yours(tx, task, agent, format!("it is {}", task.status.name())));
     }
     Err(tx.wrong_status(task, "a CLAIMED task"))
@@ -47,16 +47,13 @@ pub(super) fn own_claim(tx: &Tx<'_>, task: &Task) -> Result<(AgentId, Assignment
 fn not_yours(tx: &Tx<'_>, task: &Task, agent: AgentId, now_with: String) -> Refusal {
     let id = task.id.clone();
     match tx.actor {
-        Actor::Agent(..) if claimed_before(task, agent) => Refusal::TaskLost { task: id, agent, now_with },
+        Actor::Agent(..) if task.record.past().has_claimed(agent) => {
+            Refusal::TaskLost { task: id, agent, now_with }
+        }
         Actor::Agent(..) | Actor::Human | Actor::Operator(_) | Actor::Supervisor(..) => {
             Refusal::NotYourTask { task: id, agent, with: now_with }
         }
     }
-}
-
-fn claimed_before(task: &Task, agent: AgentId) -> bool {
-    let name = agent.to_string();
-    task.record.events().any(|event| event.is_claim() && event.agent.as_ref() == Some(&name))
 }
 
 /// A coder whose task another one is already taking over has lost it.

@@ -79,11 +79,8 @@ impl Rule for SubmitForReview {
 
 /// Refuses work of an agent that never had the task. The coders that had it before may have left commits.
 fn check_authors(task: &Task, coder: AgentId, authors: &[CommitAuthor]) -> Result<(), Refusal> {
-    let had_it = |agent: AgentId| {
-        let name = agent.to_string();
-        agent == coder
-            || task.record.events().any(|event| event.is_claim() && event.agent.as_deref() == Some(&name))
-    };
+    let past = task.record.past();
+    let had_it = |agent: AgentId| agent == coder || past.has_claimed(agent);
     let other = |author: &CommitAuthor| author.agent.filter(|agent| !had_it(*agent));
     match authors.iter().find_map(|author| Some((author, other(author)?))) {
         Some((author, agent)) => {
@@ -106,16 +103,12 @@ fn people_among(authors: &[CommitAuthor]) -> Vec<String> {
 
 /// A reviewer's rejection of exactly this commit is not answered by submitting it again.
 fn check_not_rejected(task: &Task, commit: &Sha) -> Result<(), Refusal> {
-    let verdict =
-        |event: &&HistoryEvent| event.is(EventName::Rejected) && event.agent.as_deref() != Some("system");
-    let rejected = task.record.events().rev().find(verdict);
-    let same =
-        |event: &&HistoryEvent| event.text("commit").is_some_and(|rejected| rejected == commit.as_str());
-    match rejected.filter(same) {
-        Some(event) => Err(Refusal::AlreadyRejected {
+    let rejection = task.record.past().rejection;
+    match rejection.filter(|rejection| rejection.commit.as_deref() == Some(commit.as_str())) {
+        Some(rejection) => Err(Refusal::AlreadyRejected {
             task: task.id.clone(),
             commit: commit.clone(),
-            by: event.agent.clone().unwrap_or_default(),
+            by: rejection.by.unwrap_or_default().to_owned(),
         }),
         None => Ok(()),
     }
@@ -123,12 +116,8 @@ fn check_not_rejected(task: &Task, commit: &Sha) -> Result<(), Refusal> {
 
 /// The merge of exactly this commit failed, and no one has decided that it may be tried again.
 fn check_not_failed(task: &Task, commit: &Sha) -> Result<(), Refusal> {
-    let decides =
-        |event: &&HistoryEvent| event.is(EventName::IntegrationFailed) || event.is(EventName::Unblocked);
-    let last =
-        task.record.events().rev().find(decides).filter(|event| event.is(EventName::IntegrationFailed));
     let same = |event: &&HistoryEvent| event.text("commit").is_some_and(|failed| failed == commit.as_str());
-    match last.filter(same) {
+    match task.record.past().failed_merge.filter(same) {
         Some(event) => Err(Refusal::AlreadyFailed {
             task: task.id.clone(),
             commit: commit.clone(),

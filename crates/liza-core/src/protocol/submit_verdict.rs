@@ -1,11 +1,11 @@
 //! submit-verdict: the binding verdict on exactly one commit.
 
 use crate::model::{
-    Actor, AgentId, AgentStatus, Approval, Approver, Assignment, EventName, HistoryEvent, LogAction,
-    MergeHold, PRIOR_FEEDBACK, PriorWork, REVIEW_DEADLOCK, Refusal, Role, Section, Sha, Task, TaskId,
-    TaskStatus,
+    Actor, AgentId, AgentStatus, Approval, Approver, Assignment, EventName, FIRST_OF, HistoryEvent,
+    LogAction, MergeHold, PRIOR_FEEDBACK, PriorWork, REVIEW_DEADLOCK, Refusal, Role, Section, Sha, Task,
+    TaskId, TaskStatus,
 };
-use crate::rules::approvals::{FIRST_OF, find_approval, incomplete_approval};
+use crate::rules::approvals::{has_approval, incomplete_approval};
 use crate::rules::impact::{APPROVALS, count_approval};
 use crate::rules::validation::is_validated;
 use crate::text::one_line;
@@ -113,7 +113,7 @@ impl SubmitVerdict {
         let (work, commit) = match &task.status {
             TaskStatus::ReadyForReview { work, commit, .. } => (work.clone(), commit.clone()),
             TaskStatus::Approved { work, commit, held, .. }
-                if find_approval(&task.record).is_none() || self.answers_gate(held.as_ref()) =>
+                if !has_approval(&task.record) || self.answers_gate(held.as_ref()) =>
             {
                 (work.clone(), commit.clone())
             }

@@ -1,8 +1,8 @@
 //! unblock-task: a blocked task becomes claimable again.
 
 use crate::model::{
-    Actor, Anomaly, AnomalyType, Appended, Effect, EventName, Fields, HistoryEvent, MAX_FAILED_CODERS,
-    PriorWork, REVIEW_DEADLOCK, Refusal, Section, Task, TaskId, TaskStatus,
+    Actor, Anomaly, AnomalyType, Appended, Effect, EventName, Fields, MAX_FAILED_CODERS, PriorWork,
+    REVIEW_DEADLOCK, Refusal, Section, Task, TaskId, TaskStatus,
 };
 
 use crate::rules::session_budget::SessionBudget;
@@ -89,8 +89,8 @@ impl Rule for UnblockTask {
             _ if next.worktree.is_some() => "for another coder, worktree kept".to_owned(),
             _ => "for another coder".to_owned(),
         };
-        let never_approved = task.record.last_event(EventName::Proposed).is_some()
-            && task.record.last_event(EventName::Finalized).is_none();
+        let past = task.record.past();
+        let never_approved = past.proposed.is_some() && !past.is_finalized;
         if never_approved && needs_approval(tx)? {
             task.push_event(tx.event(EventName::Proposed));
             task.status = TaskStatus::Draft;
@@ -107,12 +107,8 @@ impl Rule for UnblockTask {
 
 /// Refuses the planner another round if the task was blocked too often since the human unblocked it.
 fn check_blocks(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
-    let by_human =
-        |event: &&HistoryEvent| event.is(EventName::Unblocked) && event.agent.as_deref() == Some("human");
-    let since = task.record.events().rev().take_while(|event| !by_human(event));
-    let blocks = since.filter(|event| event.is(EventName::Blocked)).count();
-    let limit = tx.config()?.max_blocks;
-    if u32::try_from(blocks).unwrap_or(u32::MAX) < limit {
+    let (blocks, limit) = (task.record.past().blocks_since_human, tx.config()?.max_blocks);
+    if u32::try_from(blocks).is_ok_and(|blocks| blocks < limit) {
         return Ok(());
     }
     Err(Refusal::BlockLimit { task: task.id.clone(), blocks })

@@ -10,7 +10,7 @@ use crate::model::{
     Actor, Approver, Assignment, Effect, EventName, GateChange, HeadTest, HistoryEvent, LogAction, Refusal,
     Role, Section, Sha, Task, TaskId, TaskStatus, Validation, ValidationCommand,
 };
-use crate::rules::approvals::find_approval;
+use crate::rules::approvals::has_approval;
 use crate::rules::claimable::{check_merger, check_not_held};
 use crate::rules::validation::{commands, result_for};
 
@@ -283,7 +283,7 @@ pub(super) fn approved(tx: &Tx<'_>, task: &Task) -> Result<(Assignment, Sha, Opt
     let TaskStatus::Approved { work, commit, by, .. } = &task.status else {
         return Err(tx.wrong_status(task, "APPROVED"));
     };
-    if find_approval(&task.record).is_none() {
+    if !has_approval(&task.record) {
         return Err(Refusal::NoApproval { task: task.id.clone(), commit: commit.clone() });
     }
     Ok((work.clone(), commit.clone(), *by))

@@ -1,8 +1,8 @@
 //! Work of high impact needs two judges; and a judge unlike the author comes first, if one is free.
 
 use crate::model::{
-    AgentId, AgentRecord, Approval, Board, Config, EventName, FactKind, Impact, ReviewDiversity, Role,
-    TaskId, TaskRecord, Timestamp,
+    AgentId, AgentRecord, Approval, Board, Config, FactKind, Impact, ReviewDiversity, Role, TaskId,
+    TaskRecord, Timestamp,
 };
 
 use super::claimable::can_work;
@@ -70,7 +70,7 @@ pub fn leaves_review(board: &Board, task: &TaskId, reviewer: AgentId, now: Times
             board.config.ready().filter(|config| config.review_diversity == ReviewDiversity::Prefer)?;
         let (summary, record, agents) =
             (board.summary(task)?, board.body(task).ok()?.record(), board.agents.ready()?);
-        let submitted = record.last_event(EventName::ReadyForReview)?.time;
+        let submitted = record.past().last_submission?;
         let author = maker(config, agents.get(&summary.assigned_to?)?)?;
         let differs = |entry: &AgentRecord| maker(config, entry).is_some_and(|maker| maker != author);
         let is_free = |id: AgentId, entry: &AgentRecord| {

@@ -4,7 +4,7 @@
 
 use std::ops::{Add, Sub};
 
-use crate::model::{EventName, Metrics, State, Status, TaskRecord};
+use crate::model::{Metrics, State, Status, TaskRecord};
 
 use super::sprint::planned_with_replacements;
 
@@ -36,14 +36,9 @@ pub(crate) fn contribution(record: &TaskRecord) -> Contribution {
         Some(Status::Blocked) => sum.blocked = 1,
         Some(Status::Draft | Status::Unclaimed) | None => {}
     }
-    for event in record.events() {
-        sum.claims += u32::from(event.is_claim());
-        sum.approvals += u32::from(event.is(EventName::Approved));
-        // A submission that the system sent back is not a code reviewer's verdict.
-        let verdict = event.is(EventName::Rejected) && event.agent.as_deref() != Some("system");
-        sum.rejections += u32::from(verdict);
-        sum.submissions += u32::from(event.is(EventName::ReadyForReview));
-    }
+    let past = record.past();
+    (sum.claims, sum.submissions) = (past.claims, past.submissions);
+    (sum.approvals, sum.rejections) = (past.approvals, past.rejections);
     sum
 }
 

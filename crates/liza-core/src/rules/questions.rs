@@ -3,7 +3,7 @@
 //! An agent cannot wait for an answer: it records its question and ends. The question stays open until the
 //! human writes a note or changes a specification.
 
-use crate::model::{Actor, AgentId, Anomaly, AnomalyType, EventName, State, Status, TaskId, Timestamp};
+use crate::model::{Actor, AgentId, Anomaly, AnomalyType, State, Status, TaskId, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
@@ -95,9 +95,7 @@ fn answer(state: &State, anomaly: &Anomaly) -> Option<(Timestamp, String)> {
     let changes = state.journal.spec_changes.iter();
     let changes = changes.map(|change| (change.timestamp, format!("{}: {}", change.spec, change.change)));
     let record = anomaly.task.as_ref().and_then(|task| Some(state.board.body(task).ok()?.record()));
-    let events = record.into_iter().flat_map(|record| record.events());
-    let by_human = events.filter(|event| event.agent.as_deref() == Some("human"));
-    let unblocked = by_human.filter(|event| event.is(EventName::Unblocked));
-    let unblocked = unblocked.map(|event| (event.time, "unblocked".to_owned()));
+    let unblocked = record.into_iter().flat_map(|record| record.past().unblocked_by_human);
+    let unblocked = unblocked.map(|time| (time, "unblocked".to_owned()));
     notes.chain(changes).chain(unblocked).filter(|(time, _)| later(*time)).min_by_key(|(time, _)| *time)
 }

@@ -1,8 +1,8 @@
 //! The running sessions of agents, as far as the blackboard shows them.
 
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, Board, EventName, HistoryEvent, OpenSession, State, Status, TaskBody,
-    TaskId, TaskSummary, Timestamp,
+    AgentId, AgentRecord, AgentStatus, Board, OpenSession, State, Status, TaskBody, TaskId, TaskSummary,
+    Timestamp,
 };
 use crate::rules::triggers::{Trigger, TriggerKind, unseen_triggers};
 
@@ -17,11 +17,7 @@ pub fn is_between_sessions(board: &Board, agent: AgentId, entry: &AgentRecord) -
     else {
         return false;
     };
-    let name = agent.to_string();
-    let begins = |event: &HistoryEvent| event.is_claim() || event.is(EventName::Resumed);
-    let mut own = record.events().rev().filter(|event| event.agent.as_deref() == Some(name.as_str()));
-    let last = own.find(|event| begins(event) || event.is(EventName::SessionEnded));
-    entry.status.is_in_session() && last.is_some_and(|event| event.is(EventName::SessionEnded))
+    entry.status.is_in_session() && record.trace(agent).is_some_and(|trace| trace.is_session_over)
 }
 
 /// True also for a session that has submitted or given its verdict, and has not ended yet.
@@ -44,26 +40,18 @@ pub fn ending_session(board: &Board, agent: AgentId, entry: &AgentRecord) -> Opt
     if entry.status.is_in_session() || entry.client.is_none() {
         return None;
     }
-    let name = agent.to_string();
     let ended = entry.last_session.as_ref().map(|last| last.ended);
     let ended = ended.max(entry.session.as_ref().map(|session| session.began));
     let result = |summary: &TaskSummary| {
-        let record = board.body(&summary.id).ok()?.record();
-        let last = record.events().rev().find(|event| event.agent.as_deref() == Some(name.as_str()))?;
-        let is_new = ended.is_none_or(|ended| last.time >= ended);
-        (is_new && is_result(last)).then(|| (summary.id.clone(), last.time))
+        let trace = board.body(&summary.id).ok()?.record().trace(agent)?;
+        let is_new = ended.is_none_or(|ended| trace.last >= ended);
+        (is_new && trace.is_result).then(|| (summary.id.clone(), trace.last))
     };
     // Its task may have been merged meanwhile. An entry without a session is of an older version, or has
     // none: a search of all ended tasks would take long.
     let is_looked_at =
         |summary: &&TaskSummary| entry.session.is_some() || !summary.status.is_some_and(Status::is_terminal);
     board.summaries().filter(is_looked_at).filter_map(result).max_by_key(|(_, since)| *since)
-}
-
-/// True if nothing is left to do for the session that recorded it.
-fn is_result(event: &HistoryEvent) -> bool {
-    let results = [EventName::ReadyForReview, EventName::Approved, EventName::Rejected, EventName::Blocked];
-    results.into_iter().any(|result| event.is(result))
 }
 
 /// The time since which a running planner's session has nothing left to decide: it has recorded a result and
@@ -127,6 +115,5 @@ pub fn is_newer(state: &State, trigger: &Trigger, session: &OpenSession) -> bool
 fn is_blocked_since(state: &State, trigger: &Trigger, began: Timestamp) -> bool {
     let Ok(task) = trigger.subject.parse::<TaskId>() else { return false };
     let Ok(body) = state.board.body(&task) else { return false };
-    let blocked = body.record().events().rev().find(|event| event.is(EventName::Blocked));
-    blocked.is_some_and(|event| event.time > began)
+    body.record().past().last_block.is_some_and(|block| block.time > began)
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::model::{
-    AgentId, EventName, Goal, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Revision, Role, Seconds,
-    SpecChange, Sprint, SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp,
+    Goal, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Revision, Seconds, SpecChange, Sprint,
+    SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp,
 };
 use crate::rules::questions::{Question, questions};
 use crate::text::{count, one_line};
@@ -211,16 +211,15 @@ fn is_planned(state: &State, goal: &Goal, sprint: &Sprint) -> bool {
     let ready = |status: Option<Status>| status != Some(Status::Draft);
     let any_ready = state.board.summaries().any(|summary| ready(summary.status))
         || sprint.scope.planned.iter().any(|task| ready(state.board.status(task)));
-    let own = || !state.board.archived.is_empty() || state.bodies().any(|(_, body)| by_planner(body));
+    let own = || {
+        !state.board.archived.is_empty() || state.bodies().any(|(_, body)| body.record().past().by_planner)
+    };
     (any_ready || proposed_tasks(state).next().is_some()) && (goal.planned || own())
 }
 
 /// The human's note on a plan that waits for approval, once for each note.
 fn note_on_plan(state: &State, goal: &Goal) -> Option<Trigger> {
-    let proposed = proposed_tasks(state).filter_map(|(_, body)| {
-        body.record().events().rev().find(|event| event.is(EventName::Proposed)).map(|event| event.time)
-    });
-    let proposed = proposed.max()?;
+    let proposed = proposed_tasks(state).filter_map(|(_, body)| body.record().past().proposed).max()?;
     let note = state.journal.human_notes.iter().rev().find(|note| note.timestamp >= proposed)?;
     Some(Trigger::new(TriggerKind::HumanDecision, &goal.id, note.timestamp, note.message.clone()))
 }
@@ -229,7 +228,7 @@ fn note_on_plan(state: &State, goal: &Goal) -> Option<Trigger> {
 pub fn proposed_tasks(state: &State) -> impl Iterator<Item = (&TaskId, &TaskBody)> {
     state.bodies().filter(|(_, body)| {
         let is_draft = matches!(body.status(), Ok(TaskStatus::Draft));
-        is_draft && body.record().events().any(|event| event.is(EventName::Proposed))
+        is_draft && body.record().past().proposed.is_some()
     })
 }
 
@@ -241,17 +240,6 @@ pub fn proposed_revision(state: &State) -> Option<Revision> {
 pub fn is_complete(body: &TaskBody) -> bool {
     let has = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
     has(&body.record().done_when) && has(&body.record().scope)
-}
-
-fn by_human(body: &TaskBody) -> bool {
-    let created = body.record().events().find(|event| event.is(EventName::Created));
-    created.is_some_and(|event| event.agent.as_deref() == Some("human"))
-}
-
-/// True if the task has an event of a planner, as files of earlier versions show it.
-fn by_planner(body: &TaskBody) -> bool {
-    let role = |name: &str| name.parse::<AgentId>().map(|agent| agent.role());
-    body.record().events().any(|event| event.agent.as_deref().map(role) == Some(Ok(Role::Planner)))
 }
 
 /// The human's last decision, if it changes the plan.
@@ -288,13 +276,13 @@ fn task_trigger(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp) -> 
             Some(Trigger::new(TriggerKind::BlockedTasks, id, stamp, detail))
         }
         TaskStatus::IntegrationFailed { .. } => {
-            let failures = record.events().filter(|event| event.is(EventName::IntegrationFailed));
-            let times: Vec<Timestamp> = failures.map(|event| event.time).collect();
-            let waited = times.last().is_none_or(|last| now.since(*last) >= FIX_GRACE);
-            let detail = format!("{}, no coder is fixing it", count(times.len(), "failed merge"));
+            let past = record.past();
+            let failures = past.failed_merges;
+            let waited = past.last_failed_merge.is_none_or(|last| now.since(last) >= FIX_GRACE);
+            let detail = format!("{}, no coder is fixing it", count(failures, "failed merge"));
             // The revision would not do as a stamp: a reservation changes it, and is no news for the planner.
-            (waited || times.len() >= 2)
-                .then(|| Trigger::new(TriggerKind::IntegrationFailed, id, times.len(), detail))
+            (waited || failures >= 2)
+                .then(|| Trigger::new(TriggerKind::IntegrationFailed, id, failures, detail))
         }
         TaskStatus::Draft | TaskStatus::Unclaimed { .. } | TaskStatus::Rejected { .. } => {
             let dead = |dependency: &&TaskId| {
@@ -316,25 +304,28 @@ fn task_trigger(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp) -> 
 /// A draft that no one else finishes: one that the human added in one line, or one that a planning session
 /// has left beside the tasks of its plan. While the plan itself is missing, its drafts are part of that.
 fn draft_trigger(id: &TaskId, body: &TaskBody, lacks_plan: bool) -> Option<Trigger> {
-    let is_left = match by_human(body) {
-        true => !is_complete(body),
-        false => !lacks_plan && body.record().last_event(EventName::Proposed).is_none(),
-    };
     let is_draft = matches!(body.status(), Ok(TaskStatus::Draft));
+    let is_left = || {
+        let past = body.record().past();
+        match past.is_by_human() {
+            true => !is_complete(body),
+            false => !lacks_plan && past.proposed.is_none(),
+        }
+    };
     let detail = || body.record().description.clone().unwrap_or_default();
-    (is_draft && is_left).then(|| Trigger::new(TriggerKind::NewDraft, id, 0, detail()))
+    (is_draft && is_left()).then(|| Trigger::new(TriggerKind::NewDraft, id, 0, detail()))
 }
 
 /// The drafts that only the human finishes: its own, which lack nothing.
 pub fn drafts_of_human(state: &State) -> impl Iterator<Item = &TaskId> {
     let drafts = state.bodies().filter(|(_, body)| matches!(body.status(), Ok(TaskStatus::Draft)));
-    drafts.filter(|(_, body)| by_human(body) && is_complete(body)).map(|(id, _)| id)
+    drafts.filter(|(_, body)| is_complete(body) && body.record().past().is_by_human()).map(|(id, _)| id)
 }
 
 /// Changes when the task is blocked again or for another reason, or when a person leaves a note for it or
 /// changes its specification. The revision would not do: the planner's own edits change it.
 fn blocked_stamp(state: &State, id: &TaskId, body: &TaskBody, reason: &str) -> String {
-    let blocks = body.record().events().filter(|event| event.is(EventName::Blocked)).count();
+    let blocks = body.record().past().blocks;
     let notes = state.journal.human_notes.iter().filter(|note| note.to.as_ref() == Some(id)).count();
     let spec = body.record().spec_ref.as_deref();
     let changes = state.journal.spec_changes.iter().filter(|change| concerns(change, id, spec)).count();

@@ -2,7 +2,7 @@
 
 use liza_ids::gate::{GatePatterns, GateSettings, Protection, deciding_patterns};
 
-use crate::model::{EventName, FactKind, TaskRecord, Value, WorkFacts};
+use crate::model::{FactKind, WorkFacts};
 
 use super::test_table::{FoundTest, tests_in};
 
@@ -68,16 +68,6 @@ pub fn work_facts(files: &[FileDelta], known: &KnownFiles) -> WorkFacts {
     }
     note_tests(&mut facts, files);
     facts
-}
-
-/// The files that the coders of a task have named in their pre-checks.
-pub fn planned_files(record: &TaskRecord) -> Vec<String> {
-    let checks = record.events().filter(|event| event.is(EventName::PreExecutionCheckpoint));
-    let named = checks.filter_map(|event| match event.more.get("files") {
-        Some(Value::List(files)) => Some(files.iter().map(ToString::to_string)),
-        Some(_) | None => None,
-    });
-    named.flatten().collect()
 }
 
 /// An entry of a pre-check as people and models write it: `src/a.rs`, `src/`, or `src/a.rs (new)`.

@@ -1,8 +1,8 @@
 //! The rules for stopping a running session, gently or by force.
 
 use crate::model::{
-    AgentId, ClientFault, Config, EventName, FaultKind, Generation, HistoryEvent, Role, Seconds, State,
-    StopFiles, TaskId, TaskRecord, TaskStatus, Timestamp, lease_is_live,
+    AgentId, ClientFault, Config, FaultKind, Generation, Role, Seconds, State, StopFiles, TaskId, TaskRecord,
+    TaskStatus, Timestamp, lease_is_live,
 };
 use crate::rules::impact::has_approved;
 
@@ -254,19 +254,14 @@ pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool 
 
 /// True if the last verdict is the reviewer's own; also if there is none. The human may have decided instead.
 fn gave_verdict(record: &TaskRecord, reviewer: AgentId) -> bool {
-    let is_verdict = |event: &&HistoryEvent| event.is(EventName::Approved) || event.is(EventName::Rejected);
-    let verdict = record.events().rev().find(is_verdict);
-    verdict.is_none_or(|event| event.agent.as_deref() == Some(reviewer.to_string().as_str()))
+    record.past().last_verdict_by.is_none_or(|by| by == Some(reviewer.to_string().as_str()))
 }
 
 /// True if the agent itself, or the rules on its account, blocked the task. A human's override is someone
 /// else's, and so is a BLOCKED without an event: a person wrote it into the file.
 fn blocked_by(record: &TaskRecord, agent: AgentId) -> bool {
-    let started = |event: &HistoryEvent| event.is_claim() || event.is(EventName::Resumed);
-    let mut since = record.events().rev().take_while(|event| !started(event));
-    let block = since.find(|event| event.is(EventName::Blocked));
     let own = |name: &str| name == "system" || name == agent.to_string();
-    block.and_then(|event| event.agent.as_deref()).is_some_and(own)
+    record.past().block_since_start.and_then(|block| block.by).is_some_and(own)
 }
 
 /// True if a session has nothing left to do: it no longer holds its task or review, or it has handed off. A

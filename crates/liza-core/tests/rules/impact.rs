@@ -7,7 +7,7 @@ use liza_core::model::{
 use liza_core::protocol::{
     AddTask, Command, Deregister, EditTask, NewTask, SubmitVerdict, TaskEdit, Verdict,
 };
-use liza_core::rules::approvals::{find_approval, lacks_approval};
+use liza_core::rules::approvals::{has_approval, lacks_approval};
 use liza_core::rules::claimable::reviewable_for;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::impact::high_impact;
@@ -74,7 +74,7 @@ fn two_code_reviewers_approve_the_same_commit() {
     let approval = &record.approvals.as_ref().unwrap()[0];
     assert_eq!((approval.agent, &approval.commit), (reviewer(1), &sha('a')));
     assert_eq!((approval.program.as_deref(), approval.model.as_deref()), (Some("codex"), Some("big")));
-    assert!(find_approval(&record).is_none(), "one is not enough");
+    assert!(!has_approval(&record), "one is not enough");
     let edited = TaskRecord { status: Some(Status::Approved), ..record };
     assert!(lacks_approval(&edited), "whoever writes the status approves nothing");
     // The session of the first one has its result, and has lost nothing.

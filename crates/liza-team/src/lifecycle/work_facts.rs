@@ -2,7 +2,7 @@
 
 use liza_agents::providers::{is_client_setting, is_instruction};
 use liza_core::model::{FactKind, Sha, State, Status, TaskId, WorkFacts};
-use liza_core::rules::work_facts::{FileDelta, KnownFiles, has_language, planned_files, work_facts};
+use liza_core::rules::work_facts::{FileDelta, KnownFiles, has_language, work_facts};
 use liza_git::{ChangedFile, FileContents, MergeChange, Repo};
 use liza_ids::gate::GatePatterns;
 
@@ -26,7 +26,7 @@ pub(super) fn facts_of(
     let patterns = GatePatterns::new(&gate_here(project, &config.gate)?);
     let known = KnownFiles {
         protected: repo.protected(&to, &patterns)?.differing(&repo.protected(&from, &patterns)?),
-        planned: planned_files(state.board.body(task)?.record()),
+        planned: state.board.body(task)?.record().past().planned_files,
         high_impact: config.high_impact.clone(),
     };
     let mut facts = work_facts(&files, &known);

@@ -23,7 +23,7 @@ use liza_core::model::{
     AgentId, AgentRecord, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE,
     TaskId, TaskStatus, Timestamp,
 };
-use liza_core::rules::approvals::find_approval;
+use liza_core::rules::approvals::has_approval;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_git::{BranchStep, Repo};
@@ -231,7 +231,7 @@ fn refused_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> Opti
     let [BranchStep { merged: Some((task, commit)), .. }] = steps.as_slice() else { return None };
     let record = state.board.body(task).ok()?.record();
     let is_submitted = record.review_commit.as_ref() == Some(commit);
-    (is_submitted && find_approval(record).is_some() && repo.is_merge_of(head, expected, commit).ok()?)
+    (is_submitted && has_approval(record) && repo.is_merge_of(head, expected, commit).ok()?)
         .then(|| task.clone())
 }
 

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use liza_agents::providers::guard::GuardStop;
 use liza_agents::providers::stream::ClientOutcome;
+use liza_core::model::FIRST_OF;
 use liza_core::model::{
     AgentId, AgentRecord, EventName, GoalStatus, HistoryEvent, Revision, Role, Sha, State, Status, TaskId,
     TaskRecord, Timestamp,
 };
-use liza_core::rules::approvals::FIRST_OF;
 use liza_core::rules::sessions::{decided_since, ending_session};
 use liza_core::rules::triggers::{Trigger, TriggerKind, lacks_plan};
 use liza_core::supervise::{EndedSession, SessionEnd};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{EventName, PRIORITIES, Status, TaskId, TaskRecord, missing_fields, task_out_of_range};
+use crate::model::{PRIORITIES, Status, TaskId, TaskRecord, missing_fields, task_out_of_range};
 
 use super::{DiskFacts, Violation};
 
@@ -93,7 +93,7 @@ fn check_status(record: &TaskRecord, facts: &dyn DiskFacts, wrong: &mut impl FnM
 }
 
 fn check_history(record: &TaskRecord, wrong: &mut impl FnMut(String)) {
-    if record.integration_fix == Some(true) && record.last_event(EventName::IntegrationFailed).is_none() {
+    if record.integration_fix == Some(true) && record.past().failed_merges == 0 {
         wrong("integration_fix is true, but the history has no integration_failed".to_owned());
     }
     let failed_by = record.failed_by.as_deref().unwrap_or_default();
