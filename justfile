@@ -17,6 +17,10 @@ e2e:
     .ci/install-clients goose codex claude gemini opencode
     cargo nextest run -p liza --test clients
 
+# Every board that small teams can reach, up to that many each; figures in target/evidence/exploration.json.
+explore BOARDS="200000":
+    cargo run --release -p liza-explore --example explore -- {{BOARDS}}
+
 test *ARGS:
     cargo nextest run --workspace {{ARGS}}
 

@@ -91,10 +91,9 @@ impl<'a> Past<'a> {
         for event in history {
             let name = event.name();
             past.see_agent(event, name);
-            match name {
-                Some(name) => past.see(event, name),
-                // A person's own word, or one of another version: no rule asks for it.
-                None => {}
+            // A person's own word, or one of another version: no rule asks for it.
+            if let Some(name) = name {
+                past.see(event, name);
             }
         }
         past

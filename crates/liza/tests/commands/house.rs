@@ -354,3 +354,19 @@ fn files_of_its_own_are_opened_in_one_way() {
     let gone: Vec<&String> = known.difference(&found).collect();
     assert!(gone.is_empty(), "no longer needed in the list: {gone:#?}");
 }
+
+/// The history has one reader for rules, `model/past.rs`: what else they ask would make equal boards behave differently.
+///
+/// Covers: PV-01
+#[test]
+fn rules_ask_the_history_through_one_projection() {
+    let core = repository().join("crates/liza-core/src");
+    let asks = ["rules", "protocol", "supervise"].map(|part| sources(&core.join(part)));
+    for path in asks.iter().flatten() {
+        let text = fs::read_to_string(path).unwrap();
+        let wrong = [".events()", "last_event(", ".history.iter", ".history.as_"]
+            .into_iter()
+            .find(|way| text.contains(way));
+        assert_eq!(wrong, None, "{}", path.display());
+    }
+}

@@ -1,0 +1,61 @@
+//! Boards with equal fingerprints have equal outcomes: without that, the exploration would overlook boards.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::alphabet::{Action, step};
+use crate::canonical::fingerprint;
+use crate::world::{Size, World};
+
+/// What happens to a board under each action: a refusal's code, or the next board.
+type Outcomes = Vec<(Action, Result<u128, String>)>;
+
+#[derive(Debug, Default)]
+pub struct Compared {
+    pub pairs: usize,
+    /// Pairs with another outcome: the action, and both.
+    pub differences: Vec<String>,
+}
+
+/// Compares that many pairs of boards that differ and have the same fingerprint.
+pub fn compare(size: Size, most: usize) -> Compared {
+    let first = World::new(size);
+    let mut known: HashMap<u128, (World, Outcomes)> = HashMap::new();
+    let mut queue = VecDeque::from([first]);
+    let mut compared = Compared::default();
+    while let Some(world) = queue.pop_front() {
+        let key = fingerprint(&world);
+        match known.get(&key) {
+            Some((other, _)) if other.state == world.state => continue,
+            Some((_, expected)) => {
+                compared.pairs += 1;
+                let (outcomes, _) = outcomes(&world);
+                let differs = expected.iter().zip(&outcomes).find(|(one, other)| one != other);
+                compared.differences.extend(differs.map(|(one, other)| format!("{one:?} / {other:?}")));
+            }
+            None => {
+                let (outcomes, next) = outcomes(&world);
+                queue.extend(next);
+                known.insert(key, (world, outcomes));
+            }
+        }
+        if compared.pairs == most {
+            break;
+        }
+    }
+    compared
+}
+
+fn outcomes(world: &World) -> (Outcomes, Vec<World>) {
+    let mut next = Vec::new();
+    let outcome = |action: Action| {
+        let result = step(world, &action);
+        let outcome = match &result {
+            Ok(after) => Ok(fingerprint(after)),
+            Err(refusal) => Err(refusal.code().to_owned()),
+        };
+        next.extend(result);
+        (action, outcome)
+    };
+    let outcomes = Action::all(world).into_iter().map(outcome).collect();
+    (outcomes, next)
+}

@@ -1,0 +1,298 @@
+//! The promises of the protocol, asked of every board and every step.
+
+use std::collections::BTreeSet;
+
+use liza_core::model::{AgentId, AgentStatus, Role, Status, StopFiles, TaskId};
+use liza_core::protocol::{BeginMerge, ClaimReview, Command, Request, ReserveTask, apply};
+use liza_core::rules::approvals::has_approval;
+use liza_core::rules::found_merges::FoundMerges;
+use liza_core::rules::invariants::validate;
+use liza_core::supervise::{Situation, Step, WorkKind, next_step, planner_needs_human, unseen_triggers};
+use liza_status::alarms::Observations;
+use liza_status::view::view;
+
+use crate::alphabet::Action;
+use crate::teeth::Tooth;
+use crate::world::{World, sha};
+
+/// `None` where the property says nothing.
+type Answer = Option<Result<(), String>>;
+
+/// A property of a board.
+#[derive(Clone, Copy)]
+pub struct Property {
+    pub name: &'static str,
+    pub check: fn(&World) -> Answer,
+}
+
+impl Property {
+    pub fn ask(&self, world: &World) -> Answer {
+        (self.check)(world)
+    }
+}
+
+/// A property of a step.
+#[derive(Clone, Copy)]
+pub struct StepProperty {
+    pub name: &'static str,
+    pub check: fn(&World, &Action, &World) -> Answer,
+}
+
+impl StepProperty {
+    pub fn ask(&self, before: &World, action: &Action, after: &World) -> Answer {
+        (self.check)(before, action, after)
+    }
+}
+
+pub const ONE_OWNER: &str = "one live owner";
+pub const MERGED_IS_APPROVED: &str = "merged implies approved";
+pub const CLAIMED_HAS_WORKTREE: &str = "claimed implies a worktree";
+pub const TERMINAL_STAYS: &str = "terminal is terminal";
+pub const LIMITS_HOLD: &str = "limits hold";
+pub const WORK_IS_CONSERVED: &str = "work is conserved";
+pub const PLANNER_IS_WOKEN: &str = "the planner is woken for every blocked task";
+pub const LATE_IS_REFUSED: &str = "fenced agents change nothing";
+pub const BOARD_IS_VALID: &str = "the invariants hold";
+pub const STOP_FILES_HOLD: &str = "under a stop file nothing begins";
+pub const WAY_OUT: &str = "the goal can end, or a person is asked for a step that leads on";
+
+pub const OF_BOARDS: &[Property] = &[
+    Property { name: ONE_OWNER, check: one_owner },
+    Property { name: CLAIMED_HAS_WORKTREE, check: claimed_has_worktree },
+    Property { name: LIMITS_HOLD, check: limits_hold },
+    Property { name: WORK_IS_CONSERVED, check: work_is_conserved },
+    Property { name: PLANNER_IS_WOKEN, check: planner_is_woken },
+    Property { name: STOP_FILES_HOLD, check: stop_files_hold },
+    Property { name: BOARD_IS_VALID, check: board_is_valid },
+];
+
+/// Promises that a person's edit can break at once.
+pub const OF_RULES_ALONE: [&str; 4] = [ONE_OWNER, CLAIMED_HAS_WORKTREE, LIMITS_HOLD, BOARD_IS_VALID];
+
+pub const OF_STEPS: &[StepProperty] = &[
+    StepProperty { name: MERGED_IS_APPROVED, check: merged_is_approved },
+    StepProperty { name: TERMINAL_STAYS, check: terminal_stays },
+    StepProperty { name: LATE_IS_REFUSED, check: late_is_refused },
+];
+
+/// Holds if nothing is wrong.
+fn nothing(wrong: impl IntoIterator<Item = String>) -> Answer {
+    let wrong: Vec<String> = wrong.into_iter().collect();
+    Some(if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) })
+}
+
+/// Each agent that names a task holds it, and no two hold the same one.
+fn one_owner(world: &World) -> Answer {
+    let agents = world.state.board.agents.ready()?;
+    let held: Vec<(&AgentId, &TaskId)> =
+        agents.iter().filter_map(|(id, entry)| Some((id, entry.current_task.as_ref()?))).collect();
+    let first = held.first()?;
+    let tasks: BTreeSet<&TaskId> = held.iter().map(|(_, task)| *task).collect();
+    let holds = |(id, task): &(&AgentId, &TaskId)| {
+        world.state.board.summary(task).is_some_and(|summary| summary.is_held_by(**id))
+    };
+    let wrong =
+        held.iter().filter(|pair| !holds(pair)).map(|(id, task)| format!("{id} does not hold {task}"));
+    let doubled =
+        (tasks.len() < held.len()).then(|| format!("{} and another agent hold the same task", first.0));
+    nothing(wrong.chain(doubled))
+}
+
+fn claimed_has_worktree(world: &World) -> Answer {
+    let mut claimed = world.state.board.summaries().filter(|task| task.is(Status::Claimed)).peekable();
+    claimed.peek()?;
+    let lacks = claimed.filter(|task| !world.worktrees.contains_key(&task.id));
+    nothing(lacks.map(|task| format!("{} has no worktree", task.id)))
+}
+
+fn limits_hold(world: &World) -> Answer {
+    let (board, mut wrong) = (&world.state.board, Vec::new());
+    let (config, sprint) = (board.config.ready()?, board.sprint.ready()?);
+    for (id, body) in world.state.bodies() {
+        let record = body.record();
+        let mut at_most = |what: &str, value: Option<u32>, limit: u32| {
+            if value.unwrap_or(0) > limit {
+                wrong.push(format!("{id}: {what} is {value:?}, at most {limit}"));
+            }
+        };
+        at_most("iteration", record.iteration, config.max_iterations(record));
+        at_most("rejections", record.review_cycles_current, config.max_review_cycles);
+        at_most("crashes", record.crashes, config.max_crashes);
+        at_most("idle exits", record.idle_exits, config.max_idle_exits);
+        at_most("sessions", sprint.sessions.tasks.get(id).copied(), config.max_sessions);
+    }
+    if sprint.sessions.planner > config.max_planner_sessions {
+        wrong.push(format!("the planner had {} sessions", sprint.sessions.planner));
+    }
+    nothing(wrong)
+}
+
+/// A free agent that may take work, by `apply`, takes some of it, by `next_step`.
+fn work_is_conserved(world: &World) -> Answer {
+    let agents = world.state.board.agents.ready()?;
+    let is_free = |id: &AgentId| {
+        let entry = &agents[id];
+        entry.current_task.is_none() && !entry.status.is_in_session() && entry.is_live(world.now)
+    };
+    let mut asked = false;
+    let mut wrong = Vec::new();
+    for id in agents.keys().filter(|id| id.role() != Role::Planner && is_free(id)) {
+        let enabled = enabled(world, *id, StopFiles::default());
+        if enabled.is_empty() {
+            continue;
+        }
+        asked = true;
+        let taken = candidates(world, *id);
+        if !taken.iter().any(|item| enabled.contains(item)) {
+            wrong.push(format!("{id} may take {enabled:?}, and takes {taken:?}"));
+        }
+    }
+    if asked { nothing(wrong) } else { None }
+}
+
+type Item = (WorkKind, TaskId);
+
+/// The work that the rules accept from this agent's supervisor.
+fn enabled(world: &World, who: AgentId, stop_files: StopFiles) -> BTreeSet<Item> {
+    let board = &world.state.board;
+    let accepts = |command: Command| {
+        let request = Request { stop_files, ..world.request(world.supervisor(who), command) };
+        apply(board, &request).is_ok_and(|decided| decided.answer.is_ok())
+    };
+    let mut found = BTreeSet::new();
+    for (id, slot) in &board.tasks {
+        let task = id.clone();
+        match who.role() {
+            Role::Coder => {
+                let claim = ReserveTask { task, coder: who, head: sha(world.integration) };
+                if accepts(Command::from(claim)) {
+                    found.insert((WorkKind::Code, id.clone()));
+                }
+            }
+            Role::CodeReviewer => {
+                let gate = world.size.validation.then(|| "gate".to_owned());
+                let integration = Some(sha(world.integration));
+                let claim = ClaimReview { task, reviewer: who, setup_failure: None, integration, gate };
+                if !slot.summary.review_dropped_by.contains(&who) && accepts(Command::from(claim)) {
+                    found.insert((WorkKind::Review, id.clone()));
+                }
+                if accepts(Command::from(BeginMerge { task: id.clone() })) {
+                    found.insert((WorkKind::Merge, id.clone()));
+                }
+            }
+            Role::Planner => {}
+        }
+    }
+    found
+}
+
+fn decided(world: &World, agent: AgentId, stop_files: StopFiles) -> Step {
+    let stop_files =
+        if world.tooth == Some(Tooth::IgnoresStopFiles) { StopFiles::default() } else { stop_files };
+    next_step(&Situation {
+        state: &world.state,
+        agent,
+        stop_files,
+        found_merges: &FoundMerges::NONE,
+        now: world.now,
+        idle_since: world.now,
+        in_team: true,
+        clients: &["codex".to_owned()],
+        backoffs: &Tooth::backoffs(world.tooth, agent, world.now),
+    })
+}
+
+fn candidates(world: &World, agent: AgentId) -> Vec<Item> {
+    let Step::Work(work) = decided(world, agent, StopFiles::default()) else { return Vec::new() };
+    work.iter().filter_map(|work| Some((work.kind(), work.task()?.clone()))).collect()
+}
+
+/// A planner that waits is woken for a blocked task that it has not looked at, unless only a person can let it go on.
+fn planner_is_woken(world: &World) -> Answer {
+    let blocked: Vec<&TaskId> =
+        world.state.board.summaries().filter(|task| task.is(Status::Blocked)).map(|task| &task.id).collect();
+    let planner = world.size.planner();
+    let entry = world.state.board.agents.ready()?.get(&planner)?;
+    let is_idle = entry.status != AgentStatus::Planning;
+    if blocked.is_empty() || !is_idle || planner_needs_human(&world.state, world.now) {
+        return None;
+    }
+    let seen = &world.state.board.sprint.ready()?.seen_triggers;
+    let pending = unseen_triggers(&world.state, world.now);
+    let is_known = |task: &TaskId| {
+        let key = |key: &str| key.split(':').any(|part| part == task.as_str());
+        pending.iter().any(|trigger| trigger.subject == task.as_str()) || seen.iter().any(|seen| key(seen))
+    };
+    let mut wrong: Vec<String> =
+        blocked.iter().filter(|task| !is_known(task)).map(|task| format!("nobody looks at {task}")).collect();
+    let step = decided(world, planner, StopFiles::default());
+    if !pending.is_empty() && !matches!(step, Step::Work(_)) {
+        wrong.push(format!("the planner does {step:?}"));
+    }
+    nothing(wrong)
+}
+
+fn board_is_valid(world: &World) -> Answer {
+    let wrong = validate(&world.state, world, world.now);
+    // A lease that is over is an alarm, not a wrong board.
+    nothing(wrong.iter().filter(|violation| !violation.has_alarm).map(ToString::to_string))
+}
+
+fn statuses<'w>(before: &'w World, after: &'w World) -> impl Iterator<Item = (&'w TaskId, Status, Status)> {
+    let both = |id: &'w TaskId| Some((id, before.state.board.status(id)?, after.state.board.status(id)?));
+    before.state.board.tasks.keys().filter_map(both)
+}
+
+fn merged_is_approved(before: &World, action: &Action, after: &World) -> Answer {
+    if matches!(action, Action::Edit(..)) {
+        return None;
+    }
+    let mut merged =
+        statuses(before, after).filter(|(_, from, to)| from != to && *to == Status::Merged).peekable();
+    merged.peek()?;
+    let lacks = merged
+        .filter(|(id, _, _)| !before.state.board.body(id).is_ok_and(|body| has_approval(body.record())));
+    nothing(lacks.map(|(id, from, _)| format!("{id}: {from} → MERGED by {action:?} without an approval")))
+}
+
+fn terminal_stays(before: &World, action: &Action, after: &World) -> Answer {
+    if matches!(action, Action::Edit(..)) {
+        return None;
+    }
+    let mut ended = statuses(before, after).filter(|(_, from, _)| from.is_terminal()).peekable();
+    ended.peek()?;
+    let moved = ended.filter(|(_, from, to)| from != to);
+    nothing(moved.map(|(id, from, to)| format!("{id}: {from} → {to} by {action:?}")))
+}
+
+/// A late command is refused, so it is no step at all.
+fn late_is_refused(_: &World, action: &Action, _: &World) -> Answer {
+    action.is_late().then(|| Err(format!("{action:?} was accepted")))
+}
+
+/// Under each stop file no agent is offered work, and the rules refuse what would begin some.
+fn stop_files_hold(world: &World) -> Answer {
+    let files = [
+        StopFiles { pause: true, ..StopFiles::default() },
+        StopFiles { checkpoint: true, ..StopFiles::default() },
+        StopFiles { abort: true, ..StopFiles::default() },
+    ];
+    let agents: Vec<AgentId> = world.state.board.agents.ready()?.keys().copied().collect();
+    let begins = |agent: AgentId, file: StopFiles| {
+        let works = matches!(decided(world, agent, file), Step::Work(_));
+        let taken = enabled(world, agent, file).into_iter().find(|(kind, _)| *kind != WorkKind::Merge);
+        (works || taken.is_some()).then(|| format!("{agent} begins {taken:?} under {:?}", file.strongest()))
+    };
+    let all = agents.into_iter().flat_map(|agent| files.map(|file| begins(agent, file)));
+    nothing(all.flatten())
+}
+
+/// The commands that NEEDS YOU names.
+pub fn asked_for(world: &World) -> Vec<String> {
+    if world.tooth == Some(Tooth::AsksNobody) {
+        return Vec::new();
+    }
+    let seen = Observations { last_progress: Some(world.now), ..Observations::default() };
+    let view = view(&world.state, &seen, world.now);
+    view.needs_you.iter().map(|need| need.command.as_str().to_owned()).collect()
+}
