@@ -29,6 +29,10 @@ pub(crate) fn check(text: &str) -> Result<(), AddressError> {
     if config.get_hosts().is_empty() {
         return Err(AddressError::Invalid { reason: "it names no host".to_owned() });
     }
+    let sockets = config.get_hosts().iter().filter(|host| matches!(host, Host::Unix(_))).count();
+    if sockets > 0 && sockets < config.get_hosts().len() {
+        return Err(AddressError::Invalid { reason: "it mixes hosts and sockets".to_owned() });
+    }
     if config.get_dbname().is_none_or(str::is_empty) {
         return Err(AddressError::Invalid { reason: "it names no database".to_owned() });
     }
@@ -204,6 +208,7 @@ mod tests {
             "postgres://db",
             "postgres://a:hunter2@db:x/team",
             "postgres://db.example/team?hostaddr=10.0.0.5",
+            "postgres://db.example/team?host=/run/postgresql",
         ] {
             let error = address(invalid).unwrap_err();
             assert!(!error.to_string().contains("hunter2"), "{error}");

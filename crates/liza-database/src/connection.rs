@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use liza_store::{Address, DatabaseError, DatabaseReason};
-use postgres::config::SslMode;
-use postgres::{Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
+use postgres::config::{ChannelBinding, Host, SslMode, SslNegotiation};
+use postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::{config_of, why_no_password};
-use crate::fault::{fault_of, wrong_address};
+use crate::fault::{fault_of, reason_of, wrong_address};
+use crate::proof::OnlyScram;
 
 /// The number of connections kept for the next use.
 const KEPT: usize = 2;
@@ -97,10 +98,7 @@ impl Connection {
             }
             fault
         };
-        let client = match config.get_ssl_mode() {
-            SslMode::Disable => config.connect(NoTls).map_err(failed)?,
-            SslMode::Prefer | SslMode::Require | _ => config.connect(tls(address)?).map_err(failed)?,
-        };
+        let client = connect(&config, || tls(address), failed)?;
         let mut connection = Self { client, in_transaction: false, system: String::new() };
         // Databases that only speak PostgreSQL's language may not have it; a standby has no timeline of its own.
         let probe = format!("SELECT system_identifier, {TIMELINE} FROM pg_control_system()");
@@ -185,6 +183,29 @@ impl Connection {
     fn is_usable(&self) -> bool {
         !self.client.is_closed() && !self.in_transaction
     }
+}
+
+/// Connects so that a password goes only to a server that proves that it knows it: over a socket of this
+/// machine, by SCRAM bound to the certificate, or, where no TLS is used, by SCRAM.
+pub(crate) fn connect(
+    config: &Config,
+    tls: impl FnOnce() -> Result<MakeRustlsConnect, DatabaseError>,
+    failed: impl Fn(postgres::Error) -> DatabaseError,
+) -> Result<Client, DatabaseError> {
+    if config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_))) {
+        return config.connect(NoTls).map_err(failed);
+    }
+    let mode = config.get_ssl_mode();
+    let mut config = config.clone();
+    config.ssl_mode(SslMode::Require);
+    if mode != SslMode::Disable {
+        let mut bound = config.clone();
+        match bound.channel_binding(ChannelBinding::Require).connect(tls()?) {
+            Err(error) if mode == SslMode::Prefer && reason_of(&error) == DatabaseReason::NoTls => {}
+            done => return done.map_err(failed),
+        }
+    }
+    config.ssl_negotiation(SslNegotiation::Direct).connect(OnlyScram).map_err(failed)
 }
 
 fn tls(address: &Address) -> Result<MakeRustlsConnect, DatabaseError> {

@@ -6,15 +6,14 @@ use std::io;
 use liza_store::{Address, AddressError, DatabaseError, DatabaseReason};
 use postgres::error::{Severity, SqlState};
 
+use crate::proof::Unproven;
+
 pub(crate) fn wrong_address(address: &Address, error: &AddressError) -> DatabaseError {
     DatabaseError::new(address, DatabaseReason::WrongAddress, error.to_string())
 }
 
 pub(crate) fn fault_of(address: &Address, error: &postgres::Error) -> DatabaseError {
-    let reason = match error.code() {
-        Some(code) => reason_of(code),
-        None => reason_of_connection(error),
-    };
+    let reason = reason_of(error);
     let detail = match error.as_db_error() {
         Some(answer) => answer.message().to_owned(),
         None => error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}")),
@@ -22,12 +21,21 @@ pub(crate) fn fault_of(address: &Address, error: &postgres::Error) -> DatabaseEr
     DatabaseError::new(address, reason, detail)
 }
 
+pub(crate) fn reason_of(error: &postgres::Error) -> DatabaseReason {
+    error.code().map_or_else(|| reason_of_connection(error), reason_of_code)
+}
+
 /// The reason for an error without a code: the connection is at fault.
 fn reason_of_connection(error: &postgres::Error) -> DatabaseReason {
     let mut cause = error.source();
     while let Some(error) = cause {
-        if is_certificate_error(error) {
+        if let Some(rustls::Error::InvalidCertificate(_)) = found_in(error) {
             return DatabaseReason::UntrustedCertificate;
+        }
+        // The client's own words, over TLS: the server asks for less than SCRAM, or binds it to nothing.
+        if found_in::<Unproven>(error).is_some() || error.to_string() == "server did not use channel binding"
+        {
+            return DatabaseReason::Unproven;
         }
         // The client's own words.
         if error.to_string() == "server does not support TLS" {
@@ -42,12 +50,10 @@ fn reason_of_connection(error: &postgres::Error) -> DatabaseReason {
     DatabaseReason::Unreachable
 }
 
-fn is_certificate_error(error: &(dyn Error + 'static)) -> bool {
-    // The TLS error is inside an IO error, which doesn't name it as its source.
+/// An error of this kind, also inside an IO error, which doesn't name it as its source.
+fn found_in<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
     let inside = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    let inside = inside.and_then(|error| error.downcast_ref::<rustls::Error>());
-    let found = error.downcast_ref::<rustls::Error>().or(inside);
-    matches!(found, Some(rustls::Error::InvalidCertificate(_)))
+    error.downcast_ref().or_else(|| inside?.downcast_ref())
 }
 
 /// True if the same transaction may succeed at once: others were in the way.
@@ -68,7 +74,7 @@ pub(crate) fn may_be_committed(error: &postgres::Error) -> bool {
     is_last || is_unclear || *answer.code() == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
 }
 
-fn reason_of(code: &SqlState) -> DatabaseReason {
+fn reason_of_code(code: &SqlState) -> DatabaseReason {
     let class = code.code().get(..2).unwrap_or_default();
     if [SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED].contains(code) {
         return DatabaseReason::Slow;

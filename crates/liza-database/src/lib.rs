@@ -1,6 +1,6 @@
 //! The blackboard in PostgreSQL: rows instead of a file, the same rules. The only crate with a database client.
 //!
-//! The program installs `client`; the store uses `backend`. `connection` and `fault` talk to the database,
+//! The program installs `client`; the store uses `backend`. `connection`, `proof` and `fault` talk to the database,
 //! `schema` has its tables, `load` and `read` read them, `transaction` and `write` change them, `edit`
 //! changes the text, `requests` looks up lost commits. Never holds the lock while other work is done.
 
@@ -19,6 +19,7 @@ mod leases;
 mod load;
 mod log;
 mod poll;
+mod proof;
 mod read;
 mod report;
 mod requests;

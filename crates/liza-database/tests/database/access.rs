@@ -103,6 +103,16 @@ impl TlsServer {
         this
     }
 
+    /// Asks for the password in this way on its TCP address.
+    fn ask(&self, method: &str) {
+        let encryption = if method == "md5" { "md5" } else { "scram-sha-256" };
+        self.server
+            .sql(&format!("SET password_encryption = '{encryption}'; ALTER USER liza PASSWORD '{PASSWORD}'"));
+        let rules = format!("local all all trust\nhost all all 127.0.0.0/8 {method}\n");
+        fs::write(self.server.folder().join("data/pg_hba.conf"), rules).unwrap();
+        self.restart(true);
+    }
+
     fn restart(&self, tls: bool) {
         let place = self.authority.parent().unwrap().display();
         let listen = format!("-c listen_addresses={}", self.host);
@@ -119,18 +129,39 @@ fn needs_postgres_needs_openssl_another_machine_is_reached_only_with_a_certifica
     let tls = TlsServer::new();
     let board = TestBoard::at(&tls.server.address(), "tls");
     let address = format!("postgres://liza@{}:5432/liza", tls.host);
+    tls.ask("scram-sha-256");
     let unknown = join(&board, &address, &[]);
     assert!(unknown.contains("UntrustedCertificate") && unknown.contains("certificate"), "{unknown}");
-    let trust = [("SSL_CERT_FILE", tls.authority.to_str().unwrap())];
-    let known = join(&board, &address, &trust);
+    let trust = ("SSL_CERT_FILE", tls.authority.to_str().unwrap());
+    let with_password = address.replace('@', &format!(":{PASSWORD}@"));
+    let known = join(&board, &address, &[trust, ("LIZA_STORE_URL", &with_password)]);
     assert!(known.contains("JOINED"), "{known}");
     tls.restart(false);
-    let open = join(&board, &address, &trust);
+    let open = join(&board, &address, &[trust]);
     assert!(open.contains("NoTls") && open.contains("offers no TLS"), "{open}");
     // The person of this machine may decide otherwise.
     let plain = format!("{address}?sslmode=disable");
-    let said = join(&board, &plain, &[("LIZA_STORE_URL", &plain)]);
+    let chosen = format!("{with_password}?sslmode=disable");
+    let said = join(&board, &plain, &[("LIZA_STORE_URL", &chosen)]);
     assert!(said.contains("JOINED"), "{said}");
+}
+
+/// Covers: RO-05
+#[test]
+fn needs_postgres_needs_openssl_a_server_that_asks_for_less_than_scram_is_refused_with_the_remedy() {
+    let tls = TlsServer::new();
+    let board = TestBoard::at(&tls.server.address(), "unproven");
+    let address = format!("postgres://liza@{}:5432/liza", tls.host);
+    let with_password = address.replace('@', &format!(":{PASSWORD}@"));
+    let (plain, chosen) = (format!("{address}?sslmode=disable"), format!("{with_password}?sslmode=disable"));
+    let trust = ("SSL_CERT_FILE", tls.authority.to_str().unwrap());
+    for method in ["trust", "password", "md5"] {
+        tls.ask(method);
+        for (address, url) in [(&address, &with_password), (&plain, &chosen)] {
+            let said = join(&board, address, &[trust, ("LIZA_STORE_URL", url)]);
+            assert!(said.contains("Unproven"), "{method} {address}: {said}");
+        }
+    }
 }
 
 /// A pooler that gives each transaction the next free connection.

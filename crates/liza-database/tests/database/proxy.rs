@@ -1,8 +1,8 @@
 //! A proxy between a store and the server: counts round trips, drops connections, cuts the network.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,8 @@ use crate::support::wait_until;
 
 /// A proxy between a store and the server, which can drop connections.
 pub(crate) struct Proxy {
-    port: u16,
+    /// The folder of its socket.
+    folder: tempfile::TempDir,
     /// The socket of the server.
     target: Arc<Mutex<PathBuf>>,
     pub(crate) rules: Arc<Rules>,
@@ -40,7 +41,7 @@ pub(crate) struct Rules {
     pub(crate) refused: AtomicUsize,
     /// Accepts no connections and passes nothing on.
     partitioned: AtomicBool,
-    open: Mutex<Vec<TcpStream>>,
+    open: Mutex<Vec<UnixStream>>,
     pub(crate) commits: AtomicUsize,
     /// Round trips between one that takes the lock and one that commits; there should be none.
     pub(crate) between: AtomicUsize,
@@ -52,8 +53,8 @@ pub(crate) struct Rules {
 
 impl Proxy {
     pub(crate) fn new(server: &Server) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
         let rules: Arc<Rules> = Arc::default();
         let target = Arc::new(Mutex::new(server.socket()));
         let (shared, socket) = (Arc::clone(&rules), Arc::clone(&target));
@@ -72,11 +73,11 @@ impl Proxy {
                 });
             }
         });
-        Self { port, target, rules }
+        Self { folder, target, rules }
     }
 
     pub(crate) fn address(&self) -> String {
-        format!("postgres://liza@127.0.0.1:{}/liza", self.port)
+        format!("postgres:///liza?host={}&user=liza", self.folder.path().display())
     }
 
     /// Leads to another server from now on: what a failover behind one address does.
@@ -117,7 +118,7 @@ fn ends_answer(bytes: &[u8]) -> bool {
     matches!(bytes, [.., b'Z', 0, 0, 0, 5, _])
 }
 
-fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
+fn pass(client: UnixStream, server: UnixStream, rules: &Arc<Rules>) {
     let losing = Arc::new(AtomicBool::new(false));
     let (mut from_server, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
     let denying = Arc::new(AtomicBool::new(false));

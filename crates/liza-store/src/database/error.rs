@@ -47,6 +47,9 @@ pub enum DatabaseReason {
     /// It offers no TLS, and nothing is sent to another machine without.
     #[strum(to_string = "offers no TLS")]
     NoTls,
+    /// It asks for the password in clear text or with md5, or for none, on a TCP address: anyone could.
+    #[strum(to_string = "does not prove that it knows the password, so it gets none")]
+    Unproven,
     #[strum(to_string = "has no such blackboard")]
     NoProject,
     #[strum(to_string = "already has a blackboard of that name")]
@@ -78,6 +81,7 @@ impl DatabaseReason {
             Self::NotAllowed
             | Self::UntrustedCertificate
             | Self::NoTls
+            | Self::Unproven
             | Self::NoProject
             | Self::ProjectExists
             | Self::NewerSchema
@@ -107,6 +111,10 @@ impl DatabaseReason {
             Self::NoTls => {
                 "turn TLS on in the server; in a network that you trust: ?sslmode=disable in the address and in \
                  LIZA_STORE_URL"
+            }
+            Self::Unproven => {
+                "let it use SCRAM: password_encryption = 'scram-sha-256', then a new password for the user, and scram-sha-256 \
+                 in place of trust, password or md5 in pg_hba.conf; or use its Unix socket: postgres:///DATABASE?host=/run/postgresql"
             }
             Self::NoProject => {
                 "create one: liza init --store ADDRESS; use an existing one: liza join ADDRESS --project NAME"

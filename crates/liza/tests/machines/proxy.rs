@@ -1,8 +1,8 @@
 //! A proxy between a machine and the database, which can cut the machine off.
 
 use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,17 +12,18 @@ use crate::server::Server;
 
 /// The way of one machine to the database.
 pub(crate) struct DatabaseProxy {
-    port: u16,
+    /// The folder of its socket.
+    folder: tempfile::TempDir,
     cut: Arc<AtomicBool>,
     target: Arc<Mutex<PathBuf>>,
-    open: Arc<Mutex<Vec<TcpStream>>>,
+    open: Arc<Mutex<Vec<UnixStream>>>,
 }
 
 impl DatabaseProxy {
     pub(crate) fn new(server: &Server) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (cut, open): (Arc<AtomicBool>, Arc<Mutex<Vec<TcpStream>>>) = Default::default();
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+        let (cut, open): (Arc<AtomicBool>, Arc<Mutex<Vec<UnixStream>>>) = Default::default();
         let target = Arc::new(Mutex::new(server.socket()));
         let (is_cut, connections, leads_to) = (Arc::clone(&cut), Arc::clone(&open), Arc::clone(&target));
         thread::spawn(move || {
@@ -35,11 +36,11 @@ impl DatabaseProxy {
                 }
             }
         });
-        Self { port, cut, target, open }
+        Self { folder, cut, target, open }
     }
 
     pub(crate) fn address(&self) -> String {
-        format!("postgres://liza@127.0.0.1:{}/liza", self.port)
+        format!("postgres:///liza?host={}&user=liza", self.folder.path().display())
     }
 
     /// Leads to another server from now on: what a failover behind one address does.
@@ -58,7 +59,7 @@ impl DatabaseProxy {
     }
 }
 
-fn pass(client: TcpStream, server: UnixStream) {
+fn pass(client: UnixStream, server: UnixStream) {
     let (mut from_client, mut to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
     let (mut from_server, mut to_client) = (server, client);
     thread::spawn(move || {
