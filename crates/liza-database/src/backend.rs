@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use liza_core::model::{Board, Revision, Section, State, StopFile, StopFileTimes, TaskId, Timestamp, Value};
 use liza_core::rules::misspelled::MisspelledKey;
 use liza_store::backend::{
-    Backend, DatabaseSettings, Job, LoadScope, ReadLog, ReadState, Setback, SharedBoard, TaskExtent,
-    TextEdit, Transaction, WaitLimit, settings_file, values_of,
+    AcceptedSettings, Backend, DatabaseSettings, Job, LoadScope, ReadLog, ReadState, Setback, SharedBoard,
+    TaskExtent, TextEdit, Transaction, WaitLimit, settings_file, values_of,
 };
 use liza_store::{
     DatabaseError, DatabaseReason, DatabaseReport, ProjectDisk, RaisedAlarms, RequestId, StoreError, Watch,
@@ -17,7 +17,6 @@ use liza_store::{
 };
 
 use crate::edit::DatabaseEdit;
-use crate::leases::{overlay, state_of};
 use crate::log::DatabaseLogReader;
 use crate::read::{DatabaseReader, board_for, text_and_revision};
 use crate::store::DatabaseStore;
@@ -72,7 +71,7 @@ impl Backend for DatabaseStore {
 
     fn snapshot(&self) -> Result<State, StoreError> {
         let loaded = self.load(&LoadScope::everything())?;
-        let state = state_of(&self.path, &loaded, &self.clock_of(&loaded, ""))?;
+        let state = self.state_of(&loaded, &self.clock_of(&loaded, ""))?;
         self.remember(state.board.clone());
         Ok(state)
     }
@@ -80,7 +79,7 @@ impl Backend for DatabaseStore {
     fn writable_snapshot(&self) -> Result<(State, Vec<MisspelledKey>), StoreError> {
         let loaded = self.load(&LoadScope::everything())?;
         let misspelled = loaded.rows.misspelled_keys(&self.path, loaded.revision())?;
-        Ok((state_of(&self.path, &loaded, &self.clock_of(&loaded, ""))?, misspelled))
+        Ok((self.state_of(&loaded, &self.clock_of(&loaded, ""))?, misspelled))
     }
 
     fn text(&self) -> Result<String, StoreError> {
@@ -97,7 +96,7 @@ impl Backend for DatabaseStore {
         // The agents have the leases of the tasks.
         let with_agents = [sections, &[Section::Agents]].concat();
         let mut board = loaded.rows.board_with(&self.path, loaded.revision(), &with_agents, tasks)?;
-        overlay(&mut board, &loaded.heartbeats, &self.clock_of(&loaded, ""));
+        self.complete(&mut board, &loaded.heartbeats, &self.clock_of(&loaded, ""));
         if !sections.contains(&Section::Agents) {
             board.agents = Default::default();
         }
@@ -143,6 +142,10 @@ impl Backend for DatabaseStore {
 impl SharedBoard for DatabaseStore {
     fn settings(&self) -> &DatabaseSettings {
         self.settings()
+    }
+
+    fn accepted(&self) -> &AcceptedSettings {
+        self.accepted()
     }
 
     fn report(&self) -> Result<DatabaseReport, StoreError> {

@@ -5,20 +5,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use liza_core::model::{
-    AgentId, AgentRecord, Board, Change, Loaded, State, Status, TaskBody, TaskId, TaskSlot, TaskSummary,
-    Timestamp,
+    AgentId, AgentRecord, Board, Change, Loaded, Status, TaskBody, TaskId, TaskSlot, TaskSummary, Timestamp,
 };
 use liza_store::StoreError;
 use liza_store::backend::changed_text;
 
 use crate::load::{HeartbeatRow, LoadedRows};
 use crate::time::Clock;
-
-pub(crate) fn state_of(path: &Path, loaded: &LoadedRows, clock: &Clock) -> Result<State, StoreError> {
-    let mut state = loaded.rows.state(path, loaded.revision())?;
-    overlay(&mut state.board, &loaded.heartbeats, clock);
-    Ok(state)
-}
 
 /// The text of these rows with the renewed leases.
 pub(crate) fn text_of(path: &Path, loaded: &LoadedRows, clock: &Clock) -> Result<String, StoreError> {

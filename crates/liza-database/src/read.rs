@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use liza_core::model::{Board, Revision, State};
+use liza_core::model::{Board, Config, Revision, State};
 use liza_store::StoreError;
 use liza_store::backend::{Job, LoadScope, ReadState, mismatch};
 
-use crate::leases::{overlay, state_of, text_of};
+use crate::leases::text_of;
 use crate::load::{self, HeartbeatRow, LoadedRows, ProjectRow};
 use crate::store::DatabaseStore;
 use crate::time::Clock;
@@ -32,7 +32,7 @@ pub(crate) fn board_for(
         let clock = store.clock_of(&loaded, "");
         job.set_facts(clock.now(), loaded.stop_files);
         let mut board = loaded.rows.board_for(store.path(), loaded.revision(), job)?;
-        overlay(&mut board, &loaded.heartbeats, &clock);
+        store.complete(&mut board, &loaded.heartbeats, &clock);
         let needed = LoadScope::needed_by(job, &board);
         if wanted.covers(&needed) {
             return Ok((board, loaded, clock));
@@ -53,6 +53,8 @@ struct LastRead {
     /// Changes with every write. The revision alone is not enough: after a failover the same numbers may return.
     project: ProjectRow,
     heartbeats: Vec<HeartbeatRow>,
+    /// What the person of this machine had accepted.
+    accepted: Config,
     held: bool,
     state: Arc<State>,
 }
@@ -69,16 +71,19 @@ impl ReadState for DatabaseReader {
             let now = self.store.load(&load::least())?;
             // Notes this machine's clock error.
             let _ = self.store.clock_of(&now, "");
-            if now.project == last.project && now.heartbeats == last.heartbeats && !last.held {
+            let is_same = now.project == last.project && now.heartbeats == last.heartbeats;
+            if is_same && !last.held && self.store.accepted().read() == last.accepted {
                 return Ok(last.state.clone());
             }
         }
+        let accepted = self.store.accepted().read();
         let loaded = self.store.load(&LoadScope::everything())?;
         let clock = self.store.clock_of(&loaded, "");
-        let state = Arc::new(state_of(self.store.path(), &loaded, &clock)?);
+        let state = Arc::new(self.store.state_of(&loaded, &clock)?);
         self.store.remember(state.board.clone());
         self.last = Some(LastRead {
             project: loaded.project,
+            accepted,
             held: clock.now().unix() < clock.hold_until,
             heartbeats: loaded.heartbeats,
             state: state.clone(),

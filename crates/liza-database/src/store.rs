@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use liza_core::model::{Board, Seconds, StopFileTimes, Timestamp};
-use liza_store::backend::{DatabaseSettings, LoadScope, note_clock_difference};
+use liza_core::model::{Board, Seconds, State, StopFileTimes, Timestamp};
+use liza_store::backend::{AcceptedSettings, DatabaseSettings, LoadScope, note_clock_difference};
 use liza_store::{Address, DatabaseError, DatabaseReason, StoreError};
 
 use crate::connection::{Connection, Pool, ResultSet};
 use crate::fault::fault_of;
-use crate::load::{self, LoadedRows};
+use crate::leases::overlay;
+use crate::load::{self, HeartbeatRow, LoadedRows};
 use crate::schema;
 use crate::time::Clock;
 
@@ -36,6 +37,7 @@ pub(crate) struct DatabaseStore {
 #[derive(Debug)]
 struct Shared {
     settings: DatabaseSettings,
+    accepted: AcceptedSettings,
     pool: Pool,
     /// The number of the project, once it was looked up.
     project: OnceLock<i64>,
@@ -53,6 +55,7 @@ impl DatabaseStore {
         let path = settings.path();
         let shared = Shared {
             settings,
+            accepted: AcceptedSettings::of(root),
             pool,
             project: OnceLock::new(),
             known: Mutex::default(),
@@ -65,6 +68,22 @@ impl DatabaseStore {
 
     pub(crate) fn settings(&self) -> &DatabaseSettings {
         &self.shared.settings
+    }
+
+    pub(crate) fn accepted(&self) -> &AcceptedSettings {
+        &self.shared.accepted
+    }
+
+    /// Puts what is kept apart into a loaded board: the leases of heartbeats, and what this machine accepted.
+    pub(crate) fn complete(&self, board: &mut Board, heartbeats: &[HeartbeatRow], clock: &Clock) {
+        overlay(board, heartbeats, clock);
+        self.accepted().apply(board);
+    }
+
+    pub(crate) fn state_of(&self, loaded: &LoadedRows, clock: &Clock) -> Result<State, StoreError> {
+        let mut state = loaded.rows.state(&self.path, loaded.revision())?;
+        self.complete(&mut state.board, &loaded.heartbeats, clock);
+        Ok(state)
     }
 
     pub(crate) fn address(&self) -> &Address {

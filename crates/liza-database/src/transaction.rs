@@ -11,7 +11,6 @@ use liza_store::{Host, Notice, StoreError};
 
 use crate::connection::Connection;
 use crate::fault::{is_conflict, may_be_committed};
-use crate::leases::overlay;
 use crate::load::{self, LoadedRows, ProjectRow};
 use crate::store::DatabaseStore;
 use crate::time::Clock;
@@ -71,7 +70,7 @@ impl Transaction for DatabaseTransaction {
 
     fn complete(&self, board: &mut Board) {
         board.revision = self.loaded.revision();
-        overlay(board, &self.loaded.heartbeats, &self.clock);
+        self.store.complete(board, &self.loaded.heartbeats, &self.clock);
     }
 
     fn remember(&self, board: Board) {

@@ -113,6 +113,18 @@ pub struct Config {
     pub providers: Fields,
     /// Provider and model, by role.
     pub roles: Fields,
+    /// The settings of a shared blackboard that this machine does not use; never written.
+    #[serde(skip)]
+    pub unaccepted: Option<Box<Unaccepted>>,
+}
+
+/// Settings of a shared blackboard that the person of this machine has not accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unaccepted {
+    /// Their names, such as `setup` or `roles.coder.network`.
+    pub keys: Vec<String>,
+    /// All settings as the blackboard has them.
+    pub shared: Config,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,6 +205,7 @@ impl Default for Config {
             command_limit: COMMAND_LIMIT,
             providers: Fields::new(),
             roles: Fields::new(),
+            unaccepted: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Rules that several commands, supervisors and screens share. Pure functions of the blackboard and `now`.
 
+pub mod accepted_settings;
 pub mod approvals;
 pub mod breaker;
 pub mod claimable;

@@ -20,11 +20,6 @@ pub struct AcceptedPrograms {
 }
 
 impl AcceptedPrograms {
-    /// The file with the gate's patterns that the human accepted on this machine; `None` without a home.
-    pub(super) fn gate(&self) -> Option<PathBuf> {
-        self.file.as_ref().map(|file| file.with_file_name("gate"))
-    }
-
     pub fn of(home: Option<&Path>, common_dir: &Path, root: &Path) -> Self {
         let place = common_dir.strip_prefix("/").unwrap_or(common_dir);
         let file = home.map(|home| home.join(".config/liza/projects").join(place).join("git-programs"));

@@ -47,11 +47,6 @@ struct Location {
 }
 
 impl Repo {
-    /// The file with the gate's patterns that the human accepted on this machine; `None` without a home.
-    pub fn accepted_gate(&self) -> Option<PathBuf> {
-        self.accepted().gate()
-    }
-
     /// Opens the repository of the project that contains `from`, which may be inside a task's worktree.
     pub fn open(git: &Git, from: &Path) -> Result<Self, GitError> {
         let real = from.canonicalize().unwrap_or_else(|_| from.to_owned());

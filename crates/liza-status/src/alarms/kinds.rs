@@ -116,6 +116,7 @@ alarm_kinds! {
     PlanProposed "PLAN PROPOSED" All Human(&["plan", "--approve"]);
     SetupFailed "SETUP FAILED" One Setup;
     WorkFails "WORK FAILS" One Work;
+    SettingsNotAccepted "SETTINGS NOT ACCEPTED" One Human(&["config", "--trust"]);
     TeamFileChanged "TEAM FILE CHANGED" One TeamFile;
     IntegrationTestBroken "INTEGRATION TEST BROKEN" All Human(&["resume"]);
     GateChanged "GATE CHANGED" All Gate;

@@ -202,6 +202,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(setup::alarms(state, seen));
     found.extend(failing::alarms(state, seen, now));
     found.extend(remote_problem(state, seen));
+    found.extend(plan::settings_not_accepted(state));
     found.extend(seen.team_file_change.as_ref().map(plan::team_file_changed));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
     found.extend(git_programs_changed(&seen.changed_programs));

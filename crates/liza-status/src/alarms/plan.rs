@@ -17,6 +17,17 @@ pub(super) fn alarm(state: &State) -> Option<Alarm> {
     (!names.is_empty()).then(|| Alarm::warning(AlarmKind::PlanProposed, goal, text))
 }
 
+/// Settings of a shared blackboard came from elsewhere, and this machine does not use them.
+pub(super) fn settings_not_accepted(state: &State) -> Option<Alarm> {
+    let unaccepted = state.board.config.ready()?.unaccepted.as_ref()?;
+    let keys = unaccepted.keys.join(", ");
+    let text = format!(
+        "the blackboard has settings that name programs or lower protection, and that you have not accepted: {keys}. \
+         This machine uses what you accepted last, or the default"
+    );
+    Some(Alarm::warning(AlarmKind::SettingsNotAccepted, "config", text))
+}
+
 /// A merge changed the shared settings.
 pub(super) fn team_file_changed(change: &TeamFileChange) -> Alarm {
     let then = match change {

@@ -1,6 +1,7 @@
 //! The trait of a place for the blackboard: a file, or a database. A back end locks, loads, writes and reads;
 //! commands and edits are decided in `store/`, the same for both.
 
+mod accepted_settings;
 mod address;
 mod client;
 mod job;
@@ -39,6 +40,7 @@ pub use crate::log::{entry as log_record, entry_texts as log_entries};
 pub use crate::rows::{
     AGENTS, EntryRow, RowChange, Rows, SectionRow, TASKS, TaskColumns, WholeRow, changed_text, values_of,
 };
+pub use accepted_settings::AcceptedSettings;
 pub use address::{Address, AddressError, PASSWORD_FILE_ENV, STORE_URL_ENV};
 pub use client::{DatabaseClient, NewBoard, install_client, installed_client};
 pub use job::Job;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::{Revision, StopFile, StopFileTimes, Timestamp};
 
-use super::{DatabaseSettings, Job};
+use super::{AcceptedSettings, DatabaseSettings, Job};
 use crate::call::Written;
 use crate::database::{DatabaseError, DatabaseReport, RaisedAlarms, RequestId};
 use crate::error::StoreError;
@@ -13,6 +13,8 @@ use crate::file::Watch;
 
 pub trait SharedBoard {
     fn settings(&self) -> &DatabaseSettings;
+    /// The settings that the person of this machine accepted.
+    fn accepted(&self) -> &AcceptedSettings;
     /// The facts for `doctor`.
     fn report(&self) -> Result<DatabaseReport, StoreError>;
 

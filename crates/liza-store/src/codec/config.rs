@@ -37,7 +37,7 @@ pub(crate) fn default_settings() -> Result<Fields, YamlError> {
 }
 
 /// The settings as a new blackboard has them: those that differ from the default.
-pub(super) fn settings_to_write(config: &Config) -> Result<Value, YamlError> {
+pub(crate) fn settings_to_write(config: &Config) -> Result<Value, YamlError> {
     let defaults = default_settings()?;
     let mut settings = settings_as_fields(config)?;
     settings.retain(|key, value| defaults.get(key) != Some(value));

@@ -13,7 +13,7 @@ pub(crate) mod verify;
 mod view;
 
 pub use config::settings_as_fields;
-pub(crate) use config::{decode_config, every_setting};
+pub(crate) use config::{decode_config, every_setting, settings_to_write};
 pub(crate) use ops::{Op, document_fields, operations};
 pub(crate) use refresh::{Layout, refresh};
 pub(crate) use splice::{Spliced, part_around, reads_back, rewrite, splice, untouched};

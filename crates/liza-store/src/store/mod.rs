@@ -21,8 +21,8 @@ use liza_core::rules::misspelled::MisspelledKey;
 
 use crate::archive::{record_name, task_name};
 use crate::backend::{
-    Address, Backend, DatabaseSettings, NewBoard, WaitLimit, installed_client, log_entry_text, settings_of,
-    write_settings,
+    AcceptedSettings, Address, Backend, DatabaseSettings, NewBoard, WaitLimit, installed_client,
+    log_entry_text, settings_of, write_settings,
 };
 use crate::codec;
 use crate::codec::verify::{new_document, not_encoded};
@@ -130,6 +130,11 @@ impl Store {
     pub fn database(&self) -> Option<(&Address, &str)> {
         let settings = self.backend.database()?.settings();
         Some((&settings.address, &settings.name))
+    }
+
+    /// The settings that the person of this machine accepted; `None` for a file, which only this machine has.
+    pub fn accepted_settings(&self) -> Option<&AcceptedSettings> {
+        Some(self.backend.database()?.accepted())
     }
 
     pub fn database_report(&self) -> Result<Option<DatabaseReport>, StoreError> {

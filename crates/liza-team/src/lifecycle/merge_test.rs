@@ -12,7 +12,6 @@ use liza_host::{durable, private};
 use liza_ids::gate::GatePatterns;
 
 use crate::engine::{Engine, EngineError};
-use crate::project::accepted_gate::gate_here;
 
 use super::test_run::{TEST_LOGS, TestRun, next_log};
 
@@ -41,7 +40,7 @@ struct Gates {
 impl<'e, 'p> MergeTest<'e, 'p> {
     pub(super) fn new(engine: &'e Engine<'p>) -> Result<Self, EngineError> {
         let project = engine.project();
-        let patterns = GatePatterns::new(&gate_here(project, &project.state()?.board.config()?.gate)?);
+        let patterns = GatePatterns::new(&project.state()?.board.config()?.gate);
         Ok(Self { engine, patterns })
     }
 

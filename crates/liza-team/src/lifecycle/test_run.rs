@@ -16,7 +16,6 @@ use liza_sandbox::sys::find_program;
 
 use crate::engine::EngineError;
 use crate::project::Project;
-use crate::project::accepted_gate::gate_here;
 use crate::session::checkout_setup::{CheckoutUse, SetupError, prepare, set_up};
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
 
@@ -35,7 +34,7 @@ pub fn try_test(
     config: &Config,
     commit: &Sha,
 ) -> Result<Option<TestFailure>, EngineError> {
-    let gate = project.repo()?.protected(commit, &GatePatterns::new(&gate_here(project, &config.gate)?))?;
+    let gate = project.repo()?.protected(commit, &GatePatterns::new(&config.gate))?;
     let run = TestRun { prepare, ..TestRun::of_merges(project, config) };
     match run.failure(commit, &gate, "trial") {
         Err(EngineError::Setup(error)) => {

@@ -21,7 +21,6 @@ use liza_receipts::{CommandRun, Origin, Predicate, Purpose, Statement};
 use liza_sandbox::confine::Level;
 
 use crate::engine::{Engine, EngineError, Exchange, Executed};
-use crate::project::accepted_gate::gate_here;
 use crate::project::{Project, now};
 use crate::session::plan::level_here;
 
@@ -39,12 +38,8 @@ pub(super) fn gate_of(engine: &Engine<'_>, task: &TaskId) -> Result<Option<Strin
         return Ok(None);
     }
     let Some(head) = integration_head(engine.project(), &board)? else { return Ok(None) };
-    let (repo, patterns) = (engine.repo()?, patterns(engine.project(), board.config()?)?);
+    let (repo, patterns) = (engine.repo()?, GatePatterns::new(&board.config()?.gate));
     Ok(Some(repo.digest(&repo.protected(&head, &patterns)?)?))
-}
-
-fn patterns(project: &Project, config: &Config) -> Result<GatePatterns, EngineError> {
-    Ok(GatePatterns::new(&gate_here(project, &config.gate)?))
 }
 
 /// Validates a review that is claimed for it. If the commands pass, the session may begin; otherwise the review
@@ -149,7 +144,7 @@ impl<'e, 'p> Run<'e, 'p> {
         let config = board.config()?.clone();
         let commands = commands(&config, board.body(task)?.record());
         let head = integration_head(engine.project(), &board)?.unwrap_or_else(|| commit.clone());
-        let (repo, patterns) = (engine.repo()?, patterns(engine.project(), &config)?);
+        let (repo, patterns) = (engine.repo()?, GatePatterns::new(&config.gate));
         let (before, after) = (repo.protected(&head, &patterns)?, repo.protected(commit, &patterns)?);
         Ok(Self { engine, task, commit, head, config, commands, before, after, cancelled })
     }

@@ -7,7 +7,6 @@ use liza_git::{ChangedFile, FileContents, MergeChange, Repo};
 use liza_ids::gate::GatePatterns;
 
 use crate::engine::{Engine, EngineError};
-use crate::project::accepted_gate::gate_here;
 
 use super::fetch_commits::integration_head;
 
@@ -23,7 +22,7 @@ pub(super) fn facts_of(
     let (from, to) = compared(repo, &head, commit)?;
     let files = deltas(repo, &repo.changed_files(&from, &to)?)?;
     let config = state.board.config()?;
-    let patterns = GatePatterns::new(&gate_here(project, &config.gate)?);
+    let patterns = GatePatterns::new(&config.gate);
     let known = KnownFiles {
         protected: repo.protected(&to, &patterns)?.differing(&repo.protected(&from, &patterns)?),
         planned: state.board.body(task)?.record().past().planned_files,

@@ -1,7 +1,6 @@
 //! A project with a blackboard: its place, the caller, the time, the stop files. Collects the facts that
 //! rules ask for; decides nothing. Writes go through `engine`.
 
-pub mod accepted_gate;
 pub mod identity;
 pub mod machine;
 mod spoken;

@@ -34,3 +34,11 @@ pub(crate) fn confirm_end(context: &Context, yes: bool, what: &str) -> Result<()
 
 /// The meaning of the end of the goal.
 pub(crate) const GOAL_ENDS: &str = "The goal ends and all agents stop for good; nothing is deleted.";
+
+/// Asks a person to accept something; refuses with the hint unless the answer is yes.
+pub(crate) fn accepts(context: &Context, question: &str, hint: &str) -> Result<(), CommandError> {
+    match says_yes(context, question) {
+        true => Ok(()),
+        false => Err(CommandError::refused("not_confirmed", "nothing was accepted").hint(hint.to_owned())),
+    }
+}

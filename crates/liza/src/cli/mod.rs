@@ -25,6 +25,7 @@ mod rehearsal_check;
 mod screen_source;
 mod session;
 mod setting_check;
+mod shared_settings;
 mod spec_path;
 mod starting_files;
 mod task_name;

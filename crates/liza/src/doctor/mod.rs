@@ -63,6 +63,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(project.map(log));
             checks.extend(project.and_then(misspelled));
             checks.extend(project.and_then(|project| start::team_file(project, home().as_deref())));
+            checks.extend(start::settings(&state));
             checks.extend(start::goal(&state));
             checks.extend(project.map(|project| specifications(project, &state)));
             checks.extend(repo.as_ref().and_then(|repo| integration_test(repo, &state)));

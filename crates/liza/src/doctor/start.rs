@@ -33,6 +33,13 @@ pub(super) fn team_file(project: &Project, home: Option<&Path>) -> Option<Check>
     })
 }
 
+/// The settings of a shared blackboard that this machine does not use.
+pub(super) fn settings(state: &State) -> Option<Check> {
+    let unaccepted = state.board.config.ready()?.unaccepted.as_ref()?;
+    let found = format!("not used here, since you have not accepted them: {}", unaccepted.keys.join(", "));
+    Some(warning("settings", found, "to see and accept them: liza config --trust"))
+}
+
 /// The goal, if there is none: a team would wait for it.
 pub(super) fn goal(state: &State) -> Option<Check> {
     let goal = state.board.goal.ready().filter(|goal| goal.description.trim().is_empty());

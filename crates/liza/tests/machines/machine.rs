@@ -30,6 +30,8 @@ pub(crate) fn begin(machine: &TestProject, address: &str) {
     liza_database::install();
     let address: Address = address.parse().unwrap();
     Store::create_in_database(&machine.root, &address, "team", &state, &log).unwrap();
+    // As its person would: sessions without a sandbox are accepted on each machine.
+    machine.liza(&["config", "--trust"]).ok();
 }
 
 pub(crate) fn join(machine: &TestProject, address: &str) {
@@ -37,6 +39,7 @@ pub(crate) fn join(machine: &TestProject, address: &str) {
     let address: Address = address.parse().unwrap();
     Store::join_database(&machine.root, &address, Some("team")).unwrap();
     fs::write(machine.root.join(".git/info/exclude"), "/.liza/\n/.worktrees/\n").unwrap();
+    machine.liza(&["config", "--trust"]).ok();
 }
 
 pub(crate) fn agent(machine: &TestProject, role: &str) -> Running {

@@ -14,6 +14,7 @@ mod older_copy;
 mod one_clone;
 mod proxy;
 mod sending;
+mod settings;
 mod sharing;
 mod starting;
 mod work;

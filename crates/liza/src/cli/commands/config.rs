@@ -1,23 +1,27 @@
 //! `liza config`: every setting and its source; sets one, or accepts the shared file.
 
-use liza_core::model::{Actor, Fields, LogAction, SettingSource, TEAM_FILE, TeamFile, Value, source_of};
+use liza_core::model::{
+    Actor, Config, Fields, LogAction, SettingSource, TEAM_FILE, TeamFile, Value, source_of,
+};
 use liza_core::rules::misspelled::{meant_setting, unknown_gate_part, unknown_role_part, unknown_settings};
 use liza_git::{GitError, Repo};
 use liza_store::{ValueSyntax, settings_as_fields, yaml};
-use liza_team::project::accepted_gate::accept_gate_here;
 use liza_team::project::team_file::{self, TeamFileContent, TeamFileError};
 use liza_team::project::{Project, now};
 use liza_team::run::{TOKEN_BUDGET, TeamOptions, team_posts};
 use serde_json::json;
 
 use crate::cli::agent_programs::default_client;
-use crate::cli::confirm::{at_terminal, says_yes};
+use crate::cli::confirm::{accepts, at_terminal};
 use crate::cli::context::Context;
 use crate::cli::setting_check;
+use crate::cli::shared_settings::{
+    accept_file_settings, accept_setting, note_unused_settings, trust_settings, unused_in_words,
+};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;
-use crate::cli::ui::settings_text::without_setting;
+use crate::cli::ui::settings_text::{changes, first_part, in_lines, in_one_line, without_setting};
 
 use super::lock::{as_refusal, begin_edit, log_entry, masked_addresses, unmasked};
 
@@ -25,8 +29,9 @@ use super::lock::{as_refusal, begin_edit, log_entry, masked_addresses, unmasked}
 ///
 /// A team shares settings in liza.yaml, in the root of the repository: any setting except those of the confinement, the
 /// branches and the remote. They apply once you have accepted them, and again after each change. What is set on the
-/// blackboard (liza config KEY VALUE) overrides the file. --trust shows and accepts the file, and the programs that
-/// .git/config names.
+/// blackboard (liza config KEY VALUE) overrides the file. With a database, what other machines set that names a program or
+/// lowers protection applies here once you have accepted it. --trust shows and accepts these settings, the file, and the
+/// programs that .git/config names.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza config
@@ -75,7 +80,8 @@ fn show(context: &Context, project: &Project, key: Option<&str>) -> Result<Reply
     }
     let own = own_settings(project)?;
     let source = |key: &str| source_of(key, &own, &defaults);
-    let notice = key.is_none().then(|| file_notice(context, project)).flatten();
+    let unused = config.unaccepted.as_ref().map(|unaccepted| unused_in_words(&unaccepted.keys));
+    let notice = key.is_none().then(|| file_notice(context, project)).flatten().or(unused);
     if let Some(notice) = &notice {
         context.screen.note(&format!("liza: {notice}"));
     }
@@ -103,12 +109,8 @@ fn setting(settings: &Fields, key: &str) -> Result<Value, CommandError> {
     })
 }
 
-fn first_part(key: &str) -> &str {
-    key.split('.').next().unwrap_or(key)
-}
-
 fn default_settings() -> Result<Fields, CommandError> {
-    settings_as_fields(&liza_core::model::Config::default()).map_err(unreadable)
+    settings_as_fields(&Config::default()).map_err(unreadable)
 }
 
 /// Refuses a single word for a setting that is a list, and shows how a list is written.
@@ -178,9 +180,7 @@ fn change(
             "liza: this is the default, which does not override {TEAM_FILE}; what applies: liza config {first}"
         ));
     }
-    if first == "gate" {
-        accept_gate(project)?;
-    }
+    accept_setting(context, project, key, edited.revision)?;
     if first == "budget" && value.is_some() {
         warn_of_unknown_cost(context, project)?;
     }
@@ -249,15 +249,6 @@ fn line(key: &str, value: &Value, source: SettingSource, width: usize) -> String
     format!("{key:<width$}  {value}  ({source})")
 }
 
-fn in_one_line(value: &Value) -> String {
-    let text = yaml::document(&Fields::from_iter([("value".to_owned(), value.clone())]));
-    let text = text.trim_end();
-    match text.strip_prefix("value:").unwrap_or(text).trim() {
-        "null" | "[]" | "{}" => "none".to_owned(),
-        value => clean(&value.split_whitespace().collect::<Vec<_>>().join(" ")),
-    }
-}
-
 fn unreadable(error: yaml::YamlError) -> CommandError {
     CommandError::refused("bad_config", error.to_string())
 }
@@ -272,15 +263,19 @@ fn trust(context: &Context, project: &Project, yes: bool) -> Result<Reply, Comma
     context.human_only("config --trust")?;
     let ask = !yes && at_terminal(context);
     let programs = trust_programs(context, project, ask)?;
+    let settings = trust_settings(context, project, ask)?;
+    let accepted = accepted_in_words(&programs, &settings);
     let Some(content) = team_file::read(project)? else {
-        if !programs.is_empty() {
-            return Ok(Reply::new(programs_in_words(&programs), json!({"git_programs": programs})));
+        if !accepted.is_empty() {
+            let result = json!({"git_programs": programs, "shared_settings": settings});
+            return Ok(Reply::new(accepted.join("\n"), result));
         }
         if let Some(known) = known_file(project)? {
             apply(context, project, None)?;
             let dropped = in_lines(&changes(&known.values, &Fields::new()));
             let text = format!("{TEAM_FILE} is gone; its settings no longer apply:{dropped}");
-            return Ok(Reply::new(text, json!({"hash": null, "settings": [], "git_programs": []})));
+            let result = json!({"hash": null, "settings": [], "git_programs": [], "shared_settings": []});
+            return Ok(Reply::new(text, result));
         }
         let message = format!("there is no {TEAM_FILE} in {}", project.root().display());
         return Err(CommandError::refused("no_team_file", message)
@@ -298,10 +293,11 @@ fn trust(context: &Context, project: &Project, yes: bool) -> Result<Reply, Comma
     if !ask {
         text.push_str(&in_lines(&changes));
     }
-    if !programs.is_empty() {
-        text = format!("{}\n{text}", programs_in_words(&programs));
-    }
-    Ok(Reply::new(text, json!({"hash": content.hash, "settings": names, "git_programs": programs})))
+    let text = accepted.into_iter().chain([text]).collect::<Vec<_>>().join("\n");
+    let result = json!({
+        "hash": content.hash, "settings": names, "git_programs": programs, "shared_settings": settings,
+    });
+    Ok(Reply::new(text, result))
 }
 
 /// Accepts the programs that the project's git configuration names now; returns the settings that changed.
@@ -313,7 +309,7 @@ fn trust_programs(context: &Context, project: &Project, ask: bool) -> Result<Vec
             changes.iter().map(|change| format!("\n  {}", clean(&change.to_string()))).collect();
         let question =
             format!("Programs that git runs, and how it signs, by .git/config:{lines}\nAccept it?");
-        confirm(context, &question, "merges wait; to take the changes out: git config --edit")?;
+        accepts(context, &question, "merges wait; to take the changes out: git config --edit")?;
     }
     project.repo()?.accept_programs(&seen)?;
     Ok(seen.keys())
@@ -337,6 +333,13 @@ pub(super) fn note_accepted_programs(context: &Context, repo: &Repo) {
     }
 }
 
+fn accepted_in_words(programs: &[String], settings: &[String]) -> Vec<String> {
+    let programs = (!programs.is_empty()).then(|| programs_in_words(programs));
+    let settings =
+        (!settings.is_empty()).then(|| format!("accepted from the blackboard: {}", settings.join(", ")));
+    programs.into_iter().chain(settings).collect()
+}
+
 fn programs_in_words(keys: &[String]) -> String {
     format!("accepted from .git/config: {}", clean(&keys.join(", ")))
 }
@@ -350,28 +353,7 @@ fn known_file(project: &Project) -> Result<Option<TeamFile>, CommandError> {
 fn confirm_changes(context: &Context, changes: &[String]) -> Result<(), CommandError> {
     let lines = if changes.is_empty() { "\n  no setting changes".to_owned() } else { in_lines(changes) };
     let hint = format!("the settings that you accepted before still apply; edit {TEAM_FILE} first");
-    confirm(context, &format!("{TEAM_FILE} changes:{lines}\nAccept it?"), &hint)
-}
-
-fn in_lines(changes: &[String]) -> String {
-    changes.iter().map(|line| format!("\n  {line}")).collect()
-}
-
-fn confirm(context: &Context, question: &str, hint: &str) -> Result<(), CommandError> {
-    match says_yes(context, question) {
-        true => Ok(()),
-        false => Err(CommandError::refused("not_confirmed", "nothing was accepted").hint(hint.to_owned())),
-    }
-}
-
-/// The settings that differ, each as `KEY: OLD → NEW`.
-fn changes(old: &Fields, new: &Fields) -> Vec<String> {
-    let keys = new.keys().chain(old.keys().filter(|key| !new.contains_key(*key)));
-    let differs = |key: &&String| old.get(*key) != new.get(*key);
-    let shown = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), in_one_line);
-    keys.filter(differs)
-        .map(|key| format!("{key}: {} → {}", shown(old.get(key)), shown(new.get(key))))
-        .collect()
+    accepts(context, &format!("{TEAM_FILE} changes:{lines}\nAccept it?"), &hint)
 }
 
 /// Brings the accepted file to the blackboard before a team starts; reports a part that does not apply.
@@ -379,6 +361,11 @@ pub(crate) fn use_team_file(context: &Context, project: &Project) -> Result<(), 
     if context.actor()? != Actor::Human {
         return Ok(());
     }
+    use_accepted_file(context, project)?;
+    note_unused_settings(context, project.store())
+}
+
+fn use_accepted_file(context: &Context, project: &Project) -> Result<(), CommandError> {
     let known = known_file(project)?.map(|file| file.hash);
     match team_file::read(project)? {
         None if known.is_some() => apply(context, project, None),
@@ -424,7 +411,7 @@ fn apply(
         None => Value::Null,
         Some(TeamFileContent { hash, values }) => {
             let file = TeamFile { hash: hash.clone(), accepted: now(), values: values.clone() };
-            let config = liza_core::model::Config { team_file: Some(file), ..Default::default() };
+            let config = Config { team_file: Some(file), ..Default::default() };
             settings_as_fields(&config).map_err(unreadable)?.swap_remove("team_file").unwrap_or(Value::Null)
         }
     };
@@ -432,12 +419,7 @@ fn apply(
     let session = begin_edit(project, context, "config")?;
     let log = log_entry(context, LogAction::SettingsApplied, TEAM_FILE)?;
     session.set(".config.team_file", &text, ValueSyntax::Yaml, &log, now()).map_err(as_refusal)?;
-    accept_gate(project)
-}
-
-/// Accepts the gate for this machine: a person has set it here.
-fn accept_gate(project: &Project) -> Result<(), CommandError> {
-    Ok(accept_gate_here(project, &project.store().snapshot()?.board.config()?.gate)?)
+    content.map_or(Ok(()), |content| accept_file_settings(project, &content.values))
 }
 
 impl From<TeamFileError> for CommandError {

@@ -9,6 +9,7 @@ use liza_team::project::now;
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::shared_settings::note_unused_settings;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
@@ -48,6 +49,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let imported = project.store().import(&export, &log, now)?;
     context.report_notices(&imported.notices);
+    note_unused_settings(context, project.store())?;
     let state = project.store().snapshot()?;
     let (tasks, archived) = (state.board.tasks.len(), export.archived());
     let (new, old) = (count(tasks, "task"), count(archived, "archived entry"));

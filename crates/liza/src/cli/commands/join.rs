@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::cli::commands::config::note_accepted_programs;
 use crate::cli::context::Context;
+use crate::cli::shared_settings::note_unused_settings;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
@@ -50,6 +51,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         let _ = std::fs::remove_dir_all(&place);
     }
     let branch = joined?;
+    note_unused_settings(context, &store)?;
     let name = store.database().map(|(_, name)| name.to_owned()).unwrap_or_default();
     let said = format!(
         "joined {name} in {address}; work is merged to {branch}\nnext: liza status, then liza run --coders 2"

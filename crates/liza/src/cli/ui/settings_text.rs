@@ -1,4 +1,10 @@
-//! Takes a setting out of the text of a blackboard; everything else stays as it was written.
+//! Settings as text: one taken out of a blackboard, in which everything else stays as it was written; values and changes
+//! in one line each.
+
+use liza_core::model::{Fields, Value};
+use liza_store::yaml;
+
+use super::layout::clean;
 
 /// The text without this key of the section `config` (`roles.coder.count` for a key of a key); `None` if it
 /// has none, or writes the section on one line.
@@ -75,6 +81,33 @@ fn indent_of(line: &str) -> usize {
 fn is_key(line: &str) -> bool {
     let text = line.trim();
     !text.is_empty() && !text.starts_with('#')
+}
+
+pub(crate) fn first_part(key: &str) -> &str {
+    key.split('.').next().unwrap_or(key)
+}
+
+pub(crate) fn in_one_line(value: &Value) -> String {
+    let text = yaml::document(&Fields::from_iter([("value".to_owned(), value.clone())]));
+    let text = text.trim_end();
+    match text.strip_prefix("value:").unwrap_or(text).trim() {
+        "null" | "[]" | "{}" => "none".to_owned(),
+        value => clean(&value.split_whitespace().collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// The settings that differ, each as `KEY: OLD → NEW`.
+pub(crate) fn changes(old: &Fields, new: &Fields) -> Vec<String> {
+    let keys = new.keys().chain(old.keys().filter(|key| !new.contains_key(*key)));
+    let differs = |key: &&String| old.get(*key) != new.get(*key);
+    let shown = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), in_one_line);
+    keys.filter(differs)
+        .map(|key| format!("{key}: {} → {}", shown(old.get(key)), shown(new.get(key))))
+        .collect()
+}
+
+pub(crate) fn in_lines(changes: &[String]) -> String {
+    changes.iter().map(|line| format!("\n  {line}")).collect()
 }
 
 #[cfg(test)]
