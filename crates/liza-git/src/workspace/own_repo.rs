@@ -5,8 +5,10 @@
 //! HEAD, an allow-list of the project's configuration, references, and the place of the project's objects. It
 //! is complete before it gets its name.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use liza_ids::{Sha, TaskId};
@@ -95,6 +97,27 @@ impl Repo {
         self.write_integration(agent.folder(), integration, &head)
     }
 
+    /// Writes the settings of a worktree's repository as they were made: git then starts nothing of an agent
+    /// for a person who enters it. A `.git` that only leads to another repository is removed. The repositories
+    /// of submodules stay as they are.
+    pub fn restore_settings(&self, task: &TaskId) -> Result<(), GitError> {
+        let path = self.worktree_path(task);
+        if let Some(agent) = AgentRepo::of(&path) {
+            return self.write_git_folder(agent.folder(), &self.head()?.commit);
+        }
+        let (link, linked) = (Path::new(".git"), self.common_dir().join("worktrees"));
+        let Ok(files) = UntrustedFolder::open(&path) else { return Ok(()) };
+        let is_linked = files.read(link, 4 << 10).is_ok_and(|text| {
+            let place =
+                text.strip_prefix(b"gitdir: ").map(|place| Path::new(OsStr::from_bytes(place.trim_ascii())));
+            place.is_some_and(|place| place.parent() == Some(&linked))
+        });
+        if is_linked {
+            return Ok(());
+        }
+        files.remove(link).map_err(|error| GitError::io("restoring the settings of a worktree", &path, error))
+    }
+
     /// Checks that `.worktrees` is a folder: behind a link, checkouts would be outside the confinement.
     pub(crate) fn check_worktrees_folder(&self) -> Result<(), GitError> {
         let folder = self.root().join(".worktrees");
@@ -169,6 +192,10 @@ impl Repo {
             files.make_folder(Path::new("objects/pack"))?;
             files.make_folder(Path::new("refs/heads"))?;
             files.make_folder(Path::new("info"))?;
+            // Git would read settings elsewhere, or further ones.
+            for name in ["commondir", "config.worktree", "info/attributes"] {
+                files.remove(Path::new(name))?;
+            }
             files.write(Path::new("config"), config.as_bytes())?;
             files.write(Path::new("objects/info/alternates"), &self.alternates())?;
             for (name, text) in copies.into_iter().chain([("shallow", shallow)]) {

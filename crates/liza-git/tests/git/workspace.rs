@@ -211,6 +211,66 @@ fn links_to_another_repository_bring_nothing() {
     assert!(!git_in(test.home.path(), &test.root, &["cat-file", "-e", &blob]).0);
 }
 
+fn append(path: &Path, text: &str) {
+    write(path, &format!("{}{text}", read(path)));
+}
+
+/// Covers: RO-03
+#[test]
+fn git_starts_nothing_for_a_person_who_enters_a_worktree_after_a_session() {
+    type Plant = fn(&Path, &str);
+    let plants: [(&str, Plant); 6] = [
+        ("a monitor", |git, evil| append(&git.join("config"), &format!("[core]\n\tfsmonitor = {evil}\n"))),
+        ("settings of the worktree", |git, evil| {
+            append(&git.join("config"), "[extensions]\n\tworktreeConfig = true\n");
+            write(&git.join("config.worktree"), &format!("[core]\n\tfsmonitor = {evil}\n"));
+        }),
+        ("a filter", |git, evil| {
+            append(&git.join("config"), &format!("[filter \"evil\"]\n\tclean = {evil}\n"));
+            write(&git.join("info/attributes"), "* filter=evil\n");
+        }),
+        ("a hook", |git, evil| {
+            let hooks = git.join("planted");
+            fs::create_dir(&hooks).unwrap();
+            fs::copy(evil, hooks.join("post-index-change")).unwrap();
+            append(&git.join("config"), &format!("[core]\n\thooksPath = {}\n", hooks.display()));
+        }),
+        ("settings elsewhere", |git, evil| {
+            let elsewhere = git.with_file_name("elsewhere");
+            for name in ["objects/info", "refs"] {
+                fs::create_dir_all(elsewhere.join(name)).unwrap();
+            }
+            fs::copy(git.join("objects/info/alternates"), elsewhere.join("objects/info/alternates")).unwrap();
+            fs::copy(git.join("config"), elsewhere.join("config")).unwrap();
+            append(&elsewhere.join("config"), &format!("[core]\n\tfsmonitor = {evil}\n"));
+            write(&git.join("commondir"), "../elsewhere\n");
+        }),
+        ("another repository", |git, evil| {
+            let moved = git.with_file_name("moved");
+            fs::rename(git, &moved).unwrap();
+            append(&moved.join("config"), &format!("[core]\n\tfsmonitor = {evil}\n"));
+            write(git, "gitdir: moved\n");
+        }),
+    ];
+    for (name, plant) in plants {
+        let test = TestRepo::new();
+        let tree = test.worktree("task-1");
+        let (mark, evil) = (test.home.path().join("mark"), test.home.path().join("evil"));
+        script(&evil, &format!("echo ran >>'{}'; cat", mark.display()));
+        plant(&tree.join(".git"), evil.to_str().unwrap());
+        let enter = || {
+            write(&tree.join("a"), "changed once more\n");
+            git_in(test.home.path(), &tree, &["status"]);
+        };
+        enter();
+        assert!(mark.exists(), "{name} would run");
+        fs::remove_file(&mark).unwrap();
+        test.repo.restore_settings(&task("task-1")).unwrap();
+        enter();
+        assert!(!mark.exists(), "{name}");
+    }
+}
+
 /// Covers: IS-08
 #[test]
 fn nothing_that_was_planted_in_a_worktrees_repository_runs_or_blocks() {

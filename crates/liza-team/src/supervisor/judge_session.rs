@@ -189,6 +189,8 @@ impl JobRunner {
             run.session.has_commits = run.unsubmitted.is_some();
             // The next session takes the rest, or a rescue saves it.
             let _ = take_and_send(&self.project, task, self.identity.generation);
+            // The next claim repeats it. Until then a damaged repository is one in which git does nothing.
+            let _ = self.project.repo().and_then(|repo| repo.restore_settings(task));
             run.session.remote_failed = failed_since(self.project.folder(), run.started);
         }
     }

@@ -292,6 +292,12 @@ for hook in post-checkout post-commit reference-transaction; do
 printf '#!/bin/sh\n"$HOME/evil" hook\nexit 0\n' > ".git/hooks/$hook"; chmod +x ".git/hooks/$hook"; done"#,
         |bench| bench.home().join("ran-outside-hook").exists(),
     ),
+    // What the two before have planted.
+    plant("have your git run a program, once you enter its worktree", "Liza", ":", |bench| {
+        let mut git = bench.project.command("git");
+        bench.project.run(git.arg("status").current_dir(bench.project.tree("t1")));
+        ["hook", "attributes"].iter().any(|name| bench.home().join(format!("ran-outside-{name}")).exists())
+    }),
     plant("open Liza's files to others", "Liza", r#"chmod 755 "$root/.liza""#, |bench| {
         let meta = fs::metadata(bench.project.root.join(".liza")).unwrap();
         meta.permissions().mode() & 0o077 != 0
