@@ -14,7 +14,7 @@ full:
 
 # Whole goals with the real agent programs and a scripted model; installs them below target/.
 e2e:
-    .ci/install-clients goose codex claude gemini opencode
+    .ci/install-clients goose codex claude gemini opencode copilot qwen
     cargo nextest run -p liza --test clients
 
 # Every board that small teams can reach, up to that many each; figures in target/evidence/exploration.json.

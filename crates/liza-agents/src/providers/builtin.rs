@@ -1,63 +1,74 @@
-//! The list of built-in providers; each has a file of its own with its command line, its places and its events.
+//! The built-in agent programs: the table in `builtin.jsonc`, read with the code that reads `config.providers`.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
-use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
+use liza_core::model::Value;
 
-use super::places::ClientPlaces;
-use super::template::CommandTemplate;
-use super::{claude, codex, gemini, goose, opencode, rehearsal, vibe};
+use super::settings::{Setting as _, WrongSetting};
+use super::template::{ClientHome, CommandTemplate};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray, VariantNames)]
-#[strum(serialize_all = "lowercase")]
-pub enum BuiltIn {
-    Claude,
-    Codex,
-    Gemini,
-    #[strum(to_string = "vibe", serialize = "mistral")]
-    Vibe,
-    Opencode,
-    Goose,
-    Rehearsal,
+const TABLE: &str = include_str!("builtin.jsonc");
+
+/// The agent of Liza itself, which has no program of its own.
+pub(super) const REHEARSAL: &str = "rehearsal";
+
+/// Other names of built-in programs.
+const ALIASES: [(&str, &str); 1] = [("mistral", "vibe")];
+
+static BUILT_IN: LazyLock<Vec<CommandTemplate>> = LazyLock::new(|| read(TABLE).unwrap_or_default());
+
+static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| built_in().map(|(name, _)| name).collect());
+
+/// The entries of a table; a line that begins with `//` is a comment.
+fn read(table: &str) -> Result<Vec<CommandTemplate>, WrongSetting> {
+    let lines: Vec<&str> = table.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let entries: Vec<Value> = serde_json::from_str(&lines.join("\n"))
+        .map_err(|error| WrongSetting::must_be(&format!("valid: {error}")))?;
+    let entry = |value: &Value| {
+        let mut template = CommandTemplate::default();
+        template.accept(value).map(|()| template)
+    };
+    entries.iter().map(entry).collect()
 }
 
-impl BuiltIn {
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    pub fn template(self) -> CommandTemplate {
-        match self {
-            Self::Claude => claude::template(),
-            Self::Codex => codex::template(),
-            Self::Gemini => gemini::template(),
-            Self::Vibe => vibe::template(),
-            Self::Opencode => opencode::template(),
-            Self::Goose => goose::template(),
-            Self::Rehearsal => rehearsal::template(),
-        }
-    }
-
-    /// The places of its program's files; none for liza itself.
-    pub(crate) fn places(self) -> Option<&'static ClientPlaces> {
-        match self {
-            Self::Claude => Some(&claude::PLACES),
-            Self::Codex => Some(&codex::PLACES),
-            Self::Gemini => Some(&gemini::PLACES),
-            Self::Vibe => Some(&vibe::PLACES),
-            Self::Opencode => Some(&opencode::PLACES),
-            Self::Goose => Some(&goose::PLACES),
-            Self::Rehearsal => None,
-        }
-    }
+/// The built-in programs with their names, the preferred one first.
+pub(super) fn built_in() -> impl Iterator<Item = (&'static str, &'static CommandTemplate)> {
+    let name = |template: &'static CommandTemplate| match template.program.as_str() {
+        "" => REHEARSAL,
+        program => program,
+    };
+    BUILT_IN.iter().map(move |template| (name(template), template))
 }
 
-/// Looks up a known program by the name of its file.
-pub fn places_of(program: &Path) -> Option<&'static ClientPlaces> {
-    let name = program.file_stem()?.to_str()?;
-    known_places().find(|places| places.program == name)
+/// The name of a program that may be given by another one.
+pub(super) fn own_name(name: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name)
 }
 
-pub fn known_places() -> impl Iterator<Item = &'static ClientPlaces> {
-    <BuiltIn as VariantArray>::VARIANTS.iter().filter_map(|one| one.places())
+pub(super) fn find(name: &str) -> Option<&'static CommandTemplate> {
+    let name = own_name(name);
+    built_in().find(|(known, _)| *known == name).map(|(_, template)| template)
+}
+
+pub fn builtin_names() -> &'static [&'static str] {
+    &NAMES
+}
+
+/// Looks up the places of a known program by the name of its file.
+pub fn places_of(program: &Path) -> Option<&'static ClientHome> {
+    find(program.file_stem()?.to_str()?).map(|template| &template.home)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: AX-34
+    #[test]
+    fn the_table_is_valid() {
+        let names = "claude codex gemini vibe opencode goose copilot qwen rehearsal";
+        assert_eq!(read(TABLE).unwrap().len(), names.split(' ').count());
+        assert_eq!(builtin_names().join(" "), names);
+    }
 }

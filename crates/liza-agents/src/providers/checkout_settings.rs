@@ -4,16 +4,20 @@
 
 use std::path::Path;
 
-use super::builtin::known_places;
+use liza_core::model::Config;
+
+use super::builtin::built_in;
+use super::config::find_template;
 
 /// Names that belong to no particular program; each program has its own.
 const NAMES: [&str; 1] = [".envrc"];
 
 /// A folder and a file in it; the rest of the folder is text.
-const IN_FOLDERS: [(&str, &str); 1] = [(".cursor", "mcp.json")];
+const IN_FOLDERS: [(&str, &str); 3] =
+    [(".cursor", "mcp.json"), (".github", "hooks"), (".github", "mcp.json")];
 
 /// The names of files that are read as instructions, in any folder.
-const INSTRUCTIONS: [&str; 9] = [
+const INSTRUCTIONS: [&str; 10] = [
     "AGENTS.md",
     "AGENTS.override.md",
     "CLAUDE.local.md",
@@ -22,24 +26,38 @@ const INSTRUCTIONS: [&str; 9] = [
     ".cursorrules",
     "GEMINI.md",
     ".goosehints",
+    "QWEN.md",
     ".windsurfrules",
 ];
 
-const INSTRUCTION_FOLDERS: [(&str, &str); 2] = [(".cursor", "rules"), (".github", "instructions")];
+const INSTRUCTION_FOLDERS: [(&str, &str); 4] =
+    [(".cursor", "rules"), (".github", "agents"), (".github", "instructions"), (".github", "skills")];
 
 /// At the top of a checkout only: many projects have such files elsewhere.
 const AT_THE_TOP: &str = ".env";
 
-fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().chain(known_places().flat_map(|places| places.in_checkouts.iter().copied()))
+/// The files of a checkout from which agent programs take settings.
+#[derive(Debug, Clone)]
+pub struct SettingFiles {
+    names: Vec<String>,
 }
 
-/// True if agent programs take settings from a path: it or a folder above it has such a name. Case is
-/// ignored, as some file systems do.
-pub fn is_client_setting(path: &Path) -> bool {
-    path.as_os_str().eq_ignore_ascii_case(AT_THE_TOP)
-        || path.iter().any(|part| names().any(|name| part.eq_ignore_ascii_case(name)))
-        || has_folder(path, &IN_FOLDERS)
+impl SettingFiles {
+    /// Those of the built-in programs, and of the ones that the config adds.
+    pub fn of(config: &Config) -> Self {
+        let own = config.providers.keys().filter_map(|name| find_template(config, name).ok());
+        let own = own.flat_map(|template| template.in_checkouts);
+        let known = built_in().flat_map(|(_, template)| template.in_checkouts.iter().cloned());
+        Self { names: NAMES.map(str::to_owned).into_iter().chain(known).chain(own).collect() }
+    }
+
+    /// True if programs take settings from a path: it or a folder above it has such a name. Case is ignored, as
+    /// some file systems do.
+    pub fn contains(&self, path: &Path) -> bool {
+        path.as_os_str().eq_ignore_ascii_case(AT_THE_TOP)
+            || path.iter().any(|part| self.names.iter().any(|name| part.eq_ignore_ascii_case(name)))
+            || has_folder(path, &IN_FOLDERS)
+    }
 }
 
 /// True if agent programs read a path as instructions for the model.
@@ -72,8 +90,9 @@ mod tests {
             ".cursor/mcp.json",
             "a/.Cursor/MCP.json",
         ];
+        let known = SettingFiles::of(&Config::default());
         for setting in settings {
-            assert!(is_client_setting(Path::new(setting)), "{setting}");
+            assert!(known.contains(Path::new(setting)), "{setting}");
         }
         let others = [
             "CLAUDE.md",
@@ -85,8 +104,17 @@ mod tests {
             "mcp.json",
         ];
         for other in others {
-            assert!(!is_client_setting(Path::new(other)), "{other}");
+            assert!(!known.contains(Path::new(other)), "{other}");
         }
+    }
+
+    /// Covers: AX-34
+    #[test]
+    fn a_program_of_ones_own_names_its_files() {
+        let config = serde_json::from_str(r#"{"providers": {"own": {"in_checkouts": [".own"]}}}"#).unwrap();
+        let path = Path::new("a/.own/hooks.json");
+        assert!(SettingFiles::of(&config).contains(path));
+        assert!(!SettingFiles::of(&Config::default()).contains(path));
     }
 
     /// Covers: IS-13

@@ -1,13 +1,11 @@
-//! Claude Code: its command line and its events (`--output-format stream-json`).
+//! Claude Code: its events (`--output-format stream-json`). Those of Qwen Code differ in a few places.
 
 use liza_core::model::{FaultKind, LimitReset, Seconds, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
+use super::event::{ClientEvent, EventReader, ToolEnd, UsageReport};
 use super::fault::{fault, of_kind, reset_at};
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
-use super::places::ClientPlaces;
-use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 use super::tool_calls::OpenCalls;
 
 /// The context of a model whose size the program has not reported yet.
@@ -20,69 +18,6 @@ const LONG_RETRY: Seconds = Seconds(60);
 /// The first words of the answer of a command that failed.
 const EXIT_CODE: &str = "Exit code ";
 
-/// A compaction takes the prompt out of the conversation: a hook puts it back.
-const PROMPT_AGAIN: &str = r#"{"hooks":{"SessionStart":[{"matcher":"compact","hooks":[{"type":"command","command":"cat '{prompt}'"}]}]}}"#;
-
-pub(super) const PLACES: ClientPlaces = ClientPlaces {
-    files: &["settings.json", "CLAUDE.md", ".claude.json"],
-    logins: &[".credentials.json"],
-    beside: Some((".claude.json", ".claude/.claude.json")),
-    conversations: Some("projects"),
-    in_checkouts: &[".claude", ".mcp.json"],
-    ..ClientPlaces::new("claude", "CLAUDE_CONFIG_DIR", ".claude")
-};
-
-pub(super) fn template() -> CommandTemplate {
-    CommandTemplate {
-        args: words_and("-p --output-format stream-json --verbose --settings", PROMPT_AGAIN),
-        unconfined_args: words("--add-dir {liza}"),
-        model_args: words("--model {model}"),
-        effort_args: words("--effort {effort}"),
-        resume_args: words("--resume {conversation}"),
-        budget_args: words("--max-budget-usd {dollars}"),
-        writing_args: words(&format!(
-            "{} --permission-mode acceptEdits",
-            only("Bash,Read,Glob,Grep,Edit,Write")
-        )),
-        // Whatever mode the person works in: one that plans first takes the shell away.
-        reading_args: words(&format!("{} --permission-mode dontAsk", only("Bash,Read,Glob,Grep"))),
-        // The options that follow take lists, so the text comes first.
-        interactive_args: words_and("", BEGIN),
-        environment: vec![
-            ("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned()),
-            // Its search for tools is one more tool.
-            ("ENABLE_TOOL_SEARCH".to_owned(), "false".to_owned()),
-        ],
-        events: EventFormat::Claude,
-        model_hosts: words("api.anthropic.com console.anthropic.com platform.claude.com claude.ai"),
-        address_variables: words("ANTHROPIC_BASE_URL"),
-        pass_env: words("ANTHROPIC_* CLAUDE_CODE_* DISABLE_* API_TIMEOUT_MS MAX_THINKING_TOKENS"),
-        pass_env_if: vec![
-            ("CLAUDE_CODE_USE_BEDROCK", words("AWS_*")),
-            (
-                "CLAUDE_CODE_USE_VERTEX",
-                words("GOOGLE_APPLICATION_CREDENTIALS GOOGLE_CLOUD_PROJECT CLOUD_ML_REGION VERTEX_REGION_*"),
-            ),
-        ],
-        login: "claude /login".to_owned(),
-        login_signs: vec![
-            LoginSign::File(ClientFile::new("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")),
-            LoginSign::Variable("ANTHROPIC_API_KEY"),
-            LoginSign::Variable("ANTHROPIC_AUTH_TOKEN"),
-            LoginSign::Variable("CLAUDE_CODE_OAUTH_TOKEN"),
-            LoginSign::Variable("CLAUDE_CODE_USE_BEDROCK"),
-            LoginSign::Variable("CLAUDE_CODE_USE_VERTEX"),
-        ],
-        rights: "runs any command; coders edit files, planners and code reviewers have no tool for that",
-        ..CommandTemplate::new("claude", Some("claude"), "npm install -g @anthropic-ai/claude-code")
-    }
-}
-
-/// The arguments for these tools only: every request describes each tool, and the person's servers have more.
-fn only(tools: &str) -> String {
-    format!("--tools {tools} --allowedTools {tools} --strict-mcp-config")
-}
-
 #[derive(Default)]
 pub(super) struct ClaudeEvents {
     /// The last message counted; its parts arrive in several events.
@@ -94,6 +29,8 @@ pub(super) struct ClaudeEvents {
     /// The end of the current limit, as the program said in an event of its own.
     limit: Option<LimitReset>,
     calls: OpenCalls,
+    /// Qwen Code: its input includes what came from the cache.
+    is_qwen: bool,
 }
 
 impl EventReader for ClaudeEvents {
@@ -113,6 +50,16 @@ impl EventReader for ClaudeEvents {
 }
 
 impl ClaudeEvents {
+    pub(super) fn qwen() -> Self {
+        Self { is_qwen: true, ..Self::default() }
+    }
+
+    fn usage(&self, event: &Value, pointer: &str) -> Usage {
+        let usage = usage(event, pointer);
+        let included = if self.is_qwen { usage.cached } else { 0 };
+        Usage { input: usage.input.saturating_sub(included), ..usage }
+    }
+
     fn system(&mut self, event: &Value) -> Option<Vec<ClientEvent>> {
         match text(event, "/subtype").as_deref() {
             Some("init") => {
@@ -169,8 +116,9 @@ impl ClaudeEvents {
         let said = part.get("content").and_then(Value::as_str).unwrap_or_default();
         let (first, rest) = said.split_once('\n').unwrap_or((said, ""));
         let code = first.strip_prefix(EXIT_CODE).and_then(|code| code.parse().ok()).filter(|_| failed);
-        match code {
-            Some(code) => self.calls.answer(Some(&id), ToolEnd::Exit(code), &[Some(&rest.into())]),
+        let of_qwen = if self.is_qwen { command_report(said) } else { None };
+        match code.map(|code| (rest, code)).or(of_qwen) {
+            Some((rest, code)) => self.calls.answer(Some(&id), ToolEnd::Exit(code), &[Some(&rest.into())]),
             None => self.calls.answer(Some(&id), ToolEnd::of(None, Some(failed)), &[part.get("content")]),
         }
     }
@@ -206,7 +154,7 @@ impl ClaudeEvents {
     }
 
     fn used(&mut self, event: &Value, own: bool) -> Option<ClientEvent> {
-        let usage = Usage { output: 0, ..usage(event, "/message/usage") };
+        let usage = Usage { output: 0, ..self.usage(event, "/message/usage") };
         let context = usage.input.saturating_add(usage.cached);
         if context == 0 {
             return None;
@@ -214,7 +162,7 @@ impl ClaudeEvents {
         let mut percent = None;
         if own {
             self.context = context;
-            percent = Some(share(context, self.window()));
+            percent = (!self.is_qwen).then(|| share(context, self.window()));
         }
         Some(ClientEvent::Used(UsageReport { usage, is_total: false, context_percent: percent }))
     }
@@ -224,12 +172,12 @@ impl ClaudeEvents {
     }
 
     fn result(&mut self, event: &Value) -> Option<Vec<ClientEvent>> {
-        let mut total = usage(event, "/usage");
+        let mut total = self.usage(event, "/usage");
         total.cost_usd = amount(event, "/total_cost_usd");
         let models = event.get("modelUsage").and_then(Value::as_object);
         let windows = models.into_iter().flatten().map(|(_, model)| number(model, "/contextWindow"));
         let window = windows.max().filter(|window| *window > 0).unwrap_or(self.window());
-        let context_percent = (self.context > 0).then(|| share(self.context, window));
+        let context_percent = (self.context > 0 && !self.is_qwen).then(|| share(self.context, window));
         let mut events =
             vec![ClientEvent::Used(UsageReport { usage: total, is_total: true, context_percent })];
         match text(event, "/subtype").as_deref() {
@@ -241,7 +189,10 @@ impl ClaudeEvents {
     }
 
     fn failure(&self, event: &Value) -> Option<liza_core::model::ClientFault> {
-        let said = text(event, "/result").or_else(|| text(event, "/errors/0")).unwrap_or_default();
+        let said = ["/result", "/errors/0", "/error/message"]
+            .iter()
+            .find_map(|place| text(event, place))
+            .unwrap_or_default();
         if event.get("is_error").and_then(Value::as_bool) != Some(true) {
             let denied = items(event, "/permission_denials").iter().filter_map(|one| text(one, "/tool_name"));
             let denied: Vec<String> = denied.collect();
@@ -270,6 +221,14 @@ impl ClaudeEvents {
     }
 }
 
+/// The output and the exit code in Qwen's report about a command, which has a line for each of its facts.
+fn command_report(said: &str) -> Option<(&str, i64)> {
+    let (_, rest) = said.split_once("\nOutput: ")?;
+    let (output, facts) = rest.rsplit_once("\nError: ")?;
+    let code = facts.lines().find_map(|line| line.strip_prefix("Exit Code: "))?;
+    Some((output, code.parse().ok()?))
+}
+
 fn usage(event: &Value, pointer: &str) -> Usage {
     let tokens = |name: &str| number(event, &format!("{pointer}/{name}"));
     Usage {
@@ -292,6 +251,7 @@ mod tests {
     use liza_core::model::Timestamp;
 
     use super::*;
+    use crate::providers::event::EventFormat;
     use crate::providers::stream::tests::{exchanges, faults, read, used};
 
     const INIT: &str = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"5b0c","model":"claude-sonnet-4-6","tools":["Bash"]}"#;
@@ -352,7 +312,7 @@ mod tests {
     /// Covers: AX-28
     #[test]
     fn each_role_has_its_tools_and_a_permission_mode() {
-        let template = template();
+        let template = crate::providers::builtin::find("claude").unwrap();
         let after = |arguments: &[String], option: &str| {
             let place = arguments.iter().position(|word| word == option).unwrap();
             arguments[place + 1].clone()
@@ -432,5 +392,20 @@ mod tests {
         let exact = Some(LimitReset::At(Timestamp::from_unix(1_749_924_000)));
         assert_eq!((limit("rejected").kind, limit("rejected").reset), (FaultKind::Quota, exact));
         assert!(limit("allowed").reset.is_some_and(|reset| Some(reset) != exact), "the words remain");
+    }
+
+    /// Covers: AX-34
+    #[test]
+    fn a_session_of_qwen_is_read() {
+        let session = r#"{"type":"system","subtype":"init","session_id":"71a7","model":"m","permission_mode":"yolo","qwen_code_version":"0.24.4"}
+{"type":"stream_event","session_id":"71a7","parent_tool_use_id":null,"event":{"type":"goal_state"}}
+{"type":"assistant","parent_tool_use_id":null,"message":{"id":"35e3","role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"run_shell_command","input":{"command":"ls"}}],"usage":{"input_tokens":1000,"output_tokens":20,"cache_read_input_tokens":300,"total_tokens":1020}}}
+{"type":"user","parent_tool_use_id":null,"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":false,"content":"a.txt"}]}}
+{"type":"result","subtype":"success","is_error":false,"num_turns":2,"result":"Done.","usage":{"input_tokens":2000,"output_tokens":40,"cache_read_input_tokens":600,"total_tokens":2040},"permission_denials":[]}"#;
+        let found = used(EventFormat::Qwen, session);
+        assert_eq!((found.usage.input, found.usage.cached, found.usage.output), (1400, 600, 40));
+        assert_eq!(found.context_percent, None, "it does not say how large the context is");
+        let failed = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"usage":{"input_tokens":0},"error":{"message":"[API Error: 401 bad key]"}}"#;
+        assert_eq!(faults(EventFormat::Qwen, failed)[0].kind, FaultKind::Auth);
     }
 }

@@ -1,61 +1,16 @@
-//! Codex: its command line and its events (`exec --json`).
+//! Codex: its events (`exec --json`).
 
 use liza_core::model::{FaultKind, Usage};
 use liza_core::text::one_line;
 use serde_json::Value;
 
 use super::claude::share;
-use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
+use super::event::{ClientEvent, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{items, number, parse, text, tool_detail, type_of};
-use super::places::ClientPlaces;
-use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 use super::tool_calls::{OpenCalls, exchange};
 
 const NOTE_MAX: usize = 300;
-
-/// No agents of its own, no goals, no apps, no search in the web: a third of a first request, and nothing that a role needs.
-const FEWER_TOOLS: &str =
-    "-c features.multi_agent=false -c features.goals=false -c features.apps=false -c web_search=\"disabled\"";
-
-pub(super) const PLACES: ClientPlaces = ClientPlaces {
-    files: &["config.toml", "AGENTS.md"],
-    logins: &["auth.json"],
-    conversations: Some("sessions"),
-    in_checkouts: &[".agents", ".codex"],
-    ..ClientPlaces::new("codex", "CODEX_HOME", ".codex")
-};
-
-pub(super) fn template() -> CommandTemplate {
-    // By default its sandbox makes .git read-only: without a writable index it cannot commit. The project's
-    // own .git stays read-only. A code reviewer may write because it runs tests; a change to tracked files
-    // voids its verdict. Without the network, tests that use a socket fail, and so does Liza's own. Inside
-    // another confinement its sandbox refuses every command.
-    let sandbox = "-s workspace-write -c sandbox_workspace_write.network_access=true --add-dir {worktree_git} --add-dir {liza}";
-    CommandTemplate {
-        args: words(&format!("exec --json {FEWER_TOOLS}")),
-        unconfined_args: words(sandbox),
-        confined_args: words("--dangerously-bypass-approvals-and-sandbox"),
-        model_args: words("-m {model}"),
-        effort_args: words("-c model_reasoning_effort={effort}"),
-        resume_args: words("resume {conversation}"),
-        last_args: words("-"),
-        interactive_args: words_and("", BEGIN),
-        events: EventFormat::Codex,
-        model_hosts: words("api.openai.com chatgpt.com auth.openai.com"),
-        address_variables: words("OPENAI_BASE_URL"),
-        pass_env: words("OPENAI_* CODEX_*"),
-        login: "codex login".to_owned(),
-        login_more: Some("or set CODEX_API_KEY"),
-        login_signs: vec![
-            LoginSign::File(ClientFile::new("CODEX_HOME", ".codex", "auth.json")),
-            LoginSign::Variable("CODEX_API_KEY"),
-            LoginSign::CodexProvider(ClientFile::new("CODEX_HOME", ".codex", "config.toml")),
-        ],
-        rights: "runs any command and edits files; its own sandbox is on only where Liza does not confine it",
-        ..CommandTemplate::new("codex", Some("codex"), "npm install -g @openai/codex")
-    }
-}
 
 /// The variable that the key of the chosen provider comes from, by the text of `config.toml`:
 ///
@@ -261,6 +216,7 @@ mod tests {
     use liza_core::model::{LimitReset, Seconds};
 
     use super::*;
+    use crate::providers::event::EventFormat;
     use crate::providers::stream::tests::{exchanges, faults, read, used};
 
     const SESSION: &str = r#"{"type":"thread.started","thread_id":"0199-a"}

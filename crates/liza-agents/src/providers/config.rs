@@ -9,39 +9,22 @@
 //!     planner: claude
 //! ```
 
-use std::str::FromStr;
+use liza_core::model::{Config, Network, Role, Value};
 
-use liza_core::model::{Config, Fields, Network, Role, Value};
-use strum::{EnumString, IntoStaticStr, VariantNames};
-
-use super::builtin::BuiltIn;
+use super::builtin::{builtin_names, find, own_name};
 use super::error::ProviderError;
-use super::event::EventFormat;
-use super::template::{CommandTemplate, PromptDelivery};
+use super::settings::{Setting, WrongSetting, one_of, words};
+use super::template::CommandTemplate;
+
+/// The rights of a program of one's own whose entry does not name them.
+const OWN_RIGHTS: &str = "what config.providers gives it";
 
 pub(super) const DEFAULT_PROVIDER: &str = "claude";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-enum ProviderKey {
-    Program,
-    Args,
-    ModelArgs,
-    EffortArgs,
-    WritingArgs,
-    ReadingArgs,
-    LastArgs,
-    InteractiveArgs,
-    Prompt,
-    Env,
-    PassEnv,
-    Events,
-    Install,
-}
 
 /// A template, and the model and its effort that the config names for it.
 #[derive(Debug)]
 pub(super) struct ChosenTemplate {
+    pub name: String,
     pub template: CommandTemplate,
     pub model: Option<String>,
     pub effort: Option<String>,
@@ -57,6 +40,10 @@ pub(super) fn choose_templates(
     let RoleChoice { programs, model, effort } = role_choice(config, role)?;
     let name = asked.or(programs.first().map(String::as_str)).unwrap_or(default);
     let template = find_template(config, name)?;
+    let own = |name: &str| match config.providers.contains_key(name) {
+        true => name.to_owned(),
+        false => own_name(name).to_owned(),
+    };
     // A model and its effort belong to the provider with which they are configured.
     let is_own = programs.first().is_none_or(|named| named == name);
     let (model, effort) = (model.filter(|_| is_own), effort.filter(|_| is_own));
@@ -66,22 +53,23 @@ pub(super) fn choose_templates(
     }
     let others = programs.iter().skip(1).filter(|_| asked.is_none());
     let other = |name: &String| {
-        Ok(ChosenTemplate { template: find_template(config, name)?, model: None, effort: None })
+        let template = find_template(config, name)?;
+        Ok(ChosenTemplate { name: own(name), template, model: None, effort: None })
     };
     let others: Result<Vec<_>, ProviderError> = others.map(other).collect();
-    Ok((ChosenTemplate { template, model, effort }, others?))
+    Ok((ChosenTemplate { name: own(name), template, model, effort }, others?))
 }
 
 pub(super) fn find_template(config: &Config, name: &str) -> Result<CommandTemplate, ProviderError> {
     match config.providers.get(name) {
         Some(value) => template_from(name, value),
-        None => name.parse().map(BuiltIn::template).map_err(|_| unknown(config, name)),
+        None => find(name).cloned().ok_or_else(|| unknown(config, name)),
     }
 }
 
 fn unknown(config: &Config, name: &str) -> ProviderError {
-    let mut known: Vec<String> = BuiltIn::VARIANTS.iter().map(ToString::to_string).collect();
-    known.extend(config.providers.keys().filter(|own| !BuiltIn::VARIANTS.contains(&own.as_str())).cloned());
+    let mut known: Vec<String> = builtin_names().iter().map(ToString::to_string).collect();
+    known.extend(config.providers.keys().filter(|own| !builtin_names().contains(&own.as_str())).cloned());
     ProviderError::Unknown { name: name.to_owned(), known }
 }
 
@@ -117,7 +105,8 @@ pub fn role_network(config: &Config, role: Role) -> Result<Network, ProviderErro
         Some(Value::Map(fields)) => fields.get("network").filter(|value| **value != Value::Null),
         None | Some(_) => None,
     };
-    chosen.map_or(Ok(Network::Open), |value| one_of(value, "network", &format!("roles.{role}")))
+    let wrong = |problem: WrongSetting| misplaced(&format!("roles.{role}"), problem.at("network"));
+    chosen.map_or(Ok(Network::Open), |value| one_of(value).map_err(wrong))
 }
 
 fn role_entry(config: &Config, role: Role) -> Option<&Value> {
@@ -139,12 +128,19 @@ fn role_choice(config: &Config, role: Role) -> Result<RoleChoice, ProviderError>
         Some(Value::Text(name)) => Ok(RoleChoice { programs: vec![name.clone()], ..RoleChoice::default() }),
         Some(Value::Map(fields)) => {
             let given = |key: &str| fields.get(key).filter(|value| **value != Value::Null);
-            let programs = match given("provider") {
-                Some(list @ Value::List(_)) => words(list, "provider", &place)?,
-                Some(one) => vec![text(one, "provider", &place)?],
-                None => Vec::new(),
+            let at = |key: &'static str| {
+                let place = &place;
+                move |problem: WrongSetting| misplaced(place, problem.at(key))
             };
-            let one = |key| given(key).map(|value| text(value, key, &place)).transpose();
+            let one = |key: &'static str| -> Result<Option<String>, ProviderError> {
+                let mut text = None;
+                given(key).map_or(Ok(()), |value| text.accept(value)).map_err(at(key))?;
+                Ok(text)
+            };
+            let programs = match given("provider") {
+                Some(list @ Value::List(_)) => words(list).map_err(at("provider"))?,
+                Some(_) | None => one("provider")?.into_iter().collect(),
+            };
             Ok(RoleChoice { programs, model: one("model")?, effort: one("effort")? })
         }
         Some(_) => Err(wrong(
@@ -156,80 +152,27 @@ fn role_choice(config: &Config, role: Role) -> Result<RoleChoice, ProviderError>
 
 /// A provider of the config; one with the name of a built-in provider changes that.
 fn template_from(name: &str, value: &Value) -> Result<CommandTemplate, ProviderError> {
-    let place = format!("providers.{name}");
     let Value::Map(fields) = value else {
-        return Err(wrong(&place, "expected a map with program, args and so on"));
+        return Err(wrong(&format!("providers.{name}"), "expected a map with program, args and so on"));
     };
-    let base = name.parse().map(BuiltIn::template);
-    let mut template = base.unwrap_or_else(|_| CommandTemplate::new(name, Some(name), ""));
-    for (key, value) in known_keys(fields, &place)? {
-        set(&mut template, key, value, &place)?;
-    }
+    let base = || {
+        let program = fields.get("program").and_then(Value::as_text).unwrap_or(name).to_owned();
+        let own = CommandTemplate { program, rights: OWN_RIGHTS.to_owned(), ..CommandTemplate::default() };
+        let known = find(own.stem()).map(CommandTemplate::like).unwrap_or_default();
+        CommandTemplate { program: own.program, rights: own.rights, ..known }
+    };
+    let mut template = find(name).cloned().unwrap_or_else(base);
+    template.accept(value).map_err(|problem| misplaced(&format!("providers.{name}"), problem))?;
     Ok(template)
 }
 
-/// The given keys with their values, without null; all must be known.
-fn known_keys<'a>(fields: &'a Fields, place: &str) -> Result<Vec<(ProviderKey, &'a Value)>, ProviderError> {
-    let parse = |(key, value): (&'a String, &'a Value)| {
-        let known = || format!("unknown key {key}; known keys: {}", ProviderKey::VARIANTS.join(", "));
-        key.parse().map(|key| (key, value)).map_err(|_| wrong(place, known()))
-    };
-    let keys: Result<Vec<_>, _> = fields.iter().map(parse).collect();
-    Ok(keys?.into_iter().filter(|(_, value)| **value != Value::Null).collect())
-}
-
-fn set(
-    template: &mut CommandTemplate,
-    key: ProviderKey,
-    value: &Value,
-    place: &str,
-) -> Result<(), ProviderError> {
-    let name: &str = key.into();
-    match key {
-        ProviderKey::Program => template.program = Some(text(value, name, place)?),
-        ProviderKey::Args => template.args = words(value, name, place)?,
-        ProviderKey::ModelArgs => template.model_args = words(value, name, place)?,
-        ProviderKey::EffortArgs => template.effort_args = words(value, name, place)?,
-        ProviderKey::WritingArgs => template.writing_args = words(value, name, place)?,
-        ProviderKey::ReadingArgs => template.reading_args = words(value, name, place)?,
-        ProviderKey::LastArgs => template.last_args = words(value, name, place)?,
-        ProviderKey::InteractiveArgs => template.interactive_args = words(value, name, place)?,
-        ProviderKey::Prompt => template.prompt = one_of::<PromptDelivery>(value, name, place)?,
-        ProviderKey::Env => {
-            let Value::Map(variables) = value else {
-                return Err(wrong(place, "env must be a map of names to values"));
-            };
-            let pairs = variables.iter().map(|(name, value)| (name.clone(), value.to_string()));
-            template.environment.extend(pairs);
-        }
-        ProviderKey::PassEnv => template.pass_env.extend(words(value, name, place)?),
-        ProviderKey::Events => template.events = one_of::<EventFormat>(value, name, place)?,
-        ProviderKey::Install => template.install = text(value, name, place)?,
-    }
-    Ok(())
+fn misplaced(place: &str, WrongSetting { place: keys, problem, .. }: WrongSetting) -> ProviderError {
+    let keys = keys.into_iter().map(|key| format!(".{key}"));
+    wrong(&format!("{place}{}", keys.collect::<String>()), problem)
 }
 
 fn wrong(place: &str, problem: impl Into<String>) -> ProviderError {
     ProviderError::Config { place: place.to_owned(), problem: problem.into() }
-}
-
-fn text(value: &Value, key: &str, place: &str) -> Result<String, ProviderError> {
-    if matches!(value, Value::List(_) | Value::Map(_)) {
-        return Err(wrong(place, format!("{key} must be a text")));
-    }
-    Ok(value.to_string())
-}
-
-fn words(value: &Value, key: &str, place: &str) -> Result<Vec<String>, ProviderError> {
-    let Value::List(items) = value else {
-        return Err(wrong(place, format!("{key} must be a list of words")));
-    };
-    Ok(items.iter().map(ToString::to_string).collect())
-}
-
-fn one_of<T: FromStr + VariantNames>(value: &Value, key: &str, place: &str) -> Result<T, ProviderError> {
-    let names = || format!("{key} must be {}", T::VARIANTS.join(" or "));
-    text(value, key, place)?.parse().map_err(|_| wrong(place, names()))
 }
 
 #[cfg(test)]
@@ -249,23 +192,46 @@ mod tests {
     fn a_wrong_entry_is_reported_with_its_place() {
         let cases = [
             (r#"{"a": 1}"#, "expected a map with program, args and so on"),
-            (r#"{"a": {"args": "x"}}"#, "args must be a list of words"),
+            (r#"{"a": {"args": 7}}"#, "args must be a list of words"),
             (r#"{"a": {"program": ["x"]}}"#, "program must be a text"),
             (r#"{"a": {"prompt": "pipe"}}"#, "prompt must be stdin or file"),
             (
                 r#"{"a": {"events": "json"}}"#,
-                "events must be none or rehearsal or claude or codex or gemini or goose or opencode or vibe",
+                "events must be none or rehearsal or claude or codex or gemini or goose or opencode or vibe or \
+                 copilot or qwen",
             ),
             (r#"{"a": {"env": []}}"#, "env must be a map of names to values"),
         ];
         for (providers, problem) in cases {
             assert_eq!(choose(providers, "a").unwrap_err(), format!("config.providers.a: {problem}"));
         }
+        let nested = [
+            (r#"{"a": {"home": {"files": 1}}}"#, "a.home: files must be a list of words"),
+            (
+                r#"{"a": {"home": {"file": "x"}}}"#,
+                "a.home: unknown key file; did you mean files?; known keys: variable",
+            ),
+            (
+                r#"{"a": {"login_signs": ["b/c"]}}"#,
+                "a: login_signs must be names of variables and files that begin with ~/",
+            ),
+            (
+                r#"{"a": {"faults": {"auht": {}}}}"#,
+                "a.faults: unknown key auht; did you mean auth?; known keys: refused",
+            ),
+            (
+                r#"{"a": {"faults": {"auth": {"exits": ["x"]}}}}"#,
+                "a.faults.auth: exits must be a list of numbers",
+            ),
+        ];
+        for (providers, problem) in nested {
+            let found = choose(providers, "a").unwrap_err();
+            assert!(found.starts_with(&format!("config.providers.{problem}")), "{found}");
+        }
         let unknown = choose(r#"{"a": {"argv": []}}"#, "a").unwrap_err();
-        assert!(
-            unknown
-                .starts_with("config.providers.a: unknown key argv; known keys: program, args, model_args")
-        );
+        assert!(unknown.starts_with(
+            "config.providers.a: unknown key argv; did you mean args?; known keys: program, args, model_args"
+        ));
     }
 
     /// Covers: SE-04
@@ -276,8 +242,8 @@ mod tests {
         let config = Config { roles: roles.unwrap(), ..Config::default() };
         let names = |asked: Option<&str>| {
             let (first, others) = choose_templates(&config, Role::Coder, asked, DEFAULT_PROVIDER).unwrap();
-            let others: Vec<String> = others.into_iter().map(|other| other.template.name).collect();
-            (first.template.name, first.model, others)
+            let others: Vec<String> = others.into_iter().map(|other| other.name).collect();
+            (first.name, first.model, others)
         };
         let both = ["vibe".to_owned(), "goose".to_owned()];
         assert_eq!(names(None), ("codex".to_owned(), Some("m".to_owned()), both.to_vec()));
@@ -296,8 +262,38 @@ mod tests {
         let built_in = choose("{}", "codex").unwrap();
         assert_eq!(changed, CommandTemplate { install: "brew install codex".to_owned(), ..built_in });
         assert_eq!(choose("{}", "vibe"), choose("{}", "mistral"));
-        let known = "claude, codex, gemini, vibe, opencode, goose, rehearsal, mine";
+        let known = "claude, codex, gemini, vibe, opencode, goose, copilot, qwen, rehearsal, mine";
         let message = format!("unknown agent program \"x\"; known programs: {known}");
         assert_eq!(choose(r#"{"mine": {}}"#, "x"), Err(message));
+    }
+
+    /// Covers: AX-34
+    #[test]
+    fn a_program_of_ones_own_can_say_all_that_a_built_in_one_says() {
+        for (name, built_in) in super::super::builtin::built_in().filter(|(name, _)| *name != "rehearsal") {
+            // The same table under another name, whose program is not known.
+            let table = include_str!("builtin.jsonc");
+            let lines: Vec<&str> =
+                table.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+            let entries: Vec<serde_json::Value> = serde_json::from_str(&lines.join("\n")).unwrap();
+            let mut entry = entries.into_iter().find(|entry| entry["program"] == name).unwrap();
+            entry["program"] = "other".into();
+            let own = choose(&serde_json::json!({ "own": entry }).to_string(), "own").unwrap();
+            assert_eq!(own, CommandTemplate { program: "other".to_owned(), ..built_in.clone() });
+        }
+    }
+
+    /// Covers: AX-34
+    #[test]
+    fn a_known_program_keeps_its_login_and_its_files_under_another_name() {
+        let own = choose(
+            r#"{"mine": {"program": "/opt/claude", "args": "--json", "pass_env": ["MY_KEY"]}}"#,
+            "mine",
+        )
+        .unwrap();
+        let claude = choose("{}", "claude").unwrap();
+        assert_eq!((&own.home, &own.login_signs), (&claude.home, &claude.login_signs));
+        assert_eq!(own.args, ["--json"]);
+        assert!(own.pass_env.is_superset(&claude.pass_env) && own.pass_env.contains("MY_KEY"));
     }
 }

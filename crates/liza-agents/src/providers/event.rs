@@ -1,6 +1,6 @@
 //! The common events of all agent programs, and the task of an adapter. Plain data; reads nothing.
 
-use liza_core::model::{ClientFault, FaultKind, Usage};
+use liza_core::model::{ClientFault, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::{EnumString, VariantNames};
@@ -19,6 +19,8 @@ pub enum EventFormat {
     Goose,
     Opencode,
     Vibe,
+    Copilot,
+    Qwen,
 }
 
 impl EventFormat {
@@ -30,7 +32,11 @@ impl EventFormat {
             | EventFormat::Goose
             | EventFormat::Opencode
             | EventFormat::Vibe => true,
-            EventFormat::None | EventFormat::Codex | EventFormat::Gemini => false,
+            EventFormat::None
+            | EventFormat::Codex
+            | EventFormat::Gemini
+            | EventFormat::Copilot
+            | EventFormat::Qwen => false,
         }
     }
 
@@ -38,7 +44,7 @@ impl EventFormat {
     /// `before` was used by earlier sessions.
     pub(super) fn own_part(self, total: &Usage, before: &Usage) -> Usage {
         match self {
-            EventFormat::Codex => total.since(before),
+            EventFormat::Codex | EventFormat::Copilot => total.since(before),
             EventFormat::Claude if total.cost_usd >= before.cost_usd => {
                 Usage { cost_usd: total.cost_usd - before.cost_usd, ..total.clone() }
             }
@@ -48,7 +54,8 @@ impl EventFormat {
             | EventFormat::Gemini
             | EventFormat::Goose
             | EventFormat::Opencode
-            | EventFormat::Vibe => total.clone(),
+            | EventFormat::Vibe
+            | EventFormat::Qwen => total.clone(),
         }
     }
 }
@@ -145,9 +152,4 @@ pub trait EventReader: Send {
     /// The events in a line; `None` if it is plain text. An event without interest is an empty list. Must not
     /// fail: output is not trusted.
     fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>>;
-
-    /// The kind of error that this exit code alone means.
-    fn of_exit(&self, _code: i32) -> Option<FaultKind> {
-        None
-    }
 }

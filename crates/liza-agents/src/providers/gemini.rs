@@ -1,50 +1,12 @@
-//! Gemini CLI: its command line and its events (`-o stream-json`).
+//! Gemini CLI: its events (`-o stream-json`).
 
 use liza_core::model::{FaultKind, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
+use super::event::{ClientEvent, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{number, parse, text, tool_detail, type_of};
-use super::places::ClientPlaces;
-use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 use super::tool_calls::OpenCalls;
-
-pub(super) const PLACES: ClientPlaces = ClientPlaces {
-    files: &[".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/.env", ".gemini/installation_id"],
-    logins: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
-    in_checkouts: &[".gemini"],
-    ..ClientPlaces::new("gemini", "GEMINI_CLI_HOME", "")
-};
-
-pub(super) fn template() -> CommandTemplate {
-    // Its own tools read nothing outside these folders, whatever its shell may read.
-    let folders = "--include-directories {project}/specs";
-    CommandTemplate {
-        args: words(&format!("-o stream-json --skip-trust --approval-mode yolo {folders}")),
-        unconfined_args: words("--include-directories {liza}"),
-        model_args: words("-m {model}"),
-        // It puts its standard input before this text.
-        last_args: words_and("-p", "Do what the text above says."),
-        interactive_args: words_and(&format!("--approval-mode yolo {folders} -i"), BEGIN),
-        events: EventFormat::Gemini,
-        model_hosts: words(
-            "generativelanguage.googleapis.com cloudcode-pa.googleapis.com oauth2.googleapis.com",
-        ),
-        address_variables: words("GOOGLE_GEMINI_BASE_URL GOOGLE_VERTEX_BASE_URL"),
-        pass_env: words("GEMINI_* GOOGLE_API_KEY GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_LOCATION GOOGLE_GENAI_*"),
-        pass_env_if: vec![("GOOGLE_GENAI_USE_VERTEXAI", words("GOOGLE_APPLICATION_CREDENTIALS"))],
-        login: "gemini".to_owned(),
-        login_more: Some("then choose a way to log in"),
-        login_signs: vec![
-            LoginSign::File(ClientFile::new("GEMINI_CLI_HOME", "", ".gemini/oauth_creds.json")),
-            LoginSign::Variable("GEMINI_API_KEY"),
-            LoginSign::Variable("GOOGLE_API_KEY"),
-        ],
-        rights: "runs any command and edits files without asking (approval mode yolo)",
-        ..CommandTemplate::new("gemini", Some("gemini"), "npm install -g @google/gemini-cli")
-    }
-}
 
 #[derive(Default)]
 pub(super) struct GeminiEvents {
@@ -75,17 +37,6 @@ impl EventReader for GeminiEvents {
                 let failed = event.get("error").map(|_| true);
                 Some(vec![self.calls.answer(id.as_deref(), ToolEnd::of(None, failed), &answer)])
             }
-            _ => None,
-        }
-    }
-
-    fn of_exit(&self, code: i32) -> Option<FaultKind> {
-        match code {
-            41 => Some(FaultKind::Auth),
-            144 => Some(FaultKind::ContextFull),
-            // The HTTP status modulo 256.
-            173 => Some(FaultKind::Quota),
-            244 | 246 | 247 | 248 => Some(FaultKind::Overloaded),
             _ => None,
         }
     }
@@ -127,6 +78,8 @@ mod tests {
     use liza_core::model::{LimitReset, Seconds};
 
     use super::*;
+    use crate::providers::Dialect;
+    use crate::providers::event::EventFormat;
     use crate::providers::stream::tests::{faults, outcome, read, used};
 
     const SESSION: &str = r#"{"type":"init","timestamp":"2026-11-01T10:00:00Z","session_id":"a-1","model":"gemini-2.5-pro"}
@@ -158,8 +111,9 @@ mod tests {
         assert_eq!((found[0].kind, found[0].reset), (FaultKind::Quota, Some(LimitReset::In(Seconds(3720)))));
         let typed = r#"{"type":"result","status":"error","error":{"type":"FatalAuthenticationError","message":"no"}}"#;
         assert_eq!(faults(EventFormat::Gemini, typed)[0].kind, FaultKind::Auth);
-        let plain =
-            outcome(EventFormat::Gemini, "Please set an Auth method in your settings.json\n", Some(41));
+        let gemini = crate::providers::builtin::find("gemini").unwrap();
+        let dialect = Dialect { format: EventFormat::Gemini, faults: gemini.faults.clone() };
+        let plain = outcome(dialect, "Please set an Auth method in your settings.json\n", Some(41));
         let fault = plain.fault.unwrap();
         assert_eq!(fault.kind, FaultKind::Auth);
         assert_eq!(fault.message, "Please set an Auth method in your settings.json");

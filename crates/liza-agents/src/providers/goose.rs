@@ -1,14 +1,12 @@
-//! Goose: its command line and its events (`--output-format stream-json`).
+//! Goose: its events (`--output-format stream-json`).
 
 use liza_core::model::Usage;
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
+use super::event::{ClientEvent, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
-use super::places::{ClientPlaces, DATA_FOLDERS};
 use super::request_logs::REQUEST;
-use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and};
 use super::tool_calls::OpenCalls;
 
 /// The beginnings of messages that report an error of the provider or the network.
@@ -19,40 +17,6 @@ const COMPACTS: [&str; 2] = ["Compacting to continue", "auto-compaction"];
 
 /// The beginning of a notification after which it exits with 0 without having done anything.
 const GIVES_UP: &str = "Unable to continue:";
-
-/// Shell and files; without this, it loads the extensions of the person and a dozen tools of its own.
-const TOOLS: &str = "--no-profile --with-builtin developer";
-
-pub(super) const PLACES: ClientPlaces = ClientPlaces {
-    files: &[".config/goose/config.yaml"],
-    logins: &[".config/goose/secrets.yaml"],
-    further: DATA_FOLDERS,
-    in_checkouts: &[".goose"],
-    ..ClientPlaces::in_data_folders("goose")
-};
-
-pub(super) fn template() -> CommandTemplate {
-    CommandTemplate {
-        args: words(&format!("run --no-session {TOOLS} --output-format stream-json -i -")),
-        model_args: words("--model {model}"),
-        interactive_args: words(&format!("run --interactive {TOOLS} -i {{prompt}}")),
-        environment: vec![("GOOSE_MODE".to_owned(), "auto".to_owned())],
-        events: EventFormat::Goose,
-        model_hosts: words(MANY_MODELS),
-        address_variables: words("ANTHROPIC_HOST OPENAI_HOST GOOGLE_HOST OLLAMA_HOST OPENROUTER_HOST"),
-        pass_env: words_and(MANY_KEYS, "GOOSE_*"),
-        login: "goose configure".to_owned(),
-        login_signs: vec![
-            LoginSign::Variable("GOOSE_PROVIDER"),
-            LoginSign::Setting(
-                ClientFile::new("XDG_CONFIG_HOME", ".config", "goose/config.yaml"),
-                "GOOSE_PROVIDER",
-            ),
-        ],
-        rights: "runs any command and edits files without asking (mode auto)",
-        ..CommandTemplate::new("goose", Some("goose"), "npm install -g @aaif/goose-binary-linux-x64")
-    }
-}
 
 #[derive(Default)]
 pub(super) struct GooseEvents {
@@ -168,6 +132,7 @@ mod tests {
     use liza_core::model::FaultKind;
 
     use super::*;
+    use crate::providers::event::EventFormat;
     use crate::providers::stream::tests::{exchanges, faults, outcome, read, used};
 
     const SESSION: &str = r#"starting session | provider: openai model: m

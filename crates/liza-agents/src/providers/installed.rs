@@ -8,23 +8,25 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use liza_core::model::Config;
 use liza_sandbox::sys::find_program;
-use strum::VariantArray as _;
 
-use super::builtin::BuiltIn;
+use super::builtin::built_in;
 use super::codex::key_variable;
-use super::template::{ClientFile, CommandTemplate, LoginSign};
+use super::config::find_template;
+use super::template::{ClientHome, CommandTemplate, FileSign, LoginSign};
 
 /// The largest settings file that is searched.
 const SETTINGS_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledClient {
-    pub name: &'static str,
+    pub name: String,
+    pub home: ClientHome,
     pub version: Option<String>,
     /// The place of its login; else the way to log in.
     pub login: Result<String, LoginAdvice>,
-    pub rights: &'static str,
+    pub rights: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,14 +49,24 @@ pub struct LoginPlaces<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-/// The built-in providers whose programs are installed; `version` asks a program for its version.
+/// The folders of data, as variables of the system name them.
+const DATA_FOLDERS: [(&str, &str); 2] = [("XDG_CONFIG_HOME", ".config/"), ("XDG_DATA_HOME", ".local/share/")];
+
+/// The built-in providers and those of the config whose programs are installed; `version` asks a program for its version.
 pub fn installed_clients(
+    config: Option<&Config>,
     places: &LoginPlaces<'_>,
     version: fn(&Path) -> Option<String>,
 ) -> Vec<InstalledClient> {
-    let templates = BuiltIn::VARIANTS.iter().map(|one| (one.name(), one.template()));
-    let found = templates.filter_map(|(name, template)| {
-        let program = find_program(template.program.as_ref()?)?;
+    let own = config.into_iter().flat_map(|config| {
+        config.providers.keys().filter_map(|name| Some((name.clone(), find_template(config, name).ok()?)))
+    });
+    let own: Vec<(String, CommandTemplate)> = own.collect();
+    let is_changed = |name: &str| own.iter().any(|(known, _)| known == name);
+    let others = built_in().filter(|(name, _)| !is_changed(name));
+    let others: Vec<_> = others.map(|(name, template)| (name.to_owned(), template.clone())).collect();
+    let found = others.into_iter().chain(own).filter_map(|(name, template)| {
+        let program = find_program(Some(template.program.as_str()).filter(|program| !program.is_empty())?)?;
         // All at once: some take seconds.
         Some((name, template, thread::spawn(move || version(&program))))
     });
@@ -64,80 +76,87 @@ pub fn installed_clients(
         version: version.join().ok().flatten(),
         login: places.login(&template),
         rights: template.rights,
+        home: template.home,
     };
     found.into_iter().map(client).collect()
 }
 
 /// The provider to use if none is named: the first installed one with a login, else the first installed one.
 pub fn default_provider(places: &LoginPlaces<'_>) -> Option<&'static str> {
-    let is_installed = |template: &CommandTemplate| {
-        template.program.as_ref().is_some_and(|name| find_program(name).is_some())
-    };
-    let templates = BuiltIn::VARIANTS.iter().map(|one| (one.name(), one.template()));
-    let installed: Vec<_> = templates.filter(|(_, template)| is_installed(template)).collect();
+    let installed: Vec<_> = built_in().filter(|(_, template)| is_installed(template)).collect();
     let with_login = installed.iter().find(|(_, template)| places.login(template).is_ok());
     with_login.or(installed.first()).map(|(name, _)| *name)
 }
 
 /// True if more than one agent program is installed.
 pub fn has_choice() -> bool {
-    let programs = BuiltIn::VARIANTS.iter().filter_map(|one| one.template().program);
-    programs.filter(|name| find_program(name).is_some()).nth(1).is_some()
+    built_in().filter(|(_, template)| is_installed(template)).nth(1).is_some()
+}
+
+fn is_installed(template: &CommandTemplate) -> bool {
+    !template.program.is_empty() && find_program(&template.program).is_some()
 }
 
 /// Those of the named providers for which no login is found, with the command that logs in.
-pub fn missing_logins(places: &LoginPlaces<'_>, names: &[String]) -> Vec<(&'static str, LoginAdvice)> {
-    let named = BuiltIn::VARIANTS.iter().filter(|one| names.iter().any(|name| name == one.name()));
-    let templates = named.map(|one| (one.name(), one.template()));
-    let checked = templates.filter(|(_, template)| !template.login_signs.is_empty());
-    checked.filter_map(|(name, template)| Some((name, places.login(&template).err()?))).collect()
-}
-
-/// The rights of a provider's sessions; `None` if it is not built in.
-pub fn rights_of(name: &str) -> Option<&'static str> {
-    name.parse::<BuiltIn>().ok().map(|one| one.template().rights)
+pub fn missing_logins(
+    config: &Config,
+    places: &LoginPlaces<'_>,
+    names: &[String],
+) -> Vec<(String, LoginAdvice)> {
+    let mut names = names.to_vec();
+    names.sort();
+    names.dedup();
+    let templates = names.into_iter().filter_map(|name| Some((find_template(config, &name).ok()?, name)));
+    let checked = templates.filter(|(template, _)| !template.login_signs.is_empty());
+    checked.filter_map(|(template, name)| Some((name, places.login(&template).err()?))).collect()
 }
 
 impl LoginPlaces<'_> {
     /// The place of a program's login; else the way to log in.
     fn login(&self, template: &CommandTemplate) -> Result<String, LoginAdvice> {
         // Without its key the chosen provider refuses every session, also if there is another login.
-        if let Some(problem) = template.login_signs.iter().find_map(|sign| self.missing_key(sign)) {
+        if let Some(problem) = template.login_signs.iter().find_map(|sign| self.missing_key(template, sign)) {
             return Err(problem);
         }
-        template.login_signs.iter().find_map(|sign| self.found(sign)).ok_or_else(|| login_advice(template))
+        template
+            .login_signs
+            .iter()
+            .find_map(|sign| self.found(template, sign))
+            .ok_or_else(|| login_advice(template))
     }
 
     /// The place of this sign of a login.
-    fn found(&self, sign: &LoginSign) -> Option<String> {
-        match sign {
-            LoginSign::Variable(name) => self.is_set(name).then(|| (*name).to_owned()),
-            LoginSign::File(file) => {
-                self.path(file).filter(|path| path.is_file()).map(|path| path.display().to_string())
-            }
-            LoginSign::Setting(file, text) => self.setting(file, text),
-            LoginSign::CodexProvider(file) => self.setting(file, "model_provider"),
-        }
+    fn found(&self, template: &CommandTemplate, sign: &LoginSign) -> Option<String> {
+        let FileSign { file, line, codex_provider } = match sign {
+            LoginSign::Variable(name) => return self.is_set(name).then(|| name.clone()),
+            LoginSign::File(sign) => sign,
+        };
+        let path = self.path(&template.home, file).filter(|path| path.is_file())?;
+        let line = if *codex_provider { Some("model_provider") } else { line.as_deref() };
+        let is_found = line.is_none_or(|line| {
+            let begins = |text: &str| text.trim_start().starts_with(line);
+            content(&path).is_some_and(|content| content.lines().any(begins))
+        });
+        is_found.then(|| path.display().to_string())
     }
 
     /// Advice about the variable with the key of the chosen provider, if it is not set.
-    fn missing_key(&self, sign: &LoginSign) -> Option<LoginAdvice> {
-        let (variable, path) = self.chosen_key(sign)?;
+    fn missing_key(&self, template: &CommandTemplate, sign: &LoginSign) -> Option<LoginAdvice> {
+        let (variable, path) = self.chosen_key(template, sign)?;
         (!self.is_set(&variable)).then(|| set_key(&variable, &path))
     }
 
     /// The variable with the key of the chosen provider, and the file that names it.
-    fn chosen_key(&self, sign: &LoginSign) -> Option<(String, PathBuf)> {
-        let LoginSign::CodexProvider(file) = sign else { return None };
-        let path = self.path(file)?;
+    fn chosen_key(&self, template: &CommandTemplate, sign: &LoginSign) -> Option<(String, PathBuf)> {
+        let LoginSign::File(FileSign { file, codex_provider: true, .. }) = sign else { return None };
+        let path = self.path(&template.home, file)?;
         Some((key_variable(&content(&path)?)?, path))
     }
 
     pub fn login_variables(&self, template: &CommandTemplate) -> Vec<String> {
         let sign = |sign: &LoginSign| match sign {
-            LoginSign::Variable(name) => Some((*name).to_owned()),
-            LoginSign::CodexProvider(_) => self.chosen_key(sign).map(|(variable, _)| variable),
-            LoginSign::File(_) | LoginSign::Setting(..) => None,
+            LoginSign::Variable(name) => Some(name.clone()),
+            LoginSign::File(_) => self.chosen_key(template, sign).map(|(variable, _)| variable),
         };
         let signs = template.login_signs.iter().filter_map(sign);
         let switched = template.pass_env_if.iter().filter(|(switch, _)| self.is_set(switch));
@@ -148,7 +167,7 @@ impl LoginPlaces<'_> {
 
     /// The human's next step if a program has no valid login.
     pub fn advice(&self, template: &CommandTemplate) -> Option<String> {
-        let key = template.login_signs.iter().find_map(|sign| self.chosen_key(sign));
+        let key = template.login_signs.iter().find_map(|sign| self.chosen_key(template, sign));
         let set = key.map(|(variable, path)| format!("Set {variable}, {}", env_key(&path)));
         set.or_else(|| (!template.login.is_empty()).then(|| format!("Run {}", login_advice(template))))
     }
@@ -163,21 +182,20 @@ impl LoginPlaces<'_> {
         (self.variable)(variable).is_some_and(|value| !value.is_empty())
     }
 
-    /// The file, if one of its lines begins with this text.
-    fn setting(&self, file: &ClientFile, text: &str) -> Option<String> {
-        let path = self.path(file)?;
-        let is_set = content(&path)?.lines().any(|line| line.trim_start().starts_with(text));
-        is_set.then(|| path.display().to_string())
-    }
-
-    fn path(&self, file: &ClientFile) -> Option<PathBuf> {
-        let own = file.variable.and_then(|name| (self.variable)(name)).map(PathBuf::from);
-        Some(own.or_else(|| Some(self.home?.join(file.folder)))?.join(file.name))
+    /// The place of a file below the home folder, unless a variable moves the folder that it is in.
+    fn path(&self, home: &ClientHome, file: &str) -> Option<PathBuf> {
+        let below = file.strip_prefix("~/")?;
+        let own = home.variable.as_deref().map(|variable| (variable, home.folder.as_str()));
+        let moved = own.into_iter().chain(DATA_FOLDERS).find_map(|(variable, folder)| {
+            let name = below.strip_prefix(folder)?.trim_start_matches('/');
+            Some(PathBuf::from((self.variable)(variable)?).join(name))
+        });
+        moved.or_else(|| Some(self.home?.join(below)))
     }
 }
 
 fn login_advice(template: &CommandTemplate) -> LoginAdvice {
-    LoginAdvice { command: template.login.clone(), more: template.login_more.map(str::to_owned) }
+    LoginAdvice { command: template.login.clone(), more: template.login_more.clone() }
 }
 
 /// Advice about a key that is missing or refused.
@@ -198,6 +216,7 @@ fn content(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::builtin::find;
     use super::*;
 
     /// Covers: SE-09
@@ -214,9 +233,9 @@ mod tests {
                 variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
             };
             let places = LoginPlaces { home: Some(home.path()), variable: &variable };
-            places.login(&name.parse::<BuiltIn>().unwrap().template()).ok()
+            places.login(find(name).unwrap()).ok()
         };
-        for name in ["claude", "codex", "gemini", "vibe", "opencode", "goose"] {
+        for name in ["claude", "codex", "gemini", "vibe", "opencode", "goose", "copilot", "qwen"] {
             assert_eq!(login(name, &[]), None, "{name}");
         }
         assert_eq!(login("claude", &[("ANTHROPIC_API_KEY", "x")]).as_deref(), Some("ANTHROPIC_API_KEY"));
@@ -237,7 +256,7 @@ mod tests {
         write(".codex/config.toml", &settings);
         let variable = |_: &str| None;
         let places = LoginPlaces { home: Some(home.path()), variable: &variable };
-        let advice = |name: &str| places.advice(&name.parse::<BuiltIn>().unwrap().template()).unwrap();
+        let advice = |name: &str| places.advice(find(name).unwrap()).unwrap();
         assert!(advice("codex").starts_with("Set MY_KEY, the env_key of the provider in "));
         assert!(advice("claude").starts_with("Run claude"));
         write(".config/goose/config.yaml", "GOOSE_PROVIDER: openai\n");
@@ -251,7 +270,7 @@ mod tests {
         let needs = |name: &str, set: &[&str], wanted: &str| {
             let variable = |name: &str| set.contains(&name).then(|| OsString::from("1"));
             let places = LoginPlaces { home: Some(home.path()), variable: &variable };
-            let names = places.login_variables(&name.parse::<BuiltIn>().unwrap().template());
+            let names = places.login_variables(find(name).unwrap());
             names.iter().any(|name| name == wanted)
         };
         assert!(needs("claude", &[], "ANTHROPIC_*") && needs("claude", &[], "ANTHROPIC_BASE_URL"));
@@ -268,20 +287,18 @@ mod tests {
     #[test]
     fn every_client_has_a_page_that_says_how_to_install_and_log_in_and_what_it_may_do() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/clients");
-        for one in BuiltIn::VARIANTS.iter().filter(|one| **one != BuiltIn::Rehearsal) {
-            let template = one.template();
-            let page = fs::read_to_string(folder.join(format!("{}.md", one.name()))).unwrap();
+        for (name, template) in built_in().filter(|(name, _)| *name != "rehearsal") {
+            let page = fs::read_to_string(folder.join(format!("{name}.md"))).unwrap();
             let login = &template.login;
-            for text in [format!("`{}`", template.install), format!("`{login}`"), template.rights.to_owned()]
-            {
-                assert!(page.contains(&text), "{}: {text}", one.name());
+            for text in [format!("`{}`", template.install), format!("`{login}`"), template.rights.clone()] {
+                assert!(page.contains(&text), "{}: {text}", name);
             }
             for row in ["| Install |", "| Log in |", "| May do |", "| Costs |", "| Try it |"] {
-                assert!(page.contains(row), "{}: {row}", one.name());
+                assert!(page.contains(row), "{}: {row}", name);
             }
             let reports =
                 page.lines().find(|line| line.starts_with("| Costs |")).unwrap().contains("config.prices");
-            assert!(reports || template.events.reports_cost() || page.contains("prices:"), "{}", one.name());
+            assert!(reports || template.events.reports_cost() || page.contains("prices:"), "{}", name);
         }
     }
 }

@@ -7,6 +7,7 @@ mod claude;
 mod clock_time;
 mod codex;
 mod config;
+mod copilot;
 mod error;
 pub mod event;
 mod fault;
@@ -17,11 +18,11 @@ mod installed;
 mod json_line;
 mod log_line;
 mod opencode;
-mod places;
 pub mod readers;
 mod rehearsal;
 mod request_logs;
 mod rollout;
+mod settings;
 pub mod side_log;
 pub mod stream;
 mod template;
@@ -32,26 +33,26 @@ mod vibe;
 
 use std::path::{Path, PathBuf};
 
-use builtin::BuiltIn;
 use liza_core::model::{AgentId, Config, Price, Role, TaskId};
 use liza_sandbox::sys::find_program;
-use strum::VariantArray as _;
 
-pub use builtin::{known_places, places_of};
-pub use checkout_settings::{is_client_setting, is_instruction};
+pub use builtin::{builtin_names, places_of};
+pub use checkout_settings::{SettingFiles, is_instruction};
 use config::ChosenTemplate;
 pub use config::{agent_count, check_sections, role_network};
 pub use error::ProviderError;
 use event::EventFormat;
 pub use installed::{
     InstalledClient, LoginAdvice, LoginPlaces, default_provider, has_choice, installed_clients,
-    missing_logins, rights_of,
+    missing_logins,
 };
 pub use log_line::is_aside;
+pub use template::{ClientHome, Dialect, FaultSigns};
 use template::{CommandTemplate, PromptDelivery};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
+    name: String,
     template: CommandTemplate,
     model: Option<String>,
     effort: Option<String>,
@@ -109,17 +110,17 @@ impl Provider {
         Ok(Self { fallbacks: others.collect(), ..Self::new(first) })
     }
 
-    fn new(ChosenTemplate { template, model, effort }: ChosenTemplate) -> Self {
-        let program = match &template.program {
-            None => std::env::current_exe().ok(),
-            Some(name) => find_program(name),
+    fn new(ChosenTemplate { name, template, model, effort }: ChosenTemplate) -> Self {
+        let program = match template.program.as_str() {
+            "" => std::env::current_exe().ok(),
+            name => find_program(name),
         };
-        Self { template, model, effort, program, fallbacks: Vec::new() }
+        Self { name, template, model, effort, program, fallbacks: Vec::new() }
     }
 
     /// Its name and those of the providers that take over while it is held.
     pub fn names(&self) -> Vec<String> {
-        self.all().map(|provider| provider.template.name.clone()).collect()
+        self.all().map(|provider| provider.name.clone()).collect()
     }
 
     /// The provider at that place of [`Provider::names`].
@@ -140,14 +141,19 @@ impl Provider {
         places.has_key(&self.template)
     }
 
-    /// The variables of the person's environment that its sessions need to reach its model; a configured
-    /// provider that starts a known program also needs those of that program.
+    /// The variables of the person's environment that its sessions need to reach its model.
     pub fn login_variables(&self, places: &LoginPlaces<'_>) -> Vec<String> {
-        let own = places.login_variables(&self.template);
-        let stem =
-            self.template.program.as_ref().and_then(|program| Path::new(program).file_stem()?.to_str());
-        let known = stem.and_then(|stem| stem.parse::<BuiltIn>().ok()).map(BuiltIn::template);
-        own.into_iter().chain(known.iter().flat_map(|known| places.login_variables(known))).collect()
+        places.login_variables(&self.template)
+    }
+
+    /// The names of the provider and of those that take over, with the rights of their sessions.
+    pub fn rights(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.all().map(|provider| (provider.name.as_str(), provider.template.rights.as_str()))
+    }
+
+    /// The places of its files.
+    pub fn home(&self) -> &ClientHome {
+        &self.template.home
     }
 
     pub fn can_resume(&self) -> bool {
@@ -155,7 +161,7 @@ impl Provider {
     }
 
     pub fn name(&self) -> &str {
-        &self.template.name
+        &self.name
     }
 
     /// The hosts of its model, and those that variables of the session name.
@@ -165,8 +171,8 @@ impl Provider {
         self.template.model_hosts.iter().cloned().chain(named).collect()
     }
 
-    pub fn events(&self) -> EventFormat {
-        self.template.events
+    pub fn dialect(&self) -> Dialect {
+        Dialect { format: self.template.events, faults: self.template.faults.clone() }
     }
 
     /// The price of its tokens, if it doesn't report the cost itself.
@@ -177,8 +183,8 @@ impl Provider {
     /// Checks that a budget in dollars can be kept with it and the providers that take over.
     pub fn check_budget(&self, config: &Config) -> Result<(), ProviderError> {
         match self.without_cost(config).filter(|_| config.budget.counts_dollars()) {
-            Some(Self { template, model, .. }) => {
-                Err(ProviderError::NoPrice { name: template.name.clone(), model: model.clone() })
+            Some(Self { name, model, .. }) => {
+                Err(ProviderError::NoPrice { name: name.clone(), model: model.clone() })
             }
             None => Ok(()),
         }
@@ -187,18 +193,18 @@ impl Provider {
     /// The first provider, of it and those that take over, whose sessions cost an unknown amount.
     pub fn without_cost(&self, config: &Config) -> Option<&Self> {
         let unknown =
-            |provider: &&Self| !provider.events().reports_cost() && provider.price(config).is_none();
+            |provider: &&Self| !provider.template.events.reports_cost() && provider.price(config).is_none();
         self.all().find(unknown)
     }
 
     pub fn add_environment(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
-        self.template.environment.extend(variables);
+        self.template.env.extend(variables);
     }
 
     pub fn installed_program(&self) -> Result<&Path, ProviderError> {
         let missing = || ProviderError::Missing {
-            name: self.template.name.clone(),
-            program: self.template.program.clone().unwrap_or_else(|| "liza".to_owned()),
+            name: self.name.clone(),
+            program: self.template.program.clone(),
             install: self.template.install.clone(),
         };
         self.program.as_deref().ok_or_else(missing)
@@ -206,7 +212,7 @@ impl Provider {
 
     pub fn require_interactive(&self) -> Result<(), ProviderError> {
         match self.template.interactive_args.is_empty() {
-            true => Err(ProviderError::NotInteractive { name: self.template.name.clone() }),
+            true => Err(ProviderError::NotInteractive { name: self.name.clone() }),
             false => Ok(()),
         }
     }
@@ -236,10 +242,9 @@ impl Provider {
         let arguments = first.iter().chain(protection).chain(model).chain(effort).chain(role).chain(budget);
         let arguments = arguments.chain(resume).chain(last);
         let arguments = arguments.map(fill).collect();
-        let own = if with_model { template.model_environment.as_slice() } else { &[] };
-        let environment = template.environment.iter().chain(own);
+        let environment = template.env.iter().chain(template.model_env.iter().filter(|_| with_model));
         let environment = environment.map(|(name, value)| (name.clone(), fill(value)));
-        let named = || self.template.program.clone().unwrap_or_default().into();
+        let named = || self.template.program.clone().into();
         Ok(CommandLine {
             program: self.program.clone().unwrap_or_else(named),
             arguments,
@@ -278,9 +283,6 @@ pub fn event_format(config: &Config, client: &str) -> EventFormat {
 }
 
 pub fn builtin_programs() -> Vec<String> {
-    BuiltIn::VARIANTS.iter().filter_map(|provider| provider.template().program).collect()
-}
-
-pub fn builtin_names() -> &'static [&'static str] {
-    <BuiltIn as strum::VariantNames>::VARIANTS
+    let programs = builtin::built_in().map(|(_, template)| template.program.clone());
+    programs.filter(|program| !program.is_empty()).collect()
 }

@@ -1,47 +1,12 @@
-//! opencode: its command line and its events (`run --format json`).
+//! opencode: its events (`run --format json`).
 
 use liza_core::model::{FaultKind, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
+use super::event::{ClientEvent, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, number, parse, text, tool_detail, type_of};
-use super::places::{ClientPlaces, DATA_FOLDERS};
-use super::template::{
-    BEGIN, ClientFile, CommandTemplate, LoginSign, MANY_KEYS, MANY_MODELS, words, words_and,
-};
 use super::tool_calls::exchange;
-
-pub(super) const PLACES: ClientPlaces = ClientPlaces {
-    files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
-    logins: &[".local/share/opencode/auth.json"],
-    further: DATA_FOLDERS,
-    in_checkouts: &[".opencode", "opencode.json", "opencode.jsonc"],
-    ..ClientPlaces::in_data_folders("opencode")
-};
-
-pub(super) fn template() -> CommandTemplate {
-    CommandTemplate {
-        args: words("run --format json"),
-        model_args: words("-m {model}"),
-        interactive_args: words_and("--prompt", BEGIN),
-        // Specs and the blackboard are outside the worktree: by default it refuses to read there, and exits.
-        environment: vec![("OPENCODE_PERMISSION".to_owned(), r#"{"external_directory":"allow"}"#.to_owned())],
-        events: EventFormat::Opencode,
-        model_hosts: words(&format!("{MANY_MODELS} models.dev")),
-        address_variables: words("ANTHROPIC_BASE_URL OPENAI_BASE_URL"),
-        pass_env: words_and(MANY_KEYS, "OPENCODE_*"),
-        login: "opencode auth login".to_owned(),
-        login_signs: vec![
-            LoginSign::File(ClientFile::new("XDG_DATA_HOME", ".local/share", "opencode/auth.json")),
-            LoginSign::File(ClientFile::new("XDG_CONFIG_HOME", ".config", "opencode/opencode.json")),
-            LoginSign::Variable("ANTHROPIC_API_KEY"),
-            LoginSign::Variable("OPENAI_API_KEY"),
-        ],
-        rights: "runs any command and edits files without asking",
-        ..CommandTemplate::new("opencode", Some("opencode"), "npm install -g opencode-ai")
-    }
-}
 
 #[derive(Default)]
 pub(super) struct OpencodeEvents {
@@ -111,6 +76,7 @@ fn error(event: &Value) -> liza_core::model::ClientFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::providers::event::EventFormat;
     use crate::providers::stream::tests::{faults, read, used};
 
     const SESSION: &str = r#"{"type":"step_start","timestamp":1,"sessionID":"ses_1","part":{"type":"step-start"}}

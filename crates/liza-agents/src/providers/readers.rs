@@ -2,6 +2,7 @@
 
 use super::claude::ClaudeEvents;
 use super::codex::CodexEvents;
+use super::copilot::CopilotEvents;
 use super::event::{EventFormat, EventReader};
 use super::gemini::GeminiEvents;
 use super::goose::GooseEvents;
@@ -24,6 +25,8 @@ impl EventFormat {
             EventFormat::Goose => Some(Box::<GooseEvents>::default()),
             EventFormat::Opencode => Some(Box::<OpencodeEvents>::default()),
             EventFormat::Vibe => Some(Box::<VibeEvents>::default()),
+            EventFormat::Copilot => Some(Box::<CopilotEvents>::default()),
+            EventFormat::Qwen => Some(Box::new(ClaudeEvents::qwen())),
         }
     }
 
@@ -42,6 +45,7 @@ pub fn detect_format(output: &str, likely: EventFormat) -> EventFormat {
         EventFormat::Goose,
         EventFormat::Opencode,
         EventFormat::Vibe,
+        EventFormat::Copilot,
         EventFormat::Rehearsal,
     ];
     let events = |format: EventFormat| {

@@ -1,19 +1,9 @@
-//! The rehearsal agent, which is part of Liza: its command line and its events.
+//! The rehearsal agent, which is part of Liza: its events.
 
 use liza_core::model::Usage;
 use serde::Deserialize;
 
-use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
-use super::template::CommandTemplate;
-
-pub(super) fn template() -> CommandTemplate {
-    CommandTemplate {
-        args: vec!["rehearsal".to_owned()],
-        pass_env: vec![liza_rehearsal::PLAYBOOK_VARIABLE.to_owned()],
-        events: EventFormat::Rehearsal,
-        ..CommandTemplate::new("rehearsal", None, "")
-    }
-}
+use super::event::{ClientEvent, EventReader, UsageReport};
 
 /// `{"type": "usage", "input": 1200, "output": 300, "cached": 0, "cost_usd": 0.01, "context_percent": 34}`: the usage
 /// since the last such line, and how full the context is now. All other lines are text.

@@ -31,7 +31,9 @@ impl SideLog {
             | EventFormat::Claude
             | EventFormat::Gemini
             | EventFormat::Opencode
-            | EventFormat::Vibe => None,
+            | EventFormat::Vibe
+            | EventFormat::Copilot
+            | EventFormat::Qwen => None,
         }
     }
 

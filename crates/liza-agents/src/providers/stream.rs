@@ -9,11 +9,12 @@ use liza_core::model::{ClientFault, FaultKind, ModelPart, Usage};
 use liza_core::text::one_line;
 use serde::{Deserialize, Serialize};
 
-use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
+use super::event::{ClientEvent, EventReader, UsageReport};
 use super::fault::{fault, of_kind};
 use super::guard::{Allowance, GuardStop, SessionGuard};
 use super::json_line::cut;
 use super::log_line::is_aside;
+use super::template::Dialect;
 use super::usage::SessionUsage;
 
 /// Longer lines are no events; they are skipped without being stored.
@@ -42,7 +43,7 @@ pub struct ClientOutcome {
 }
 
 pub struct EventStream {
-    format: EventFormat,
+    dialect: Dialect,
     reader: Option<Box<dyn EventReader>>,
     line: Vec<u8>,
     /// True if the rest of the line is skipped.
@@ -75,10 +76,11 @@ fn is_conversation(name: &str) -> bool {
 }
 
 impl EventStream {
-    pub fn new(format: EventFormat) -> Self {
+    pub fn new(dialect: impl Into<Dialect>) -> Self {
+        let dialect = dialect.into();
         Self {
-            format,
-            reader: format.reader(),
+            reader: dialect.format.reader(),
+            dialect,
             line: Vec::new(),
             too_long: false,
             plain_lines: 0,
@@ -97,9 +99,9 @@ impl EventStream {
     }
 
     /// The stream of a session that runs, and must end when it has used this much.
-    pub fn guarded(format: EventFormat, allowance: Allowance) -> Self {
+    pub fn guarded(dialect: Dialect, allowance: Allowance) -> Self {
         let before = allowance.before.clone();
-        Self { guard: Some(SessionGuard::new(allowance)), before, ..Self::new(format) }
+        Self { guard: Some(SessionGuard::new(allowance)), before, ..Self::new(dialect) }
     }
 
     /// The reason why the session must end.
@@ -147,7 +149,8 @@ impl EventStream {
     /// Reads the last line, which may have no line break.
     pub fn finish(&mut self, each: &mut dyn FnMut(&ClientEvent)) {
         self.end_line(each);
-        if self.format.expects_events() && !self.began && (1..PLAIN_LINES).contains(&self.plain_lines) {
+        if self.dialect.format.expects_events() && !self.began && (1..PLAIN_LINES).contains(&self.plain_lines)
+        {
             each(&unexpected());
         }
     }
@@ -157,8 +160,12 @@ impl EventStream {
         let failed = code.filter(|code| *code != 0);
         let said = || self.said.clone().unwrap_or_default();
         let of_exit = || {
-            let kind = self.reader.as_ref()?.of_exit(failed?)?;
+            let kind = self.dialect.of_exit(failed?)?;
             Some(of_kind(kind, &said()))
+        };
+        let by_entry = || {
+            let said = self.last_said(failed.is_some()).filter(|_| failed.is_some())?;
+            Some(of_kind(self.dialect.of_words(&said)?, &said))
         };
         // Without a model, a program speaks for itself.
         let model = self.model_part();
@@ -166,7 +173,7 @@ impl EventStream {
             let words = self.last_said(true).filter(|_| model == ModelPart::Silent && code.is_some());
             words.map(|words| fault(None, &words)).filter(|fault| fault.kind != FaultKind::Crashed)
         };
-        let fault = self.fault.clone().or_else(of_exit).or_else(own_words);
+        let fault = self.fault.clone().or_else(of_exit).or_else(by_entry).or_else(own_words);
         let words = fault.as_ref().map(|fault| fault.message.clone()).filter(|words| !words.is_empty());
         let said = words.or_else(|| self.last_said(failed.is_some())).map(|said| one_line(&said, QUOTE_MAX));
         ClientOutcome { fault, said, conversation: self.conversation.clone(), model }
@@ -177,7 +184,7 @@ impl EventStream {
         let Usage { input, output, cached, .. } = self.used.usage;
         let has_words = self.has_words && self.used.events == 0;
         match () {
-            () if !self.format.expects_events() => ModelPart::Unknown,
+            () if !self.dialect.format.expects_events() => ModelPart::Unknown,
             () if self.used_tools => ModelPart::Tools,
             () if has_words || input.max(output).max(cached) > 0 => ModelPart::Words,
             () => ModelPart::Silent,
@@ -211,16 +218,23 @@ impl EventStream {
         if let Some(events) = events {
             self.began = true;
             self.has_words |= events.iter().any(|event| matches!(event, ClientEvent::Text(_)));
-            events.into_iter().for_each(|event| self.take(&event, each));
+            events.into_iter().for_each(|event| self.take(&self.of_own_kind(event), each));
         } else if !text.trim().is_empty() {
             self.take_plain(text, each);
         }
     }
 
+    /// An error whose words the program's entry names has the kind that is named there.
+    fn of_own_kind(&self, event: ClientEvent) -> ClientEvent {
+        let ClientEvent::Fault(fault) = &event else { return event };
+        let kind = self.dialect.of_words(&fault.message);
+        kind.map(|kind| ClientEvent::Fault(of_kind(kind, &fault.message))).unwrap_or(event)
+    }
+
     fn take_plain(&mut self, text: &str, each: &mut dyn FnMut(&ClientEvent)) {
         self.plain_lines = self.plain_lines.saturating_add(1);
         let event = ClientEvent::Text(cut(text));
-        let (expects_events, is_aside) = (self.format.expects_events(), is_aside(text));
+        let (expects_events, is_aside) = (self.dialect.format.expects_events(), is_aside(text));
         if expects_events && self.began {
             if self.printed.is_none() || !is_aside {
                 self.printed = Some(cut(text));
@@ -262,7 +276,7 @@ impl EventStream {
 
     fn count(&mut self, report: &UsageReport) {
         let usage = match report.is_total {
-            true => self.format.own_part(&report.usage, &self.before),
+            true => self.dialect.format.own_part(&report.usage, &self.before),
             false => report.usage.clone(),
         };
         self.used.count(&UsageReport { usage, ..report.clone() });
@@ -279,7 +293,7 @@ pub mod tests {
     use liza_core::model::Usage;
 
     use super::*;
-    use crate::providers::event::{ToolAnswer, ToolExchange};
+    use crate::providers::event::{EventFormat, ToolAnswer, ToolExchange};
 
     /// All events of an output but the answers of tools.
     pub fn read(format: EventFormat, output: &str) -> Vec<ClientEvent> {
@@ -304,8 +318,8 @@ pub mod tests {
         answers(format, output).into_iter().filter_map(|answer| answer.exchange).collect()
     }
 
-    fn whole(format: EventFormat, output: &[u8]) -> EventStream {
-        let mut stream = EventStream::new(format);
+    fn whole(dialect: impl Into<Dialect>, output: &[u8]) -> EventStream {
+        let mut stream = EventStream::new(dialect);
         stream.push(output, &mut |_| {});
         stream.finish(&mut |_| {});
         stream
@@ -320,8 +334,8 @@ pub mod tests {
         read(format, output).into_iter().filter_map(fault).collect()
     }
 
-    pub fn outcome(format: EventFormat, output: &str, code: Option<i32>) -> ClientOutcome {
-        whole(format, output.as_bytes()).outcome(code)
+    pub fn outcome(dialect: impl Into<Dialect>, output: &str, code: Option<i32>) -> ClientOutcome {
+        whole(dialect, output.as_bytes()).outcome(code)
     }
 
     const GOOD: &str =
@@ -513,7 +527,7 @@ pub mod tests {
         let before = Usage { input: 300, output: 20, cached: 50, cost_usd: 0.4, ..Usage::default() };
         let resumed = |format, output: &str| {
             let allowance = Allowance { before: before.clone(), ..Allowance::default() };
-            let mut stream = EventStream::guarded(format, allowance);
+            let mut stream = EventStream::guarded(Dialect::from(format), allowance);
             stream.push(format!("{output}\n").as_bytes(), &mut |_| {});
             stream.used.usage
         };
@@ -550,5 +564,25 @@ pub mod tests {
         assert_eq!(last(&format!("{said}\na warning\n"), 0), "Done.");
         assert_eq!(last(&format!("{said}\nthread 'main' panicked\n{log}\n"), 1), "thread 'main' panicked");
         assert_eq!(last(&format!("{log}\n"), 1), log, "if there is nothing else");
+    }
+
+    /// Covers: AX-34
+    #[test]
+    fn an_entry_names_the_errors_of_its_program() {
+        let faults = r#"{"auth": {"words": ["Badge Refused"]}, "quota": {"exits": [75]}}"#;
+        let config = serde_json::from_str(&format!(r#"{{"providers": {{"own": {{"faults": {faults}}}}}}}"#));
+        let provider =
+            crate::providers::Provider::choose(&config.unwrap(), liza_core::model::Role::Coder, Some("own"));
+        let dialect = provider.unwrap().dialect();
+        let kind = |dialect: &Dialect, said: &str, code: i32| {
+            outcome(dialect.clone(), said, Some(code)).fault.map(|fault| fault.kind)
+        };
+        assert_eq!(kind(&dialect, "your badge refused\n", 1), Some(FaultKind::Auth));
+        assert_eq!(kind(&dialect, "your badge refused\n", 0), None, "it has ended normally");
+        assert_eq!(kind(&dialect, "nothing\n", 75), Some(FaultKind::Quota));
+        assert_eq!(kind(&dialect, "nothing\n", 1), None);
+        let codex = Dialect { format: EventFormat::Codex, ..dialect };
+        let failed = r#"{"type":"turn.failed","error":{"message":"status 500: Badge refused"}}"#;
+        assert_eq!(kind(&codex, failed, 1), Some(FaultKind::Auth), "before the words of all programs");
     }
 }

@@ -132,6 +132,23 @@ mod tests {
                     {"name": "bash", "arguments": json!({"command": command}).to_string()}}]}),
                 json!({"role": "tool", "tool_call_id": "c", "content": said}),
             ],
+            EventFormat::Copilot => vec![
+                json!({"type": "tool.execution_start", "data": {"toolCallId": "c", "toolName": "bash", "arguments": {"command": command}}}),
+                json!({"type": "tool.execution_complete", "data": {"toolCallId": "c", "shellExecution": {"exitCode": 1},
+                    "success": true, "result": {"content": said}}}),
+            ],
+            EventFormat::Qwen => {
+                let report = format!(
+                    "Command: {command}\nDirectory: (root)\nOutput: {said}\nError: (none)\nExit Code: 1\nSignal: (none)"
+                );
+                let content =
+                    json!([{"type": "tool_result", "tool_use_id": "c", "content": report, "is_error": true}]);
+                let call = json!([{"type": "tool_use", "id": "c", "name": "run_shell_command", "input": {"command": command}}]);
+                vec![
+                    json!({"type": "assistant", "message": {"id": "m", "content": call}}),
+                    json!({"type": "user", "message": {"content": content}}),
+                ]
+            }
             EventFormat::None | EventFormat::Rehearsal => Vec::new(),
         };
         lines.iter().map(|line| format!("{line}\n")).collect()
@@ -153,6 +170,8 @@ mod tests {
             (EventFormat::Goose, ToolEnd::Exit(1)),
             (EventFormat::Opencode, ToolEnd::Exit(1)),
             (EventFormat::Vibe, ToolEnd::Unknown),
+            (EventFormat::Copilot, ToolEnd::Exit(1)),
+            (EventFormat::Qwen, ToolEnd::Exit(1)),
         ];
         let many: String = (1..=40).map(|number| format!("line {number}\n\n")).collect();
         for (format, end) in formats {

@@ -1,46 +1,12 @@
-//! Mistral Vibe: its command line, its events (`--output streaming`) and the file in which it leaves its figures.
+//! Mistral Vibe: its events (`--output streaming`) and the file in which it leaves its figures.
 
 use liza_core::model::{FaultKind, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventFormat, EventReader, ToolEnd, UsageReport};
+use super::event::{ClientEvent, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail};
-use super::places::ClientPlaces;
-use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, PromptDelivery, words, words_and};
 use super::tool_calls::OpenCalls;
-
-pub(super) const PLACES: ClientPlaces = ClientPlaces {
-    files: &["config.toml", ".env"],
-    in_checkouts: &[".vibe"],
-    ..ClientPlaces::new("vibe", "VIBE_HOME", ".vibe")
-};
-
-pub(super) fn template() -> CommandTemplate {
-    let rights = "--trust --auto-approve";
-    CommandTemplate {
-        args: words(&format!(
-            "--output streaming {rights} --output-dir {{scratch}} --prompt-file {{prompt}}"
-        )),
-        unconfined_args: words("--add-dir {liza}"),
-        // It has no argument for the model.
-        model_environment: vec![("VIBE_ACTIVE_MODEL".to_owned(), "{model}".to_owned())],
-        interactive_args: words_and(rights, BEGIN),
-        prompt: PromptDelivery::File,
-        events: EventFormat::Vibe,
-        result_file: Some("export.json".to_owned()),
-        model_hosts: words("api.mistral.ai"),
-        address_variables: words("VIBE_API_BASE"),
-        pass_env: words("MISTRAL_* VIBE_*"),
-        login: "vibe --setup".to_owned(),
-        login_signs: vec![
-            LoginSign::Setting(ClientFile::new("VIBE_HOME", ".vibe", ".env"), "MISTRAL_API_KEY"),
-            LoginSign::Variable("MISTRAL_API_KEY"),
-        ],
-        rights: "runs any command and edits files without asking (auto-approve)",
-        ..CommandTemplate::new("vibe", Some("vibe"), "uv tool install mistral-vibe")
-    }
-}
 
 /// Reads the messages of Vibe and, as the last line, the file with its figures.
 #[derive(Default)]
@@ -131,6 +97,7 @@ fn figures(event: &Value) -> Vec<ClientEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::providers::event::EventFormat;
     use crate::providers::stream::tests::{faults, read, used};
 
     const SESSION: &str = r#"{"sessionId":"v-1","role":"system","content":"rules"}

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use liza_agents::providers::is_client_setting;
+use liza_agents::providers::SettingFiles;
 use liza_core::model::{
     Actor, AgentCommits, AgentId, ClientSettings, CommitAuthor, Refusal, Sha, TaskId, TaskStatus,
 };
@@ -108,13 +108,15 @@ fn authors(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<Vec<Commi
 /// of the repository can lead to a repository that configures its git so.
 fn refuse_client_settings(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     let board = engine.read(&[task])?;
-    if board.config()?.client_settings == ClientSettings::Allow {
+    let config = board.config()?;
+    if config.client_settings == ClientSettings::Allow {
         return Ok(());
     }
     let repo = engine.repo()?;
     let changes = repo.changes_since(&integration_branch(&board)?, commit)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    if let Some(path) = changes.keys().find(|path| is_client_setting(path)) {
+    let settings = SettingFiles::of(config);
+    if let Some(path) = changes.keys().find(|path| settings.contains(path)) {
         return Err(Refusal::ClientSettingsChanged { task: task.clone(), path: text(path) }.into());
     }
     match repo.outside_link(&changes)? {

@@ -1,6 +1,6 @@
 //! Gathers the facts about a submission: what its merge would do to the integration branch, file by file.
 
-use liza_agents::providers::{is_client_setting, is_instruction};
+use liza_agents::providers::{SettingFiles, is_instruction};
 use liza_core::model::{FactKind, Sha, State, Status, TaskId, WorkFacts};
 use liza_core::rules::work_facts::{FileDelta, KnownFiles, has_language, work_facts};
 use liza_git::{ChangedFile, FileContents, MergeChange, Repo};
@@ -20,8 +20,8 @@ pub(super) fn facts_of(
     let state = project.store().snapshot()?;
     let Some(head) = integration_head(project, &state.board)? else { return Ok(None) };
     let (from, to) = compared(repo, &head, commit)?;
-    let files = deltas(repo, &repo.changed_files(&from, &to)?)?;
     let config = state.board.config()?;
+    let files = deltas(repo, &SettingFiles::of(config), &repo.changed_files(&from, &to)?)?;
     let patterns = GatePatterns::new(&config.gate);
     let known = KnownFiles {
         protected: repo.protected(&to, &patterns)?.differing(&repo.protected(&from, &patterns)?),
@@ -49,7 +49,11 @@ fn compared(repo: &Repo, head: &Sha, commit: &Sha) -> Result<(Sha, Sha), EngineE
     })
 }
 
-fn deltas(repo: &Repo, files: &[ChangedFile]) -> Result<Vec<FileDelta>, EngineError> {
+fn deltas(
+    repo: &Repo,
+    settings: &SettingFiles,
+    files: &[ChangedFile],
+) -> Result<Vec<FileDelta>, EngineError> {
     let is_read = |file: &&ChangedFile| file.path.to_str().is_some_and(has_language);
     let read: Vec<&ChangedFile> = files.iter().filter(is_read).collect();
     let mut contents = repo.contents(&read)?.into_iter();
@@ -64,7 +68,7 @@ fn deltas(repo: &Repo, files: &[ChangedFile]) -> Result<Vec<FileDelta>, EngineEr
             old: text(old),
             new: text(new),
             is_uncounted: is_too_large,
-            instructs: is_client_setting(&file.path) || is_instruction(&file.path),
+            instructs: settings.contains(&file.path) || is_instruction(&file.path),
         }
     };
     Ok(files.iter().map(delta).collect())

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_agents::providers::{LoginAdvice, LoginPlaces, missing_logins};
+use liza_core::model::Config;
 use liza_host::{durable, private};
 use liza_status::alarms::MissingLogin;
 
@@ -25,16 +26,13 @@ pub fn record(folder: &Path, names: &[&str]) {
 }
 
 /// The recorded programs that still have no login.
-pub fn look(folder: &Path, places: &LoginPlaces<'_>) -> Vec<MissingLogin> {
+pub fn look(folder: &Path, config: &Config, places: &LoginPlaces<'_>) -> Vec<MissingLogin> {
     let file = file(folder);
     let is_small = fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= LONGEST);
     let text = if is_small { durable::read_text(&file).unwrap_or_default() } else { String::new() };
     let names: Vec<String> = text.lines().map(str::to_owned).collect();
-    let missing = missing_logins(places, &names).into_iter();
-    let login = |(client, advice): (&str, LoginAdvice)| {
-        let LoginAdvice { command, more } = advice;
-        MissingLogin { client: client.to_owned(), command, more }
-    };
+    let missing = missing_logins(config, places, &names).into_iter();
+    let login = |(client, LoginAdvice { command, more })| MissingLogin { client, command, more };
     missing.map(login).collect()
 }
 
@@ -51,7 +49,12 @@ mod tests {
     fn a_program_is_listed_until_it_has_a_login() {
         let home = tempfile::tempdir().unwrap();
         let places = LoginPlaces { home: Some(home.path()), variable: &|_| None };
-        let found = || look(home.path(), &places).into_iter().map(|login| login.client).collect::<Vec<_>>();
+        let found = || {
+            look(home.path(), &Config::default(), &places)
+                .into_iter()
+                .map(|login| login.client)
+                .collect::<Vec<_>>()
+        };
         assert!(found().is_empty());
         // It is unknown whether a program of the settings, or the rehearsal, has a login.
         record(home.path(), &["codex", "rehearsal", "own"]);

@@ -80,17 +80,18 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         dead: dead_agents(project, state, now),
         main_branch: main_branch(project, state),
         vision_gap: vision_gap(project, state),
-        missing_logins: missing_logins(project),
+        missing_logins: missing_logins(project, state),
         merge: running_merge(project),
         start: last_run(project),
     }
 }
 
 /// The agent programs of the team for which no login is found here either.
-fn missing_logins(project: &Project) -> Vec<MissingLogin> {
+fn missing_logins(project: &Project, state: &State) -> Vec<MissingLogin> {
+    let Some(config) = state.board.config.ready() else { return Vec::new() };
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let variable = |name: &str| std::env::var_os(name);
-    look(project.folder(), &LoginPlaces { home: home.as_deref(), variable: &variable })
+    look(project.folder(), config, &LoginPlaces { home: home.as_deref(), variable: &variable })
 }
 
 /// The state of the shared settings on the integration branch, if they differ from the accepted ones. Asks

@@ -51,12 +51,22 @@ impl Program<'_> {
     fn is_own(&self, process: &LineProcess) -> bool {
         match &process.file {
             Some(file) if Some(file) == self.process.file.as_ref() => {
-                !is_interpreter(file) || script(process) == script(self.process)
+                let is_equal = || script(process) == script(self.process);
+                !is_interpreter(file) || is_equal() || self.is_beside(process)
             }
             Some(file) => self.is_launched(file),
             // It hides its file; only its name is known.
             None => process.command.first().is_some_and(|name| self.has_name(Path::new(name))),
         }
+    }
+
+    /// True for an interpreter of another script in the folder of the program's own, of an installed package.
+    fn is_beside(&self, process: &LineProcess) -> bool {
+        let folder = self.script.as_deref().and_then(Path::parent).filter(|folder| {
+            let is_modules = |part: &OsStr| part == OsStr::new("node_modules");
+            folder.iter().any(is_modules)
+        });
+        folder.is_some() && script(process).and_then(|script| Path::new(script).parent()) == folder
     }
 
     /// True for the real program that a script of the same installation starts.
@@ -125,6 +135,18 @@ mod tests {
     const GOOSE: (&str, &str) = ("/home/a/bin/goose", "run");
     const SH: (&str, &str) = ("/usr/bin/dash", "-c x");
     const BASH: (&str, &str) = ("/usr/bin/bash", "-c x");
+
+    /// Covers: AX-34
+    #[test]
+    fn a_launcher_may_start_another_script_of_its_package() {
+        let (node, shell) = ("/usr/bin/node", ("/bin/sh", "-c x"));
+        let launcher = (node, "/m/node_modules/q/cli-entry.js -o json");
+        assert!(is_heard(&[shell, (node, "--expose-gc /m/node_modules/q/cli.js -o json")], launcher));
+        assert!(!is_heard(&[shell, (node, "/m/node_modules/other/cli.js")], launcher), "another package");
+        assert!(!is_heard(&[shell, (node, "/work/cli.js")], (node, "/work/cli-entry.js")), "no package");
+        let twice = [shell, (node, "/m/node_modules/q/cli.js"), shell];
+        assert!(!is_heard(&twice, launcher), "only directly below the program");
+    }
 
     /// Covers: JU-08
     #[test]

@@ -3,7 +3,6 @@
 
 use std::io;
 
-use liza_agents::providers::rights_of;
 use liza_core::model::Config;
 use liza_host::durable;
 use liza_sandbox::confine::Level;
@@ -50,10 +49,9 @@ pub fn is_first_run(project: &Project) -> bool {
 }
 
 /// The agent programs of a team with their rights, each once.
-fn clients(posts: &[Post]) -> Vec<(String, &'static str)> {
-    let mut clients: Vec<(String, &'static str)> = Vec::new();
-    for name in posts.iter().flat_map(|post| post.provider.names()) {
-        let rights = rights_of(&name).unwrap_or("what config.providers gives it");
+fn clients(posts: &[Post]) -> Vec<(&str, &str)> {
+    let mut clients: Vec<(&str, &str)> = Vec::new();
+    for (name, rights) in posts.iter().flat_map(|post| post.provider.rights()) {
         if !rights.is_empty() && !clients.iter().any(|(known, _)| *known == name) {
             clients.push((name, rights));
         }

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use liza_agents::providers::is_client_setting;
+use liza_agents::providers::SettingFiles;
 use liza_core::model::{Config, Role, Sandbox, Sha, TaskId};
 use liza_git::GitError;
 use liza_host::{durable, private};
@@ -224,8 +224,9 @@ fn run_guarded(
     checkout: &Path,
     run: ProgramRun<'_>,
 ) -> Result<RunEnd, SetupError> {
+    let files = SettingFiles::of(config);
     let settings =
-        SettingsGuard::of(checkout, is_client_setting).map_err(SetupError::io("read", checkout))?;
+        SettingsGuard::of(checkout, |path| files.contains(path)).map_err(SetupError::io("read", checkout))?;
     // Many set-ups write one. A coder's session runs the same code in its tests, so that adds nothing.
     let may_make = |path: &Path| used_by == CheckoutUse::Coding && path == Path::new(".env");
     let ended = run.run().map_err(SetupError::io("run config.setup in", checkout));

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_agents::providers::places_of;
+use liza_agents::providers::ClientHome;
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
@@ -39,10 +39,10 @@ const GIT_FILES: &[&str] = &[".config/git/ignore", ".config/git/attributes"];
 const OTHER_FILES: &[&str] = &[".claude.json", ".env", "installation_id"];
 
 impl ClientFolder {
-    /// The folder for a session of `program`, and the variables that lead there. `variable` gives the person's.
+    /// The folder for a session of a program with these files, and the variables that lead there. `variable` gives the person's.
     pub fn plan(
         path: PathBuf,
-        program: &Path,
+        client: &ClientHome,
         home: Option<&Path>,
         variable: &dyn Fn(&str) -> Option<PathBuf>,
     ) -> (Self, Vec<(String, String)>) {
@@ -51,40 +51,41 @@ impl ClientFolder {
         if let Some(home) = home {
             folder.copy(home, Path::new(""), GIT_FILES, false);
         }
-        let Some(client) = places_of(program) else { return (folder, variables) };
-        let own = client.variable.and_then(variable);
-        let from = own.clone().or_else(|| Some(home?.join(client.folder)));
+        let own = client.variable.as_deref().and_then(variable);
+        let from = own.clone().or_else(|| Some(home?.join(&client.folder)));
         if let Some(from) = &from {
-            folder.copy(from, Path::new(client.folder), client.files, false);
-            folder.copy(from, Path::new(client.folder), client.logins, true);
+            folder.copy(from, Path::new(&client.folder), &client.files, false);
+            folder.copy(from, Path::new(&client.folder), &client.logins, true);
         }
-        // Without the variable, this file lies beside the folder.
-        if let (None, Some(home), Some((beside, to))) = (own, home, client.beside) {
-            folder.copies.push(FileCopy { from: home.join(beside), to: to.into(), is_login: false });
-        }
-        variables.extend(client.variable.map(|name| folder.variable(name, client.folder)));
-        variables.extend(client.further.iter().map(|(name, below)| folder.variable(name, below)));
+        // Without the variable, these files lie beside the folder.
+        let beside = home.filter(|_| own.is_none()).map(|home| {
+            let copy = |(from, to): (&String, &String)| (home.join(from), PathBuf::from(to));
+            client.beside.iter().map(copy).map(|(from, to)| FileCopy { from, to, is_login: false })
+        });
+        folder.copies.extend(beside.into_iter().flatten());
+        variables.extend(client.variable.iter().map(|name| folder.variable(name, &client.folder)));
+        variables.extend(client.variables.iter().map(|(name, below)| folder.variable(name, below)));
         (folder, variables)
     }
 
-    /// The program's name for itself, and the file of the person's login, if there is one.
+    /// The file of the person's login, if there is one.
     pub fn login_of(
-        program: &Path,
+        client: &ClientHome,
         home: Option<&Path>,
         variable: &dyn Fn(&str) -> Option<PathBuf>,
-    ) -> Option<(&'static str, PathBuf)> {
-        let client = places_of(program)?;
-        let folder = client.variable.and_then(variable).or_else(|| Some(home?.join(client.folder)))?;
-        Some((client.program, folder.join(client.logins.first()?)))
+    ) -> Option<PathBuf> {
+        let own = client.variable.as_deref().and_then(variable);
+        let folder = own.or_else(|| Some(home?.join(&client.folder)))?;
+        Some(folder.join(client.logins.first()?))
     }
 
     /// The person's settings and instructions for a program that its sessions get as copies.
     pub fn settings_of(
-        program: &Path,
+        client: &ClientHome,
         home: Option<&Path>,
         variable: &dyn Fn(&str) -> Option<PathBuf>,
     ) -> Vec<PathBuf> {
-        let (folder, _) = Self::plan(PathBuf::new(), program, home, variable);
+        let (folder, _) = Self::plan(PathBuf::new(), client, home, variable);
         let steers = |copy: &FileCopy| {
             let is_of_git = GIT_FILES.iter().any(|file| copy.to == Path::new(file));
             !copy.is_login && !is_of_git && !OTHER_FILES.iter().any(|file| copy.to.ends_with(file))
@@ -95,18 +96,17 @@ impl ClientFolder {
 
     /// The texts of these settings.
     pub(crate) fn settings_texts(
-        program: &Path,
+        client: &ClientHome,
         home: Option<&Path>,
         variable: &dyn Fn(&str) -> Option<PathBuf>,
     ) -> Vec<String> {
-        let files = Self::settings_of(program, home, variable);
+        let files = Self::settings_of(client, home, variable);
         files.iter().filter_map(|file| String::from_utf8(small_file(file)?).ok()).collect()
     }
 
     /// Keeps the conversations of the session in `place`; with `restore`, the session gets the earlier ones.
-    pub(crate) fn keep_conversations(&mut self, program: &Path, place: PathBuf, restore: bool) {
-        let below =
-            places_of(program).and_then(|client| Some(Path::new(client.folder).join(client.conversations?)));
+    pub(crate) fn keep_conversations(&mut self, client: &ClientHome, place: PathBuf, restore: bool) {
+        let below = client.conversations.as_ref().map(|below| Path::new(&client.folder).join(below));
         self.kept = below.map(|below| KeptConversations { below, place, restore });
     }
 
@@ -114,8 +114,8 @@ impl ClientFolder {
         (name.to_owned(), self.path.join(below).to_string_lossy().trim_end_matches('/').to_owned())
     }
 
-    fn copy(&mut self, from: &Path, to: &Path, names: &[&str], is_login: bool) {
-        let copy = |name: &&str| FileCopy { from: from.join(name), to: to.join(name), is_login };
+    fn copy<N: AsRef<Path>>(&mut self, from: &Path, to: &Path, names: &[N], is_login: bool) {
+        let copy = |name: &N| FileCopy { from: from.join(name), to: to.join(name), is_login };
         self.copies.extend(names.iter().map(copy));
     }
 
@@ -152,7 +152,7 @@ impl ClientFolder {
 mod tests {
     use std::fs;
 
-    use liza_agents::providers::known_places;
+    use liza_agents::providers::{builtin_names, places_of};
     use liza_sandbox::confine::is_read_by_sessions;
     use serde_json::Value;
 
@@ -165,7 +165,11 @@ mod tests {
     }
 
     fn folder(home: &Path, program: &str) -> (ClientFolder, Vec<(String, String)>) {
-        ClientFolder::plan(home.join("private"), Path::new(program), Some(home), &|_| None)
+        ClientFolder::plan(home.join("private"), places(program), Some(home), &|_| None)
+    }
+
+    fn places(program: &str) -> &'static ClientHome {
+        places_of(Path::new(program)).unwrap()
     }
 
     /// Ends a session; returns the messages about its logins.
@@ -180,9 +184,9 @@ mod tests {
     /// Covers: IS-14
     #[test]
     fn no_session_reads_the_login_of_a_known_program() {
-        for places in known_places() {
-            for login in places.logins {
-                let path = Path::new(places.folder).join(login);
+        for places in builtin_names().iter().map(|name| places(name)) {
+            for login in &places.logins {
+                let path = Path::new(&places.folder).join(login);
                 assert!(!is_read_by_sessions(path.to_str().unwrap()), "{}", path.display());
             }
         }
@@ -245,7 +249,7 @@ mod tests {
     }
 
     fn codex_session(home: &Path, name: &str) -> (ClientFolder, PathBuf) {
-        let (private, _) = ClientFolder::plan(home.join(name), Path::new("codex"), Some(home), &|_| None);
+        let (private, _) = ClientFolder::plan(home.join(name), places("codex"), Some(home), &|_| None);
         let at = private.path.join(".codex/auth.json");
         (private, at)
     }
@@ -295,7 +299,7 @@ mod tests {
         let own = home.path().join("elsewhere");
         let named = |name: &str| (name == "CODEX_HOME").then(|| own.clone());
         let (private, _) =
-            ClientFolder::plan(home.path().join("private"), Path::new("codex"), Some(home.path()), &named);
+            ClientFolder::plan(home.path().join("private"), places("codex"), Some(home.path()), &named);
         private.create().unwrap();
         assert_eq!(fs::read_to_string(private.path.join(".codex/auth.json")).unwrap(), LOGIN);
     }
@@ -308,7 +312,7 @@ mod tests {
         let place = home.join("kept");
         let session = |restore: bool| {
             let (mut private, _) = folder(home, "claude");
-            private.keep_conversations(Path::new("/opt/bin/claude"), place.clone(), restore);
+            private.keep_conversations(places("claude"), place.clone(), restore);
             private.create().unwrap();
             private
         };
@@ -328,7 +332,7 @@ mod tests {
         fresh.remove(&Masker::default());
         assert!(home.join("mine/projects").exists() && !place.exists());
         let (mut other, _) = folder(home, "goose");
-        other.keep_conversations(Path::new("goose"), place, true);
+        other.keep_conversations(places("goose"), place, true);
         assert_eq!(other.kept, None);
     }
 }

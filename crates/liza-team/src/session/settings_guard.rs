@@ -18,16 +18,16 @@ const DEEPEST: usize = 200;
 const FILE_MAX: u64 = 1 << 20;
 
 #[derive(Debug)]
-pub struct SettingsGuard {
+pub struct SettingsGuard<F> {
     checkout: PathBuf,
-    is_setting: fn(&Path) -> bool,
+    is_setting: F,
     files: BTreeMap<PathBuf, FileGuard>,
 }
 
-impl SettingsGuard {
+impl<F: Fn(&Path) -> bool> SettingsGuard<F> {
     /// Remembers the paths that `is_setting`.
-    pub fn of(checkout: &Path, is_setting: fn(&Path) -> bool) -> io::Result<Self> {
-        let found = found_in(checkout, is_setting)?.into_iter();
+    pub fn of(checkout: &Path, is_setting: F) -> io::Result<Self> {
+        let found = found_in(checkout, &is_setting)?.into_iter();
         let files = found.map(|path| (path.clone(), FileGuard::of(checkout.join(path)))).collect();
         Ok(Self { checkout: checkout.to_owned(), is_setting, files })
     }
@@ -35,7 +35,7 @@ impl SettingsGuard {
     /// Removes additions, unless they `may_stay`, and restores the rest. Returns the changed relative paths.
     pub fn restore(&self, may_stay: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
         let is_added = |path: &PathBuf| !self.files.contains_key(path) && !may_stay(path);
-        let mut added = found_in(&self.checkout, self.is_setting)?.into_iter().filter(is_added);
+        let mut added = found_in(&self.checkout, &self.is_setting)?.into_iter().filter(is_added);
         added.try_for_each(|path| remove_tree(&self.checkout.join(path)))?;
         let top = UntrustedFolder::open(&self.checkout)?;
         let mut changed = Vec::new();
@@ -50,7 +50,7 @@ impl SettingsGuard {
     }
 }
 
-fn found_in(checkout: &Path, is_setting: fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
+fn found_in(checkout: &Path, is_setting: &impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut keep = |path: PathBuf| {
         if is_setting(&path) {

@@ -247,8 +247,8 @@ fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
         let own = order.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
         own.or_else(|| std::env::var_os(name))
     };
-    let side_log = SideLog::new(order.events, order.confinement.is_some(), &variable);
-    let stream = EventStream::guarded(order.events, order.allowance.clone());
+    let side_log = SideLog::new(order.dialect.format, order.confinement.is_some(), &variable);
+    let stream = EventStream::guarded(order.dialect.clone(), order.allowance.clone());
     let output_reader = OutputReader::new(stream, secrets, order.result_file.clone(), side_log);
     let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
     Ok(Started { family, client, output: output.map(copy), level })

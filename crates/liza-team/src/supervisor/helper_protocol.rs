@@ -4,7 +4,7 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use liza_agents::providers::event::EventFormat;
+use liza_agents::providers::Dialect;
 use liza_agents::providers::guard::{Allowance, GuardStop};
 use liza_agents::providers::stream::ClientOutcome;
 use liza_agents::providers::usage::SessionUsage;
@@ -35,7 +35,7 @@ pub(super) struct SessionOrder {
     pub scratch: PathBuf,
     /// Held until no process of the session is left, so that two sessions of one agent never overlap.
     pub lock: PathBuf,
-    pub events: EventFormat,
+    pub dialect: Dialect,
     pub allowance: Allowance,
     /// The file in which the program leaves its last event.
     pub result_file: Option<PathBuf>,

@@ -319,7 +319,7 @@ fn order(
         output: (!identity.interactive).then(|| files.output.clone()),
         scratch,
         lock: project.folder().join("agent-locks").join(format!("{}.session", identity.agent)),
-        events: identity.provider.events(),
+        dialect: identity.provider.dialect(),
         allowance,
         result_file: line.result_file,
         confinement: None,
@@ -345,7 +345,8 @@ fn login_variables(identity: &Identity) -> Vec<String> {
 /// variables, such as a local model.
 fn services_of(order: &SessionOrder, config: &Config, identity: &Identity) -> Vec<u16> {
     let variable = |name: &str| variable(&order.environment, name).map(PathBuf::from);
-    let settings = ClientFolder::settings_texts(&order.program, home().as_deref(), &variable).into_iter();
+    let settings =
+        ClientFolder::settings_texts(identity.provider.home(), home().as_deref(), &variable).into_iter();
     let inherited = inherited(config, identity).into_iter();
     let inherited = inherited.map(|(_, value)| value.to_string_lossy().into_owned());
     let own =
@@ -399,10 +400,11 @@ fn confine(
     let config = state.board.config()?;
     let variable = |name: &str| variable(&order.environment, name).map(PathBuf::from);
     let path = project.folder().join("clients").join(identity.agent.to_string());
-    let (mut client, mut variables) = ClientFolder::plan(path, &order.program, home().as_deref(), &variable);
+    let (mut client, mut variables) =
+        ClientFolder::plan(path, identity.provider.home(), home().as_deref(), &variable);
     if let Some((task, restore)) = own.keeps {
         let place = conversations_of(project.folder(), task);
-        client.keep_conversations(&order.program, place.join(&order.client), restore);
+        client.keep_conversations(identity.provider.home(), place.join(&order.client), restore);
     }
     let role = identity.agent.role();
     let caches = project.folder().join("caches").join(role.to_string());

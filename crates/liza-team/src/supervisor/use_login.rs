@@ -29,7 +29,7 @@ impl Team<'_> {
             Sandbox::Auto | Sandbox::Require => login_of(&member.identity.provider, sprint),
         };
         let Some((program, file)) = login else { return true };
-        let is_free = member.login_turn.may_use(program, &file, limit);
+        let is_free = member.login_turn.may_use(&program, &file, limit);
         if !is_free {
             member.wake = Some(Instant::now() + LOOK_AGAIN);
             self.info(index, format!("waits until another session has refreshed the login of {program}"));
@@ -39,7 +39,7 @@ impl Team<'_> {
 }
 
 /// The name and the login file of the program that the agent's next session uses.
-fn login_of(provider: &Provider, sprint: Option<&Sprint>) -> Option<(&'static str, PathBuf)> {
+fn login_of(provider: &Provider, sprint: Option<&Sprint>) -> Option<(String, PathBuf)> {
     let choice = sprint.map(|sprint| choose_client(sprint, &provider.names(), now()));
     let index = match choice {
         Some(ClientChoice::Use(index) | ClientChoice::Probe(index)) => index,
@@ -52,5 +52,6 @@ fn login_of(provider: &Provider, sprint: Option<&Sprint>) -> Option<(&'static st
         return None;
     }
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    ClientFolder::login_of(provider.installed_program().ok()?, home.as_deref(), &folder)
+    let program = provider.installed_program().ok()?.file_stem()?.to_str()?.to_owned();
+    Some((program, ClientFolder::login_of(provider.home(), home.as_deref(), &folder)?))
 }

@@ -1,9 +1,9 @@
 //! The agent programs that are installed, as doctor reports them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use liza_agents::providers::{InstalledClient, LoginPlaces, installed_clients};
-use liza_core::model::State;
+use liza_agents::providers::{ClientHome, InstalledClient, LoginPlaces, installed_clients};
+use liza_core::model::{Config, State};
 use liza_team::project::now;
 use liza_team::session::client_folder::ClientFolder;
 use liza_team::session::client_version::client_version;
@@ -14,6 +14,7 @@ use super::start;
 
 /// The agent programs that are installed: version, login, rights of their sessions.
 pub(super) fn clients(
+    config: Option<&Config>,
     places: &LoginPlaces<'_>,
     used: &[String],
     state: Option<&State>,
@@ -21,13 +22,13 @@ pub(super) fn clients(
 ) -> Vec<Check> {
     let check = |client: InstalledClient| {
         let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
-        let name = client.name;
-        let rights = format!("{}{}", client.rights, reaching_settings(places, name));
+        let name = client.name.as_str();
+        let rights = format!("{}{}", client.rights, reaching_settings(places, &client.home));
         let held = state.and_then(|state| start::held(state, name, run, now()));
         match (client.login, held) {
             (Ok(_), Some((why, command))) => warning(name, format!("{version}; {why}"), command),
             (Ok(place), None) => {
-                let shared = shared_login(places, name, &place);
+                let shared = shared_login(places, name, &client.home, &place);
                 good(name, format!("{version}; login: {place}{shared}; {rights}"))
             }
             (Err(login), _) if used.iter().any(|used| used == name) => {
@@ -36,13 +37,13 @@ pub(super) fn clients(
             (Err(login), _) => good(name, format!("{version}; no login found ({login}); {rights}")),
         }
     };
-    installed_clients(places, client_version).into_iter().map(check).collect()
+    installed_clients(config, places, client_version).into_iter().map(check).collect()
 }
 
 /// The settings and instructions of the person that reach the sessions of a program.
-fn reaching_settings(places: &LoginPlaces<'_>, program: &str) -> String {
+fn reaching_settings(places: &LoginPlaces<'_>, client: &ClientHome) -> String {
     let variable = |name: &str| (places.variable)(name).map(PathBuf::from);
-    let files = ClientFolder::settings_of(Path::new(program), places.home, &variable);
+    let files = ClientFolder::settings_of(client, places.home, &variable);
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     match files.as_slice() {
         [] => String::new(),
@@ -51,10 +52,10 @@ fn reaching_settings(places: &LoginPlaces<'_>, program: &str) -> String {
 }
 
 /// The warning about a login file whose end Liza cannot read.
-fn shared_login(places: &LoginPlaces<'_>, program: &str, place: &str) -> &'static str {
+fn shared_login(places: &LoginPlaces<'_>, program: &str, client: &ClientHome, place: &str) -> &'static str {
     let variable = |name: &str| (places.variable)(name).map(PathBuf::from);
-    let file = ClientFolder::login_of(Path::new(program), places.home, &variable);
-    let is_file = file.is_some_and(|(_, file)| file.display().to_string() == place);
+    let file = ClientFolder::login_of(client, places.home, &variable);
+    let is_file = file.is_some_and(|file| file.display().to_string() == place);
     match is_file && !can_read_expiry(program) {
         true => {
             " (its end is not known to Liza: a session whose login another one has refreshed starts again)"

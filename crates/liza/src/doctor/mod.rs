@@ -84,7 +84,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     let used = used_programs(config, &places);
     checks.push(programs(&used));
     let run = project.map(last_run).unwrap_or_default().run;
-    checks.extend(clients(&places, &used, state.as_ref(), &run));
+    checks.extend(clients(config, &places, &used, state.as_ref(), &run));
     checks.extend(config.into_iter().flat_map(|config| missing_programs(config, default_provider(&places))));
     checks
 }

@@ -21,20 +21,20 @@ impl Health {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    pub name: &'static str,
+    pub name: String,
     pub health: Health,
     pub found: String,
     pub fix: Option<String>,
 }
 
-pub(super) fn good(name: &'static str, found: impl Into<String>) -> Check {
-    Check { name, health: Health::Good, found: found.into(), fix: None }
+pub(super) fn good(name: &str, found: impl Into<String>) -> Check {
+    Check { name: name.to_owned(), health: Health::Good, found: found.into(), fix: None }
 }
 
-pub(super) fn warning(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
-    Check { name, health: Health::Warning, found: found.into(), fix: Some(fix.into()) }
+pub(super) fn warning(name: &str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+    Check { name: name.to_owned(), health: Health::Warning, found: found.into(), fix: Some(fix.into()) }
 }
 
-pub(super) fn broken(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
-    Check { name, health: Health::Broken, found: found.into(), fix: Some(fix.into()) }
+pub(super) fn broken(name: &str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+    Check { name: name.to_owned(), health: Health::Broken, found: found.into(), fix: Some(fix.into()) }
 }

@@ -17,6 +17,8 @@ pub(crate) enum Client {
     Goose,
     Gemini,
     Opencode,
+    Copilot,
+    Qwen,
 }
 
 impl Client {
@@ -27,6 +29,8 @@ impl Client {
             Client::Goose => "goose",
             Client::Gemini => "gemini",
             Client::Opencode => "opencode",
+            Client::Copilot => "copilot",
+            Client::Qwen => "qwen",
         }
     }
 }
@@ -49,6 +53,7 @@ impl Scripted {
         scripted.write_codex_config();
         scripted.write_gemini_settings();
         scripted.write_opencode_config();
+        scripted.write_qwen_settings();
         scripted
     }
 
@@ -64,6 +69,14 @@ impl Scripted {
             "options": {"baseURL": format!("{url}/v1"), "apiKey": "scripted"}, "models": {"m": {"name": "m"}}});
         let config = json!({"provider": {"scripted": provider}, "model": "scripted/m", "autoupdate": false});
         self.write(".config/opencode/opencode.json", &config.to_string());
+    }
+
+    fn write_qwen_settings(&self) {
+        // A variable for the address would be read by codex and opencode, too.
+        let url = self.model.url();
+        let auth = json!({"selectedType": "openai", "baseUrl": format!("{url}/v1"), "apiKey": "no-real-key"});
+        let settings = json!({"security": {"auth": auth}, "model": {"name": "m"}});
+        self.write(".qwen/settings.json", &settings.to_string());
     }
 
     /// Writes a file in the home folder.
@@ -106,6 +119,10 @@ impl Scripted {
             .env("GOOSE_DISABLE_KEYRING", "1")
             .env("GOOGLE_GEMINI_BASE_URL", self.model.url())
             .env("GEMINI_API_KEY", "no-real-key")
+            .env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", self.model.url()))
+            .env("COPILOT_PROVIDER_API_KEY", "no-real-key")
+            .env("COPILOT_MODEL", "gpt-5")
+            .env("COPILOT_OFFLINE", "true")
             .env("OPENAI_HOST", self.model.url())
             .env("OPENAI_API_KEY", "no-real-key");
         liza

@@ -152,6 +152,18 @@ fn needs_opencode_a_goal_is_reached() {
     reach_goal(&[Client::Opencode], &["--cli", "opencode"]);
 }
 
+/// Covers: AX-34, SE-11
+#[test]
+fn needs_copilot_a_goal_is_reached() {
+    reach_goal(&[Client::Copilot], &["--cli", "copilot"]);
+}
+
+/// Covers: AX-34, SE-11
+#[test]
+fn needs_qwen_a_goal_is_reached() {
+    reach_goal(&[Client::Qwen], &["--cli", "qwen"]);
+}
+
 /// Covers: IS-03, SE-11
 #[test]
 fn needs_claude_needs_codex_needs_goose_a_goal_is_reached_by_a_mixed_team() {

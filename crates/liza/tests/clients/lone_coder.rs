@@ -134,7 +134,12 @@ fn fails_until(
 fn error(client: Client, status: u16, kind: &str, message: &str, headers: &[(&'static str, &str)]) -> Move {
     let body = match client {
         Client::Claude => json!({"type": "error", "error": {"type": kind, "message": message}}),
-        Client::Codex | Client::Goose | Client::Gemini | Client::Opencode => {
+        Client::Codex
+        | Client::Goose
+        | Client::Gemini
+        | Client::Opencode
+        | Client::Copilot
+        | Client::Qwen => {
             json!({"error": {"type": kind, "code": kind, "message": message, "resets_at": resets(headers)}})
         }
     };
@@ -163,6 +168,8 @@ fn unauthorized(client: Client) {
         Client::Goose => "Run goose configure",
         Client::Gemini => "Run gemini",
         Client::Opencode => "Run opencode auth login",
+        Client::Copilot => "Run copilot login",
+        Client::Qwen => "Run qwen",
     };
     assert!(page.replace("\n     ", " ").contains(login), "{page}");
     lone.not_blamed();
@@ -217,9 +224,12 @@ fn silent(client: Client) {
 fn overflow(client: Client) {
     let message = match client {
         Client::Claude => "prompt is too long: 210000 tokens > 200000 maximum",
-        Client::Codex | Client::Goose | Client::Gemini | Client::Opencode => {
-            "Your input exceeds the context window of this model."
-        }
+        Client::Codex
+        | Client::Goose
+        | Client::Gemini
+        | Client::Opencode
+        | Client::Copilot
+        | Client::Qwen => "Your input exceeds the context window of this model.",
     };
     let kind = if client == Client::Claude { "invalid_request_error" } else { "context_length_exceeded" };
     let fault = error(client, 400, kind, message, &[]);
@@ -467,5 +477,13 @@ faults! {
         needs_claude_a_printed_key_is_stored_nowhere => prints_a_key;
         /// Covers: SE-10, SE-11
         needs_claude_a_conversation_is_resumed_after_a_rejection => resumes;
+    }
+    Copilot {
+        /// Covers: AX-34, SE-03
+        needs_copilot_a_wrong_key_stops_it_and_no_task_is_blamed => unauthorized;
+    }
+    Qwen {
+        /// Covers: AX-34, SE-03
+        needs_qwen_a_wrong_key_stops_it_and_no_task_is_blamed => unauthorized;
     }
 }

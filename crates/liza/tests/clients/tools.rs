@@ -75,3 +75,22 @@ fn needs_codex_a_session_is_not_offered_agents_goals_or_the_web() {
         assert!(found.is_empty(), "{role}: {found:?}");
     }
 }
+
+/// Covers: AX-34, AX-28
+#[test]
+fn needs_copilot_needs_qwen_a_session_is_offered_the_tools_of_its_role_and_no_others() {
+    let cases = [
+        (Client::Copilot, "bash glob grep view", "bash create edit glob grep view"),
+        (
+            Client::Qwen,
+            "glob grep_search read_file run_shell_command",
+            "edit glob grep_search read_file run_shell_command write_file",
+        ),
+    ];
+    for (client, reading, writing) in cases {
+        let offered = offered(client, &[]);
+        for (role, expected) in [("Planner", reading), ("Coder", writing), ("Code Reviewer", reading)] {
+            assert_eq!(offered[role].0.join(" "), expected, "{client:?} {role}");
+        }
+    }
+}

@@ -55,7 +55,7 @@ pub(crate) struct Args {
     role: Role,
     /// Take this task first; with --once, only this task.
     task: Option<TaskId>,
-    /// The agent program: claude, codex, gemini, vibe, opencode, goose, rehearsal, or one from config.providers.
+    /// The agent program: claude, codex, gemini, vibe, opencode, goose, copilot, qwen, rehearsal, or one from config.providers.
     #[arg(long = "cli", value_name = "NAME", value_parser = ProgramName, hide_possible_values = true)]
     provider: Option<String>,
     /// ID of the agent; default LIZA_AGENT_ID, else the next free ID.
@@ -130,7 +130,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     post.provider.installed_program()?;
     post.provider.check_budget(config)?;
-    for note in missing_login_notes(context, &project, std::slice::from_ref(&post)) {
+    for note in missing_login_notes(context, &project, config, std::slice::from_ref(&post)) {
         context.screen.note(&format!("liza: {note}"));
     }
     check_confinement(context, &project, config, [post.role])?;
@@ -236,10 +236,15 @@ pub(crate) fn require_any_program(context: &Context) -> Result<(), CommandError>
 }
 
 /// The agent programs that seem not to be logged in, for the person. A session will show it in any case.
-pub(crate) fn missing_login_notes(context: &Context, project: &Project, posts: &[Post]) -> Vec<String> {
+pub(crate) fn missing_login_notes(
+    context: &Context,
+    project: &Project,
+    config: &Config,
+    posts: &[Post],
+) -> Vec<String> {
     let names: Vec<String> = posts.iter().flat_map(|post| post.provider.names()).collect();
-    let missing = with_places(context, |places| missing_logins(places, &names));
-    record(project.folder(), &missing.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    let missing = with_places(context, |places| missing_logins(config, places, &names));
+    record(project.folder(), &missing.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
     missing
         .into_iter()
         .map(|(name, login)| format!("no login of {name} was found. To log in: {login}"))

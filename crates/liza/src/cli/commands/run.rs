@@ -74,7 +74,7 @@ pub(crate) struct Args {
     /// How many code reviewers; default config.roles.code_reviewer.count, else 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=200))]
     reviewers: Option<u32>,
-    /// The agent program: claude, codex, gemini, vibe, opencode, goose, rehearsal, or one from config.providers.
+    /// The agent program: claude, codex, gemini, vibe, opencode, goose, copilot, qwen, rehearsal, or one from config.providers.
     #[arg(long = "cli", value_name = "NAME", value_parser = ProgramName, hide_possible_values = true)]
     provider: Option<String>,
     /// Another agent program for the planner.
@@ -376,7 +376,7 @@ pub(crate) fn work(
         post.provider.installed_program()?;
         post.provider.check_budget(config)?;
     }
-    missing_login_notes(context, project, &posts).iter().for_each(|note| printer.print_note(note));
+    missing_login_notes(context, project, config, &posts).iter().for_each(|note| printer.print_note(note));
     let roles = posts.iter().map(|post| post.role);
     let level = check_confinement(context, project, config, roles)?;
     // Coders and merges need it; found later, a missing identity would waste a session.

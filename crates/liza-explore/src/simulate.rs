@@ -1,0 +1,306 @@
+//! A whole team by one seed: the seed decides who moves, what sessions do, and what breaks.
+//!
+//! Supervisors do what `next_step` says. Sessions submit, ask, end without a result or crash; supervisors die between two
+//! commands and are started again; answers get lost, so that a command is sent twice; replaced agents speak; a person
+//! answers NEEDS YOU, sometimes. After the storm nothing breaks any more, and the goal has to end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use liza_core::model::{AgentId, Refusal, ReviewPhase, Role, Seconds, Status, StopFiles, TaskId};
+use liza_core::supervise::{Step, Work, unseen_triggers};
+
+use crate::alphabet::{Action, Outcome, step};
+use crate::canonical::canonical;
+use crate::properties::{self, asked_for, decided};
+use crate::search::is_end;
+use crate::world::{Size, World};
+
+/// The moves of the storm, and the most moves until the goal has ended after it.
+const STORM: usize = 150;
+const CALM: usize = 1_500;
+
+/// One run.
+#[derive(Debug, Default)]
+pub struct Simulated {
+    pub seed: u64,
+    pub moves: usize,
+    pub merged: usize,
+    pub abandoned: usize,
+    /// The codes of the refusals that were met.
+    pub refusals: BTreeMap<String, usize>,
+    /// A broken promise, with the last moves.
+    pub broken: Option<String>,
+}
+
+/// Splitmix64: the same numbers on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn percent(&mut self) -> u64 {
+        self.roll() % 100
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        let count = u64::try_from(from.len()).ok().filter(|count| *count > 0)?;
+        from.get(usize::try_from(self.roll() % count).ok()?)
+    }
+}
+
+struct Team {
+    world: World,
+    dice: Dice,
+    /// Agents whose supervisors live.
+    alive: BTreeSet<AgentId>,
+    /// Agents with a running session.
+    sessions: BTreeSet<AgentId>,
+    /// The last command, whose answer may have been lost.
+    last: Option<Action>,
+    trail: Vec<String>,
+    found: Simulated,
+}
+
+/// Runs the team of a seed.
+pub fn simulate(size: Size, seed: u64) -> Simulated {
+    let world = World::new(size);
+    let alive = [size.planner()].into_iter().chain(size.coder_ids()).chain(size.reviewer_ids()).collect();
+    let found = Simulated { seed, ..Simulated::default() };
+    let (sessions, last, trail) = (BTreeSet::new(), None, Vec::new());
+    let mut team = Team { world, dice: Dice(seed), alive, sessions, last, trail, found };
+    for calm in [false, true] {
+        for _ in 0..if calm { CALM } else { STORM } {
+            if is_end(&team.world) || team.found.broken.is_some() {
+                break;
+            }
+            team.tick(calm);
+        }
+    }
+    team.finish()
+}
+
+impl Team {
+    fn finish(mut self) -> Simulated {
+        let count = |status| self.world.state.board.in_status(status).count();
+        (self.found.merged, self.found.abandoned) = (count(Status::Merged), count(Status::Abandoned));
+        if !is_end(&self.world) && self.found.broken.is_none() {
+            let tasks: Vec<_> =
+                self.world.state.board.summaries().map(|task| (&task.id, task.status)).collect();
+            let decides = |agent: &AgentId| (*agent, decided(&self.world, *agent, StopFiles::default()));
+            let steps: Vec<(AgentId, Step)> = self.alive.iter().map(decides).collect();
+            let (asked, board) = (asked_for(&self.world), canonical(&self.world));
+            let why =
+                format!("the goal does not end: {tasks:?}, asked for: {asked:?}, next: {steps:?}, {board}");
+            self.found.broken = Some(why);
+        }
+        if let Some(broken) = &mut self.found.broken {
+            let from = self.trail.len().saturating_sub(30);
+            broken.push_str(&format!(" after {}", self.trail[from..].join(", ")));
+        }
+        self.found
+    }
+
+    fn tick(&mut self, calm: bool) {
+        self.found.moves += 1;
+        let pause = if !calm && self.dice.percent() < 3 { Seconds(1_830) } else { Seconds(20) };
+        self.world.now = self.world.now + pause;
+        // Only supervisors that live renew; after a long sleep of the machine it may be too late.
+        for agent in self.alive.clone() {
+            self.take(Action::Renew(agent));
+        }
+        match if calm { 100 } else { self.dice.percent() } {
+            0..6 => self.die(),
+            6..12 => self.revive(),
+            12..16 => self.repeat(),
+            16..20 => self.speak_late(),
+            20..25 => self.help(),
+            _ => self.work(calm),
+        }
+        if calm {
+            self.revive();
+            self.help();
+        }
+    }
+
+    /// Takes an action, asks all promises, and says whether it was accepted.
+    fn take(&mut self, action: Action) -> bool {
+        match step(&self.world, &action) {
+            Err(refusal) => self.refused(&refusal),
+            Ok(next) => {
+                self.ask(&action, &next);
+                self.world = next;
+                if !matches!(action, Action::Renew(_)) {
+                    self.trail.push(format!("{action:?}"));
+                    self.last = Some(action);
+                }
+                true
+            }
+        }
+    }
+
+    fn refused(&mut self, refusal: &Refusal) -> bool {
+        *self.found.refusals.entry(refusal.code().to_owned()).or_default() += 1;
+        false
+    }
+
+    fn ask(&mut self, action: &Action, next: &World) {
+        let boards = properties::OF_BOARDS.iter().map(|property| (property.name, property.ask(next)));
+        let steps = properties::OF_STEPS.iter();
+        let steps = steps.map(|property| (property.name, property.ask(&self.world, action, next)));
+        let broken = boards.chain(steps).find_map(|(name, answer)| Some((name, answer?.err()?)));
+        if let (Some((name, why)), None) = (broken, &self.found.broken) {
+            self.found.broken = Some(format!("{name}: {why} by {action:?}"));
+        }
+    }
+
+    fn die(&mut self) {
+        let mortal: Vec<AgentId> =
+            self.alive.iter().copied().filter(|id| id.role() != Role::Planner).collect();
+        if let Some(agent) = self.dice.pick(&mortal).copied() {
+            self.alive.remove(&agent);
+            self.sessions.remove(&agent);
+            self.trail.push(format!("{agent} dies"));
+        }
+    }
+
+    fn revive(&mut self) {
+        let size = self.world.size;
+        let dead = size.coder_ids().chain(size.reviewer_ids()).find(|agent| !self.alive.contains(agent));
+        if let Some(agent) = dead {
+            self.alive.insert(agent);
+            self.take(Action::Restart(agent));
+        }
+    }
+
+    /// The answer of the last command was lost: it is sent again. What a supervisor counts, the store writes once.
+    fn repeat(&mut self) {
+        let once =
+            |action: &Action| matches!(action, Action::Restart(_) | Action::Idle(..) | Action::Crash(..));
+        if let Some(action) = self.last.clone().filter(|action| !once(action)) {
+            self.take(action);
+        }
+    }
+
+    fn speak_late(&mut self) {
+        let tasks: Vec<TaskId> = self.world.size.task_ids().collect();
+        let Some(task) = self.dice.pick(&tasks).cloned() else { return };
+        match self.dice.percent() {
+            0..50 => self.take(Action::LateSubmit(AgentId::new(Role::Coder, 1), task)),
+            _ => self.take(Action::LateApproval(AgentId::new(Role::CodeReviewer, 1), task)),
+        };
+    }
+
+    /// The person does something that NEEDS YOU asks for.
+    fn help(&mut self) {
+        let asked = asked_for(&self.world);
+        let is_asked = |action: &Action| asked.iter().any(|command| command.contains(action.verb()));
+        let all = Action::all(&self.world).into_iter().filter(Action::is_humans);
+        let possible: Vec<Action> =
+            all.filter(is_asked).filter(|one| step(&self.world, one).is_ok()).collect();
+        if let Some(action) = self.dice.pick(&possible).cloned() {
+            self.take(action);
+        }
+    }
+
+    fn work(&mut self, calm: bool) {
+        let alive: Vec<AgentId> = self.alive.iter().copied().collect();
+        let Some(agent) = self.dice.pick(&alive).copied() else { return };
+        let quality = if calm { 0 } else { self.dice.percent() };
+        let held =
+            self.world.state.board.agents.ready().and_then(|all| all.get(&agent)?.current_task.clone());
+        match (agent.role(), held) {
+            (Role::Planner, _) => self.plan(quality),
+            (Role::Coder, Some(task)) if self.sessions.contains(&agent) => self.code(agent, task, quality),
+            (Role::CodeReviewer, Some(task)) if self.sessions.contains(&agent) => {
+                self.review(agent, task, quality)
+            }
+            (Role::Coder | Role::CodeReviewer, _) => self.begin(agent, quality),
+        }
+    }
+
+    fn begin(&mut self, agent: AgentId, quality: u64) {
+        let Step::Work(work) = decided(&self.world, agent, StopFiles::default()) else { return };
+        for work in work {
+            let is_begun = match work {
+                Work::Code(task) => {
+                    self.take(Action::Reserve(agent, task.clone()));
+                    // It may die here, with its reservation on the board.
+                    quality < 97 && self.take(Action::Claim(agent, task)) && self.sessions.insert(agent)
+                }
+                Work::Review(task) => {
+                    self.take(Action::ClaimReview(agent, task)) && self.sessions.insert(agent)
+                }
+                Work::Merge(task) => self.take(match quality {
+                    0..75 => Action::Merge(agent, task),
+                    75..92 => Action::MergeConflict(agent, task),
+                    _ => Action::HoldMerge(agent, task),
+                }),
+                Work::Plan(_) => false,
+            };
+            if is_begun {
+                return;
+            }
+        }
+    }
+
+    fn code(&mut self, coder: AgentId, task: TaskId, quality: u64) {
+        let ends = match quality {
+            0..65 => self.take(Action::Submit(coder, task)),
+            65..72 => self.take(Action::SubmitAgain(coder, task)),
+            72..80 => self.take(Action::Block(coder, task)),
+            80..90 => self.take(Action::Idle(coder, task)),
+            _ => self.take(Action::Crash(coder, task)),
+        };
+        if ends {
+            self.sessions.remove(&coder);
+        }
+    }
+
+    fn review(&mut self, reviewer: AgentId, task: TaskId, quality: u64) {
+        let phase = self.world.state.board.body(&task).ok().and_then(|body| body.record().review_phase);
+        if phase == Some(ReviewPhase::Validation) {
+            let outcome = match quality {
+                0..70 => Outcome::Green,
+                70..85 => Outcome::Red,
+                85..93 => Outcome::Held,
+                _ => Outcome::Stale,
+            };
+            self.take(Action::Validate(reviewer, task.clone(), outcome));
+            self.take(Action::BeginReview(reviewer, task));
+            return;
+        }
+        let ends = match quality {
+            0..50 => self.take(Action::Approve(reviewer, task)),
+            50..75 => self.take(Action::Reject(reviewer, task)),
+            75..85 => self.take(Action::Idle(reviewer, task)),
+            85..93 => self.take(Action::Crash(reviewer, task)),
+            _ => self.take(Action::ReleaseReview(reviewer, task)),
+        };
+        if ends {
+            self.sessions.remove(&reviewer);
+        }
+    }
+
+    fn plan(&mut self, quality: u64) {
+        if self.world.planning.is_none() {
+            self.take(Action::PlannerStarts);
+            return;
+        }
+        let subjects =
+            unseen_triggers(&self.world.state, self.world.now).into_iter().map(|trigger| trigger.subject);
+        let subject: Option<TaskId> = subjects.filter_map(|subject| subject.parse().ok()).next();
+        match (quality, subject) {
+            (0..60, Some(task)) if self.take(Action::PlannerUnblocks(task.clone())) => {}
+            (0..70, Some(task)) => drop(self.take(Action::PlannerAbandons(task))),
+            (0..70, None) => drop(self.take(Action::PlannerEndsGoal)),
+            _ => {}
+        }
+        self.take(Action::PlannerStops);
+    }
+}
