@@ -45,3 +45,7 @@ pictures:
 
 demo:
     cargo demo
+
+# Fuzzes each reader of untrusted input for so many seconds, with the cases that follow from the seed.
+fuzz SECONDS="60" SEED="2":
+    LIZA_FUZZ_SECONDS={{SECONDS}} LIZA_FUZZ_SEED={{SEED}} cargo test --workspace --lib fuzz_ -- --nocapture --test-threads 2

@@ -30,6 +30,9 @@ mod tool_calls;
 pub mod usage;
 mod vibe;
 
+#[cfg(test)]
+mod fuzz_tests;
+
 use std::path::{Path, PathBuf};
 
 use builtin::BuiltIn;

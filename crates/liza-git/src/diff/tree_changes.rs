@@ -260,6 +260,18 @@ fn entry(mode: &str, object: &str) -> Option<TreeEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diff::change::parse_changes;
+    use crate::diff::files::parse_files;
+    use crate::workspace::status;
+
+    /// Covers: PV-05
+    #[test]
+    fn fuzz_git_diff() {
+        liza_testkit::fuzz::fuzz("git_diff", |bytes, _| {
+            let _ = (parse_raw(bytes), parse_pairs(bytes), status::parse(bytes));
+            let _ = (parse_changes(bytes), parse_files(bytes));
+        });
+    }
 
     fn changes(list: &[(&str, &str, &str)]) -> TreeChanges {
         let entry = |object: &str| {
