@@ -20,9 +20,6 @@ mod rows;
 mod store;
 pub mod yaml;
 
-#[cfg(test)]
-mod fuzz_tests;
-
 pub use backend::{Address, AddressError, STORE_URL_ENV, installed_client};
 pub use call::{Call, Edited, Host, Outcome, Written};
 pub use codec::settings_as_fields;

@@ -1,7 +1,6 @@
 //! Rules that several commands, supervisors and screens share. Pure functions of the blackboard and `now`.
 
 pub mod approvals;
-pub mod audit;
 pub mod breaker;
 pub mod claimable;
 pub mod clients;

@@ -234,7 +234,7 @@ pub(crate) fn parse_raw(output: &[u8]) -> Option<TreeChanges> {
 }
 
 /// The same for several pairs of trees, before each of which git writes a line with their names.
-fn parse_pairs(mut output: &[u8]) -> Option<Vec<TreeChanges>> {
+pub(super) fn parse_pairs(mut output: &[u8]) -> Option<Vec<TreeChanges>> {
     let mut pairs = Vec::new();
     while !output.is_empty() {
         let line = output.iter().position(|byte| *byte == b'\n')?;
@@ -260,18 +260,6 @@ fn entry(mode: &str, object: &str) -> Option<TreeEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::change::parse_changes;
-    use crate::diff::files::parse_files;
-    use crate::workspace::status;
-
-    /// Covers: PV-05
-    #[test]
-    fn fuzz_git_diff() {
-        liza_testkit::fuzz::fuzz("git_diff", |bytes, _| {
-            let _ = (parse_raw(bytes), parse_pairs(bytes), status::parse(bytes));
-            let _ = (parse_changes(bytes), parse_files(bytes));
-        });
-    }
 
     fn changes(list: &[(&str, &str, &str)]) -> TreeChanges {
         let entry = |object: &str| {

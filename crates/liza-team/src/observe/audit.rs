@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use liza_core::audit::{AuditFacts, Contradiction, LineMerge, LineStep, LoggedWrite, StatedApproval, audit};
 use liza_core::model::{State, TaskId, TaskRecord, Timestamp};
-use liza_core::rules::audit::{
-    AuditFacts, Contradiction, LineMerge, LineStep, LoggedWrite, StatedApproval, audit,
-};
 use liza_core::rules::invariants;
 use liza_git::Repo;
 use liza_ids::{Digest, Sha};

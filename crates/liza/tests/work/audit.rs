@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use liza_core::rules::audit::ContradictionKind;
+use liza_core::audit::ContradictionKind;
 use liza_git::RECEIPTS;
 use serde_json::json;
 use strum::IntoEnumIterator as _;

@@ -592,10 +592,8 @@ fn add_merges(project: &TestProject, number: usize) {
 
 /// The tree that a merge statement names.
 fn merge_tree(text: &[u8]) -> Sha {
-    match Statement::decode(text).unwrap().predicate {
-        Predicate::Merge(merge) => merge.tree,
-        other => panic!("{other:?}"),
-    }
+    let Predicate::Merge(merge) = Statement::decode(text).unwrap().predicate else { panic!("no merge") };
+    merge.tree
 }
 
 /// Covers: JU-05

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use liza_core::rules::audit::Contradiction;
+use liza_core::audit::Contradiction;
 use liza_core::text::count;
 use liza_git::{Git, LineStep, RECEIPTS, REMOTE_RECEIPTS, Repo};
 use liza_ids::Sha;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use liza_testkit::fuzz::fuzz;
 
-use crate::codec::verify::new_document;
-use crate::codec::{REQUIRED, fault_count, parse_state};
+use super::verify::new_document;
+use super::{REQUIRED, fault_count, parse_state};
 use crate::error::StoreError;
 use crate::log;
 use crate::yaml::fast_parser_tests::check;
