@@ -45,3 +45,11 @@ pictures:
 
 demo:
     cargo demo
+
+# Fuzzes each reader of untrusted input for so many seconds, with the cases that follow from the seed.
+fuzz SECONDS="60" SEED="2":
+    LIZA_FUZZ_SECONDS={{SECONDS}} LIZA_FUZZ_SEED={{SEED}} cargo test --workspace --lib fuzz_ -- --nocapture --test-threads 2
+
+# Small changes in the rules, a random sample by seed: the tests of liza-core notice at least 95 of 100. Hours; the result is target/mutants.json.
+mutants NUMBER="300" SEED="1":
+    cargo run -q -p liza-testkit --example mutants -- {{NUMBER}} {{SEED}}

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod model;
 pub mod protocol;
 pub mod rules;

@@ -14,5 +14,6 @@
 )]
 
 pub mod boards;
+pub mod fuzz;
 pub mod team;
 pub mod worlds;

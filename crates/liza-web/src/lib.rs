@@ -20,6 +20,9 @@ mod snapshot;
 mod stream;
 mod topic;
 
+#[cfg(test)]
+mod fuzz_tests;
+
 pub use seat::{CommandResult, LogLine, LogTone, OutputKind, OutputLine, SavedSession, Seat};
 pub use server::{ServerHandle, WebServer};
 pub use snapshot::TeamReading;

@@ -52,7 +52,7 @@ pub struct WebServer {
 /// Controls a server from other threads.
 #[derive(Clone)]
 pub struct ServerHandle {
-    site: Arc<Site>,
+    pub(crate) site: Arc<Site>,
     end: Arc<Notify>,
 }
 

@@ -31,6 +31,9 @@ mod tool_calls;
 pub mod usage;
 mod vibe;
 
+#[cfg(test)]
+mod fuzz_tests;
+
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{AgentId, Config, Price, Role, TaskId};

@@ -138,7 +138,7 @@ fn has_already(known: &PathChanges, old: &PathChanges, path: &str) -> bool {
 }
 
 /// The output of `--raw -p`: a line for each path, an empty one, then a section for each in the same order.
-fn parse_changes(output: &[u8]) -> Option<PathChanges> {
+pub(super) fn parse_changes(output: &[u8]) -> Option<PathChanges> {
     let end = output.windows(2).position(|pair| pair == b"\n\n").map_or(output.len(), |at| at + 1);
     let (raw, patch) = output.split_at(end);
     let is_all = output.len() < LINES_MAX;

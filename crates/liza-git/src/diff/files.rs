@@ -166,7 +166,7 @@ fn is_telling(hunk: &[u8]) -> bool {
 }
 
 /// The output of `--raw --numstat -z`: the entries, then `ADDED\tREMOVED\tpath\0` for each.
-fn parse_files(output: &[u8]) -> Option<Vec<ChangedFile>> {
+pub(super) fn parse_files(output: &[u8]) -> Option<Vec<ChangedFile>> {
     let mut end = 0;
     while output.get(end) == Some(&b':') {
         for _ in 0..2 {

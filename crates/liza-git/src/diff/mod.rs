@@ -8,3 +8,6 @@ pub(crate) mod patch;
 pub(crate) mod scratch_index;
 pub(crate) mod takes_back;
 pub(crate) mod tree_changes;
+
+#[cfg(test)]
+mod fuzz_tests;

@@ -234,7 +234,7 @@ pub(crate) fn parse_raw(output: &[u8]) -> Option<TreeChanges> {
 }
 
 /// The same for several pairs of trees, before each of which git writes a line with their names.
-fn parse_pairs(mut output: &[u8]) -> Option<Vec<TreeChanges>> {
+pub(super) fn parse_pairs(mut output: &[u8]) -> Option<Vec<TreeChanges>> {
     let mut pairs = Vec::new();
     while !output.is_empty() {
         let line = output.iter().position(|byte| *byte == b'\n')?;

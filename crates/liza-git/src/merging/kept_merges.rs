@@ -1,7 +1,7 @@
 //! References to merged commits, so that merged work survives anything that happens to the integration
 //! branch: `refs/liza/merged/TASK`. Never moves a branch.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use liza_ids::{Sha, TaskId};
 
@@ -33,10 +33,14 @@ impl Repo {
         command.args(["update-ref", "--", &format!("refs/liza/finished/{goal}"), head.as_str()]).check()
     }
 
-    pub fn kept_merges(&self) -> Result<BTreeSet<TaskId>, GitError> {
-        let command = self.command("listing merges");
-        let command = command.args(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/liza/merged/"]);
-        Ok(command.read_text()?.lines().filter_map(|name| name.parse().ok()).collect())
+    pub fn kept_merges(&self) -> Result<BTreeMap<TaskId, Sha>, GitError> {
+        let format = "--format=%(objectname) %(refname:lstrip=3)";
+        let command = self.command("listing merges").args(["for-each-ref", format, "refs/liza/merged/"]);
+        let parse = |line: &str| {
+            let (commit, task) = line.split_once(' ')?;
+            Some((task.parse().ok()?, commit.parse().ok()?))
+        };
+        Ok(command.read_text()?.lines().filter_map(parse).collect())
     }
 
     /// The commits that no other of them contains.

@@ -97,3 +97,21 @@ fn parse_merges(output: &[u8]) -> Option<Vec<Option<Sha>>> {
         while !fields.next()?.is_empty() {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: PV-05
+    #[test]
+    fn fuzz_git_log() {
+        liza_testkit::fuzz::fuzz("git_log", |bytes, _| {
+            let text = String::from_utf8_lossy(bytes);
+            let steps: Vec<LineStep> = text.split('\0').filter_map(parse).collect();
+            assert!(steps.len() <= bytes.len());
+            if let Some(merges) = parse_merges(bytes) {
+                assert!(merges.len() <= bytes.len() / 40);
+            }
+        });
+    }
+}

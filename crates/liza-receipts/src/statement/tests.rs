@@ -100,3 +100,13 @@ fn levels_are_ordered() {
     assert!(Level::Off < Level::Unenforced && Level::Restricted < Level::Isolated);
     assert_eq!("restricted".parse(), Ok(Level::Restricted));
 }
+
+/// Covers: PV-05
+#[test]
+fn fuzz_statement() {
+    liza_testkit::fuzz::fuzz("statement", |bytes, _| {
+        if let Ok(statement) = Statement::decode(bytes) {
+            assert_eq!(statement.encode().as_deref(), Ok(bytes));
+        }
+    });
+}

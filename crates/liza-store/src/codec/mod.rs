@@ -26,4 +26,6 @@ pub(crate) const VERSION: i64 = liza_core::model::FileVersion::NEWEST.0;
 pub(crate) const REQUIRED: [&str; 5] = ["version", "goal", "tasks", "agents", "config"];
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod tests;

@@ -11,6 +11,8 @@ use super::scalar::{is_flow_safe, is_plain_safe, is_printable};
 const STEP: usize = 2;
 /// The longest list that stays on one line.
 const SHORT_LINE: usize = 100;
+/// The longest key that YAML finds by its colon alone, in bytes.
+const PLAIN_KEY_MAX: usize = 1_000;
 /// Small mappings that are written on one line.
 const ONE_LINE_KEYS: [&str; 2] = ["reservation", "usage"];
 
@@ -43,9 +45,7 @@ pub fn document(sections: &Fields) -> String {
         if nested && !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(&self::key(key));
-        out.push(':');
-        write_after_key(&mut out, key, value, 0);
+        write_entry(&mut out, key, value, 0);
         out.push('\n');
     }
     out
@@ -98,9 +98,20 @@ fn write_inline(out: &mut String, value: &Value, indent: usize) {
 }
 
 fn write_entry(out: &mut String, name: &str, value: &Value, indent: usize) {
-    out.push_str(&key(name));
+    if write_key(out, name) {
+        new_line(out, indent);
+    }
     out.push(':');
     write_after_key(out, name, value, indent);
+}
+
+/// Writes a key without its colon; true if it is so long that readers need a question mark before it.
+fn write_key(out: &mut String, name: &str) -> bool {
+    let key = key(name);
+    let is_long = key.len() > PLAIN_KEY_MAX;
+    out.push_str(if is_long { "? " } else { "" });
+    out.push_str(&key);
+    is_long
 }
 
 fn write_item(out: &mut String, value: &Value, indent: usize) {
@@ -162,8 +173,8 @@ fn flow(out: &mut String, value: &Value) {
         Value::Map(fields) => {
             for (n, (name, value)) in fields.iter().enumerate() {
                 out.push_str(if n > 0 { ", " } else { "{ " });
-                out.push_str(&key(name));
-                out.push_str(": ");
+                let is_long = write_key(out, name);
+                out.push_str(if is_long { " : " } else { ": " });
                 flow(out, value);
             }
             out.push_str(" }");

@@ -24,7 +24,7 @@ fn same(one: &Node<'_>, other: &Node<'_>) -> bool {
 }
 
 /// True if the fast parser gives a tree, which must be the one of the parser.
-fn check(text: &str) -> bool {
+pub(crate) fn check(text: &str) -> bool {
     let Some(node) = parse_fast(text) else { return false };
     match parse(text) {
         Ok((full, None)) => assert!(same(&node, &full), "{text:?}\n{node:#?}\n{full:#?}"),

@@ -19,6 +19,6 @@ pub use node::{Position, YamlError};
 pub(crate) use scalar::{Style, as_time, canonical_time, resolve};
 
 #[cfg(test)]
-mod fast_parser_tests;
+pub(crate) mod fast_parser_tests;
 #[cfg(test)]
 mod tests;

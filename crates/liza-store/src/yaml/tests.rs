@@ -248,3 +248,16 @@ fn the_fast_path_for_times_gives_the_same_times() {
     assert!(canonical_time("2024-02-29T00:00:00Z").is_none());
     assert!(canonical_time("2024-02-28T23:59:59Z").is_some());
 }
+
+/// Covers: PV-05, BB-06
+#[test]
+fn a_long_key_is_read_back() {
+    for length in [900, 1_100, 5_000] {
+        let fields: Fields = [("k\"".repeat(length), Value::Int(1))].into_iter().collect();
+        let nested = Value::Map([("a".to_owned(), Value::Map(fields.clone()))].into_iter().collect());
+        for text in [document(&fields), format!("x: {}\n", inline(&nested)), item(&nested, 0)] {
+            let (node, _) = parse(&text).unwrap_or_else(|error| panic!("{error:?}: {text}"));
+            assert!(crate::document::plain_value(&node).to_string().len() > length);
+        }
+    }
+}

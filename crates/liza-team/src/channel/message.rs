@@ -172,6 +172,21 @@ mod tests {
         writer.join().unwrap().unwrap();
     }
 
+    /// Covers: PV-05, IS-02
+    #[test]
+    fn fuzz_channel() {
+        liza_testkit::fuzz::fuzz("channel", |bytes, _| {
+            let (mut one, mut other) = UnixStream::pair().unwrap();
+            // No more than the stream keeps.
+            one.write_all(bytes.get(..32 << 10).unwrap_or(bytes)).unwrap();
+            drop(one);
+            let Ok(call) = read::<SessionCall>(&mut other, CALL_MAX, SOON) else { return };
+            let (mut one, mut other) = UnixStream::pair().unwrap();
+            write(&mut one, &call, SOON).unwrap();
+            assert_eq!(read::<SessionCall>(&mut other, CALL_MAX, SOON).unwrap(), call);
+        });
+    }
+
     /// Covers: IS-02
     #[test]
     fn a_message_that_is_too_long_broken_or_incomplete_is_an_error() {

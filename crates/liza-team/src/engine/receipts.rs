@@ -23,6 +23,8 @@ pub struct MergeWords<'a> {
     pub kind: MergeKind<'a>,
     pub title: Option<&'a str>,
     pub approved_by: Option<Approver>,
+    /// True if the human's word replaces the commands that validate the task.
+    pub without_validation: bool,
 }
 
 impl Engine<'_> {
@@ -110,7 +112,7 @@ impl Engine<'_> {
             head: draft.trial.old.clone(),
             commit: draft.commit.clone(),
             approved_by: words.approved_by,
-            without_validation: false,
+            without_validation: words.without_validation,
             evidence,
             made_by: self.maker()?,
         };

@@ -67,7 +67,8 @@ pub fn merge_into_main(
         Ok(Some(draft)) if draft.is_forward => draft.trial,
         Ok(Some(draft)) => {
             let kind = MergeKind::Finish { goal: &result.goal };
-            let words = MergeWords { kind, title: Some(&result.title), approved_by: None };
+            let words =
+                MergeWords { kind, title: Some(&result.title), approved_by: None, without_validation: false };
             engine.state_merge(&draft, &words, Vec::new())?
         }
         Ok(None) => {

@@ -44,4 +44,4 @@ pub use take_work::{generation_of, remove_ended_worktrees};
 pub use take_work::{take_and_send, take_new_commits, take_work};
 pub use test_run::{TEST_LOGS, try_test};
 pub use wt_create::{CreatedWorktree, create_worktree};
-pub use wt_merge::{MergeOutcome, wt_merge};
+pub use wt_merge::{MergeOutcome, merge_without_validation, wt_merge};

@@ -167,7 +167,7 @@ impl Recovery<'_, '_> {
         let state = self.engine.snapshot()?;
         let kept = repo.kept_merges()?;
         for (task, commit) in merged_commits(&state.board) {
-            if !kept.contains(&task)
+            if !kept.contains_key(&task)
                 && let Ok(commit) = repo.resolve(&commit)
             {
                 repo.keep_merge(&task, &commit)?;

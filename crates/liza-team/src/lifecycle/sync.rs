@@ -47,7 +47,7 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
             Err(error) => return Ok(SyncOutcome::Failed(error)),
         };
         let kind = MergeKind::Sync { from, into: &integration };
-        let words = MergeWords { kind, title: None, approved_by: None };
+        let words = MergeWords { kind, title: None, approved_by: None, without_validation: false };
         let merge = engine.state_merge(&draft, &words, Vec::new())?;
         let detail = format!("{from} was merged into {integration}");
         MoveIntent::new(&integration, &merge, MovingCommand::Sync { detail }).begin(engine.project())?;

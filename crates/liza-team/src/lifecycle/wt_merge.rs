@@ -48,6 +48,7 @@ pub(super) struct MergeJob<'e, 'p> {
     pub commit: Sha,
     base: Option<Sha>,
     pub integration: Branch,
+    without_validation: bool,
 }
 
 pub(super) struct OnBranch {
@@ -87,6 +88,15 @@ impl From<EngineError> for NotOnBranch {
 }
 
 pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, EngineError> {
+    merge(engine, task, false)
+}
+
+/// The same without the commands that validate the task: the human's word replaces them. The gate still judges.
+pub fn merge_without_validation(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, EngineError> {
+    merge(engine, task, true)
+}
+
+fn merge(engine: &Engine<'_>, task: &TaskId, without_validation: bool) -> Result<MergeOutcome, EngineError> {
     // Checked before waiting for other merges, so that a refusal comes immediately.
     engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let board = engine.read(&[])?;
@@ -98,7 +108,11 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     let _ = lock.note(&format!("{task} {}", agent.unwrap_or_default()));
     let mut approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     refuse_changed_programs(engine)?;
-    let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
+    let mut job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
+    if without_validation {
+        job.without_validation = !approved.commands.is_empty();
+        approved.commands.clear();
+    }
     let exchange = Exchange::of(engine.project())?;
     if approved.integration_head.is_none() {
         let head = engine.integration_head(&job.integration)?;
@@ -184,7 +198,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     ) -> Result<Self, EngineError> {
         let board = engine.read(&[])?;
         let integration = integration_branch(&board)?;
-        Ok(Self { engine, task, commit, base, integration })
+        Ok(Self { engine, task, commit, base, integration, without_validation: false })
     }
 
     fn attempt(&self, approved: &Mergeable) -> Result<OnBranch, NotOnBranch> {
@@ -208,7 +222,8 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     ) -> Result<PendingMerge, NotOnBranch> {
         let evidence = self.check_result(approved, &draft.trial)?;
         let (kind, title) = (MergeKind::Task(self.task), approved.description.as_deref());
-        let words = MergeWords { kind, title, approved_by: approved.approved_by };
+        let (approved_by, without_validation) = (approved.approved_by, self.without_validation);
+        let words = MergeWords { kind, title, approved_by, without_validation };
         Ok(self.engine.state_merge(draft, &words, evidence)?)
     }
 

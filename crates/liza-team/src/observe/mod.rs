@@ -1,6 +1,7 @@
 //! Observations besides the tasks: stop files, progress, violations, stale saves. `liza-core` decides on alarms.
 
 pub mod activity;
+pub mod audit;
 pub mod database_health;
 pub mod failing_jobs;
 pub mod last_run;

@@ -76,7 +76,7 @@ fn create_sample(project: &TestProject) {
     project.liza(&["init", &sample.goal]).ok();
 }
 
-/// Covers: AG-15, AG-16
+/// Covers: AG-15, AG-16, PV-04
 #[test]
 fn the_whole_story_is_played() {
     let project = TestProject::bare();
@@ -109,4 +109,5 @@ fn the_whole_story_is_played() {
     let list = project.read("commands.txt");
     assert!(list.contains("shout:") && list.contains("whisper:"), "{list}");
     project.liza(&["validate"]).ok();
+    assert_eq!(project.liza(&["verify", "--json"]).result()["contradictions"], serde_json::json!([]));
 }

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod audit;
 mod begin;
 mod checkout;
 mod checkout_setup;

@@ -287,3 +287,32 @@ fn an_approval_without_the_statement_of_its_validation_is_refused() {
     let verified = project.liza(&["verify", "--json"]).result();
     assert!(verified.to_string().contains("CONSISTENT"), "{verified}");
 }
+
+/// Covers: JU-05
+#[test]
+fn the_human_merges_without_validation_and_verify_says_so() {
+    let project = validated_by(&["test ! -f broken"]);
+    for task in ["one", "two"] {
+        submitted_with(&project, task, "broken", task);
+        project.liza(&["submit-verdict", task, "APPROVED"]).ok();
+    }
+    let words = ["wt-merge", "one", "--without-validation", "--json"];
+    project.liza_as("code-reviewer-1", &words).refused(1, "not_permitted");
+    project.liza(&words).ok();
+    let newest = |project: &TestProject| project.liza(&["verify", "--json"]).result()["commits"][0].clone();
+    assert_eq!(newest(&project)["class"], "OVERRIDDEN");
+    // The gate judges even then.
+    project.add_task("three");
+    claim(&project, "three", "coder-1").ok();
+    let work = commit(&project, &project.tree("three"), "three.txt", "done\n");
+    submit(&project, "three", "coder-1", &work).ok();
+    project.liza(&["submit-verdict", "three", "APPROVED"]).ok();
+    advance(&project, "scripts/integration-test.sh", "#!/bin/sh\ntest ! -f three.txt\n");
+    project.liza(&["wt-merge", "three", "--without-validation", "--json"]).refused(3, "integration_test");
+    // Without a command there is nothing to leave out.
+    set_commands(&project, &[]);
+    submitted(&project, "four");
+    project.liza(&["submit-verdict", "four", "APPROVED"]).ok();
+    project.liza(&["wt-merge", "four", "--without-validation"]).ok();
+    assert_eq!(newest(&project)["class"], "CONSISTENT");
+}

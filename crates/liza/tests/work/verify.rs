@@ -1,11 +1,14 @@
 //! `liza verify`: honest histories verify in a clone without a blackboard, and each kind of tampering gets its class.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use liza_git::RECEIPTS;
 use liza_ids::{Digest, Sha};
-use liza_receipts::{LIMITS, Merge, Predicate, Purpose, Review, ReviewVerdict, Statement};
+use liza_receipts::{LIMITS, Maker, Merge, Predicate, Purpose, Review, ReviewVerdict, Statement};
 use serde_json::Value;
 
 use crate::fixture::*;
@@ -183,7 +186,7 @@ fn every_kind_of_commit_has_its_class_in_a_clone_without_a_blackboard() {
     assert_eq!((min.code, newest(&min).0.as_str()), (4, "MISSING"));
     clone.verify(&["--signers", "keys"]).refused(5, "missing_feature");
     // In the project it also compares the blackboard.
-    assert_eq!(project.liza(&["verify", "--json"]).result()["lost"], serde_json::json!([]));
+    assert_eq!(project.liza(&["verify", "--json"]).result()["contradictions"], serde_json::json!([]));
 }
 
 /// Covers: JU-05
@@ -440,8 +443,33 @@ fn each_kind_of_tampering_gets_its_class() {
 /// Covers: JU-05
 #[test]
 fn all_merges_of_random_runs_verify() {
-    let runs = if std::env::var_os("LIZA_FULL").is_some() { 20 } else { 2 };
-    for seed in 1..=runs {
+    random_runs(1..=2);
+}
+
+/// Parts, because a test must end within minutes.
+macro_rules! more_random_runs {
+    ($($name:ident = $seeds:expr;)+) => {$(
+        /// Covers: JU-05
+        #[test]
+        fn $name() {
+            random_runs($seeds);
+        }
+    )+};
+}
+
+more_random_runs! {
+    more_random_runs_1 = 3..=27;
+    more_random_runs_2 = 28..=52;
+    more_random_runs_3 = 53..=77;
+    more_random_runs_4 = 78..=102;
+    more_random_runs_5 = 103..=127;
+    more_random_runs_6 = 128..=152;
+    more_random_runs_7 = 153..=177;
+    more_random_runs_8 = 178..=200;
+}
+
+fn random_runs(seeds: std::ops::RangeInclusive<u64>) {
+    for seed in seeds {
         let project = team();
         let mut random: u64 = seed * 7919;
         let mut waiting: Vec<String> = Vec::new();
@@ -484,4 +512,102 @@ fn all_merges_of_random_runs_verify() {
             "seed {seed}: {result}"
         );
     }
+}
+
+/// A line of merges, each with the statements of its review and of itself, made by one process of git.
+fn add_merges(project: &TestProject, number: usize) {
+    let (repo, head) = (repository(project), tip(project, "integration"));
+    let name = repo.project_name().unwrap();
+    let mut git = project.command("git");
+    git.args(["fast-import", "--quiet", "--force", "--date-format=now", "--cat-blob-fd=1"]);
+    let mut child = git.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let mut ask = |question: String| {
+        input.write_all(question.as_bytes()).unwrap();
+        input.flush().unwrap();
+        let mut answer = String::new();
+        output.read_line(&mut answer).unwrap();
+        answer.split([' ', '\t', '\n']).find(|word| word.len() == 40).unwrap().parse::<Sha>().unwrap()
+    };
+    let made_by =
+        Maker { git: repo.git().version().unwrap().to_string(), liza: "0.1.0".into(), machine: "one".into() };
+    let (mut head, mut texts) = (head.parse::<Sha>().unwrap(), Vec::new());
+    for n in 0..number {
+        let (task, agent) = (format!("m{n}"), "code-reviewer-1".parse().unwrap());
+        // Git knows its new commits by their marks only.
+        let from = if n == 0 { head.to_string() } else { ":2".to_owned() };
+        let who = "committer A <a@b> now\ndata";
+        let text = format!("change {n}\n");
+        let commit = ask(format!(
+            "commit refs/work\nmark :1\n{who} 1\nx\nfrom {from}\nM 100644 inline d{}/f{}\ndata {}\n{text}\nget-mark :1\n",
+            n % 10,
+            n % 100,
+            text.len()
+        ));
+        let tree = ask("ls :1 \"\"\n".to_owned());
+        let state = |purpose, predicate| {
+            let (project, task) = (name.clone(), Some(task.parse().unwrap()));
+            Statement { project, task, purpose, predicate }.encode().unwrap()
+        };
+        let review = state(
+            Purpose::Review,
+            Predicate::Review(Review {
+                agent,
+                program: None,
+                model: None,
+                commit: commit.clone(),
+                head: head.clone(),
+                change: Digest::of(b""),
+                verdict: ReviewVerdict::Approved,
+                made_by: made_by.clone(),
+            }),
+        );
+        let merge = state(
+            Purpose::Merge,
+            Predicate::Merge(Merge {
+                tree,
+                head: head.clone(),
+                commit: commit.clone(),
+                approved_by: Some(agent),
+                without_validation: false,
+                evidence: vec![Digest::of(&review)],
+                made_by: made_by.clone(),
+            }),
+        );
+        let message = format!(
+            "Merge {task}\n\nLiza-Task: {task}\nLiza-Commit: {commit}\nApproved-by: {agent}\nLiza-Statement: {}\n",
+            Digest::of(&merge)
+        );
+        head = ask(format!(
+            "commit refs/heads/integration\nmark :2\n{who} {}\n{message}\nfrom {from}\nmerge :1\nM 040000 {} \"\"\nget-mark :2\n",
+            message.len(),
+            merge_tree(&merge)
+        ));
+        texts.extend([review, merge]);
+    }
+    drop((input, output));
+    assert!(child.wait().unwrap().success());
+    repo.add_receipts(&texts).unwrap();
+}
+
+/// The tree that a merge statement names.
+fn merge_tree(text: &[u8]) -> Sha {
+    let Predicate::Merge(merge) = Statement::decode(text).unwrap().predicate else { panic!("no merge") };
+    merge.tree
+}
+
+/// Covers: JU-05
+#[test]
+fn thousands_of_merges_verify_in_seconds() {
+    let (number, limit) = if std::env::var_os("LIZA_FULL").is_some() { (10_000, 60) } else { (300, 20) };
+    let project = team();
+    add_merges(&project, number);
+    let clone = Clone::of(&project);
+    let begin = Instant::now();
+    let result = clone.verify(&[]).result();
+    let took = begin.elapsed();
+    eprintln!("{number} merges in {took:?}");
+    assert_eq!(result["classes"]["CONSISTENT"], number);
+    // Ten seconds for the optimized program; this one is not, and other tests run beside it.
+    assert!(took < Duration::from_secs(limit), "{number} merges took {took:?}");
 }

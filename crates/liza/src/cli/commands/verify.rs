@@ -1,17 +1,18 @@
-//! `liza verify`: compares a branch with its receipts. Needs a clone and no blackboard; changes nothing but, with `--fetch`, the
+//! `liza verify`: compares a branch with its receipts, and a project with itself. Needs a clone and no blackboard; changes nothing but, with `--fetch`, the
 //! receipts of the clone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use liza_core::audit::Contradiction;
 use liza_core::text::count;
 use liza_git::{Git, LineStep, RECEIPTS, REMOTE_RECEIPTS, Repo};
 use liza_ids::Sha;
 use liza_receipts::{Claim, Class, Evidence, Finding, LIMITS, Level, LineCommit, Recomputed, judge_line};
 use liza_team::engine::integration_branch;
-use liza_team::lifecycle::lost_merges;
-use liza_team::project::Project;
+use liza_team::observe::audit::contradictions;
+use liza_team::project::{Project, now};
 use serde_json::json;
 use strum::VariantNames as _;
 
@@ -32,6 +33,9 @@ const BRANCHES: [&str; 3] = ["refs/heads/integration", "refs/remotes/origin/inte
 /// A receipt says what was judged, by whom and with which result. Works in every clone that has the receipts (--fetch gets them). Each commit of the branch's own line gets a class:
 /// CONSISTENT, OVERRIDDEN (you merged it without validation), ACCEPTED (you accepted it), SYNC, BEFORE RECEIPTS; or, and then it exits 4,
 /// MISSING (a receipt is not there), UNKNOWN (the clone does not have enough), FOREIGN, CONTRADICTED.
+///
+/// In a project it also compares blackboard, log, archive, receipts and git with each other, and lists each contradiction with its
+/// kind and place.
 ///
 /// Without a signature it shows that history, receipts and approvals agree, not who made them.
 #[derive(Debug, clap::Args)]
@@ -78,17 +82,18 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let min = args.min.and_then(|level| level.parse().ok());
     let (head, shown) = range(&repo, project.as_ref(), args.range.as_deref())?;
     let line = line(&repo, &head)?;
-    let mut findings = judge_line(&line, &evidence(&repo, &line, min)?);
+    let evidence = evidence(&repo, &line, min)?;
+    let mut findings = judge_line(&line, &evidence);
+    // A part of the branch, or another one, is not what the blackboard is about.
+    let contradictions = match project.as_ref().filter(|_| args.range.is_none()) {
+        Some(project) => contradictions(project, &line, &evidence.receipts, now())?,
+        None => Vec::new(),
+    };
     if let Some(shown) = shown {
         findings.retain(|finding| shown.contains(&finding.commit));
     }
     findings.reverse();
-    let lost = match &project {
-        Some(project) => lost_merges(&repo, &project.store().snapshot()?.board)?,
-        None => Vec::new(),
-    };
-    let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
-    Ok(reply(&findings, &lost))
+    Ok(reply(&findings, &contradictions))
 }
 
 fn fetch(repo: &Repo) -> Result<(), CommandError> {
@@ -197,20 +202,21 @@ fn recomputed(repo: &Repo, line: &[LineCommit]) -> Result<BTreeMap<Sha, Recomput
     Ok(found)
 }
 
-fn reply(findings: &[Finding], lost: &[String]) -> Reply {
+fn reply(findings: &[Finding], contradictions: &[Contradiction]) -> Reply {
     let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
     findings.iter().for_each(|finding| *classes.entry(finding.class).or_default() += 1);
-    let is_ok = lost.is_empty() && classes.keys().all(|class| class.is_ok());
+    let is_ok = contradictions.is_empty() && classes.keys().all(|class| class.is_ok());
     let listed = findings.iter().filter(|finding| finding.class != Class::BeforeReceipts);
     let mut lines: Vec<String> = listed.map(shown).collect();
-    lines.extend(lost.iter().cloned());
+    lines.extend(contradictions.iter().map(described));
     let counts: Vec<String> = classes.iter().map(|(class, number)| format!("{number} {class}")).collect();
     lines.push(format!("{}: {}", count(findings.len(), "commit"), counts.join(", ")));
     lines.push(LIMITS.to_owned());
     let counts: serde_json::Map<String, serde_json::Value> =
         classes.iter().map(|(class, number)| (class.to_string(), json!(number))).collect();
     let result = json!({
-        "consistent": is_ok, "signed": false, "commits": findings, "classes": counts, "lost": lost, "note": LIMITS,
+        "consistent": is_ok, "signed": false, "commits": findings, "classes": counts,
+        "contradictions": contradictions, "note": LIMITS,
     });
     let exit = if is_ok { Exit::Success } else { Exit::Inconsistent };
     Reply::new(lines.join("\n"), result).exit(exit)
@@ -219,4 +225,15 @@ fn reply(findings: &[Finding], lost: &[String]) -> Reply {
 fn shown(finding: &Finding) -> String {
     let why = if finding.why.is_empty() { String::new() } else { format!(" ({})", finding.why) };
     format!("{:12}  {}  {}{why}", finding.class.to_string(), finding.commit.short(), clean(&finding.subject))
+}
+
+fn described(found: &Contradiction) -> String {
+    let task = found.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+    format!(
+        "{:12}  {} ({})  {task}{}",
+        Class::Contradicted.to_string(),
+        found.kind,
+        found.place,
+        clean(&found.why)
+    )
 }

@@ -3,7 +3,7 @@
 use liza_core::model::{GateChange, TaskId, TestFailure};
 use liza_core::protocol::MergeFailure;
 use liza_core::text::count;
-use liza_team::lifecycle::{MergeOutcome, wt_merge};
+use liza_team::lifecycle::{MergeOutcome, merge_without_validation, wt_merge};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -16,18 +16,29 @@ use crate::cli::ui::output::Reply;
 /// a conflict or a failed scripts/integration-test.sh, the branch is unchanged and the task is INTEGRATION_FAILED
 /// (exit 3). If the test fails without the task too, or the task changes the test, it stays APPROVED and you are asked.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
-  liza wt-merge retry-orders")]
+#[command(after_help = "Examples:
+  liza wt-merge retry-orders
+  liza wt-merge retry-orders --without-validation")]
 pub(crate) struct Args {
     /// The task.
     task: TaskId,
+    /// Merge without the commands that validate the task. Only for you: your word replaces them, and `liza verify` shows the merge as
+    /// OVERRIDDEN. The integration test runs even then.
+    #[arg(long)]
+    without_validation: bool,
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let engine = context.engine(&project)?;
     let task = &args.task;
-    let done = match context.reported(&engine, wt_merge(&engine, task))? {
+    let merged = if args.without_validation {
+        context.human_only("wt-merge --without-validation")?;
+        merge_without_validation(&engine, task)
+    } else {
+        wt_merge(&engine, task)
+    };
+    let done = match context.reported(&engine, merged)? {
         MergeOutcome::Merged(done) => done,
         MergeOutcome::Failed(failure) => return Err(failed(task, &failure)),
         MergeOutcome::Held(failure) => return Err(held(task, &failure)),
