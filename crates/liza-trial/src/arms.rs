@@ -205,11 +205,11 @@ impl Setting {
     }
 
     /// All cells without a script.
-    pub fn grid() -> Vec<Setting> {
+    pub fn grid(rates: &[Rates]) -> Vec<Setting> {
         let mut cells = Vec::new();
         for arm in Arm::ALL {
-            let rates = if arm.uses_rates() { Rates::grid() } else { vec![Rates::MIDDLE] };
-            cells.extend(rates.into_iter().map(|rates| Setting::dice(*arm, rates)));
+            let rates = if arm.uses_rates() { rates } else { &[Rates::MIDDLE] };
+            cells.extend(rates.iter().map(|rates| Setting::dice(*arm, *rates)));
         }
         cells
     }

@@ -5,15 +5,19 @@
 
 pub mod arms;
 mod board;
+pub mod chart;
 pub mod corpus;
 pub mod dice;
+pub mod drill;
 mod facts;
 mod judging;
 pub mod mutants;
 pub mod outcome;
 pub mod prediction;
+pub mod scorecard;
 mod solo;
 pub mod statistics;
+pub mod table;
 mod team;
 pub mod trial;
 pub mod work;

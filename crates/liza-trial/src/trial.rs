@@ -157,17 +157,28 @@ pub fn run_pair(setting: &Setting, all: &[Material], seed: u64, budget: u32) -> 
     }
 }
 
-/// Runs all cells with that many pairs each, on all cores. `progress` gets the cells done, and all.
-pub fn run(pairs: usize, seed: u64, progress: &(dyn Fn(usize, usize) + Sync)) -> Trial {
-    let all = material();
-    let (grid, scripts) = (Setting::grid(), Setting::scripts());
+/// The size of a trial.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The pairs in each cell.
+    pub pairs: usize,
+    pub seed: u64,
+    /// The rates of the cells without a script; the middle ones are among them.
+    pub rates: Vec<Rates>,
+}
+
+/// Runs all cells on all cores. `progress` gets the cells done, and all.
+pub fn run(plan: &Plan, progress: &(dyn Fn(usize, usize) + Sync)) -> Trial {
+    let Plan { pairs, seed, rates } = plan;
+    let (pairs, seed, all) = (*pairs, *seed, material());
+    let (grid, scripts) = (Setting::grid(rates), Setting::scripts());
     let settings: Vec<Setting> = grid.iter().chain(&scripts).copied().collect();
     let mut cells = run_cells(&settings, &all, (pairs, seed), progress);
     judge(&mut cells);
-    let budgets = Rates::grid().into_iter().map(|rates| (rates, team_sessions(rates, &all))).collect();
+    let budgets = rates.iter().map(|rates| (*rates, team_sessions(*rates, &all))).collect();
     let scripts = cells.split_off(grid.len());
     let mut trial = Trial { seed, pairs, cells, scripts, paired: Vec::new(), budgets };
-    trial.paired = Rates::grid().into_iter().flat_map(|rates| compare(&trial, rates)).collect();
+    trial.paired = rates.iter().flat_map(|rates| compare(&trial, *rates)).collect();
     trial
 }
 
