@@ -9,7 +9,7 @@ use crate::arms::{Arm, Rates};
 use crate::drill;
 use crate::statistics::rule_of_three;
 use crate::table::tables;
-use crate::trial::Trial;
+use crate::trial::{LEVEL, Paired, Trial};
 
 /// The circumstances of a run.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct Circumstances {
 }
 
 const NOT_TESTED: &str = "\
+- The plan is 3,000 pairs in each cell; the first part of this page says how many were run. With fewer, a small fault of the machine can go unnoticed.
+- `liza drill` is not built: only its estimate is simulated. No reviewer was drilled.
 - No model was run. Agents are dice; their rates are invented and equal in all arms. Nothing here says how good models are.
 - In these runs git is a model in memory (numbered commits, one branch, one worktree) and nothing is a process. The tests of the program use the real git; they are no part of these numbers.
 - One task at a time: no planner, no second coder, no circuit breaker, no second machine, no database.
@@ -29,15 +31,24 @@ const NOT_TESTED: &str = "\
 - Defects are single mutants of small functions, made by one table. The reviewer that runs mutants uses the same table, so its row is the best case.
 - A single agent is assumed to review its own work as well as a reviewer with its program would. If it does worse, its row is too good.";
 
-/// The three numbers for the README.
+/// The three numbers for the README, each with its prediction: a difference that is chance must not look like a result.
 pub fn headline(trial: &Trial) -> String {
-    let escaped = |arm| trial.cell(arm, Rates::MIDDLE).map_or(0.0, |cell| cell.measured.escaped_per_1000());
+    let escaped = |arm| {
+        let cell = trial.cell(arm, Rates::MIDDLE);
+        cell.map_or_else(String::new, |cell| {
+            let (measured, expected) = (cell.measured.escaped_per_1000(), cell.expected.escaped_per_1000());
+            format!("{measured:.0} (predicted {expected:.0})")
+        })
+    };
+    let is_budget = |pair: &&Paired| pair.other == Arm::SoloBudget && pair.rates == Rates::MIDDLE;
+    let p = trial.paired.iter().find(is_budget).map_or(1.0, |pair| pair.p);
+    let differs = if p < LEVEL { "which differs" } else { "which is no significant difference" };
     let (runs, broken) = trial.protocol_faults();
     let bound =
         if broken == 0 { format!(" (at most {:.4} %)", 100.0 * rule_of_three(runs)) } else { String::new() };
     format!(
-        "**Measured, not claimed:** with dice for agents that catch half of the defects, {:.0} of 1,000 merged tasks have a defect with review, gate and validation, {:.0} with one agent and its own tests, \
-         {:.0} with one agent that spends the sessions of the whole team on reviewing itself; {broken} faults of the protocol in {runs} runs{bound}. \
+        "**Measured, not claimed:** with dice for agents that catch half of the defects, of 1,000 merged tasks {} have a defect with review, gate and validation, {} with one agent and its own tests, \
+         {} with one agent that spends the sessions of the whole team on reviewing itself, {differs} from the team (p = {p:.2}); {broken} faults of the protocol in {runs} runs{bound}. \
          [The scorecard](docs/scorecard.md) has every number with its seed and command, and what was not tested.",
         escaped(Arm::Gate),
         escaped(Arm::SoloTests),
@@ -69,7 +80,7 @@ pub fn scorecard(trial: &Trial, run: &Circumstances) -> String {
 fn drill_lines() -> String {
     let mut text = String::from(
         "The catch rate of a reviewer is estimated from planted defects. With simulated reviewers of known rates, the part of 200 repetitions whose 95 % interval has the truth \
-         (seed 7; `cargo nextest run -p liza-trial drill`):\n\n| True rate | Drills | Covered | Half width, in the mean |\n|---|---|---|---|\n",
+         (seed 7; `cargo nextest run -p liza-trial drill`). Half of the drills have a defect. The target of ± 5 points is missed in the middle of the scale:\n\n| True rate | Drills | Covered | Half width, in the mean |\n|---|---|---|---|\n",
     );
     for rate in [0.1, 0.31, 0.5, 0.9] {
         let found = drill::simulate(rate, drill::DRILLS, drill::REPETITIONS, 7);

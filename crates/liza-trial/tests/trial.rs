@@ -94,7 +94,9 @@ fn the_readme_has_three_numbers_of_the_scorecard_and_a_link_to_it() {
         let escaped = row.split("| ").nth(2).unwrap().split(' ').next().unwrap();
         assert!(part.contains(&format!(" {escaped} ")), "{}: {escaped}", arm.words());
     }
-    for gap in ["Machine: ", "Commit: ", "--seed 7", "What was not tested", "No model was run", "pictures/trial.svg"] {
+    for gap in
+        ["Machine: ", "Commit: ", "--seed 7", "What was not tested", "No model was run", "pictures/trial.svg"]
+    {
         assert!(card.contains(gap), "{gap}");
     }
     assert!(read("docs/pictures/trial.svg").starts_with("<svg"));
