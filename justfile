@@ -34,6 +34,14 @@ fmt:
 bless:
     INSTA_UPDATE=always LIZA_BLESS=1 cargo nextest run --workspace
 
+# The trial with many pairs: what supervision adds, measured and predicted.
+trial *ARGS:
+    cargo run --release -p liza -- trial --pairs 3000 {{ARGS}}
+
+# Runs the trial, and writes docs/scorecard.md, its chart and the three numbers of the README.
+scorecard *ARGS:
+    cargo run --release -p liza-trial --example scorecard -- {{ARGS}}
+
 # A release archive with manual pages and completions, in target/package.
 package:
     packaging/package

@@ -175,6 +175,7 @@ verbs! {
         Confine = confine, HERE;
         Man = man, HERE;
         Rehearsal = rehearsal, HERE;
+        Trial = trial, HUMAN;
         #[command(hide = true)]
         Session = session, HERE;
     }

@@ -19,7 +19,7 @@ const LOOSE_FILES: usize = 5;
 const UNSAFE: &str = "liza-sandbox";
 
 /// The crates of Liza that a crate may use, for those whose rule depends on it.
-const DOORS: [(&str, &[&str]); 12] = [
+const DOORS: [(&str, &[&str]); 13] = [
     ("liza-ids", &[]),
     ("liza-receipts", &["liza-ids"]),
     ("liza-host", &["liza-ids"]),
@@ -30,6 +30,7 @@ const DOORS: [(&str, &[&str]); 12] = [
     ("liza-sandbox", &["liza-host", "liza-ids"]),
     ("liza-git", &["liza-host", "liza-ids", "liza-sandbox"]),
     ("liza-agents", &["liza-core", "liza-host", "liza-ids", "liza-rehearsal", "liza-sandbox"]),
+    ("liza-trial", &["liza-core", "liza-ids"]),
     ("liza-tui", &["liza-core", "liza-host", "liza-status"]),
     ("liza-web", &["liza-core", "liza-host", "liza-status"]),
 ];

@@ -76,6 +76,7 @@ pub(crate) mod submit_verdict;
 pub(crate) mod supersede_task;
 pub(crate) mod sync;
 pub(crate) mod tail;
+pub(crate) mod trial;
 pub(crate) mod tui;
 pub(crate) mod unblock_task;
 pub(crate) mod update_sprint_metrics;
