@@ -21,6 +21,10 @@ e2e:
 explore BOARDS="200000":
     cargo run --release -p liza-explore --example explore -- {{BOARDS}}
 
+# Whole teams by seed, with crashes, lost answers and late commands; one seed again: just simulate 1 SEED.
+simulate SEEDS="1000000" FIRST="0":
+    cargo run --release -p liza-explore --example simulate -- {{SEEDS}} {{FIRST}}
+
 test *ARGS:
     cargo nextest run --workspace {{ARGS}}
 

@@ -7,8 +7,8 @@
 use std::time::Instant;
 
 use liza_explore::search::explore;
-use liza_explore::teeth::Tooth;
-use liza_explore::world::Size;
+use liza_explore::teeth::FAULTS;
+use liza_explore::world::{Size, Tooth};
 use serde_json::{Value, json};
 
 const TEAMS: [Size; 6] = [
@@ -26,8 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = args.next().unwrap_or_else(|| "target/evidence/exploration.json".to_owned());
     let mut found_any = false;
     let teams: Vec<Value> = TEAMS.iter().map(|size| team(*size, most, &mut found_any)).collect();
-    let properties: Vec<Value> =
-        Tooth::ALL.iter().map(|(tooth, promise)| property(*tooth, promise)).collect();
+    let properties: Vec<Value> = FAULTS.iter().map(|(tooth, promise)| property(*tooth, promise)).collect();
     if let Some(folder) = std::path::Path::new(&file).parent() {
         std::fs::create_dir_all(folder)?;
     }

@@ -5,11 +5,11 @@ use liza_core::model::{
     Timestamp, Validation, ValidationResult,
 };
 use liza_core::protocol::{
-    AbandonTask, BeginMerge, BeginReview, CancelReservation, ClaimReview, ClaimRole, ClaimTask,
+    AbandonTask, Answer, BeginMerge, BeginReview, CancelReservation, ClaimReview, ClaimRole, ClaimTask,
     ClearStaleReviewClaims, Command, CompleteGoal, CountExit, Deregister, Heartbeat, HoldCause, HoldMerge,
     MarkBlocked, MergeFailure, RecordHeadTest, RecordMerge, RecordMergeFailure, RecordValidation,
-    ReleaseClaim, ReleaseReview, ReserveTask, RetryValidation, SetStatus, SubmitForReview, SubmitVerdict,
-    UnblockTask, UnproductiveExit, Verdict,
+    ReleaseClaim, ReleaseReview, ReserveTask, Resume, RetryValidation, SetStatus, SubmitForReview,
+    SubmitVerdict, UnblockTask, UnproductiveExit, Verdict,
 };
 use liza_core::rules::triggers::{Trigger, unseen_triggers};
 use liza_core::supervise::{EndedSession, SessionEnd, after_session, planner_needs_human};
@@ -17,8 +17,7 @@ use liza_testkit::boards::clean;
 use liza_testkit::worlds::FEEDBACK;
 
 use crate::edits::Edit;
-use crate::teeth::Tooth;
-use crate::world::{Accepted, LONG, SHORT, World, register, sha};
+use crate::world::{Accepted, LONG, SHORT, Tooth, World, register, sha};
 
 /// One thing that happens.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +65,8 @@ pub enum Action {
     HumanReleases(TaskId),
     HumanAbandons(TaskId),
     HumanRetriesValidation(TaskId),
+    HumanAnswers(TaskId),
+    HumanResumes,
     /// A person edits the file.
     Edit(TaskId, Edit),
     /// Live leases come into their grace.
@@ -89,6 +90,7 @@ impl Action {
     pub fn all(world: &World) -> Vec<Action> {
         let size = world.size;
         let mut all = vec![
+            Action::HumanResumes,
             Action::PlannerStarts,
             Action::PlannerStops,
             Action::PlannerEndsGoal,
@@ -124,6 +126,8 @@ impl Action {
                 | Action::HumanReleases(_)
                 | Action::HumanAbandons(_)
                 | Action::HumanRetriesValidation(_)
+                | Action::HumanAnswers(_)
+                | Action::HumanResumes
                 | Action::Edit(..)
         )
     }
@@ -142,6 +146,8 @@ impl Action {
             Action::HumanReleases(_) => "liza release-claim",
             Action::HumanAbandons(_) => "liza abandon-task",
             Action::HumanRetriesValidation(_) => "liza retry-validation",
+            Action::HumanAnswers(_) => "liza answer",
+            Action::HumanResumes => "liza resume",
             // Nobody is ever asked to do the rest.
             _ => "nothing",
         }
@@ -186,7 +192,8 @@ fn of_reviewer(reviewer: AgentId, task: &TaskId, validation: bool) -> Vec<Action
 }
 
 fn of_people(task: &TaskId, validation: bool) -> Vec<Action> {
-    let kinds: [fn(TaskId) -> Action; 8] = [
+    let kinds: [fn(TaskId) -> Action; 9] = [
+        Action::HumanAnswers,
         Action::PlannerUnblocks,
         Action::PlannerAbandons,
         Action::HumanBlocks,
@@ -234,6 +241,16 @@ impl World {
             }
             Action::Leave(agent) => self.run(Actor::Human, Command::from(Deregister::any(*agent))),
             Action::Renew(agent) => self.renew(*agent),
+            Action::HumanResumes => {
+                let is_stopped =
+                    self.state.board.goal.ready().is_some_and(|goal| goal.failing_head().is_some());
+                let needs = planner_needs_human(&self.state, self.now);
+                // A person resumes what has stopped.
+                if !is_stopped && !needs {
+                    return Err(NOTHING);
+                }
+                self.run(Actor::Human, Command::from(Resume { decision: None, note: None }))
+            }
             Action::Edit(task, edit) => {
                 edit.write(self, task);
                 self.is_edited = true;
@@ -280,6 +297,7 @@ impl World {
             | Action::HumanRejects(task)
             | Action::HumanReleases(task)
             | Action::HumanAbandons(task)
+            | Action::HumanAnswers(task)
             | Action::HumanRetriesValidation(task) => self.decide(action, task),
         }
     }
@@ -523,6 +541,10 @@ impl World {
             Action::HumanReleases(_) => {
                 let command = ReleaseClaim { task: id, role: ClaimRole::Both, force: true, reason: None };
                 self.run(Actor::Human, Command::from(command))
+            }
+            Action::HumanAnswers(_) => {
+                let text = "this one".to_owned();
+                self.run(Actor::Human, Command::from(Answer { task: id, text }))
             }
             Action::HumanRetriesValidation(_) => {
                 self.run(Actor::Human, Command::from(RetryValidation { task: id }))

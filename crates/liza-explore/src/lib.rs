@@ -22,5 +22,6 @@ pub mod edits;
 pub mod pairs;
 pub mod properties;
 pub mod search;
+pub mod simulate;
 pub mod teeth;
 pub mod world;

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::model::{AgentId, AgentStatus, Role, Status, StopFiles, TaskId};
+use liza_core::model::{AgentId, AgentStatus, Role, Status, StopFiles, TaskBody, TaskId, TaskStatus};
 use liza_core::protocol::{BeginMerge, ClaimReview, Command, Request, ReserveTask, apply};
 use liza_core::rules::approvals::has_approval;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::validate;
-use liza_core::supervise::{Situation, Step, WorkKind, next_step, planner_needs_human, unseen_triggers};
+use liza_core::supervise::{
+    Backoffs, Situation, Step, WorkKind, WorkSubject, next_step, planner_needs_human, unseen_triggers,
+};
 use liza_status::alarms::Observations;
 use liza_status::view::view;
 
 use crate::alphabet::Action;
-use crate::teeth::Tooth;
-use crate::world::{World, sha};
+use crate::world::{LEASE, Tooth, World, sha};
 
 /// `None` where the property says nothing.
 type Answer = Option<Result<(), String>>;
@@ -186,7 +187,19 @@ fn enabled(world: &World, who: AgentId, stop_files: StopFiles) -> BTreeSet<Item>
     found
 }
 
-fn decided(world: &World, agent: AgentId, stop_files: StopFiles) -> Step {
+/// Work that a broken supervisor puts off for ever.
+fn backoffs(world: &World, agent: AgentId) -> Backoffs {
+    let mut backoffs = Backoffs::NONE;
+    let kind = match world.tooth {
+        Some(Tooth::LeavesWork) => WorkKind::Code,
+        Some(Tooth::IgnoresBlocked) => WorkKind::Plan,
+        _ => return backoffs,
+    };
+    backoffs.put_off(kind, WorkSubject::Agent(agent), world.now + LEASE);
+    backoffs
+}
+
+pub(crate) fn decided(world: &World, agent: AgentId, stop_files: StopFiles) -> Step {
     let stop_files =
         if world.tooth == Some(Tooth::IgnoresStopFiles) { StopFiles::default() } else { stop_files };
     next_step(&Situation {
@@ -198,7 +211,7 @@ fn decided(world: &World, agent: AgentId, stop_files: StopFiles) -> Step {
         idle_since: world.now,
         in_team: true,
         clients: &["codex".to_owned()],
-        backoffs: &Tooth::backoffs(world.tooth, agent, world.now),
+        backoffs: &backoffs(world, agent),
     })
 }
 
@@ -210,7 +223,7 @@ fn candidates(world: &World, agent: AgentId) -> Vec<Item> {
 /// A planner that waits is woken for a blocked task that it has not looked at, unless only a person can let it go on.
 fn planner_is_woken(world: &World) -> Answer {
     let blocked: Vec<&TaskId> =
-        world.state.board.summaries().filter(|task| task.is(Status::Blocked)).map(|task| &task.id).collect();
+        world.state.bodies().filter(|(_, body)| is_blocked(body)).map(|(id, _)| id).collect();
     let planner = world.size.planner();
     let entry = world.state.board.agents.ready()?.get(&planner)?;
     let is_idle = entry.status != AgentStatus::Planning;
@@ -230,6 +243,11 @@ fn planner_is_woken(world: &World) -> Answer {
         wrong.push(format!("the planner does {step:?}"));
     }
     nothing(wrong)
+}
+
+/// True unless a person wrote the status alone into the file: that is a broken task, which the person is shown.
+fn is_blocked(body: &TaskBody) -> bool {
+    matches!(body.status(), Ok(TaskStatus::Blocked { .. }))
 }
 
 fn board_is_valid(world: &World) -> Answer {

@@ -8,8 +8,8 @@ use liza_core::model::{GoalStatus, Status};
 use crate::alphabet::{Action, step};
 use crate::canonical::fingerprint;
 use crate::properties::{self, Property};
-use crate::teeth::Tooth;
-use crate::world::{Size, World};
+use crate::teeth::bite;
+use crate::world::{Size, Tooth, World};
 
 /// The result of an exploration.
 #[derive(Debug, Default)]
@@ -71,6 +71,10 @@ pub fn explore(size: Size, most: usize, tooth: Option<Tooth>) -> Explored {
             continue;
         }
         let asked = LazyCell::new(|| properties::asked_for(&world));
+        // After an edit by hand the way out may be another edit; the person is asked for something at least.
+        if world.is_edited && !asked.is_empty() {
+            found.graph.ends.push(at);
+        }
         for (action, next) in found.successors(&world, at, tooth) {
             found.transitions += 1;
             // What follows an end is asked of its steps only.
@@ -99,7 +103,7 @@ pub fn explore(size: Size, most: usize, tooth: Option<Tooth>) -> Explored {
 }
 
 /// True if the goal is decided, or nothing of it is left to do.
-fn is_end(world: &World) -> bool {
+pub(crate) fn is_end(world: &World) -> bool {
     let board = &world.state.board;
     let decided = board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress);
     decided || board.summaries().all(|task| task.status.is_some_and(Status::is_terminal))
@@ -109,7 +113,7 @@ impl Explored {
     fn successors(&mut self, world: &World, at: u32, tooth: Option<Tooth>) -> Vec<(Action, World)> {
         let mut all = Vec::new();
         for action in Action::all(world) {
-            let result = match tooth.and_then(|tooth| tooth.bite(world, &action)) {
+            let result = match tooth.and_then(|tooth| bite(tooth, world, &action)) {
                 Some(bitten) => Ok(bitten),
                 None => step(world, &action),
             };

@@ -12,8 +12,6 @@ use liza_core::rules::invariants::{DiskFacts, introduced};
 use liza_core::rules::triggers::Trigger;
 use liza_testkit::boards;
 
-use crate::teeth::Tooth;
-
 /// The lease of every claim: one long step of the clock ends it, and leaves it in its grace.
 pub const LEASE: Seconds = Seconds(1_800);
 /// From live into the grace.
@@ -36,6 +34,12 @@ pub struct Size {
 impl Size {
     pub const fn new(tasks: u32, coders: u32, reviewers: u32) -> Self {
         Self { tasks, coders, reviewers, validation: false, edits: false }
+    }
+
+    /// The team of a seed: one to three tasks, one or two coders and code reviewers, with or without validation.
+    pub fn of_seed(seed: u64) -> Self {
+        let part = |by: u64, of: u64| u32::try_from(seed / by % of).unwrap_or(0) + 1;
+        Self { validation: seed % 2 == 1, ..Self::new(part(2, 3), part(6, 2), part(12, 2)) }
     }
 
     pub fn name(self) -> String {
@@ -87,6 +91,22 @@ impl DiskFacts for World {
     fn spec_exists(&self, _: &str) -> bool {
         true
     }
+}
+
+/// A fault of the machine, named after what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tooth {
+    TwoOwners,
+    MergesUnapproved,
+    ForgetsWorktree,
+    RevivesAbandoned,
+    CountsTooFar,
+    LeavesWork,
+    IgnoresBlocked,
+    HearsFenced,
+    IgnoresStopFiles,
+    LosesCommit,
+    AsksNobody,
 }
 
 /// The result of a command that was not refused.

@@ -4,7 +4,8 @@
 
 use liza_explore::pairs::compare;
 use liza_explore::search::explore;
-use liza_explore::teeth::Tooth;
+use liza_explore::simulate::simulate;
+use liza_explore::teeth::FAULTS;
 use liza_explore::world::Size;
 
 const SMALL: Size = Size::new(1, 1, 1);
@@ -45,10 +46,24 @@ fn no_promise_is_broken_on_any_board_up_to_the_bound() {
 /// Covers: PV-02
 #[test]
 fn every_promise_has_a_fault_that_breaks_it() {
-    for (tooth, promise) in Tooth::ALL {
+    for (tooth, promise) in FAULTS {
         let found = explore(SMALL, 1_500, Some(tooth));
         let broken: Vec<&str> = found.broken.iter().map(|broken| broken.property).collect();
         assert!(broken.contains(&promise), "{tooth:?} breaks {broken:?}, not {promise:?}");
         println!("{tooth:?}: {broken:?}");
     }
+}
+
+/// As many seeds as fit into some seconds; `just simulate` runs more, and one of them again.
+///
+/// Covers: PV-02
+#[test]
+fn a_whole_team_keeps_its_promises_and_ends_its_goal_by_seed() {
+    let seeds = if std::env::var_os("LIZA_FULL").is_some() { 10_000 } else { 150 };
+    let broken: Vec<String> = (0..seeds)
+        .filter_map(|seed| {
+            simulate(Size::of_seed(seed), seed).broken.map(|why| format!("seed {seed}: {why}"))
+        })
+        .collect();
+    assert_eq!(broken, Vec::<String>::new(), "of {seeds}: replay with `just simulate 1 SEED`");
 }

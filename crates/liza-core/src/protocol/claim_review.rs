@@ -121,19 +121,23 @@ impl Rule for ReleaseReview {
     fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let (id, reviewer) = (&self.task, self.reviewer);
         check_acts_for(tx, reviewer)?;
-        let mut task = tx.task(id)?;
-        let TaskStatus::ReadyForReview { review, .. } = &mut task.status else {
-            return Err(tx.wrong_status(&task, "READY_FOR_REVIEW"));
-        };
-        if review.as_ref().is_none_or(|review| review.by != reviewer) {
-            let review = review.take();
-            return Err(not_your_review(&task, reviewer, review.as_ref()));
-        }
-        *review = None;
-        tx.free_agents([reviewer], id, AgentStatus::Idle)?;
-        tx.log_as(reviewer, LogAction::ReviewsCleared, Some(id), "review ended without a verdict");
-        Ok(tx.put(task))
+        give_back(tx, tx.task(id)?, reviewer)
     }
+}
+
+/// Ends a review without a verdict: any code reviewer may take it.
+pub(super) fn give_back(tx: &mut Tx<'_>, mut task: Task, reviewer: AgentId) -> Result<TaskReply, Refusal> {
+    let TaskStatus::ReadyForReview { review, .. } = &mut task.status else {
+        return Err(tx.wrong_status(&task, "READY_FOR_REVIEW"));
+    };
+    if review.as_ref().is_none_or(|review| review.by != reviewer) {
+        let review = review.take();
+        return Err(not_your_review(&task, reviewer, review.as_ref()));
+    }
+    *review = None;
+    tx.free_agents([reviewer], &task.id, AgentStatus::Idle)?;
+    tx.log_as(reviewer, LogAction::ReviewsCleared, Some(&task.id), "review ended without a verdict");
+    Ok(tx.put(task))
 }
 
 /// Gives the review to its claimant. A session is charged unless the commands run first.

@@ -7,6 +7,7 @@ use crate::rules::session_budget::SessionBudget;
 use crate::text;
 
 use super::blocking::at_exit_limit;
+use super::claim_review::give_back;
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};
@@ -101,26 +102,35 @@ impl Rule for CountExit {
         let times = text::count(count as usize, "time");
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let reason = format!("{agent} {what} {times} in a row{why}");
-        let task = match agent.role() {
-            _ if count < limit => tx.put(task),
-            Role::Coder | Role::Planner => {
+        let task = match (agent.role(), count < limit) {
+            (Role::Coder | Role::Planner, true) => tx.put(task),
+            (Role::Coder | Role::Planner, false) => {
                 at_exit_limit(tx, task, agent, &reason, self.last_words.as_deref())?
             }
-            Role::CodeReviewer => drop_review(tx, task, agent, &reason),
+            // The review goes back in the same write: a second one may be lost, and no one else could take it.
+            (Role::CodeReviewer, true) => give_back(tx, task, agent)?,
+            (Role::CodeReviewer, false) => drop_review(tx, task, agent, &reason)?,
         };
         Ok(ExitCounted { task, count, limit })
     }
 }
 
 /// This code reviewer no longer takes the review; another one begins with a count of its own.
-fn drop_review(tx: &mut Tx<'_>, mut task: Task, reviewer: AgentId, reason: &str) -> TaskReply {
+fn drop_review(
+    tx: &mut Tx<'_>,
+    mut task: Task,
+    reviewer: AgentId,
+    reason: &str,
+) -> Result<TaskReply, Refusal> {
     let dropped = task.record.review_dropped_by.get_or_insert_default();
     if !dropped.contains(&reviewer) {
         dropped.push(reviewer);
     }
     task.record.clear_exit_counts();
-    tx.log_as("system", LogAction::ReviewDropped, Some(&task.id), reason);
-    tx.put(task)
+    let id = task.id.clone();
+    let reply = give_back(tx, task, reviewer)?;
+    tx.log_as("system", LogAction::ReviewDropped, Some(&id), reason);
+    Ok(reply)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

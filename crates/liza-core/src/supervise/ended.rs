@@ -212,11 +212,7 @@ fn count(session: &EndedSession, exit: UnproductiveExit) -> Vec<Command> {
         let woken_for = session.triggers.iter().map(Trigger::matter).collect();
         return vec![CountPlannerExit { agent, last_words, woken_because, woken_for }.into()];
     };
-    let mut record: Vec<Command> = vec![CountExit { task: task.clone(), agent, exit, last_words }.into()];
-    if agent.role() == Role::CodeReviewer {
-        record.push(ReleaseReview { task, reviewer: agent }.into());
-    }
-    record
+    vec![CountExit { task, agent, exit, last_words }.into()]
 }
 
 /// True if the session did its work: the agent no longer holds the task, handed off, recorded a decision of

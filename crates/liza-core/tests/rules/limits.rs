@@ -223,13 +223,15 @@ fn idle_exits_have_their_own_limit_and_progress_clears_both() {
 #[test]
 fn a_reviewers_empty_exits_are_counted_and_never_block() {
     let mut world = World::with_task(Status::ReadyForReview);
-    world.claim_review("t", reviewer(1));
     let actor = world.supervisor(reviewer(1));
     for _ in 0..3 {
+        world.claim_review("t", reviewer(1));
         world.must(actor, idle_exit("t", reviewer(1)));
+        assert_eq!(world.record("t").reviewing_by, None, "it goes back in the same write");
     }
     assert_eq!((world.status("t"), world.record("t").idle_exits), (Status::ReadyForReview, None));
     assert_eq!(world.record("t").review_dropped_by, Some(vec![reviewer(1)]), "it drops the review");
+    world.claim_review("t", reviewer(1));
     world.must(world.agent(reviewer(1)), verdict("t", approved()));
     assert_eq!(world.record("t").idle_exits, None);
 }
