@@ -18,9 +18,13 @@ pub enum Sandbox {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxMin {
-    Partly,
+    #[serde(alias = "partly")]
+    Unenforced,
+    /// Without namespaces.
     #[default]
-    Enforced,
+    #[serde(alias = "enforced")]
+    Restricted,
+    Isolated,
 }
 
 /// The former choices of what a session can read in the home folder.

@@ -1,10 +1,11 @@
-//! Sends the listener for connects from the stage to its parent: one byte, with the descriptor attached if
-//! there is one. The system adds the sender's identity.
+//! Sends the listener for connects from the stage to its parent: one byte, with the descriptor attached if there is
+//! one. The byte says which folders the room of the stage has for itself. The system adds the sender's identity.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{
@@ -12,14 +13,20 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-pub(super) fn send_listener(socket: &UnixStream, listener: Option<&OwnedFd>) -> io::Result<()> {
+use crate::room::OWN_FOLDERS;
+
+pub(super) fn send_listener(
+    socket: &UnixStream,
+    listener: Option<&OwnedFd>,
+    own: &[PathBuf],
+) -> io::Result<()> {
     let descriptors: Vec<_> = listener.iter().map(|listener| listener.as_fd()).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() {
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
     }
-    sendmsg(socket, &[IoSlice::new(b".")], &mut control, SendFlags::empty())?;
+    sendmsg(socket, &[IoSlice::new(&[bits_of(own)])], &mut control, SendFlags::empty())?;
     Ok(())
 }
 
@@ -36,6 +43,18 @@ pub(super) struct ReceivedListener {
     pub listener: Option<OwnedFd>,
     /// The process of the stage, which becomes the program; reported by the system, not by the stage.
     pub stage: Option<u32>,
+    /// The folders that the room of the stage has for itself.
+    pub own: Vec<PathBuf>,
+}
+
+fn bits_of(own: &[PathBuf]) -> u8 {
+    let bits = OWN_FOLDERS.iter().zip(0..);
+    bits.filter(|(folder, _)| own.iter().any(|own| own == Path::new(folder))).map(|(_, bit)| 1 << bit).sum()
+}
+
+fn folders_of(bits: u8) -> Vec<PathBuf> {
+    let known = OWN_FOLDERS.iter().zip(0..);
+    known.filter(|(_, bit)| bits & (1 << bit) != 0).map(|(folder, _)| PathBuf::from(folder)).collect()
 }
 
 pub(super) fn receive_listener(socket: &UnixStream) -> io::Result<ReceivedListener> {
@@ -49,7 +68,7 @@ pub(super) fn receive_listener(socket: &UnixStream) -> io::Result<ReceivedListen
     if received.bytes == 0 {
         return Err(io::Error::other("the confinement stage ended early"));
     }
-    let mut found = ReceivedListener::default();
+    let mut found = ReceivedListener { own: folders_of(byte[0]), ..ReceivedListener::default() };
     for message in control.drain() {
         match message {
             RecvAncillaryMessage::ScmRights(mut descriptors) => found.listener = descriptors.next(),

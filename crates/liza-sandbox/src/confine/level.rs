@@ -13,16 +13,33 @@ const MODEL_ONLY: &str = ", network model-only";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
-    Enforced,
+    /// A room, and everything is refused that must be.
+    Isolated,
+    /// The same without a room, and the reason.
+    Restricted(String),
     /// The gaps, in words.
-    Partly(Vec<String>),
+    Unenforced(Vec<String>),
     /// As the settings want it.
     Off,
 }
 
 impl Level {
-    pub(crate) fn with_gaps(gaps: Vec<String>) -> Self {
-        if gaps.is_empty() { Self::Enforced } else { Self::Partly(gaps) }
+    /// `no_room` has the reason if there is no room.
+    pub(crate) fn new(gaps: Vec<String>, no_room: Option<&str>) -> Self {
+        match no_room {
+            _ if !gaps.is_empty() => Self::Unenforced(gaps),
+            Some(why) => Self::Restricted(why.to_owned()),
+            None => Self::Isolated,
+        }
+    }
+
+    /// The words of this level before there were rooms, for programs that know these.
+    pub fn older_words(&self) -> String {
+        match self {
+            Self::Isolated | Self::Restricted(_) => "enforced".to_owned(),
+            Self::Unenforced(gaps) => format!("partly: {}", gaps.join("; ")),
+            Self::Off => "off".to_owned(),
+        }
     }
 
     /// The level and the reachable network, in words.
@@ -35,8 +52,9 @@ impl Level {
 
     pub fn reaches(&self, minimum: SandboxMin) -> bool {
         match self {
-            Self::Enforced => true,
-            Self::Partly(_) => minimum == SandboxMin::Partly,
+            Self::Isolated => true,
+            Self::Restricted(_) => minimum != SandboxMin::Isolated,
+            Self::Unenforced(_) => minimum == SandboxMin::Unenforced,
             Self::Off => false,
         }
     }
@@ -45,8 +63,9 @@ impl Level {
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Enforced => f.write_str("enforced"),
-            Self::Partly(gaps) => write!(f, "partly: {}", gaps.join("; ")),
+            Self::Isolated => f.write_str("isolated"),
+            Self::Restricted(why) => write!(f, "restricted: no namespaces ({why})"),
+            Self::Unenforced(gaps) => write!(f, "unenforced: {}", gaps.join("; ")),
             Self::Off => f.write_str("off"),
         }
     }
@@ -71,15 +90,40 @@ fn level_file(folder: &Path, agent: AgentId) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// Covers: IS-05
+    /// Covers: IS-05, RO-08
     #[test]
-    fn a_gap_makes_it_partly_and_the_minimum_decides_what_starts() {
-        let partly = Level::with_gaps(vec!["signals reach processes outside".to_owned()]);
-        assert_eq!(partly.to_string(), "partly: signals reach processes outside");
-        assert_eq!(Level::with_gaps(Vec::new()), Level::Enforced);
-        let reached =
-            |minimum| [Level::Enforced, partly.clone(), Level::Off].map(|level| level.reaches(minimum));
-        assert_eq!(reached(SandboxMin::Enforced), [true, false, false]);
-        assert_eq!(reached(SandboxMin::Partly), [true, true, false]);
+    fn gaps_and_the_room_make_the_level_and_the_minimum_decides_what_starts() {
+        let gaps = || vec!["signals reach processes outside".to_owned()];
+        let levels = [
+            Level::new(Vec::new(), None),
+            Level::new(Vec::new(), Some("not permitted")),
+            Level::new(gaps(), None),
+            Level::Off,
+        ];
+        assert_eq!(levels[2], Level::new(gaps(), Some("not permitted")));
+        let words = levels.each_ref().map(ToString::to_string);
+        let gap = "signals reach processes outside";
+        assert_eq!(words[..2], ["isolated", "restricted: no namespaces (not permitted)"]);
+        assert_eq!(words[2..], [format!("unenforced: {gap}"), "off".to_owned()]);
+        let older = levels.each_ref().map(Level::older_words);
+        assert_eq!(older, ["enforced", "enforced", &format!("partly: {gap}"), "off"]);
+        let reached = |minimum| levels.each_ref().map(|level| level.reaches(minimum));
+        assert_eq!(reached(SandboxMin::Isolated), [true, false, false, false]);
+        assert_eq!(reached(SandboxMin::Restricted), [true, true, false, false]);
+        assert_eq!(reached(SandboxMin::Unenforced), [true, true, true, false]);
+    }
+
+    /// Covers: RO-08
+    #[test]
+    fn the_names_of_levels_before_rooms_are_still_read() {
+        for (name, level) in [
+            ("enforced", SandboxMin::Restricted),
+            ("partly", SandboxMin::Unenforced),
+            ("isolated", SandboxMin::Isolated),
+            ("restricted", SandboxMin::Restricted),
+            ("unenforced", SandboxMin::Unenforced),
+        ] {
+            assert_eq!(serde_json::from_str::<SandboxMin>(&format!("\"{name}\"")).unwrap(), level);
+        }
     }
 }

@@ -94,7 +94,7 @@ fn end_with_caller(mut caller: UnixStream, family: ProcessFamily) {
 }
 
 /// Returns the program's exit code, or ends by the same signal.
-pub(super) fn exit_as(exit: ProgramExit) -> u8 {
+pub(crate) fn exit_as(exit: ProgramExit) -> u8 {
     match exit {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
         ProgramExit::Signal(number) => {

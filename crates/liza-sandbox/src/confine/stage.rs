@@ -15,6 +15,7 @@ use liza_host::durable::{self, Open};
 use liza_ids::SandboxMin;
 use serde::{Deserialize, Serialize};
 
+use crate::room::{self, NoRoom, RoomOrder, RoomSide};
 use crate::sys::confinement::{self, Restrictions, Witnesses, can_read, can_write};
 
 use super::caches::CARGO_HOME;
@@ -55,10 +56,27 @@ pub enum StageReport {
 /// Runs the order that arrives on standard input; returns only if the program was not started, with the exit code.
 pub fn serve() -> u8 {
     let Ok(mut socket) = take_socket() else { return NOT_STARTED };
-    let (report, code) = match run(&mut socket) {
-        Ok(outcome) => outcome,
-        Err(error) => (StageReport::Failed(error.to_string()), NOT_STARTED),
+    let failed = |error: io::Error| (StageReport::Failed(error.to_string()), NOT_STARTED);
+    let mut order = match read_order(&socket) {
+        Ok(order) => order,
+        Err(error) => {
+            let _ = send(&mut socket, &failed(error).0);
+            return NOT_STARTED;
+        }
     };
+    let room = match enter_room(&order, socket) {
+        Ok(RoomSide::Outside(outer)) => return outer.wait(),
+        Ok(RoomSide::Inside(inside)) => {
+            socket = inside.socket;
+            order.plan.grants.write.extend(inside.own.iter().cloned());
+            Ok(inside.own)
+        }
+        Err(no_room) => {
+            socket = no_room.socket;
+            Err(no_room.why)
+        }
+    };
+    let (report, code) = run(&order, &room, &mut socket).unwrap_or_else(failed);
     let _ = send(&mut socket, &report);
     code
 }
@@ -69,12 +87,27 @@ pub(crate) fn take_socket() -> io::Result<UnixStream> {
     Ok(UnixStream::from(copy))
 }
 
-fn run(socket: &mut UnixStream) -> io::Result<(StageReport, u8)> {
+fn read_order(socket: &UnixStream) -> io::Result<StageOrder> {
     let mut line = String::new();
-    BufReader::new(socket.try_clone()?).read_line(&mut line)?;
+    BufReader::new(socket).read_line(&mut line)?;
     let order: StageOrder = serde_json::from_str(&line).map_err(io::Error::other)?;
     rustix::stdio::dup2_stdin(open_input(&order.input)?)?;
-    let level = restrict(&order.plan, socket)?;
+    Ok(order)
+}
+
+/// Goes into a room, if the system allows it. The settings for older kernels leave it out.
+fn enter_room(order: &StageOrder, socket: UnixStream) -> Result<RoomSide, NoRoom> {
+    if order.plan.grants.max_abi.is_some() {
+        return Err(NoRoom { socket, why: "config.sandbox_max_abi is set".to_owned() });
+    }
+    room::enter(&RoomOrder { plan: &order.plan, has_terminal: order.input == StageInput::Terminal }, socket)
+}
+
+/// The folders that the room has for itself, or the reason why there is none.
+type Room = Result<Vec<PathBuf>, String>;
+
+fn run(order: &StageOrder, room: &Room, socket: &mut UnixStream) -> io::Result<(StageReport, u8)> {
+    let level = restrict(&order.plan, room, socket)?;
     if order.minimum.is_some_and(|minimum| !level.reaches(minimum)) {
         return Ok((StageReport::TooLow(level), NOT_STARTED));
     }
@@ -105,12 +138,13 @@ fn open_input(input: &StageInput) -> io::Result<File> {
 }
 
 /// Restricts this process, then tries what must be refused.
-fn restrict(plan: &Plan, socket: &UnixStream) -> io::Result<Level> {
+fn restrict(plan: &Plan, room: &Room, socket: &UnixStream) -> io::Result<Level> {
     let witnesses = Witnesses::prepare();
-    let restrictions = confinement::restrict(&plan.grants);
+    let restrictions = confinement::restrict(&plan.grants, room.is_ok());
     // From here on, every connect waits for the parent's decision.
-    send_listener(socket, restrictions.listener.as_ref().ok())?;
-    Ok(Level::with_gaps(gaps(plan, restrictions, &witnesses)))
+    send_listener(socket, restrictions.listener.as_ref().ok(), room.as_deref().unwrap_or_default())?;
+    let no_room = room.as_ref().err().map(String::as_str);
+    Ok(Level::new(gaps(plan, restrictions, &witnesses), no_room))
 }
 
 /// The restrictions that failed, and the probes that succeeded.

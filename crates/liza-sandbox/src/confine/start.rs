@@ -84,9 +84,9 @@ impl StageSocket {
         writeln!(self.0, "{line}")?;
         // Made while the stage restricts itself: its first connect waits for it.
         let policy = policy(&order.plan, speakers);
-        let ReceivedListener { listener, stage: client } = receive_listener(&self.0)?;
+        let ReceivedListener { listener, stage: client, own } = receive_listener(&self.0)?;
         if let Some(listener) = listener {
-            decide_connects(listener, ConnectPolicy { client, log, ..policy });
+            decide_connects(listener, ConnectPolicy { client, own, log, ..policy });
         }
         let mut started = None;
         for line in BufReader::new(self.0).lines() {
@@ -145,14 +145,18 @@ impl OutsideSocket {
     }
 }
 
+/// The sockets that only answer questions.
+pub(crate) fn harmless_services(plan: &Plan) -> Vec<PathBuf> {
+    let hosts = HOST_SERVICES.iter().filter(|_| plan.grants.network.is_none());
+    USER_SERVICES.iter().chain(hosts).map(PathBuf::from).collect()
+}
+
 /// Allows connects to the session's own sockets, its channel, and those that the settings name.
 fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let grants = &plan.grants;
-    let hosts = HOST_SERVICES.iter().filter(|_| grants.network.is_none());
-    let harmless = USER_SERVICES.iter().chain(hosts).map(PathBuf::from);
     // The sockets of the person's programs in the shared folder are not the session's own.
     let own = grants.write.iter().filter(|path| path.as_path() != Path::new(SHARED_MEMORY));
-    let allowed = own.chain(&grants.sockets).cloned().chain(harmless);
+    let allowed = own.chain(&grants.sockets).cloned().chain(harmless_services(plan));
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
@@ -160,7 +164,17 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     // The stage tries this server, which must be refused.
     let tried = plan.not_connected.map(|server| server.port());
     let noted = Arc::new(Mutex::new(tried.into_iter().collect()));
-    ConnectPolicy { allowed, channel, network, services, log: None, noted, speakers, client: None }
+    ConnectPolicy {
+        allowed,
+        channel,
+        network,
+        services,
+        log: None,
+        noted,
+        speakers,
+        client: None,
+        own: Vec::new(),
+    }
 }
 
 pub fn too_low(level: &Level) -> String {

@@ -12,10 +12,15 @@ use std::str::FromStr;
 
 use super::peer::LineProcess;
 
-/// The processes whose environment sets the variable `name`, with its value.
+/// The processes whose environment sets the variable `name`, with its value. Not those in rooms, where IDs of processes
+/// mean others; they end with their room.
 pub(super) fn processes_with(name: &str) -> Vec<(u32, String)> {
+    let room_of = |process: &str| fs::read_link(format!("/proc/{process}/ns/pid")).ok();
+    let own = room_of("self");
+    let is_near = |pid: u32| room_of(&pid.to_string()) == own;
     let value_of = |pid: u32| variable_of(pid, name).map(|value| (pid, value));
-    all().into_iter().filter_map(value_of).filter(|(pid, _)| !is_zombie(*pid)).collect()
+    let near = all().into_iter().filter_map(value_of).filter(|(pid, _)| is_near(*pid));
+    near.filter(|(pid, _)| !is_zombie(*pid)).collect()
 }
 
 /// A variable of a process, as it was when its program started.

@@ -176,21 +176,28 @@ impl VisionGap {
 pub struct Confinement {
     /// In words, without the network.
     pub level: String,
-    pub is_enforced: bool,
-    pub is_off: bool,
+    /// The same in the words that programs know.
+    pub older: String,
+    /// Zero is the strongest level.
+    pub weakness: u8,
     pub network: Network,
+}
+
+impl Confinement {
+    fn network_words(&self) -> &'static str {
+        if self.network == Network::ModelOnly { ", network model-only" } else { "" }
+    }
 }
 
 impl fmt::Display for Confinement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let network = if self.network == Network::ModelOnly { ", network model-only" } else { "" };
-        write!(f, "{}{network}", self.level)
+        write!(f, "{}{}", self.level, self.network_words())
     }
 }
 
 impl Serialize for Confinement {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.collect_str(&format_args!("{}{}", self.older, self.network_words()))
     }
 }
 

@@ -48,6 +48,9 @@ pub struct AgentView {
     /// The confinement of its last session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confinement: Option<Confinement>,
+    /// Its level by its present name; the field above keeps the names of programs that read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
 }
 
 impl AgentView {
@@ -109,6 +112,7 @@ pub(super) fn agent_view(
         next: if liveness.is_present() { agent.next(merge) } else { Next::nothing(Ended::Left) },
         in_session: agent.is_in_session(),
         confinement: seen.confinement.get(&id).cloned(),
+        level: seen.confinement.get(&id).map(|confinement| confinement.level.clone()),
     }
 }
 

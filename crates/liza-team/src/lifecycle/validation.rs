@@ -245,18 +245,19 @@ impl<'e, 'p> Run<'e, 'p> {
 
 /// The confinement of the commands, tried once by this process.
 fn level(project: &Project, config: &Config) -> liza_receipts::Level {
-    static TRIED: OnceLock<bool> = OnceLock::new();
+    static TRIED: OnceLock<liza_receipts::Level> = OnceLock::new();
     if config.sandbox == Sandbox::Off {
         return liza_receipts::Level::Off;
     }
     let try_it = || {
         let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
-        matches!(level_here(project, config, &liza, Network::Open), Ok(Level::Enforced))
+        match level_here(project, config, &liza, Network::Open) {
+            Ok(Level::Isolated) => liza_receipts::Level::Isolated,
+            Ok(Level::Restricted(_)) => liza_receipts::Level::Restricted,
+            Ok(Level::Unenforced(_) | Level::Off) | Err(_) => liza_receipts::Level::Unenforced,
+        }
     };
-    match *TRIED.get_or_init(try_it) {
-        true => liza_receipts::Level::Restricted,
-        false => liza_receipts::Level::Unenforced,
-    }
+    *TRIED.get_or_init(try_it)
 }
 
 /// Refuses an agent's approval of work whose validation has no statement, or another one than the blackboard says.

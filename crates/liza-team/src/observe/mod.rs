@@ -173,8 +173,14 @@ fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, Confinemen
     let agents = state.board.agents.ready().into_iter().flatten().map(|(agent, _)| *agent);
     let recorded = |agent: AgentId| {
         let (level, network) = recorded_level(project.folder(), agent)?;
-        let (is_enforced, is_off) = (level == Level::Enforced, level == Level::Off);
-        Some((agent, Confinement { level: level.to_string(), is_enforced, is_off, network }))
+        let weakness = match level {
+            Level::Isolated => 0,
+            Level::Restricted(_) => 1,
+            Level::Unenforced(_) => 2,
+            Level::Off => 3,
+        };
+        let (older, level) = (level.older_words(), level.to_string());
+        Some((agent, Confinement { level, older, weakness, network }))
     };
     agents.filter_map(recorded).collect()
 }

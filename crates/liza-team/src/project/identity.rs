@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Actor, AgentId, Generation, Role};
+use liza_sandbox::confine::start::STAGE;
 use liza_sandbox::sys::peer::{LineProcess, Silenced, SpeakerRule};
 use liza_sandbox::sys::process::{command_lines, command_lines_above};
 
@@ -15,6 +16,12 @@ use crate::project::{actor_from, spoken};
 /// The command of the helper, and the option after which its session is named.
 pub(crate) const HELPER: &str = "session";
 const OF: &str = "--of";
+
+/// The arguments of the helper's process that name its session. The first process of a room has them too: its session
+/// does not see the helper.
+pub(crate) fn own_session() -> impl Iterator<Item = OsString> {
+    std::env::args_os().skip_while(|word| word != OF)
+}
 
 /// The command below which code under test runs.
 const CHECK: &str = "check";
@@ -44,12 +51,16 @@ pub(crate) fn helper_arguments(root: &Path, agent: AgentId, generation: Generati
 
 /// The sessions that this process runs in, the outermost first.
 pub fn sessions_around() -> Vec<SessionAround> {
-    command_lines_above().iter().rev().filter_map(|line| parse(line)).collect()
+    command_lines_above().iter().rev().filter_map(|line| parse(line, &[HELPER, STAGE])).collect()
 }
 
 /// The helpers of all sessions that run on this machine, of any project.
 pub fn session_helpers() -> Vec<u32> {
-    command_lines().into_iter().filter(|(_, line)| parse(line).is_some()).map(|(pid, _)| pid).collect()
+    command_lines()
+        .into_iter()
+        .filter(|(_, line)| parse(line, &[HELPER]).is_some())
+        .map(|(pid, _)| pid)
+        .collect()
 }
 
 /// The arguments with which `liza check` starts itself, so that it is recognized; the command follows.
@@ -96,9 +107,9 @@ fn no_test(line: &[LineProcess]) -> Result<(), Silenced> {
     if is_test { Err(Silenced::UnderTest) } else { Ok(()) }
 }
 
-fn parse(line: &[OsString]) -> Option<SessionAround> {
-    let [_, helper, of, root, agent, generation, ..] = line else { return None };
-    if helper != HELPER || of != OF {
+fn parse(line: &[OsString], commands: &[&str]) -> Option<SessionAround> {
+    let [_, command, of, root, agent, generation, ..] = line else { return None };
+    if !commands.iter().any(|known| command == known) || of != OF {
         return None;
     }
     let agent = agent.to_str()?.parse().ok()?;
@@ -150,10 +161,15 @@ mod tests {
     fn a_helper_is_recognized_by_its_arguments() {
         let arguments = helper_arguments(Path::new("/p q"), "coder-1".parse().unwrap(), Generation(7));
         let line: Vec<OsString> = [OsString::from("/bin/liza")].into_iter().chain(arguments).collect();
-        assert_eq!(parse(&line), Some(session("/p q", "coder-1", 7)));
-        assert_eq!(parse(&line[..4]), None);
+        let known = Some(session("/p q", "coder-1", 7));
+        assert_eq!(parse(&line, &[HELPER]), known);
+        assert_eq!(parse(&line[..4], &[HELPER]), None);
         let shell: Vec<OsString> = ["sh", "session", "x", "/p", "coder-1", "7"].map(OsString::from).into();
-        assert_eq!(parse(&shell), None);
+        assert_eq!(parse(&shell, &[HELPER]), None);
+        // In a room, the first process has the same arguments.
+        let room: Vec<OsString> =
+            line.iter().map(|word| if word == HELPER { STAGE.into() } else { word.clone() }).collect();
+        assert_eq!((parse(&room, &[HELPER, STAGE]), parse(&room, &[HELPER])), (known, None));
     }
 
     /// Covers: IS-13

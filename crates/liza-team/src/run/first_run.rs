@@ -61,10 +61,10 @@ fn clients(posts: &[Post]) -> Vec<(&str, &str)> {
 
 fn confinement(level: &Level) -> String {
     match level {
-        Level::Enforced => {
+        Level::Isolated => {
             "yes: they write only their own checkout and folders, and read neither credentials nor other processes".to_owned()
         }
-        Level::Partly(_) => format!("{level}"),
+        Level::Restricted(_) | Level::Unenforced(_) => level.to_string(),
         Level::Off => "no: they can do what you can do. To change that: liza config sandbox auto".to_owned(),
     }
 }

@@ -1,18 +1,18 @@
 //! Recognizes refusals of the confinement, from the words of tools and of errors.
 
-/// The system's words.
-const DENIED: &str = "Permission denied";
+/// The system's words, without and with a room.
+const DENIED: [&str; 2] = ["Permission denied", "Read-only file system"];
 
 /// The prompt itself explains the words, and some programs repeat their prompt.
 const EXPLAINED: [&str; 2] = ["\" elsewhere", "\\\" elsewhere"];
 
 /// The refused path, if the text names a refusal; empty if it names no path.
 pub fn denied_path(text: &str) -> Option<&str> {
-    let is_own = |at: &usize| {
-        let after = text.get(at + DENIED.len()..).unwrap_or_default();
+    let is_own = |(at, words): &(usize, &str)| {
+        let after = text.get(at + words.len()..).unwrap_or_default();
         !EXPLAINED.iter().any(|explained| after.starts_with(explained))
     };
-    let at = text.match_indices(DENIED).map(|(at, _)| at).find(is_own)?;
+    let (at, _) = DENIED.iter().flat_map(|words| text.match_indices(words)).find(is_own)?;
     Some(path_before(text.get(..at).unwrap_or_default()))
 }
 
@@ -47,6 +47,7 @@ mod tests {
             ("mkdir: cannot create directory ‘/srv/a b’: Permission denied", Some("/srv/a b")),
             (r#"{"output":"first\nmkdir: cannot create '/x y': Permission denied\n"}"#, Some("/x y")),
             ("error: Permission denied", Some("")),
+            ("touch: cannot touch '/home/a/x': Read-only file system", Some("/home/a/x")),
             ("permission was denied", None),
             (r#"("Permission denied" elsewhere is caused by your confinement"#, None),
             (r#"{"prompt":"(\"Permission denied\" elsewhere is caused by your confinement"}"#, None),

@@ -26,7 +26,7 @@ use liza_sandbox::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
 
 use crate::engine::{EngineError, FileLock};
-use crate::project::identity::Speakers;
+use crate::project::identity::{Speakers, own_session};
 use crate::session::check::PLAN_VARIABLE;
 use crate::session::login_copies::LoginCopies;
 
@@ -296,6 +296,7 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         return Ok((command, None));
     };
     let (mut command, socket) = wrapped_stage_command(&confinement.wrapper, &confinement.liza)?;
+    command.args(own_session());
     let used_for = EnvironmentUse::AgentProgram(&confinement.login_variables);
     command.env_clear();
     command.envs(passed_environment(std::env::vars_os(), used_for, &confinement.plan.pass_env));

@@ -1,6 +1,7 @@
 //! The doctor's checks of confinement: its level, the network, and the means of a session to push. Tries
 //! nothing that could change something.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_agents::providers::role_network;
@@ -25,8 +26,9 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
             return vec![broken("network", error.to_string(), "liza config roles.ROLE.network open")];
         }
     };
-    let level = level_check(project, config, liza, network);
-    let shared = shared_check(config);
+    let level = level_here(project, config, liza, network);
+    let shared = shared_check(config, matches!(level, Ok(Level::Isolated)));
+    let level = level_check(config, level);
     let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
     let push = push_check(project, config, liza);
     let environment = environment(project, config);
@@ -43,7 +45,7 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
 }
 
 /// Everything that sessions share with the person, each with the setting that ends it.
-fn shared_check(config: &Config) -> Option<Check> {
+fn shared_check(config: &Config, has_room: bool) -> Option<Check> {
     let listed = |setting: &str, values: &[String]| {
         (!values.is_empty()).then(|| format!("{} (config.{setting})", values.join(", ")))
     };
@@ -51,7 +53,8 @@ fn shared_check(config: &Config) -> Option<Check> {
     let is_open = |role: Role| role_network(config, role).unwrap_or_default() == Network::Open;
     let open = Role::ALL.into_iter().any(is_open);
     let open = open.then(|| "the network (roles.ROLE.network model-only)".to_owned());
-    let always = "/dev/shm, modes and times of your files, git's settings (nothing yet)".to_owned();
+    let files = if has_room { "" } else { "/dev/shm, modes and times of your files, " };
+    let always = format!("{files}git's settings (nothing yet)");
     let named = [
         listed("sandbox_readable", &config.sandbox_readable),
         listed("sandbox_writable", &config.sandbox_writable),
@@ -159,15 +162,20 @@ fn network_check(config: &Config, level: &Check) -> Check {
     }
 }
 
-fn level_check(project: &Project, config: &Config, liza: &Path, network: Network) -> Check {
+fn level_check(config: &Config, level: io::Result<Level>) -> Check {
     let why = "a session could change what it must not: use a newer kernel (6.12 has everything)";
-    match level_here(project, config, liza, network) {
-        Ok(Level::Enforced) => good("confinement", "enforced"),
+    let rooms = "see docs/safety.md, \"Without namespaces\"; everything else is refused as it should be";
+    match level {
+        Ok(Level::Isolated) => good("confinement", "isolated"),
+        Ok(level @ Level::Restricted(_)) if refusal(config, &level).is_some() => {
+            broken("confinement", format!("{level}; config.sandbox is require"), rooms)
+        }
+        Ok(level @ Level::Restricted(_)) => good("confinement", level.to_string()),
         Ok(Level::Off) => warning("confinement", "off", "liza config sandbox auto"),
-        Ok(level @ Level::Partly(_)) if refusal(config, &level).is_some() => {
+        Ok(level @ Level::Unenforced(_)) if refusal(config, &level).is_some() => {
             broken("confinement", format!("{level}; config.sandbox is require"), why)
         }
-        Ok(level @ Level::Partly(_)) => warning("confinement", level.to_string(), why),
+        Ok(level @ Level::Unenforced(_)) => warning("confinement", level.to_string(), why),
         Err(error) => broken("confinement", format!("cannot be tried: {error}"), "reinstall liza"),
     }
 }

@@ -95,7 +95,7 @@ fn check_confinement(scripted: &Scripted, before: &[String]) {
     let outputs = outputs(scripted);
     let levels: Vec<&str> = outputs.lines().filter(|line| line.starts_with("[liza: confinement")).collect();
     assert!(levels.len() >= 7 && !levels.iter().any(|level| level.contains("off")), "{levels:?}");
-    if levels.iter().all(|level| level.contains("enforced")) {
+    if levels.iter().all(|level| level.contains("isolated")) {
         let mut after = names_in(scripted.project.home());
         // The output of the team itself.
         after.retain(|name| !name.starts_with("output-"));

@@ -13,7 +13,7 @@ use crate::support::process::wait_for;
 /// Something that a session tries.
 struct Attempt {
     what: &'static str,
-    /// Who refuses it when the confinement is enforced; no one for the rows that are allowed there.
+    /// Who refuses it in a room; no one for the rows that are allowed there.
     by: &'static str,
     /// A shell command.
     command: &'static str,
@@ -45,6 +45,8 @@ const fn plant(
 }
 
 const NO_ONE: &str = "–";
+/// Namespaces, and nothing else.
+const ROOM: &str = "room";
 /// How git runs: see docs/design/git.md.
 const GIT: &str = "Liza's git";
 
@@ -255,7 +257,8 @@ n=0; while [ $n -lt 40 ]; do ( "$LIZA" status || echo x >> "$TMPDIR/busy" ) & n=
         r#"before=$(git rev-parse HEAD); blob=$(echo "the secret" | git hash-object --stdin)
 cp .git/objects/info/alternates "$TMPDIR/alternates"
 echo "$HOME/secret/.git/objects" >> .git/objects/info/alternates
-git update-index --add --cacheinfo "100644,$blob,stolen" && git commit -qm steal
+git update-index --add --cacheinfo "100644,$blob,stolen" && tree=$(git write-tree --missing-ok) &&
+git reset -q --soft "$(git commit-tree -p HEAD -m steal "$tree")"
 "$LIZA" pre-check "$1" --intent x --validation y; "$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)"
 cp "$TMPDIR/alternates" .git/objects/info/alternates; git read-tree "$before"; git reset -q --soft "$before""#,
         |bench| {
@@ -306,7 +309,7 @@ printf '#!/bin/sh\n"$HOME/evil" hook\nexit 0\n' > ".git/hooks/$hook"; chmod +x "
         let meta = fs::metadata(bench.project.root.join(".git/refs/tags")).unwrap();
         meta.permissions().mode() & 0o700 != 0o700
     }),
-    attempt("change the mode of a file of yours", NO_ONE, r#"chmod 600 "$HOME/yours""#),
+    attempt("change the mode of a file of yours", ROOM, r#"chmod 600 "$HOME/yours""#),
     attempt(
         "make you wait for a file of yours, by a lease",
         "seccomp",
@@ -318,11 +321,8 @@ printf '#!/bin/sh\n"$HOME/evil" hook\nexit 0\n' > ".git/hooks/$hook"; chmod +x "
         r#"printf 'protocol=https\nhost=own\nusername=u\npassword=p\n\n' | git credential-cache --socket="$TMPDIR/s/socket" store &&
 printf 'protocol=https\nhost=own\n\n' | git credential-cache --socket="$TMPDIR/s/socket" get | grep -q password"#,
     ),
-    attempt(
-        "use `/dev/shm`, also what you have there",
-        NO_ONE,
-        r#"file=$(mktemp -p /dev/shm) && rm "$file""#,
-    ),
+    attempt("read what you keep in `/dev/shm`", ROOM, "cat /dev/shm/liza-yours-*"),
+    attempt("use `/dev/shm`", NO_ONE, r#"file=$(mktemp -p /dev/shm) && rm "$file""#),
     attempt(
         "make shared memory of its own",
         NO_ONE,
@@ -350,9 +350,10 @@ ioctl(M, 0x80045430, $n) or die; sysopen(S, "/dev/pts/" . unpack("i", $n), 0x102
 
 /// The levels: how each is called in the table, and the settings that make it on any kernel.
 const LEVELS: &[(&str, &str)] = &[
-    ("enforced", "sandbox: auto"),
-    ("partly: kernel before 6.12", "sandbox: auto\nsandbox_max_abi: 5"),
-    ("partly: no Landlock", "sandbox: auto\nsandbox_max_abi: 0"),
+    ("isolated", "sandbox: auto"),
+    ("restricted", "sandbox: auto\nsandbox_max_abi: 100"),
+    ("unenforced: kernel before 6.12", "sandbox: auto\nsandbox_max_abi: 5"),
+    ("unenforced: no Landlock", "sandbox: auto\nsandbox_max_abi: 0"),
     ("off", "sandbox: off"),
 ];
 
@@ -512,13 +513,16 @@ const END: &str = "<!-- end of attempts -->\n";
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_hostile_session_achieves_is_in_the_safety_page() {
+    let kept = Path::new("/dev/shm").join(format!("liza-yours-{}", std::process::id()));
+    fs::write(&kept, "").unwrap();
     let columns = thread::scope(|scope| {
         let runs: Vec<_> = LEVELS.iter().map(|(_, config)| scope.spawn(|| results(config))).collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect::<Vec<_>>()
     });
-    let (enforced, level) = &columns[0];
-    assert_eq!(level, "[liza: confinement enforced]");
-    for (attempt, result) in ATTEMPTS.iter().zip(enforced) {
+    let _ = fs::remove_file(&kept);
+    let (isolated, level) = &columns[0];
+    assert_eq!(level, "[liza: confinement isolated]");
+    for (attempt, result) in ATTEMPTS.iter().zip(isolated) {
         let expected = if attempt.by == NO_ONE { "allowed" } else { "refused" };
         assert_eq!(result, expected, "{}", attempt.what);
     }
@@ -536,7 +540,7 @@ fn table(columns: &[(Vec<String>, String)]) -> String {
     for (number, Attempt { what, by, .. }) in ATTEMPTS.iter().enumerate() {
         let mut cells: Vec<&str> = columns.iter().map(|(results, _)| results[number].as_str()).collect();
         if LESS_FOR_ROOT.contains(what) {
-            cells[2] = "allowed";
+            cells[3] = "allowed";
         }
         table.push_str(&format!("| {what} | {by} | {} |\n", cells.join(" | ")));
     }

@@ -34,6 +34,7 @@ mod providers;
 mod rehearsal;
 mod remote;
 mod reviewed_text;
+mod rooms;
 mod set_up;
 mod spoken;
 mod stop;

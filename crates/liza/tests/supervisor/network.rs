@@ -88,7 +88,7 @@ fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
         assert!(level != "sandbox: auto" || said("listening") == "refused", "{log}");
         assert_eq!(said("variables"), "set ", "{log}");
         let reached =
-            if level == "sandbox: auto" { "enforced, network model-only]" } else { ", network model-only]" };
+            if level == "sandbox: auto" { "isolated, network model-only]" } else { ", network model-only]" };
         let first = log.lines().next().unwrap();
         assert!(first.ends_with(reached), "{first}");
         assert!(bench.prompts()[0].contains("NETWORK: only your model"), "{}", bench.prompts()[0]);
@@ -110,7 +110,7 @@ fn an_open_network_is_the_default() {
     assert!(log.contains(&format!("directly: server {model} got hello")), "{log}");
     assert!(log.contains("udp: open") && log.contains("variables:  unset"), "{log}");
     assert!(log.contains("listening: possible"), "{log}");
-    assert!(log.starts_with("[liza: confinement enforced]\n"), "{log}");
+    assert!(log.starts_with("[liza: confinement isolated]\n"), "{log}");
 }
 
 /// Covers: RO-04
@@ -173,7 +173,7 @@ fn what_a_role_can_reach_is_shown_everywhere() {
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
     wait_for("status says it", || {
         let status = bench.project.liza(&["status"]).stdout;
-        status.contains("confinement enforced, network model-only").then_some(())
+        status.contains("confinement isolated, network model-only").then_some(())
     });
     fs::write(bench.tree("t1").join("go"), "").unwrap();
     assert_eq!(coder.wait(), 0, "{}", coder.output());

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, open, openat2, stat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, connect_unspec, sockopt};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -81,7 +81,9 @@ fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: 
     let target = open_socket(thread, Path::new(OsStr::from_bytes(name)))?;
     let own = format!("/proc/self/fd/{}", target.as_raw_fd());
     let place = fs::read_link(&own).map_err(|_| Errno::ACCESS)?;
-    policy.judge(thread, &place)?;
+    if !policy.is_of_room(thread, &target) {
+        policy.judge(thread, &place)?;
+    }
     if fstat(&target)?.st_nlink > 1 {
         // One of its names is here, others may be anywhere.
         return Err(Errno::ACCESS);
@@ -90,13 +92,17 @@ fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: 
     connect(socket, &SocketAddrUnix::new(own.as_str())?)
 }
 
+/// Opens a path as the caller sees it, which may be in a room.
 fn open_socket(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
-    let path = if path.is_absolute() {
-        path.to_owned()
-    } else {
-        PathBuf::from(format!("/proc/{thread}/cwd")).join(path)
-    };
-    open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+    let place = |name: &str| PathBuf::from(format!("/proc/{thread}/{name}"));
+    let path = fs::read_link(place("cwd")).map_err(|_| Errno::ACCESS)?.join(path);
+    let root = open(place("root"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(&root, &path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
+        // A container may refuse this newer call; then there are no rooms.
+        Err(Errno::NOSYS | Errno::PERM) => open(&path, flags, Mode::empty()),
+        opened => opened,
+    }
 }
 
 fn connect_internet(socket: &OwnedFd, policy: &ConnectPolicy, address: &[u8]) -> Result<(), Errno> {
@@ -151,6 +157,14 @@ fn ipv6(rest: &[u8]) -> Option<SocketAddr> {
 impl ConnectPolicy {
     fn is_proxy(&self, target: SocketAddr) -> bool {
         self.network.as_ref().is_some_and(|network| network.is_proxy(target))
+    }
+
+    /// True for a socket in a folder that the caller's room has for itself; paths from outside can be mounted below it.
+    fn is_of_room(&self, thread: u32, socket: &OwnedFd) -> bool {
+        let Ok(target) = fstat(socket) else { return false };
+        let own =
+            self.own.iter().filter_map(|own| stat(format!("/proc/{thread}/root{}", own.display())).ok());
+        own.map(|folder| folder.st_dev).any(|device| device == target.st_dev)
     }
 
     /// Decides whether a thread of the session may connect to the socket at this place.

@@ -79,8 +79,13 @@ pub(super) fn is_supported() -> bool {
     ARCHITECTURE != 0
 }
 
-/// The rules of every session; with `only_tcp`, the network is closed but for connects to TCP ports.
+/// The rules of every session without a room; with `only_tcp`, the network is closed but for connects to TCP ports.
 pub(super) fn rules(only_tcp: bool) -> Vec<CallRule> {
+    let shared = SHARED.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Refuse(libc::EPERM)));
+    shared.chain(rules_everywhere(only_tcp)).collect()
+}
+
+fn rules_everywhere(only_tcp: bool) -> Vec<CallRule> {
     let refused = REFUSED.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Refuse(libc::EPERM)));
     let missing =
         MISSING.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Refuse(libc::ENOSYS)));
@@ -152,6 +157,9 @@ const AIMED: [(c_long, u32); 7] = [
     (libc::SYS_ioprio_set, 1),
 ];
 
+/// The number of the process that reaps in a room.
+const FIRST_PROCESS: u32 = 1;
+
 /// Calls on shared memory by its number, which anyone may know.
 const MEMORY: [c_long; 2] = [libc::SYS_shmat, libc::SYS_shmctl];
 
@@ -160,8 +168,9 @@ pub(super) fn aimed_at(call: c_long) -> Option<usize> {
     usize::try_from(argument).ok()
 }
 
-/// The same, with the rest decided outside: connects, own terminals, calls that target other processes.
-pub(super) fn rules_with_listener(only_tcp: bool) -> Vec<CallRule> {
+/// The same, with the rest decided outside: connects, own terminals, calls that target other processes. In a room there
+/// is no shared memory and no process of others, but for the first one.
+pub(super) fn rules_with_listener(only_tcp: bool, is_in_room: bool) -> Vec<CallRule> {
     let aimed =
         AIMED.iter().map(|(call, argument)| CallRule::new(*call, When::NotZero(*argument), Verdict::Ask));
     let memory = MEMORY.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Ask));
@@ -179,15 +188,20 @@ pub(super) fn rules_with_listener(only_tcp: bool) -> Vec<CallRule> {
         CallRule::new(libc::SYS_socket, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
         CallRule::new(libc::SYS_socketpair, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
     ];
-    let asked = aimed.chain(memory).chain(terminals).chain(adoption);
-    rules(only_tcp).into_iter().chain(connects).chain(asked).collect()
+    let first = AIMED.iter().map(|(call, argument)| {
+        CallRule::new(*call, When::Is(*argument, FIRST_PROCESS), Verdict::Refuse(libc::EPERM))
+    });
+    let others: Vec<CallRule> = if is_in_room { first.collect() } else { aimed.chain(memory).collect() };
+    let asked = others.into_iter().chain(terminals).chain(adoption);
+    let refused = if is_in_room { rules_everywhere(only_tcp) } else { rules(only_tcp) };
+    refused.into_iter().chain(connects).chain(asked).collect()
 }
 
 /// The same number on every processor; the C library does not name it yet.
 const SYS_SETXATTRAT: c_long = 463;
 
-/// Refused: others' processes, objects shared by number or name, mounts, keys, the kernel itself.
-const REFUSED: [c_long; 48] = [
+/// Objects that all processes of a user share by number or name, if they are in no room.
+const SHARED: [c_long; 10] = [
     libc::SYS_semget,
     libc::SYS_semop,
     libc::SYS_semtimedop,
@@ -198,6 +212,10 @@ const REFUSED: [c_long; 48] = [
     libc::SYS_msgctl,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
+];
+
+/// Refused: others' processes, mounts, keys, the kernel itself.
+const REFUSED: [c_long; 38] = [
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -429,7 +447,12 @@ mod tests {
     }
 
     fn verdict(call: c_long, arguments: [u32; 6]) -> u32 {
-        run(&assemble(&rules_with_listener(false)), ARCHITECTURE, u32::try_from(call).unwrap(), arguments)
+        run(
+            &assemble(&rules_with_listener(false, false)),
+            ARCHITECTURE,
+            u32::try_from(call).unwrap(),
+            arguments,
+        )
     }
 
     const REFUSE: u32 = FAIL | libc::EPERM as u32;
@@ -439,7 +462,7 @@ mod tests {
     #[test]
     fn calls_that_reach_others_are_refused_and_ordinary_ones_are_not() {
         let none = [0; 6];
-        for call in REFUSED {
+        for call in REFUSED.into_iter().chain(SHARED) {
             assert_eq!(verdict(call, none), REFUSE, "{call}");
         }
         for call in MISSING {
@@ -448,6 +471,27 @@ mod tests {
         for call in [libc::SYS_read, libc::SYS_openat, libc::SYS_execve, libc::SYS_kill, libc::SYS_exit_group]
         {
             assert_eq!(verdict(call, none), ALLOW, "{call}");
+        }
+    }
+
+    /// Covers: RO-07
+    #[test]
+    fn in_a_room_numbers_mean_what_is_the_sessions_own_but_for_its_first_process() {
+        let room = assemble(&rules_with_listener(false, true));
+        let verdict =
+            |call: c_long, arguments| run(&room, ARCHITECTURE, u32::try_from(call).unwrap(), arguments);
+        for call in SHARED.into_iter().chain(MEMORY) {
+            assert_eq!(verdict(call, [5; 6]), ALLOW, "{call}");
+        }
+        for (call, argument) in AIMED {
+            let mut arguments = [if call == libc::SYS_ioprio_set { IOPRIO_WHO_PROCESS } else { 0 }; 6];
+            arguments[usize::try_from(argument).unwrap()] = 77;
+            assert_eq!(verdict(call, arguments), ALLOW, "{call}");
+            arguments[usize::try_from(argument).unwrap()] = FIRST_PROCESS;
+            assert_eq!(verdict(call, arguments), REFUSE, "{call}");
+        }
+        for call in REFUSED {
+            assert_eq!(verdict(call, [0; 6]), REFUSE, "{call}");
         }
     }
 
@@ -561,7 +605,7 @@ mod tests {
     /// Covers: IS-06
     #[test]
     fn without_network_only_local_sockets_and_tcp_are_left() {
-        let program = assemble(&rules_with_listener(true));
+        let program = assemble(&rules_with_listener(true, false));
         let number = |call: c_long| u32::try_from(call).unwrap();
         let socket = |domain: u32, kind: u32, protocol: u32| {
             run(&program, ARCHITECTURE, number(libc::SYS_socket), [domain, kind, protocol, 0, 0, 0])

@@ -11,17 +11,17 @@ use super::{
     ConnectPolicy, Grants, Restrictions, asked, capabilities, files, filter, process_limit, seccomp,
 };
 
-pub(super) fn restrict(grants: &Grants) -> Restrictions {
+pub(super) fn restrict(grants: &Grants, is_in_room: bool) -> Restrictions {
     process_limit::limit_processes();
     let capabilities = capabilities::drop_all();
     let files = files::restrict(grants);
     // Last: the filter may refuse what the steps before need.
-    let (calls, listener) = filter_calls(grants);
+    let (calls, listener) = filter_calls(grants, is_in_room);
     Restrictions { files, calls, capabilities, listener }
 }
 
 /// Installs the filter with a listener for connects; without one if an outer filter has the only listener.
-fn filter_calls(grants: &Grants) -> (Option<String>, Result<OwnedFd, String>) {
+fn filter_calls(grants: &Grants, is_in_room: bool) -> (Option<String>, Result<OwnedFd, String>) {
     let only_tcp = grants.network.is_some();
     if !filter::is_supported() {
         let why = "not known for this processor".to_owned();
@@ -29,7 +29,7 @@ fn filter_calls(grants: &Grants) -> (Option<String>, Result<OwnedFd, String>) {
     }
     let more = if files::judges_truncate(grants) { Vec::new() } else { filter::rules_of_old_kernels() };
     let assemble = |rules: Vec<filter::CallRule>| filter::assemble(&[rules, more.clone()].concat());
-    match seccomp::install_with_listener(&assemble(filter::rules_with_listener(only_tcp))) {
+    match seccomp::install_with_listener(&assemble(filter::rules_with_listener(only_tcp, is_in_room))) {
         Ok(listener) => (None, Ok(listener)),
         Err(error) => {
             // The outer filter asks its own listener about the rest.
@@ -88,7 +88,8 @@ impl Witnesses {
             let listener = UnixListener::bind_addr(&address).ok()?;
             Some((address, listener))
         });
-        Self { parent: getppid(), socket }
+        // In a room that is its first process, which takes no signals from inside.
+        Self { parent: getppid().filter(|parent| !parent.is_init()), socket }
     }
 
     pub(super) fn still_possible(&self) -> Vec<String> {

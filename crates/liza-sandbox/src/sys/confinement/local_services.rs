@@ -90,6 +90,7 @@ mod tests {
             noted: Arc::default(),
             speakers: NO_SPEAKER,
             client: Some(client),
+            own: Vec::new(),
         }
     }
 

@@ -98,6 +98,8 @@ pub struct ConnectPolicy {
     /// The rule for processes that use the channel.
     pub speakers: SpeakerRule,
     pub client: Option<u32>,
+    /// The folders that the session's room has for itself: every socket there is the session's.
+    pub own: Vec<PathBuf>,
 }
 
 /// Decides the connects of a session from now on, in a thread. Call it in a process above the session.
@@ -105,9 +107,15 @@ pub(crate) fn decide_connects(listener: OwnedFd, policy: ConnectPolicy) {
     system::decide_connects(listener, policy);
 }
 
-/// This process must have only one thread.
-pub(crate) fn restrict(grants: &Grants) -> Restrictions {
-    system::restrict(grants)
+/// This process must have only one thread. In a room, everything that has a number there belongs to the session.
+pub(crate) fn restrict(grants: &Grants, is_in_room: bool) -> Restrictions {
+    system::restrict(grants, is_in_room)
+}
+
+/// Drops every capability of this process; returns the reason if it fails.
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+pub(crate) fn drop_capabilities() -> Option<String> {
+    capabilities::drop_all()
 }
 
 /// Runs `work` in a thread that is restricted from its first moment, with everything that it starts; the rest

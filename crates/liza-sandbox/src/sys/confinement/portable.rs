@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use super::{ConnectPolicy, Grants, Restrictions};
 
-pub(crate) fn restrict(_: &Grants) -> Restrictions {
+pub(crate) fn restrict(_: &Grants, _: bool) -> Restrictions {
     let why = "this system has no Landlock";
     let missing = || Some(why.to_owned());
     Restrictions { files: missing(), calls: missing(), capabilities: None, listener: Err(why.to_owned()) }

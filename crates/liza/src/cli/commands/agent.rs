@@ -275,7 +275,7 @@ pub(crate) fn check_confinement(
         return Err(CommandError::refused("confinement", why)
             .hint("for details: liza doctor; to start anyway: liza config sandbox auto"));
     }
-    if level != Level::Enforced {
+    if !matches!(level, Level::Isolated | Level::Restricted(_)) {
         context.screen.note(&format!("liza: sessions are confined {level}"));
     }
     Ok(level)

@@ -11,10 +11,10 @@ use crate::cli::ui::output::Reply;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// True for the arguments of the stage. It is recognized before the command line is parsed: an agent waits
+/// True for the arguments of the stage, which name its session if it has one. It is recognized before the command line is parsed: an agent waits
 /// for it, and nothing around it matters to it.
 pub(crate) fn is_stage(arguments: &[OsString]) -> bool {
-    matches!(arguments, [_, verb] if verb == "confine")
+    matches!(arguments, [_, verb] | [_, verb, _, _, _, _] if verb == "confine")
 }
 
 /// True for the arguments of the keeper of a program, which starts a stage.

@@ -315,7 +315,7 @@ fn confinement(view: &View, columns: usize) -> Vec<String> {
     let known: Vec<(AgentId, &Confinement)> =
         live.filter_map(|agent| Some((agent.id, agent.confinement.as_ref()?))).collect();
     let levels = known.iter().map(|(_, one)| one);
-    let Some(least) = levels.max_by_key(|one| (!one.is_enforced, one.is_off)) else { return Vec::new() };
+    let Some(least) = levels.max_by_key(|one| one.weakness) else { return Vec::new() };
     let closed = known.iter().filter(|(_, one)| one.network == Network::ModelOnly);
     let closed: Vec<String> = closed.map(|(id, _)| id.to_string()).collect();
     let network = match closed.len() {

@@ -49,7 +49,14 @@ pub(crate) struct SessionOutput {
 const REFUSED: &str = "[liza: refused: ";
 
 /// The beginnings of the first line of a confined session's output.
-const CONFINED: [&str; 2] = ["[liza: confinement enforced", "[liza: confinement partly"];
+const CONFINED: [&str; 5] = [
+    "[liza: confinement isolated",
+    "[liza: confinement restricted",
+    "[liza: confinement unenforced",
+    // Before there were rooms.
+    "[liza: confinement enforced",
+    "[liza: confinement partly",
+];
 
 impl SessionOutput {
     /// Reads from the beginning.

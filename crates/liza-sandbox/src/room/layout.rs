@@ -1,0 +1,255 @@
+//! The files of a room, as data: the plan's paths without those that another one contains, the folders above them, and
+//! the links in these folders. Reads the disk; changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use crate::confine::{Plan, harmless_services};
+
+use super::OWN_FOLDERS;
+
+/// Places of the room's own.
+const OWN: [&str; 4] = ["/proc", "/dev/pts", "/dev/ptmx", "/dev/shm"];
+
+/// Folders that every room has.
+const FOLDERS: [&str; 5] = ["/proc", "/dev", "/dev/pts", "/dev/shm", "/tmp"];
+
+/// The most links on the way to a file, as the kernel counts them.
+const LINKS_MAX: u32 = 40;
+
+/// The rights on a path, the lesser first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum BindRights {
+    /// No file can be run.
+    OnlyRead,
+    Read,
+    Device,
+    Write,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Folders of the room's own, the outer ones first.
+    pub folders: BTreeSet<PathBuf>,
+    /// Links in these folders, with their targets.
+    pub links: BTreeMap<PathBuf, PathBuf>,
+    /// Real paths from outside, the outer ones first.
+    pub binds: BTreeMap<PathBuf, BindRights>,
+    /// Folders for temporary files and shared memory that are the room's own.
+    pub own: Vec<PathBuf>,
+}
+
+impl Layout {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let grants = &plan.grants;
+        let services = harmless_services(plan);
+        let read = grants.read.iter().chain(&grants.sockets).chain(&services);
+        let granted = (read.map(|path| (path, BindRights::Read)))
+            .chain(grants.only_read.iter().map(|path| (path, BindRights::OnlyRead)))
+            .chain(grants.devices.iter().map(|path| (path, BindRights::Device)))
+            .chain(grants.write.iter().map(|path| (path, BindRights::Write)));
+        let mut layout = Self::default();
+        for (path, rights) in granted {
+            layout.add(path, rights);
+        }
+        layout.binds = without_contained(&layout.binds);
+        layout.links.retain(|link, _| !is_bound(&layout.binds, link));
+        layout.own = OWN_FOLDERS.iter().map(PathBuf::from).filter(|own| layout.is_free(own)).collect();
+        layout.add_folders(&plan.not_written);
+        layout.add_links();
+        layout
+    }
+
+    fn add(&mut self, path: &Path, rights: BindRights) {
+        let Some(resolved) = resolve(path) else { return };
+        let is_own =
+            OWN.iter().any(|own| resolved.real == Path::new(own)) || resolved.real.starts_with("/proc");
+        // An earlier session may have put a link on the way to a folder that it could write.
+        let is_led_away = rights == BindRights::Write && !resolved.links.is_empty();
+        if is_own || is_led_away {
+            return;
+        }
+        self.links.extend(resolved.links);
+        let known = self.binds.entry(resolved.real).or_insert(rights);
+        *known = rights.max(*known);
+    }
+
+    /// Folders above what is bound, and those that programs expect even if they cannot use them.
+    fn add_folders(&mut self, expected: &[PathBuf]) {
+        let expected = expected.iter().filter(|path| path.is_dir()).filter_map(|path| resolve(path));
+        let (expected, links): (Vec<_>, Vec<_>) = expected.map(|found| (found.real, found.links)).unzip();
+        self.links.extend(links.into_iter().flatten());
+        let inner = self.binds.keys().chain(self.links.keys());
+        let above: Vec<PathBuf> = inner.filter_map(|path| path.parent()).map(Path::to_owned).collect();
+        let all = FOLDERS.iter().map(PathBuf::from).chain(expected).chain(above);
+        for folder in all {
+            for folder in folder.ancestors() {
+                if !is_bound(&self.binds, folder) {
+                    self.folders.insert(folder.to_owned());
+                }
+            }
+        }
+    }
+
+    /// The links beside what is bound: `/etc/localtime`, `/bin`.
+    fn add_links(&mut self) {
+        let is_own = |folder: &&PathBuf| FOLDERS.iter().any(|own| folder.as_path() == Path::new(own));
+        for folder in self.folders.iter().filter(|folder| !is_own(folder)) {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+            let links = links.filter_map(|entry| Some((entry.path(), fs::read_link(entry.path()).ok()?)));
+            self.links.extend(links);
+        }
+    }
+
+    /// True if everything on this machine is granted: then a room would protect nothing.
+    pub(super) fn is_whole(&self) -> bool {
+        self.binds.contains_key(Path::new("/"))
+    }
+
+    /// True if a folder neither is nor contains anything from outside but sockets: Landlock would grant it too.
+    fn is_free(&self, folder: &Path) -> bool {
+        let is_socket = |path: &Path| fs::metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+        !self.binds.keys().any(|path| path.starts_with(folder) && !is_socket(path))
+    }
+}
+
+/// True if a path or a folder above it is bound.
+fn is_bound(binds: &BTreeMap<PathBuf, BindRights>, path: &Path) -> bool {
+    path.ancestors().any(|above| binds.contains_key(above))
+}
+
+/// Leaves out what a bound folder above already has with the same rights or more.
+fn without_contained(binds: &BTreeMap<PathBuf, BindRights>) -> BTreeMap<PathBuf, BindRights> {
+    let is_contained = |path: &Path, rights: BindRights| {
+        path.ancestors().skip(1).any(|above| {
+            binds.get(above).is_some_and(|outer| *outer == BindRights::Write || rights == BindRights::Read)
+        })
+    };
+    let kept = binds.iter().filter(|(path, rights)| !is_contained(path, **rights));
+    kept.map(|(path, rights)| (path.clone(), *rights)).collect()
+}
+
+struct Resolved {
+    real: PathBuf,
+    /// The links on the way, with their targets.
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Follows the links of an absolute path one by one; `None` if it does not exist.
+fn resolve(path: &Path) -> Option<Resolved> {
+    if !path.is_absolute() {
+        return None;
+    }
+    let names = |path: &Path| -> Vec<OsString> {
+        let parts = path.components().filter(|part| !matches!(part, Component::RootDir | Component::CurDir));
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let mut rest: VecDeque<OsString> = names(path).into();
+    let mut found = Resolved { real: PathBuf::from("/"), links: Vec::new() };
+    let mut count = 0;
+    while let Some(name) = rest.pop_front() {
+        if name == ".." {
+            found.real.pop();
+            continue;
+        }
+        let next = found.real.join(&name);
+        if !fs::symlink_metadata(&next).ok()?.is_symlink() {
+            found.real = next;
+            continue;
+        }
+        count += 1;
+        let target = fs::read_link(&next).ok().filter(|_| count <= LINKS_MAX)?;
+        if target.is_absolute() {
+            found.real = PathBuf::from("/");
+        }
+        names(&target).into_iter().rev().for_each(|name| rest.push_front(name));
+        found.links.push((next, target));
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::sys::confinement::Grants;
+
+    /// Covers: RO-07
+    #[test]
+    fn a_room_has_what_the_plan_grants_and_nothing_beside_it() {
+        let place = tempfile::tempdir_in("/tmp").unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let at = |name: &str| place.join(name);
+        for folder in ["tools/bin", "project/src", "project/trees/t1", "project/own", "secret"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        symlink("tools", at("linked")).unwrap();
+        symlink("../secret", at("project/away")).unwrap();
+        let grants = Grants {
+            read: vec![
+                at("linked/bin"),
+                at("project/src"),
+                at("project/trees"),
+                at("gone"),
+                at("project/trees/t1"),
+            ],
+            write: vec![at("project/trees/t1"), at("project/away"), at("project/own")],
+            ..Grants::default()
+        };
+        let plan = Plan { grants, not_written: vec![at("project"), at("secret")], ..Plan::default() };
+        let layout = Layout::of(&plan);
+        let binds: Vec<(PathBuf, BindRights)> = layout
+            .binds
+            .iter()
+            .map(|(path, rights)| (path.clone(), *rights))
+            .filter(|(path, _)| path.starts_with(&place))
+            .collect();
+        let expected = [
+            (at("project/own"), BindRights::Write),
+            (at("project/src"), BindRights::Read),
+            (at("project/trees"), BindRights::Read),
+            (at("project/trees/t1"), BindRights::Write),
+            (at("tools/bin"), BindRights::Read),
+        ];
+        assert_eq!(binds, expected, "a writable path behind a link is left out");
+        assert!(layout.folders.contains(&at("project")) && layout.folders.contains(&at("secret")));
+        assert!(!layout.folders.contains(&at("project/src")), "{layout:?}");
+        assert_eq!(layout.links.get(&at("linked")), Some(&PathBuf::from("tools")));
+        assert_eq!(
+            layout.links.get(&at("project/away")),
+            Some(&PathBuf::from("../secret")),
+            "it leads nowhere"
+        );
+        assert_eq!(layout.own, [Path::new("/dev/shm")], "something from outside is below the other one");
+    }
+
+    /// Covers: RO-07
+    #[test]
+    fn a_folder_for_temporary_files_that_the_person_listed_is_the_real_one() {
+        let grants = Grants { write: vec!["/tmp".into(), "/dev/shm".into()], ..Grants::default() };
+        let layout = Layout::of(&Plan { grants, ..Plan::default() });
+        assert_eq!(layout.binds.get(Path::new("/tmp")), Some(&BindRights::Write));
+        assert_eq!(layout.own, [Path::new("/dev/shm")]);
+        let none = Layout::of(&Plan::default());
+        assert_eq!(none.own, OWN_FOLDERS.map(PathBuf::from));
+        assert!(!none.is_whole());
+    }
+
+    /// Covers: RO-07
+    #[test]
+    fn a_relative_path_grants_nothing_and_the_root_folder_everything() {
+        let of = |path: &str| {
+            Layout::of(&Plan {
+                grants: Grants { read: vec![path.into()], ..Grants::default() },
+                ..Plan::default()
+            })
+        };
+        assert_eq!((of(""), of("bin")), (Layout::of(&Plan::default()), Layout::of(&Plan::default())));
+        assert!(of("/").is_whole() && of("/usr/..").is_whole());
+    }
+}

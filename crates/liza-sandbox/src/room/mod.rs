@@ -1,0 +1,60 @@
+//! A room: files, processes, shared memory and a host name of a session's own, by namespaces. Inside, the stage restricts
+//! itself as it does without a room. Needs no privileges and no other program; where the system refuses any part,
+//! there is no room and the reason is known. Must not decide what a session may use: that is the plan.
+//!
+//! ```text
+//! helper ─ outer process (waits; dies with the helper) ─ process 1 of the room (reaps) ─ stage, then the program
+//! ```
+
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod calls;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod init;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod layout;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod mounts;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod outer;
+#[cfg(any(not(target_os = "linux"), feature = "portable-sys"))]
+#[path = "portable.rs"]
+mod outer;
+
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use crate::confine::Plan;
+
+pub(crate) use outer::{OuterProcess, enter};
+
+/// The folders for temporary files and shared memory, which a room has for itself.
+pub(crate) const OWN_FOLDERS: [&str; 2] = ["/tmp", "/dev/shm"];
+
+/// The needs of a room besides its plan.
+#[derive(Debug)]
+pub(crate) struct RoomOrder<'a> {
+    pub plan: &'a Plan,
+    /// The program stays in the process group of its terminal.
+    pub has_terminal: bool,
+}
+
+/// The process in which [`enter`] returns: it does so in two of them.
+#[derive(Debug)]
+pub(crate) enum RoomSide {
+    Inside(InsideRoom),
+    Outside(OuterProcess),
+}
+
+#[derive(Debug)]
+pub(crate) struct InsideRoom {
+    pub socket: UnixStream,
+    /// Folders for temporary files and shared memory that are the room's own.
+    pub own: Vec<PathBuf>,
+}
+
+/// No room was made; the caller goes on without one.
+#[derive(Debug)]
+pub(crate) struct NoRoom {
+    pub socket: UnixStream,
+    pub why: String,
+}

@@ -1,0 +1,192 @@
+//! Rooms on a real kernel: what a program finds in one, and that nothing of it is left.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use liza_sandbox::confine::{Plan, StageInput, StageOrder};
+use liza_sandbox::sys::confinement::Grants;
+
+use crate::support::process::wait_for;
+
+/// Marks the processes of one test.
+const MARK: &str = "LIZA_ROOM_TEST";
+
+/// The keeper of a program in a room, as `config.setup` and integration tests have one.
+struct Keeper {
+    process: Child,
+    socket: UnixStream,
+}
+
+impl Keeper {
+    /// Sends its order to a new keeper and does not wait.
+    fn order(mut command: Command, place: &Path, script: &str, output: Stdio) -> Self {
+        let (mut socket, theirs) = UnixStream::pair().unwrap();
+        command.current_dir(place).env_clear().env("PATH", "/usr/bin:/bin").env(MARK, place);
+        let process = command.stdin(OwnedFd::from(theirs)).stdout(output).spawn().unwrap();
+        let paths = |paths: &[&str]| paths.iter().map(Into::into).collect();
+        let grants = Grants {
+            read: paths(&["/usr", "/bin", "/lib", "/lib64", "/etc", "/proc"]),
+            write: vec![place.to_owned(), "/dev/shm".into()],
+            devices: paths(&["/dev/null", "/dev/zero", "/dev/ptmx"]),
+            ..Grants::default()
+        };
+        let order = StageOrder {
+            plan: Plan { grants, ..Plan::default() },
+            minimum: Some(liza_ids::SandboxMin::Isolated),
+            program: Some("/bin/sh".into()),
+            arguments: vec!["-c".to_owned(), script.to_owned()],
+            input: StageInput::Nothing,
+        };
+        // A keeper that was killed does not read it.
+        let _ = writeln!(socket, "{}", serde_json::to_string(&order).unwrap());
+        Self { process, socket }
+    }
+
+    fn of_liza(place: &Path, script: &str, output: Stdio) -> Self {
+        let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
+        liza.args(["confine", "--keep"]);
+        Self::order(liza, place, script, output)
+    }
+
+    /// Waits until the program runs.
+    fn started(&mut self) {
+        let mut answer = String::new();
+        BufReader::new(&self.socket).read_line(&mut answer).unwrap();
+        assert_eq!(answer, "\n", "no room here");
+    }
+
+    fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+/// The processes of a test that still run.
+fn left(place: &Path) -> usize {
+    let mark = format!("{MARK}={}", place.display());
+    let is_marked = |process: &fs::DirEntry| {
+        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+    };
+    fs::read_dir("/proc").unwrap().flatten().filter(is_marked).count()
+}
+
+/// Not below `/tmp`, which would then not be the room's own.
+fn place() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// Runs a script in a room and returns its output.
+fn said(place: &Path, script: &str) -> String {
+    let output = place.join("output");
+    let mut keeper = Keeper::of_liza(place, script, File::create(&output).unwrap().into());
+    keeper.started();
+    keeper.process.wait().unwrap();
+    fs::read_to_string(output).unwrap()
+}
+
+/// Covers: RO-07
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_supervisor_leaves_no_room_however_early() {
+    let kills = if std::env::var_os("LIZA_FULL").is_some() { 1000 } else { 50 };
+    let folder = place();
+    for number in 0..kills {
+        let keeper = Keeper::of_liza(folder.path(), "exec sleep 1000", Stdio::null());
+        // From before its first instruction to after the start of the program.
+        let moment = Instant::now() + Duration::from_micros(number % 50 * 1500);
+        thread::sleep(moment.saturating_duration_since(Instant::now()));
+        keeper.kill();
+    }
+    wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
+    let mut keeper = Keeper::of_liza(folder.path(), "exec sleep 1000", Stdio::null());
+    keeper.started();
+    assert!(left(folder.path()) > 1, "a program that runs is found");
+    keeper.kill();
+    wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
+}
+
+/// Covers: RO-07
+#[test]
+#[cfg(target_os = "linux")]
+fn all_processes_of_a_room_end_at_once() {
+    let count = if std::env::var_os("LIZA_FULL").is_some() { 2000 } else { 300 };
+    let folder = place();
+    let script =
+        format!("i=0; while [ $i -lt {count} ]; do setsid sleep 1000 & i=$((i + 1)); done; : > up; wait");
+    let mut keeper = Keeper::of_liza(folder.path(), &script, Stdio::null());
+    keeper.started();
+    wait_for("all run", || (folder.path().join("up").exists() && left(folder.path()) > count).then_some(()));
+    let killed = Instant::now();
+    keeper.kill();
+    wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
+    assert!(killed.elapsed() < Duration::from_secs(5), "{:?}", killed.elapsed());
+}
+
+/// Covers: RO-07
+#[test]
+#[cfg(target_os = "linux")]
+fn temporary_files_shared_memory_and_processes_are_the_rooms_own() {
+    let (folder, yours) = (place(), format!("liza-yours-{}", std::process::id()));
+    let [shared, temporary] = ["/dev/shm", "/tmp"].map(|at| Path::new(at).join(&yours));
+    fs::write(&shared, "yours").unwrap();
+    fs::write(&temporary, "yours").unwrap();
+    let memory = Command::new("ipcmk").args(["-M", "64"]).output().unwrap();
+    let script = format!(
+        r#"cat /tmp/{yours} /dev/shm/{yours} 2> /dev/null && echo READ
+echo x > /tmp/room-{yours} && echo x > /dev/shm/room-{yours} && echo OWN
+echo "memory $(wc -l < /proc/sysvipc/shm)"
+ipcmk -S 1 > /dev/null && echo SEMAPHORES
+unshare -Ur true 2> /dev/null && echo NAMESPACE
+for file in environ mem maps fd/0 root/etc; do cat /proc/1/$file > /dev/null 2>&1 && echo "TRACED $file"; done
+kill -9 1 2> /dev/null; ls /proc | grep -c '^[0-9]' | sed 's/^/processes /'
+chmod 700 /etc 2> /dev/null && echo MODE
+ls / > /dev/null 2>&1 && echo LISTED
+(ulimit -c 0; kill -TERM $$)"#
+    );
+    let said = said(folder.path(), &script);
+    let number = String::from_utf8(memory.stdout).unwrap();
+    Command::new("ipcrm").args(["-m", number.trim().rsplit(' ').next().unwrap()]).status().unwrap();
+    let _ = (fs::remove_file(&shared), fs::remove_file(&temporary));
+    let made = ["/tmp", "/dev/shm"].map(|at| Path::new(at).join(format!("room-{yours}")).exists());
+    assert_eq!(made, [false; 2], "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    // Process 1, the shell, and those of the pipe.
+    assert_eq!(lines[..3], ["OWN", "memory 1", "SEMAPHORES"], "{said}");
+    assert!(lines[3].starts_with("processes ") && lines[3].len() == "processes n".len(), "{said}");
+    assert_eq!(lines.len(), 4, "{said}");
+}
+
+/// Covers: RO-07
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_unshare_a_mount_that_is_made_later_does_not_appear_in_a_room() {
+    let folder = place();
+    fs::create_dir(folder.path().join("later")).unwrap();
+    // The person's mounts are shared, as systemd makes them.
+    let outside = format!(
+        r#""{liza}" confine --keep & while [ ! -e up ]; do sleep 0.01; done
+mount -t tmpfs later "$PWD/later" && : > later/file && : > go; wait"#,
+        liza = env!("CARGO_BIN_EXE_liza")
+    );
+    let mut command = Command::new("unshare");
+    command.args([
+        "-Urm",
+        "--propagation",
+        "shared",
+        "sh",
+        "-c",
+        &format!("exec 3<&0; {}", outside.replace(" & ", " <&3 & ")),
+    ]);
+    let inside = ": > up; while [ ! -e go ]; do sleep 0.01; done; if [ -e later/file ]; then echo seen; else echo hidden; fi > result";
+    let mut keeper = Keeper::order(command, folder.path(), inside, Stdio::null());
+    keeper.started();
+    keeper.process.wait().unwrap();
+    assert_eq!(fs::read_to_string(folder.path().join("result")).unwrap(), "hidden\n");
+}
