@@ -55,7 +55,13 @@ fn changed_tests(material: &Material, flaw: Flaw) -> FileDelta {
     let replaced = match flaw {
         Flaw::TestDeleted => String::new(),
         Flaw::TestSkipped => language.skipped(first),
-        _ => language.weakened(),
+        Flaw::Mutant(_)
+        | Flaw::TestWeakened
+        | Flaw::Gate
+        | Flaw::Half
+        | Flaw::NotCommitted
+        | Flaw::Scope
+        | Flaw::Clash => language.weakened(),
     };
     let new = format!("{replaced}{}", rest.concat());
     let path = language.test_file().to_owned();

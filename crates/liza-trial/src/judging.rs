@@ -110,7 +110,14 @@ impl Team<'_> {
                 self.asks_for_tests = self.coder.material.has_survivors() && !content.has_more_tests;
                 self.asks_for_tests
             }
-            _ => {
+            Arm::Solo
+            | Arm::SoloTests
+            | Arm::SoloBudget
+            | Arm::Review
+            | Arm::Limits
+            | Arm::Gate
+            | Arm::SecondSame
+            | Arm::SecondOther => {
                 let throw = self.coder.dice.roll(Die::Review(slot), number);
                 content.is_rejected(self.setting.rates, arm.is_other_program(slot), throw)
             }

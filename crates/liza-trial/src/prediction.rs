@@ -328,7 +328,14 @@ impl Chances {
         let sessions = match self.setting.arm {
             Arm::SoloTests => SOLO_SESSIONS,
             Arm::SoloBudget => budget,
-            _ => 1,
+            Arm::Solo
+            | Arm::NoReview
+            | Arm::Review
+            | Arm::Limits
+            | Arm::Gate
+            | Arm::SecondSame
+            | Arm::SecondOther
+            | Arm::MutantReview => 1,
         };
         let (mut spread, mut used) = (self.start(), 1.0);
         for _ in 1..sessions {
@@ -351,7 +358,15 @@ impl Chances {
         let found = match self.setting.arm {
             _ if is_red => 1.0,
             Arm::SoloBudget => self.rejects(place, 0),
-            _ => 0.0,
+            Arm::Solo
+            | Arm::SoloTests
+            | Arm::NoReview
+            | Arm::Review
+            | Arm::Limits
+            | Arm::Gate
+            | Arm::SecondSame
+            | Arm::SecondOther
+            | Arm::MutantReview => 0.0,
         };
         for (place, chance) in self.rework(place) {
             move_to(next, place, weight * found * chance);

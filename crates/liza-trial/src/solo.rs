@@ -16,7 +16,14 @@ pub(crate) fn run(mut coder: Coder<'_>, setting: &Setting, budget: u32) -> Outco
     let sessions = match setting.arm {
         Arm::SoloTests => SOLO_SESSIONS,
         Arm::SoloBudget => budget,
-        _ => 1,
+        Arm::Solo
+        | Arm::NoReview
+        | Arm::Review
+        | Arm::Limits
+        | Arm::Gate
+        | Arm::SecondSame
+        | Arm::SecondOther
+        | Arm::MutantReview => 1,
     };
     for review in 1..sessions {
         let is_red = content.is_red();

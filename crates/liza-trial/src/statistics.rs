@@ -31,7 +31,7 @@ fn ln_factorials(n: usize) -> Vec<f64> {
 /// The exact two-sided binomial test: the chance of a number that is as improbable as this one, or more so.
 pub fn binomial(hits: usize, n: usize, expected: f64) -> f64 {
     let expected = expected.clamp(0.0, 1.0);
-    if expected < 1e-12 || expected > 1.0 - 1e-12 {
+    if !(1e-12..=1.0 - 1e-12).contains(&expected) {
         let certain = if expected < 0.5 { 0 } else { n };
         return f64::from(u8::from(hits == certain));
     }

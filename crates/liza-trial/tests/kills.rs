@@ -1,6 +1,8 @@
 //! Which tests kill which mutant: run with the real toolchains, compared with the recorded file. Shell runs in each gate, the
 //! others under `LIZA_FULL=1`; `LIZA_BLESS=1` adds what the file lacks.
 
+#![allow(clippy::unwrap_used, clippy::format_collect, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,25 +23,26 @@ fn file() -> PathBuf {
 
 /// A program that exits with 0 if the test of that number passes.
 fn program(task: &CorpusTask, patch: &str) -> String {
-    let tests = task.visible.iter().chain(&task.hidden).enumerate();
+    let tests = task.visible.iter().chain(&task.hidden);
     match task.language {
         Language::Rust => {
-            let arms: String = tests.map(|(at, test)| format!("\"{at}\" => {test},\n")).collect();
+            let arms: String = tests.enumerate().map(|(at, test)| format!("\"{at}\" => {test},\n")).collect();
             format!(
                 "#![allow(warnings)]\n{patch}\nfn main() {{\nlet n = std::env::args().nth(1).unwrap();\n\
                  let ok = match n.as_str() {{\n{arms}_ => false }};\nif !ok {{ std::process::exit(1) }}\n}}\n"
             )
         }
         Language::Python => {
-            let arms: String = tests.map(|(at, test)| format!("    {at}: lambda: {test},\n")).collect();
+            let arms: String =
+                tests.enumerate().map(|(at, test)| format!("    {at}: lambda: {test},\n")).collect();
             format!("import sys\n{patch}\nsys.exit(0 if {{\n{arms}}}[int(sys.argv[1])]() else 1)\n")
         }
         Language::JavaScript => {
-            let arms: String = tests.map(|(_, test)| format!("() => {test},\n")).collect();
+            let arms: String = tests.map(|test| format!("() => {test},\n")).collect();
             format!("{patch}\nprocess.exit([\n{arms}][process.argv[2]]() ? 0 : 1);\n")
         }
         Language::Shell => {
-            let arms: String = tests.map(|(at, test)| format!("{at}) {test} ;;\n")).collect();
+            let arms: String = tests.enumerate().map(|(at, test)| format!("{at}) {test} ;;\n")).collect();
             format!("{patch}\ncase \"${{TEST}}\" in\n{arms}esac\n")
         }
     }

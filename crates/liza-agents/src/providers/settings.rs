@@ -200,7 +200,13 @@ pub(super) fn words(value: &Value) -> Result<Vec<String>, WrongSetting> {
     let split = |line: &str| line.split_whitespace().map(str::to_owned).collect();
     let words = match value {
         Value::List(items) => items.iter().map(text).collect(),
-        other => other.as_text().map(split),
+        other @ Value::Null
+        | other @ Value::Bool(_)
+        | other @ Value::Int(_)
+        | other @ Value::Float(_)
+        | other @ Value::Text(_)
+        | other @ Value::Time(_)
+        | other @ Value::Map(_) => other.as_text().map(split),
     };
     words.ok_or_else(|| WrongSetting::must_be("a list of words"))
 }
