@@ -31,6 +31,10 @@ pub(crate) use outer::{OuterProcess, enter};
 pub(crate) const OWN_FOLDERS: [&str; 2] = ["/tmp", "/dev/shm"];
 
 /// The needs of a room besides its plan.
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "portable-sys"),
+    allow(dead_code, reason = "there is no room")
+)]
 #[derive(Debug)]
 pub(crate) struct RoomOrder<'a> {
     pub plan: &'a Plan,
@@ -39,6 +43,10 @@ pub(crate) struct RoomOrder<'a> {
 }
 
 /// The process in which [`enter`] returns: it does so in two of them.
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "portable-sys"),
+    allow(dead_code, reason = "there is no room")
+)]
 #[derive(Debug)]
 pub(crate) enum RoomSide {
     Inside(InsideRoom),
