@@ -35,11 +35,13 @@ pub use home::is_read_by_sessions;
 pub use level::{Level, record_level, recorded_level};
 pub use local_ports::local_ports;
 pub use plan::{Plan, RoomSettings, Surroundings, make_plan};
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 pub(crate) use program_keeper::exit_as;
 pub use program_keeper::{KEEP, serve_keeper};
 pub use program_run::{ProgramRun, RunEnd, RunStage};
 pub use readable::DiskLook;
 pub use stage::{NOT_STARTED, StageInput, StageOrder, serve};
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 pub(crate) use start::harmless_services;
 pub use start::{StageSocket, probe, too_low, wrapped_stage_command};
 pub use wrapper::wrapper_words;
