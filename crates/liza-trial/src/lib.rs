@@ -3,6 +3,8 @@
 //!
 //! No IO, no clock: a seed is the only input. Nothing here says how good models are.
 
+#![forbid(unsafe_code)]
+
 pub mod arms;
 mod board;
 pub mod chart;

@@ -22,7 +22,7 @@ pub struct Circumstances {
 
 const NOT_TESTED: &str = "\
 - The plan is 3,000 pairs in each cell; the first part of this page says how many were run. With fewer, a small fault of the machine can go unnoticed.
-- `liza drill` is not built: only its estimate is simulated. No reviewer was drilled.
+- Drills of real reviewers are not built: only their estimate is simulated. No reviewer was drilled.
 - No model was run. Agents are dice; their rates are invented and equal in all arms. Nothing here says how good models are.
 - In these runs git is a model in memory (numbered commits, one branch, one worktree) and nothing is a process. The tests of the program use the real git; they are no part of these numbers.
 - One task at a time: no planner, no second coder, no circuit breaker, no second machine, no database.

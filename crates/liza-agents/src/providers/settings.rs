@@ -9,7 +9,6 @@ use liza_core::rules::misspelled::meant;
 use strum::VariantNames;
 
 use super::event::EventFormat;
-use super::template::{LoginSign, PromptDelivery};
 
 pub(super) trait Setting {
     /// Takes over a value: it replaces the present one; a map or a set adds to it.
@@ -124,15 +123,6 @@ impl Setting for Vec<i32> {
     }
 }
 
-impl Setting for Vec<LoginSign> {
-    fn accept(&mut self, value: &Value) -> Result<(), WrongSetting> {
-        let Value::List(items) = value else { return Err(WrongSetting::must_be("a list")) };
-        let signs: Result<_, _> = items.iter().map(LoginSign::read).collect();
-        *self = signs?;
-        Ok(())
-    }
-}
-
 impl<K: Key, T: Setting + Default> Setting for BTreeMap<K, T> {
     fn accept(&mut self, value: &Value) -> Result<(), WrongSetting> {
         let Value::Map(fields) = value else { return Err(WrongSetting::must_be("a map of names to values")) };
@@ -170,13 +160,6 @@ impl Key for FaultKind {
     fn read(name: &str) -> Result<Self, WrongSetting> {
         let known = KINDS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
         known.ok_or_else(|| WrongSetting::unknown(name, &KINDS.map(|(name, _)| name)))
-    }
-}
-
-impl Setting for PromptDelivery {
-    fn accept(&mut self, value: &Value) -> Result<(), WrongSetting> {
-        *self = one_of(value)?;
-        Ok(())
     }
 }
 

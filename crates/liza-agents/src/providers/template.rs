@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, VariantNames};
 
 use super::event::EventFormat;
-use super::settings::{Setting as _, WrongSetting, settings};
+use super::settings::{Setting, WrongSetting, one_of, settings};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
@@ -20,11 +20,27 @@ pub enum PromptDelivery {
     File,
 }
 
+impl Setting for PromptDelivery {
+    fn accept(&mut self, value: &Value) -> Result<(), WrongSetting> {
+        *self = one_of(value)?;
+        Ok(())
+    }
+}
+
 /// A sign of a login: `NAME` of a variable, `~/FILE`, or a map about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginSign {
     Variable(String),
     File(FileSign),
+}
+
+impl Setting for Vec<LoginSign> {
+    fn accept(&mut self, value: &Value) -> Result<(), WrongSetting> {
+        let Value::List(items) = value else { return Err(WrongSetting::must_be("a list")) };
+        let signs: Result<_, _> = items.iter().map(LoginSign::read).collect();
+        *self = signs?;
+        Ok(())
+    }
 }
 
 settings! {

@@ -13,7 +13,7 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-use crate::room::OWN_FOLDERS;
+use super::system_folders::OWN_FOLDERS;
 
 pub(super) fn send_listener(
     socket: &UnixStream,

@@ -20,8 +20,7 @@ use rustix::process::{Pid, getppid, setsid};
 use crate::sys::confinement::{Grants, TcpGrants, restricted};
 use crate::sys::family::ProcessFamily;
 
-use super::program_keeper::exit_as;
-use super::stage::NOT_STARTED;
+use super::exits::{NOT_STARTED, exit_as};
 use super::start::STAGE;
 use super::system_folders::{PLAIN_DEVICES, SHARED_MEMORY};
 

@@ -8,6 +8,7 @@ pub mod cargo_home;
 mod credentials;
 mod descriptor;
 pub mod environment;
+mod exits;
 mod filter_keeper;
 mod git_room;
 mod home;
@@ -17,6 +18,7 @@ pub mod plan;
 mod program_keeper;
 mod program_run;
 mod readable;
+mod room;
 pub mod stage;
 pub mod start;
 mod system_folders;
@@ -29,19 +31,16 @@ pub use environment::{
     EnvironmentUse, Variable, is_of_database, is_withheld, named_tools, passed_environment,
     search_path_outside,
 };
+pub use exits::NOT_STARTED;
 pub use filter_keeper::{KeptFilters, kept_filter, serve_filter};
 pub use git_room::{GitSurroundings, RoomRules, git_grants};
 pub use home::is_read_by_sessions;
 pub use level::{Level, record_level, recorded_level};
 pub use local_ports::local_ports;
 pub use plan::{Plan, RoomSettings, Surroundings, make_plan};
-#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
-pub(crate) use program_keeper::exit_as;
 pub use program_keeper::{KEEP, serve_keeper};
 pub use program_run::{ProgramRun, RunEnd, RunStage};
 pub use readable::DiskLook;
-pub use stage::{NOT_STARTED, StageInput, StageOrder, serve};
-#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
-pub(crate) use start::harmless_services;
+pub use stage::{StageInput, StageOrder, serve};
 pub use start::{StageSocket, probe, too_low, wrapped_stage_command};
 pub use wrapper::wrapper_words;

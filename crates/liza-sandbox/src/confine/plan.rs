@@ -12,7 +12,7 @@ use super::cargo_home::{HIDDEN, READABLE as READABLE_OF_CARGO};
 use super::credentials::{IN_ETC, IN_GIT, IN_MODULE};
 use super::home::{CLOSED, expand, is_deep, readable_in_home};
 use super::readable::{LeftOut, Look, all_but};
-use super::system_folders::{DEVICES, ETC, READABLE, SERVICES, SHARED_MEMORY};
+use super::system_folders::{DEVICES, ETC, HOST_SERVICES, READABLE, SERVICES, SHARED_MEMORY, USER_SERVICES};
 
 /// The person's settings for a session's room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,6 +83,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The sockets that only answer questions.
+    pub(super) fn harmless_services(&self) -> Vec<PathBuf> {
+        let hosts = HOST_SERVICES.iter().filter(|_| self.grants.network.is_none());
+        USER_SERVICES.iter().chain(hosts).map(PathBuf::from).collect()
+    }
+
     pub fn network(&self) -> Network {
         if self.grants.network.is_some() { Network::ModelOnly } else { Network::Open }
     }

@@ -13,11 +13,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use rustix::process::{Signal, getpid, kill_process};
+use crate::sys::family::ProcessFamily;
 
-use crate::sys::family::{ProcessFamily, ProgramExit};
-
-use super::stage::{NOT_STARTED, StageOrder, take_socket};
+use super::exits::{NOT_STARTED, exit_as};
+use super::stage::{StageOrder, take_socket};
 use super::start::{NO_SPEAKER, STAGE, stage_command};
 
 /// The option that makes `liza confine` a keeper.
@@ -91,17 +90,4 @@ fn end_with_caller(mut caller: UnixStream, family: ProcessFamily) {
         let _ = caller.read(&mut [0]);
         family.kill();
     });
-}
-
-/// Returns the program's exit code, or ends by the same signal.
-pub(crate) fn exit_as(exit: ProgramExit) -> u8 {
-    match exit {
-        ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
-        ProgramExit::Signal(number) => {
-            if let Some(signal) = Signal::from_named_raw(number) {
-                let _ = kill_process(getpid(), signal);
-            }
-            u8::try_from(128 + number).unwrap_or(1)
-        }
-    }
 }

@@ -15,17 +15,15 @@ use liza_host::durable::{self, Open};
 use liza_ids::SandboxMin;
 use serde::{Deserialize, Serialize};
 
-use crate::room::{self, NoRoom, RoomOrder, RoomSide};
 use crate::sys::confinement::{self, Restrictions, Witnesses, can_read, can_write};
 
 use super::caches::CARGO_HOME;
 use super::cargo_home;
 use super::descriptor::send_listener;
+use super::exits::NOT_STARTED;
 use super::level::Level;
 use super::plan::Plan;
-
-/// The exit code that shells use for a program that cannot be started.
-pub const NOT_STARTED: u8 = 127;
+use super::room::{self, NoRoom, RoomOrder, RoomSide};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageOrder {

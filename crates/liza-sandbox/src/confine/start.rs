@@ -19,7 +19,7 @@ use super::descriptor::{ReceivedListener, learn_sender, receive_listener};
 use super::level::Level;
 use super::plan::Plan;
 use super::stage::{StageInput, StageOrder, StageReport};
-use super::system_folders::{HOST_SERVICES, SHARED_MEMORY, USER_SERVICES};
+use super::system_folders::SHARED_MEMORY;
 
 /// For programs without a channel.
 pub const NO_SPEAKER: SpeakerRule = |_, _, _| Err(Silenced::UnderTest);
@@ -145,18 +145,12 @@ impl OutsideSocket {
     }
 }
 
-/// The sockets that only answer questions.
-pub(crate) fn harmless_services(plan: &Plan) -> Vec<PathBuf> {
-    let hosts = HOST_SERVICES.iter().filter(|_| plan.grants.network.is_none());
-    USER_SERVICES.iter().chain(hosts).map(PathBuf::from).collect()
-}
-
 /// Allows connects to the session's own sockets, its channel, and those that the settings name.
 fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let grants = &plan.grants;
     // The sockets of the person's programs in the shared folder are not the session's own.
     let own = grants.write.iter().filter(|path| path.as_path() != Path::new(SHARED_MEMORY));
-    let allowed = own.chain(&grants.sockets).cloned().chain(harmless_services(plan));
+    let allowed = own.chain(&grants.sockets).cloned().chain(plan.harmless_services());
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();

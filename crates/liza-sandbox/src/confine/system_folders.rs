@@ -59,3 +59,6 @@ pub(super) const HOST_SERVICES: &[&str] = &["/run/nscd/socket", "/run/systemd/re
 
 pub(super) const PLAIN_DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// The folders for temporary files and shared memory, which a room has for itself.
+pub(super) const OWN_FOLDERS: [&str; 2] = ["/tmp", "/dev/shm"];

@@ -23,12 +23,9 @@ mod outer;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use crate::confine::Plan;
+use super::plan::Plan;
 
-pub(crate) use outer::{OuterProcess, enter};
-
-/// The folders for temporary files and shared memory, which a room has for itself.
-pub(crate) const OWN_FOLDERS: [&str; 2] = ["/tmp", "/dev/shm"];
+pub(super) use outer::{OuterProcess, enter};
 
 /// The needs of a room besides its plan.
 #[cfg_attr(

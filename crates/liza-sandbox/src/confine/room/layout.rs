@@ -7,9 +7,8 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use crate::confine::{Plan, harmless_services};
-
-use super::OWN_FOLDERS;
+use crate::confine::plan::Plan;
+use crate::confine::system_folders::OWN_FOLDERS;
 
 /// Places of the room's own.
 const OWN: [&str; 4] = ["/proc", "/dev/pts", "/dev/ptmx", "/dev/shm"];
@@ -45,7 +44,7 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn of(plan: &Plan) -> Self {
         let grants = &plan.grants;
-        let services = harmless_services(plan);
+        let services = plan.harmless_services();
         let read = grants.read.iter().chain(&grants.sockets).chain(&services);
         let granted = (read.map(|path| (path, BindRights::Read)))
             .chain(grants.only_read.iter().map(|path| (path, BindRights::OnlyRead)))

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getegid, geteuid, set_parent_process_death_signal, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use crate::confine::{NOT_STARTED, exit_as};
+use crate::confine::exits::{NOT_STARTED, exit_as};
 use crate::sys::family::ProgramExit;
 
 use super::init;
