@@ -197,7 +197,7 @@ fn an_integration_test_does_not_run_below_the_required_level() {
     }
     merge(&project, "one").refused(3, "integration_test_broken");
     let log = project.read(".liza/integration-tests/one-1.log");
-    assert!(log.contains("the confinement would be partly") && !log.contains("it runs"), "{log}");
+    assert!(log.contains("the confinement would be unenforced") && !log.contains("it runs"), "{log}");
 }
 
 /// Covers: RV-06
