@@ -223,6 +223,8 @@ fn an_integration_test_that_outlived_its_merge_is_killed() {
     let project = team();
     advance(&project, "scripts/integration-test.sh", "#!/bin/sh\necho begun\nsleep 2222 & sleep 2222\n");
     approved(&project, "one");
+    // Without a room: in one, all of it ends with its keeper.
+    project.liza(&["lock", "write", "config.sandbox_max_abi", "100"]).ok();
     let mut program = project.program();
     let mut merging = program.args(["wt-merge", "one"]).stderr(Stdio::null()).spawn().unwrap();
     let log = project.root.join(".liza/integration-tests/one-1.log");
