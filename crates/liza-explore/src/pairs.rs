@@ -20,10 +20,9 @@ pub struct Compared {
 pub fn compare(size: Size, most: usize) -> Compared {
     let first = World::new(size);
     let mut known: HashMap<u128, (World, Outcomes)> = HashMap::new();
-    let mut queue = VecDeque::from([first]);
+    let mut queue = VecDeque::from([(fingerprint(&first), first)]);
     let mut compared = Compared::default();
-    while let Some(world) = queue.pop_front() {
-        let key = fingerprint(&world);
+    while let Some((key, world)) = queue.pop_front() {
         match known.get(&key) {
             Some((other, _)) if other.state == world.state => continue,
             Some((_, expected)) => {
@@ -45,15 +44,17 @@ pub fn compare(size: Size, most: usize) -> Compared {
     compared
 }
 
-fn outcomes(world: &World) -> (Outcomes, Vec<World>) {
+fn outcomes(world: &World) -> (Outcomes, Vec<(u128, World)>) {
     let mut next = Vec::new();
     let outcome = |action: Action| {
-        let result = step(world, &action);
-        let outcome = match &result {
-            Ok(after) => Ok(fingerprint(after)),
+        let outcome = match step(world, &action) {
+            Ok(after) => {
+                let key = fingerprint(&after);
+                next.push((key, after));
+                Ok(key)
+            }
             Err(refusal) => Err(refusal.code().to_owned()),
         };
-        next.extend(result);
         (action, outcome)
     };
     let outcomes = Action::all(world).into_iter().map(outcome).collect();
