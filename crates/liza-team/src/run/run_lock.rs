@@ -54,6 +54,10 @@ impl RunLock {
         Ok(Ok(Self { _lock: lock }))
     }
 
+    pub fn hold_until_exit(self) {
+        std::mem::forget(self);
+    }
+
     pub fn holder(project: &Project) -> Result<Option<AlreadyRunning>, EngineError> {
         let path = path(project);
         if !path.exists() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::process::{Running, is_running, wait_for};
+use crate::support::process::{Running, is_running, own_sleep, wait_for};
 use crate::support::{Run, TestProject};
 
 fn project() -> TestProject {
@@ -31,17 +31,17 @@ fn a_detached_team_finishes_the_goal_and_attach_shows_it() {
 fn stop_ends_a_detached_team_and_its_sessions() {
     let project = project();
     let script = project.home().join("sleeper.sh");
-    fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexec sleep 6543\n").unwrap();
+    fs::write(&script, format!("#!/bin/sh\ncat > /dev/null\nexec {}\n", own_sleep(6543))).unwrap();
     project.run(project.command("chmod").arg("755").arg(&script)).ok();
     project.set_config("providers", &format!("{{sleeper: {{program: {}}}}}", script.display()));
     project.liza(&["run", "--detach", "--cli", "sleeper"]).ok();
     project.liza(&["run", "--detach", "--cli", "sleeper", "--json"]).refused(1, "already_running");
     project.liza(&["remove", "--yes", "--json"]).refused(1, "already_running");
-    wait_for("a session", || is_running("sleep 6543").then_some(()));
+    wait_for("a session", || is_running(&own_sleep(6543)).then_some(()));
     project.liza_as("coder-1", &["stop", "--json"]).refused(1, "not_permitted");
     let result = project.liza(&["stop", "--json"]).result();
     assert_eq!(result["stopped"], true);
-    assert!(!is_running("sleep 6543"));
+    assert!(!is_running(&own_sleep(6543)));
     assert_eq!(project.liza(&["stop", "--json"]).result()["stopped"], false);
     let shown = project.liza(&["attach"]).ok().to_owned();
     assert!(shown.contains("team: "), "the last one is still shown: {shown}");
@@ -52,12 +52,13 @@ fn stop_ends_a_detached_team_and_its_sessions() {
 fn a_second_stop_waits_too_and_only_now_kills() {
     let project = project();
     let script = project.home().join("stubborn.sh");
-    let stubborn = "#!/bin/sh\ntrap '' TERM\ncat > /dev/null\nwhile :; do sleep 0.6547; done\n";
+    let sleep = own_sleep(1);
+    let stubborn = format!("#!/bin/sh\ntrap '' TERM\ncat > /dev/null\nwhile :; do {sleep}; done\n");
     fs::write(&script, stubborn).unwrap();
     project.run(project.command("chmod").arg("755").arg(&script)).ok();
     project.set_config("providers", &format!("{{stubborn: {{program: {}}}}}", script.display()));
     let mut run = Running::liza(&project, &["run", "--cli", "stubborn", "--plain"]);
-    wait_for("a session", || is_running("sleep 0.6547").then_some(()));
+    wait_for("a session", || is_running(&sleep).then_some(()));
     let mut first = Running::liza(&project, &["stop"]);
     first.wait_for_output("stopping: sessions may take a moment to end; at once: liza stop --now");
     run.wait_for_output("stopping; press Ctrl-C again");
@@ -246,7 +247,7 @@ fn a_team_that_starts_repeats_a_plan_that_waits() {
 fn with_sleeper(seconds: u32) -> TestProject {
     let project = project();
     let script = project.home().join("sleeper.sh");
-    fs::write(&script, format!("#!/bin/sh\ncat > /dev/null\nexec sleep {seconds}\n")).unwrap();
+    fs::write(&script, format!("#!/bin/sh\ncat > /dev/null\nexec {}\n", own_sleep(seconds))).unwrap();
     project.run(project.command("chmod").arg("755").arg(&script)).ok();
     project.liza(&["config", "providers.sleeper", &format!("{{program: {}}}", script.display())]).ok();
     project
@@ -257,7 +258,7 @@ fn with_sleeper(seconds: u32) -> TestProject {
 fn stop_names_the_agents_that_were_started_alone_and_ends_them_if_asked() {
     let project = with_sleeper(6545);
     project.liza(&["agent", "planner", "--cli", "sleeper", "--detach"]).ok();
-    wait_for("a session", || is_running("sleep 6545").then_some(()));
+    wait_for("a session", || is_running(&own_sleep(6545)).then_some(()));
     let text = project.liza(&["stop"]).ok().to_owned();
     assert!(text.contains("no team is running here") && text.contains("running: planner-1 ("), "{text}");
     assert!(text.contains("liza deregister planner-1") && text.contains("liza stop --all"), "{text}");
@@ -267,10 +268,10 @@ fn stop_names_the_agents_that_were_started_alone_and_ends_them_if_asked() {
         (&false.into(), &serde_json::json!(["planner-1"])),
         "{result}"
     );
-    assert!(is_running("sleep 6545"), "nothing was ended");
+    assert!(is_running(&own_sleep(6545)), "nothing was ended");
     let result = project.liza(&["stop", "--all", "--json"]).result();
     assert_eq!((&result["stopped"], &result["ended"][0]), (&true.into(), &"planner-1".into()), "{result}");
-    assert!(!is_running("sleep 6545"));
+    assert!(!is_running(&own_sleep(6545)));
     assert_eq!(project.liza(&["stop", "--all"]).ok(), "no team is running here\n");
 }
 
@@ -279,14 +280,14 @@ fn stop_names_the_agents_that_were_started_alone_and_ends_them_if_asked() {
 fn an_agent_in_the_background_ends_with_its_project() {
     let project = with_sleeper(6543);
     project.liza(&["agent", "planner", "--cli", "sleeper", "--detach"]).ok();
-    wait_for("a session", || is_running("sleep 6543").then_some(()));
+    wait_for("a session", || is_running(&own_sleep(6543)).then_some(()));
     let root = project.root.display();
     let liza = env!("CARGO_BIN_EXE_liza");
     let supervisor = format!("{liza} -C {root} agent planner --cli=sleeper --in-background");
     assert!(is_running(&supervisor));
     fs::remove_dir_all(&project.root).unwrap();
     wait_for("the end of the agent", || {
-        (!is_running(&supervisor) && !is_running("sleep 6543")).then_some(())
+        (!is_running(&supervisor) && !is_running(&own_sleep(6543))).then_some(())
     });
 }
 
@@ -297,9 +298,9 @@ fn an_agent_runs_in_the_background_until_it_is_deregistered() {
     let words = ["agent", "planner", "--cli", "sleeper", "--detach", "--json"];
     let result = project.liza(&words).result();
     assert_eq!(result["agent"], "planner-1", "{result}");
-    wait_for("a session", || is_running("sleep 6544").then_some(()));
+    wait_for("a session", || is_running(&own_sleep(6544)).then_some(()));
     project.liza(&["deregister", "planner-1"]).ok();
-    wait_for("the end of the session", || (!is_running("sleep 6544")).then_some(()));
+    wait_for("the end of the session", || (!is_running(&own_sleep(6544))).then_some(()));
     project
         .liza(&["agent", "coder", "--cli", "nothing", "--detach", "--json"])
         .refused(1, "unknown_provider");

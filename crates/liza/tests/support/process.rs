@@ -102,6 +102,11 @@ pub(crate) fn send_signal(name: &str, process: &str) -> bool {
     Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status().unwrap().success()
 }
 
+/// A command that no other run of the tests on this machine starts.
+pub(crate) fn own_sleep(seconds: u32) -> String {
+    format!("sleep {seconds}.{:07}", std::process::id())
+}
+
 /// Whether a process with this command line exists.
 pub(crate) fn is_running(line: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();

@@ -90,7 +90,8 @@ fn a_set_up_that_fails_is_shown_with_its_output_and_counts_against_no_task() {
 /// Covers: SE-08
 #[test]
 fn a_set_up_has_a_time_limit_and_leaves_nothing_running() {
-    let project = prepared("tail -f /dev/null & exec tail -f /dev/null");
+    let sleep = crate::support::process::own_sleep(900);
+    let project = prepared(&format!("{sleep} & exec {sleep}"));
     project.liza(&["lock", "write", "config.setup_limit", "1"]).ok();
     project.add_task("one");
     let error = claim(&project, "one", "coder-1").refused(1, "setup_failed");
@@ -98,7 +99,7 @@ fn a_set_up_has_a_time_limit_and_leaves_nothing_running() {
         error["message"].as_str().unwrap().contains("took longer than config.setup_limit (1 s)"),
         "{error}"
     );
-    let leaked = crate::support::process::is_running("tail -f /dev/null");
+    let leaked = crate::support::process::is_running(&sleep);
     assert!(!leaked || cfg!(not(target_os = "linux")));
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::fixture::*;
 use crate::support::TestProject;
-use crate::support::process::is_running;
+use crate::support::process::{is_running, own_sleep};
 
 /// Covers: RV-04, RV-07, SP-02, JU-05
 #[test]
@@ -224,15 +224,16 @@ fn a_failed_test_keeps_the_branch_and_its_output() {
 fn a_test_over_its_time_limit_is_killed_with_its_children() {
     let project = team();
     project.set_config("integration_test_limit", "1");
+    let sleep = own_sleep(1111);
     let before =
-        with_test(&project, "test -f one.txt || exit 0; sleep 1111 & setsid sleep 1111 & sleep 1111");
+        with_test(&project, &format!("test -f one.txt || exit 0; {sleep} & setsid {sleep} & {sleep}"));
     approved(&project, "one");
     let began = Instant::now();
     let error = merge(&project, "one").refused(3, "integration_test");
     assert!(error["message"].as_str().unwrap().contains("longer than 1 s"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(60));
     assert_eq!(tip(&project, "integration"), before);
-    assert!(!is_running("sleep 1111"));
+    assert!(!is_running(&sleep));
     check_consistent(&project);
 }
 

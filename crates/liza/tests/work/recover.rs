@@ -9,7 +9,7 @@ use liza_team::project::now;
 
 use crate::fixture::*;
 use crate::support::TestProject;
-use crate::support::process::{is_running, send_signal, wait_for};
+use crate::support::process::{is_running, own_sleep, send_signal, wait_for};
 
 fn nothing() -> Vec<String> {
     Vec::new()
@@ -221,7 +221,9 @@ fn an_outdated_checkout_is_updated() {
 #[test]
 fn an_integration_test_that_outlived_its_merge_is_killed() {
     let project = team();
-    advance(&project, "scripts/integration-test.sh", "#!/bin/sh\necho begun\nsleep 2222 & sleep 2222\n");
+    let sleep = own_sleep(2222);
+    let test = format!("#!/bin/sh\necho begun\n{sleep} & {sleep}\n");
+    advance(&project, "scripts/integration-test.sh", &test);
     approved(&project, "one");
     // Without a room: in one, all of it ends with its keeper.
     project.liza(&["lock", "write", "config.sandbox_max_abi", "100"]).ok();
@@ -246,7 +248,7 @@ fn an_integration_test_that_outlived_its_merge_is_killed() {
     merging.wait().unwrap();
     let repaired = recover(&project);
     assert!(repaired.contains(&"process integration test".to_owned()), "{repaired:?}");
-    assert!(!is_running("sleep 2222"));
+    assert!(!is_running(&sleep));
     assert_eq!(project.status("one"), "APPROVED");
     check_consistent(&project);
 }
@@ -257,9 +259,10 @@ fn an_integration_test_that_outlived_its_merge_is_killed() {
 fn an_integration_test_ends_with_its_merge() {
     let project = team();
     // A process group with a stopped member gets a hangup when its parent ends.
+    let sleep = own_sleep(2223);
     let test =
-        "#!/bin/sh\n(setsid env -i sleep 2223 &)\nsleep 2223 &\nkill -STOP $!\necho begun\nsleep 2223\n";
-    advance(&project, "scripts/integration-test.sh", test);
+        format!("#!/bin/sh\n(setsid env -i {sleep} &)\n{sleep} &\nkill -STOP $!\necho begun\n{sleep}\n");
+    advance(&project, "scripts/integration-test.sh", &test);
     approved(&project, "one");
     let mut program = project.program();
     let mut merging = program.args(["wt-merge", "one"]).stderr(Stdio::null()).spawn().unwrap();
@@ -269,7 +272,7 @@ fn an_integration_test_ends_with_its_merge() {
     }
     merging.kill().unwrap();
     merging.wait().unwrap();
-    wait_for("the test to end", || (!is_running("sleep 2223")).then_some(()));
+    wait_for("the test to end", || (!is_running(&sleep)).then_some(()));
 }
 
 /// Covers: CL-10, AG-12

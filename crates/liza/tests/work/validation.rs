@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::fixture::*;
-use crate::support::process::{Running, is_running, wait_for};
+use crate::support::process::{Running, is_running, own_sleep, wait_for};
 use crate::support::{Run, TestProject};
 
 /// A team whose work must pass these commands.
@@ -165,12 +165,13 @@ fn work_cannot_change_the_script_that_validates_it() {
 /// Covers: JU-03
 #[test]
 fn a_command_that_misbehaves_ends_with_a_clear_sentence_and_leaves_nothing() {
-    let long = "30.317311";
+    let left = own_sleep(30);
+    let leaves = format!("(setsid {left} &) ; exit 5");
     let cases = [
         ("sleep 600", "took longer than 1 s"),
         ("kill -9 $PPID; exit 6", ""),
         ("rm -rf ./* .git; exit 4", "failed with exit status 4"),
-        ("(setsid sleep 30.317311 &) ; exit 5", "failed with exit status 5"),
+        (&leaves, "failed with exit status 5"),
         ("kill -11 $$", "139"),
     ];
     let project = team();
@@ -183,7 +184,7 @@ fn a_command_that_misbehaves_ends_with_a_clear_sentence_and_leaves_nothing() {
         let head = commit(&project, &project.tree(&task), &format!("{task}.txt"), "done\n");
         submit(&project, &task, "coder-1", &head).ok();
         is_red(&project, &task, words);
-        assert!(!is_running(&format!("sleep {long}")), "{command}");
+        assert!(!is_running(&left), "{command}");
         project.liza(&["abandon-task", &task, "--reason", "seen"]).ok();
     }
 }
@@ -191,10 +192,11 @@ fn a_command_that_misbehaves_ends_with_a_clear_sentence_and_leaves_nothing() {
 /// Covers: JU-03
 #[test]
 fn a_verdict_of_the_human_kills_the_run() {
-    let project = validated_by(&["touch /tmp/x 2>/dev/null; sleep 31.415927"]);
+    let sleep = own_sleep(31);
+    let project = validated_by(&[&format!("touch /tmp/x 2>/dev/null; {sleep}")]);
     submitted(&project, "one");
     let mut claiming = Running::liza(&project, &["claim-review", "one", "code-reviewer-1", "--json"]);
-    wait_for("the command", || is_running("sleep 31.415927").then_some(()));
+    wait_for("the command", || is_running(&sleep).then_some(()));
     let state = project.liza(&["status", "--json"]).result();
     let agent = state["agents"].as_array().unwrap().iter().find(|agent| agent["id"] == "code-reviewer-1");
     assert_eq!(agent.unwrap()["next"]["what"], "validate", "{state}");
@@ -202,7 +204,7 @@ fn a_verdict_of_the_human_kills_the_run() {
     assert!(shown.ok().contains("VALIDATING"), "{}", shown.stdout);
     project.liza(&["submit-verdict", "one", "REJECTED", "not wanted"]).ok();
     assert_ne!(claiming.wait(), 0);
-    assert!(!is_running("sleep 31.415927"));
+    assert!(!is_running(&sleep));
     let record = project.record("one");
     assert_eq!((project.status("one"), record.validated, record.reviewing_by), ("REJECTED", None, None));
     check_consistent(&project);
@@ -211,14 +213,16 @@ fn a_verdict_of_the_human_kills_the_run() {
 /// Covers: JU-03
 #[test]
 fn a_killed_claim_leaves_nothing_and_the_next_one_runs_again() {
-    let project = validated_by(&[
-        "test -e \"$XDG_CACHE_HOME/mark\" || { mkdir -p \"$XDG_CACHE_HOME\"; touch \"$XDG_CACHE_HOME/mark\"; sleep 27.182818; }",
-    ]);
+    let sleep = own_sleep(27);
+    let once = format!(
+        "test -e \"$XDG_CACHE_HOME/mark\" || {{ mkdir -p \"$XDG_CACHE_HOME\"; touch \"$XDG_CACHE_HOME/mark\"; {sleep}; }}"
+    );
+    let project = validated_by(&[&once]);
     submitted(&project, "one");
     let mut claiming = Running::liza(&project, &["claim-review", "one", "code-reviewer-1", "--json"]);
-    wait_for("the command", || is_running("sleep 27.182818").then_some(()));
+    wait_for("the command", || is_running(&sleep).then_some(()));
     claiming.kill();
-    wait_for("its end", || (!is_running("sleep 27.182818")).then_some(()));
+    wait_for("its end", || (!is_running(&sleep)).then_some(()));
     assert_eq!(project.record("one").validated, None);
     review(&project, "one").ok();
     assert_eq!(project.record("one").validated.unwrap().result.to_string(), "green");

@@ -381,7 +381,9 @@ pub(crate) fn work(
     let level = check_confinement(context, project, config, roles)?;
     // Coders and merges need it; found later, a missing identity would waste a session.
     project.repo()?.identity()?;
-    let _lock = RunLock::take(project)?.map_err(|running| already_running(context, &running))?;
+    let lock = RunLock::take(project)?.map_err(|running| already_running(context, &running))?;
+    // `attach` shows the last lines too, which are printed when this function has returned.
+    lock.hold_until_exit();
     if let Some(head) = adopt_integration(&Engine::new(project, Actor::Human))? {
         printer.print_text(&format!(
             "work starts from the current commit of the integration branch, {}; none was recorded before",
