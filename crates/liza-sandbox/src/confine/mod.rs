@@ -5,6 +5,7 @@
 mod allowed_variables;
 pub mod caches;
 pub mod cargo_home;
+pub mod copies;
 mod credentials;
 mod descriptor;
 pub mod environment;
@@ -14,6 +15,7 @@ mod git_room;
 mod home;
 mod level;
 mod local_ports;
+mod placed;
 pub mod plan;
 mod program_keeper;
 mod program_run;
@@ -27,6 +29,7 @@ mod wrapper;
 pub use caches::{
     cache_variables, cargo_home, check_caches, remove_check_caches, review_caches, validation_caches,
 };
+pub use copies::ThrowAwayCopy;
 pub use environment::{
     EnvironmentUse, Variable, is_of_database, is_withheld, named_tools, passed_environment,
     search_path_outside,
@@ -37,6 +40,7 @@ pub use git_room::{GitSurroundings, RoomRules, git_grants};
 pub use home::is_read_by_sessions;
 pub use level::{Level, record_level, recorded_level};
 pub use local_ports::local_ports;
+pub use placed::{Placed, PlacedFiles};
 pub use plan::{Plan, RoomSettings, Surroundings, make_plan};
 pub use program_keeper::{KEEP, serve_keeper};
 pub use program_run::{ProgramRun, RunEnd, RunStage};

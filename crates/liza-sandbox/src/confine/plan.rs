@@ -11,6 +11,7 @@ use crate::sys::confinement::{Grants, TcpGrants};
 use super::cargo_home::{HIDDEN, READABLE as READABLE_OF_CARGO};
 use super::credentials::{IN_ETC, IN_GIT, IN_MODULE};
 use super::home::{CLOSED, expand, is_deep, readable_in_home};
+use super::placed::Placed;
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{DEVICES, ETC, HOST_SERVICES, READABLE, SERVICES, SHARED_MEMORY, USER_SERVICES};
 
@@ -80,6 +81,8 @@ pub struct Plan {
     pub not_reached: Vec<(String, PathBuf)>,
     /// A server that must be unreachable.
     pub not_connected: Option<SocketAddr>,
+    /// What a room has instead of the files outside; without a room, the plan cannot be carried out.
+    pub placed: Vec<Placed>,
 }
 
 impl Plan {
@@ -142,6 +145,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         cargo_home: around.cargo_home.map(Path::to_owned),
         pass_env: around.settings.pass_env.clone(),
         not_connected: None,
+        placed: Vec::new(),
         grants: Grants {
             read,
             only_read: Vec::new(),

@@ -64,7 +64,9 @@ impl ProgramRun<'_> {
     pub fn run(self) -> io::Result<RunEnd> {
         let mut log = OutputLog::create(self.output, self.masker())?;
         let (mut command, order) = self.command()?;
-        command.current_dir(self.directory).env_clear().envs(self.inherited());
+        // A stage goes there itself: a copy may be in its room only.
+        let directory = if self.stage.is_some() { Path::new("/") } else { self.directory };
+        command.current_dir(directory).env_clear().envs(self.inherited());
         command.envs(self.stage.iter().flat_map(RunStage::environment));
         let (stdout, stderr) = log.writers()?;
         command.stdout(stdout).stderr(stderr);
@@ -110,6 +112,7 @@ impl ProgramRun<'_> {
             minimum: stage.minimum,
             program: Some(self.program.clone()),
             arguments: self.arguments.clone(),
+            directory: Some(self.directory.to_owned()),
             input: StageInput::Nothing,
         };
         Ok((command, Some((socket, order))))

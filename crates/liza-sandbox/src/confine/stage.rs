@@ -32,6 +32,8 @@ pub struct StageOrder {
     /// `None` only reports the level.
     pub program: Option<PathBuf>,
     pub arguments: Vec<String>,
+    /// The folder in which the program starts, which may be in its room only; `None` is that of the stage.
+    pub directory: Option<PathBuf>,
     pub input: StageInput,
 }
 
@@ -66,7 +68,9 @@ pub fn serve() -> u8 {
         Ok(RoomSide::Outside(outer)) => return outer.wait(),
         Ok(RoomSide::Inside(inside)) => {
             socket = inside.socket;
-            order.plan.grants.write.extend(inside.own.iter().cloned());
+            let placed = order.plan.placed.iter().filter(|placed| placed.is_written());
+            let placed = placed.map(|placed| placed.at.clone());
+            order.plan.grants.write.extend(inside.own.iter().cloned().chain(placed));
             Ok(inside.own)
         }
         Err(no_room) => {
@@ -74,6 +78,11 @@ pub fn serve() -> u8 {
             Err(no_room.why)
         }
     };
+    if let (Err(why), false) = (&room, order.plan.placed.is_empty()) {
+        // Its files are in a room only.
+        let _ = send(&mut socket, &StageReport::Failed(format!("no copy of the files can be made: {why}")));
+        return NOT_STARTED;
+    }
     let (report, code) = run(&order, &room, &mut socket).unwrap_or_else(failed);
     let _ = send(&mut socket, &report);
     code
@@ -98,7 +107,9 @@ fn enter_room(order: &StageOrder, socket: UnixStream) -> Result<RoomSide, NoRoom
     if order.plan.grants.max_abi.is_some() {
         return Err(NoRoom { socket, why: "config.sandbox_max_abi is set".to_owned() });
     }
-    room::enter(&RoomOrder { plan: &order.plan, has_terminal: order.input == StageInput::Terminal }, socket)
+    let has_terminal = order.input == StageInput::Terminal;
+    let directory = order.directory.as_deref();
+    room::enter(&RoomOrder { plan: &order.plan, directory, has_terminal }, socket)
 }
 
 /// The folders that the room has for itself, or the reason why there is none.
@@ -112,7 +123,11 @@ fn run(order: &StageOrder, room: &Room, socket: &mut UnixStream) -> io::Result<(
     let Some(program) = &order.program else { return Ok((StageReport::Started(level), 0)) };
     fill_cargo_home(&order.plan);
     send(socket, &StageReport::Started(level))?;
-    let error = Command::new(program).args(&order.arguments).exec();
+    let mut command = Command::new(program);
+    if let Some(directory) = &order.directory {
+        command.current_dir(directory);
+    }
+    let error = command.args(&order.arguments).exec();
     Ok((StageReport::Failed(format!("cannot start {}: {error}", program.display())), NOT_STARTED))
 }
 

@@ -150,7 +150,8 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let grants = &plan.grants;
     // The sockets of the person's programs in the shared folder are not the session's own.
     let own = grants.write.iter().filter(|path| path.as_path() != Path::new(SHARED_MEMORY));
-    let allowed = own.chain(&grants.sockets).cloned().chain(plan.harmless_services());
+    let placed = plan.placed.iter().filter(|placed| placed.is_written()).map(|placed| &placed.at);
+    let allowed = own.chain(placed).chain(&grants.sockets).cloned().chain(plan.harmless_services());
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
@@ -179,8 +180,14 @@ pub fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
     let (mut command, socket) = stage_command(liza)?;
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     drop(command);
-    let order =
-        StageOrder { plan, minimum: None, program: None, arguments: Vec::new(), input: StageInput::Nothing };
+    let order = StageOrder {
+        plan,
+        minimum: None,
+        program: None,
+        arguments: Vec::new(),
+        directory: None,
+        input: StageInput::Nothing,
+    };
     let started = socket.start(&order, NO_SPEAKER);
     let _ = child.wait();
     Ok(started?.level)

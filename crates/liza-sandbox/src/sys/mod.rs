@@ -6,6 +6,7 @@ pub mod confinement;
 pub mod desktop;
 pub mod family;
 pub mod inherited;
+pub mod leftovers;
 pub mod peer;
 pub mod process;
 mod program;

@@ -202,6 +202,7 @@ fn start_confined(
         minimum: None,
         program: Some(program),
         arguments: arguments.iter().map(text).collect(),
+        directory: None,
         input: StageInput::Nothing,
     };
     socket.start(&order, NO_SPEAKER)?;

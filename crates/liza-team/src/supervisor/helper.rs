@@ -306,6 +306,7 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         minimum: confinement.minimum,
         program: Some(order.program.clone()),
         arguments: order.arguments.clone(),
+        directory: None,
         input: order.input.clone().map_or(StageInput::Terminal, StageInput::File),
     };
     Ok((command, Some((socket, stage_order))))

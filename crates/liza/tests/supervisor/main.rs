@@ -13,6 +13,7 @@ mod channel;
 mod clients;
 mod confinement;
 mod conserved;
+mod copies;
 mod credentials;
 mod environment;
 mod fixture;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_sandbox::confine::{Plan, StageInput, StageOrder};
+use liza_sandbox::confine::{Placed, Plan, StageInput, StageOrder};
 use liza_sandbox::sys::confinement::Grants;
 
 use crate::support::process::wait_for;
@@ -18,14 +18,26 @@ use crate::support::process::wait_for;
 const MARK: &str = "LIZA_ROOM_TEST";
 
 /// The keeper of a program in a room, as `config.setup` and integration tests have one.
-struct Keeper {
-    process: Child,
+pub(crate) struct Keeper {
+    pub process: Child,
     socket: UnixStream,
 }
 
 impl Keeper {
     /// Sends its order to a new keeper and does not wait.
-    fn order(mut command: Command, place: &Path, script: &str, output: Stdio) -> Self {
+    fn order(command: Command, place: &Path, script: &str, output: Stdio) -> Self {
+        Self::order_with(command, place, place, &[], script, output)
+    }
+
+    /// The same in a folder where something may be placed.
+    fn order_with(
+        mut command: Command,
+        place: &Path,
+        directory: &Path,
+        placed: &[Placed],
+        script: &str,
+        output: Stdio,
+    ) -> Self {
         let (mut socket, theirs) = UnixStream::pair().unwrap();
         command.current_dir(place).env_clear().env("PATH", "/usr/bin:/bin").env(MARK, place);
         let process = command.stdin(OwnedFd::from(theirs)).stdout(output).spawn().unwrap();
@@ -37,10 +49,11 @@ impl Keeper {
             ..Grants::default()
         };
         let order = StageOrder {
-            plan: Plan { grants, ..Plan::default() },
+            plan: Plan { grants, placed: placed.to_owned(), ..Plan::default() },
             minimum: Some(liza_ids::SandboxMin::Isolated),
             program: Some("/bin/sh".into()),
             arguments: vec!["-c".to_owned(), script.to_owned()],
+            directory: Some(directory.to_owned()),
             input: StageInput::Nothing,
         };
         // A keeper that was killed does not read it.
@@ -48,27 +61,27 @@ impl Keeper {
         Self { process, socket }
     }
 
-    fn of_liza(place: &Path, script: &str, output: Stdio) -> Self {
+    pub(crate) fn of_liza(place: &Path, script: &str, output: Stdio) -> Self {
         let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
         liza.args(["confine", "--keep"]);
         Self::order(liza, place, script, output)
     }
 
     /// Waits until the program runs.
-    fn started(&mut self) {
+    pub(crate) fn started(&mut self) {
         let mut answer = String::new();
         BufReader::new(&self.socket).read_line(&mut answer).unwrap();
         assert_eq!(answer, "\n", "no room here");
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 }
 
 /// The processes of a test that still run.
-fn left(place: &Path) -> usize {
+pub(crate) fn left(place: &Path) -> usize {
     let mark = format!("{MARK}={}", place.display());
     let is_marked = |process: &fs::DirEntry| {
         let environment = fs::read(process.path().join("environ")).unwrap_or_default();
@@ -78,8 +91,21 @@ fn left(place: &Path) -> usize {
 }
 
 /// Not below `/tmp`, which would then not be the room's own.
-fn place() -> tempfile::TempDir {
+pub(crate) fn place() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// Runs a script in a room where something is placed, and returns its output with the errors.
+pub(crate) fn said_with(place: &Path, directory: &Path, placed: &[Placed], script: &str) -> String {
+    let output = place.join("output");
+    let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
+    liza.args(["confine", "--keep"]);
+    let file = File::create(&output).unwrap();
+    let script = format!("exec 2>&1; {script}");
+    let mut keeper = Keeper::order_with(liza, place, directory, placed, &script, file.into());
+    keeper.started();
+    keeper.process.wait().unwrap();
+    fs::read_to_string(output).unwrap()
 }
 
 /// Runs a script in a room and returns its output.

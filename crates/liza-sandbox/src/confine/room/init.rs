@@ -44,7 +44,8 @@ fn start(order: &RoomOrder<'_>, control: &mut UnixStream) -> io::Result<Forked> 
     if control.read_exact(&mut [0]).is_err() {
         std::process::exit(1);
     }
-    let directory = std::env::current_dir()?;
+    let directory =
+        order.directory.map_or_else(std::env::current_dir, |directory| Ok(directory.to_owned()))?;
     let layout = Layout::of(order.plan);
     if layout.is_whole() {
         return Err(io::Error::other("the settings grant all files of this machine"));

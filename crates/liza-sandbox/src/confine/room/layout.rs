@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use crate::confine::placed::Placed;
 use crate::confine::plan::Plan;
 use crate::confine::system_folders::OWN_FOLDERS;
 
@@ -39,6 +40,8 @@ pub(super) struct Layout {
     pub binds: BTreeMap<PathBuf, BindRights>,
     /// Folders for temporary files and shared memory that are the room's own.
     pub own: Vec<PathBuf>,
+    /// Instead of what is outside, the outer ones first.
+    pub placed: Vec<Placed>,
 }
 
 impl Layout {
@@ -50,7 +53,8 @@ impl Layout {
             .chain(grants.only_read.iter().map(|path| (path, BindRights::OnlyRead)))
             .chain(grants.devices.iter().map(|path| (path, BindRights::Device)))
             .chain(grants.write.iter().map(|path| (path, BindRights::Write)));
-        let mut layout = Self::default();
+        let mut layout = Self { placed: plan.placed.clone(), ..Self::default() };
+        layout.placed.sort_by(|one, other| one.at.cmp(&other.at));
         for (path, rights) in granted {
             layout.add(path, rights);
         }
@@ -68,7 +72,7 @@ impl Layout {
             OWN.iter().any(|own| resolved.real == Path::new(own)) || resolved.real.starts_with("/proc");
         // An earlier session may have put a link on the way to a folder that it could write.
         let is_led_away = rights == BindRights::Write && !resolved.links.is_empty();
-        if is_own || is_led_away {
+        if is_own || is_led_away || self.is_placed(&resolved.real) {
             return;
         }
         self.links.extend(resolved.links);
@@ -81,12 +85,13 @@ impl Layout {
         let expected = expected.iter().filter(|path| path.is_dir()).filter_map(|path| resolve(path));
         let (expected, links): (Vec<_>, Vec<_>) = expected.map(|found| (found.real, found.links)).unzip();
         self.links.extend(links.into_iter().flatten());
-        let inner = self.binds.keys().chain(self.links.keys());
+        let placed = self.placed.iter().map(|placed| &placed.at);
+        let inner = self.binds.keys().chain(self.links.keys()).chain(placed);
         let above: Vec<PathBuf> = inner.filter_map(|path| path.parent()).map(Path::to_owned).collect();
         let all = FOLDERS.iter().map(PathBuf::from).chain(expected).chain(above);
         for folder in all {
             for folder in folder.ancestors() {
-                if !is_bound(&self.binds, folder) {
+                if !is_bound(&self.binds, folder) && !self.is_placed(folder) {
                     self.folders.insert(folder.to_owned());
                 }
             }
@@ -104,6 +109,11 @@ impl Layout {
         }
     }
 
+    /// True if something of the room's own is at this path or above it.
+    fn is_placed(&self, path: &Path) -> bool {
+        self.placed.iter().any(|placed| path.starts_with(&placed.at))
+    }
+
     /// True if everything on this machine is granted: then a room would protect nothing.
     pub(super) fn is_whole(&self) -> bool {
         self.binds.contains_key(Path::new("/"))
@@ -112,7 +122,9 @@ impl Layout {
     /// True if a folder neither is nor contains anything from outside but sockets: Landlock would grant it too.
     fn is_free(&self, folder: &Path) -> bool {
         let is_socket = |path: &Path| fs::metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+        let mut placed = self.placed.iter().map(|placed| &placed.at);
         !self.binds.keys().any(|path| path.starts_with(folder) && !is_socket(path))
+            && !placed.any(|path| path.starts_with(folder))
     }
 }
 

@@ -21,7 +21,7 @@ mod outer;
 mod outer;
 
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::plan::Plan;
 
@@ -35,6 +35,8 @@ pub(super) use outer::{OuterProcess, enter};
 #[derive(Debug)]
 pub(crate) struct RoomOrder<'a> {
     pub plan: &'a Plan,
+    /// The folder in which the program starts; `None` is that of this process.
+    pub directory: Option<&'a Path>,
     /// The program stays in the process group of its terminal.
     pub has_terminal: bool,
 }

@@ -3,17 +3,20 @@
 
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change,
-    move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen,
+    mount, mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::pivot_root;
+
+use crate::confine::placed::{Placed, PlacedFiles};
 
 use super::calls::add_attributes;
 use super::layout::{BindRights, Layout};
@@ -39,6 +42,10 @@ pub(super) fn build(layout: &Layout) -> io::Result<()> {
     step("make mounts private", || {
         Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
     })?;
+    // Before anything is covered.
+    let placed =
+        layout.placed.iter().map(|placed| step(placed.at.display(), || Ok((placed, open_placed(placed)?))));
+    let placed: Vec<_> = placed.collect::<io::Result<_>>()?;
     step("make a root folder", || new_files(Path::new(ROOM), ROOT_OPTIONS))?;
     let mut sealed = vec![PathBuf::from(ROOM)];
     for folder in &layout.folders {
@@ -49,6 +56,9 @@ pub(super) fn build(layout: &Layout) -> io::Result<()> {
     }
     for (path, rights) in &layout.binds {
         step(path.display(), || bind(layout, path, *rights))?;
+    }
+    for (placed, tree) in placed {
+        step(placed.at.display(), || place(layout, placed, tree))?;
     }
     step("/proc", || {
         let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -127,11 +137,8 @@ fn bind(layout: &Layout, path: &Path, rights: BindRights) -> io::Result<()> {
         Err(Errno::NOENT) => return Ok(()),
         opened => opened?,
     };
-    let is_folder = FileType::from_raw_mode(fstat(&source)?.st_mode) == FileType::Directory;
-    let mut flags =
-        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
-    flags.set(OpenTreeFlags::AT_RECURSIVE, is_folder);
-    let tree = open_tree(&source, "", flags)?;
+    let is_folder = is_folder(&source)?;
+    let tree = tree_of(&source, is_folder)?;
     let read_only = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
     let attributes = match rights {
         BindRights::OnlyRead => read_only | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC,
@@ -140,15 +147,82 @@ fn bind(layout: &Layout, path: &Path, rights: BindRights) -> io::Result<()> {
         BindRights::Write => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
     };
     add_attributes(tree.as_fd(), attributes, is_folder)?;
+    attach(layout, path, &tree, is_folder)
+}
+
+fn is_folder(file: &OwnedFd) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::Directory)
+}
+
+/// A file or a folder as a mount that is nowhere yet.
+fn tree_of(source: &OwnedFd, is_folder: bool) -> io::Result<OwnedFd> {
+    let mut flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    flags.set(OpenTreeFlags::AT_RECURSIVE, is_folder);
+    Ok(open_tree(source, "", flags)?)
+}
+
+fn attach(layout: &Layout, path: &Path, tree: &OwnedFd, is_folder: bool) -> io::Result<()> {
     let at = inside(path);
-    // Below another bound folder the place exists.
+    // Below another mount the place exists.
     if path.parent().is_some_and(|above| layout.folders.contains(above)) {
         match is_folder {
             true => fs::create_dir(&at)?,
             false => drop(File::create_new(&at)?),
         }
     }
-    Ok(move_mount(&tree, "", CWD, &at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+    Ok(move_mount(tree, "", CWD, &at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+}
+
+/// Opens what is placed in the room; `None` if it is in the room already.
+fn open_placed(placed: &Placed) -> io::Result<Option<OwnedFd>> {
+    let (source, attributes) = match &placed.files {
+        PlacedFiles::Pinned => return Ok(None),
+        PlacedFiles::Overlay { lower, upper, work } => {
+            return overlay(lower, upper, work).map(Some);
+        }
+        PlacedFiles::Folder(folder) => (folder, 0),
+        PlacedFiles::ReadOnly(path) => (path, libc::MOUNT_ATTR_RDONLY),
+    };
+    let source = open_real(source)?;
+    let is_folder = is_folder(&source)?;
+    let tree = tree_of(&source, is_folder)?;
+    add_attributes(tree.as_fd(), attributes | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV, is_folder)?;
+    Ok(Some(tree))
+}
+
+/// Mounts folders above each other, nowhere yet. Nothing is written to the disk before it has to be: the upper folder is
+/// used once.
+fn overlay(lower: &[PathBuf], upper: &Path, work: &Path) -> io::Result<OwnedFd> {
+    // By descriptor: no character of a path has a meaning, and no link is followed.
+    let folders = |paths: &mut dyn Iterator<Item = &Path>| {
+        paths.map(open_real).collect::<Result<Vec<OwnedFd>, Errno>>()
+    };
+    let named = |folder: &OwnedFd| format!("/proc/self/fd/{}", folder.as_raw_fd());
+    let lower = folders(&mut lower.iter().map(PathBuf::as_path))?;
+    let written = folders(&mut [upper, work].into_iter())?;
+    let [upper, work] = written.as_slice() else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let below: Vec<String> = lower.iter().map(named).collect();
+    let files = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(files.as_fd(), "lowerdir", below.join(":"))?;
+    fsconfig_set_string(files.as_fd(), "upperdir", named(upper))?;
+    fsconfig_set_string(files.as_fd(), "workdir", named(work))?;
+    fsconfig_set_flag(files.as_fd(), "userxattr")?;
+    fsconfig_set_flag(files.as_fd(), "volatile")?;
+    fsconfig_create(files.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    Ok(fsmount(files.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+/// Puts it at its place in the room. A place in an overlay exists there.
+fn place(layout: &Layout, placed: &Placed, tree: Option<OwnedFd>) -> io::Result<()> {
+    let tree = match tree {
+        Some(tree) => tree,
+        // Mounted on itself.
+        None => tree_of(&open_real(&inside(&placed.at))?, true)?,
+    };
+    let is_folder = is_folder(&tree)?;
+    attach(layout, &placed.at, &tree, is_folder)
 }
 
 /// Opens a path without following any link.

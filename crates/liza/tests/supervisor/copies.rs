@@ -1,0 +1,160 @@
+//! Throw-away copies on a real kernel: what is written in one reaches neither what it is a copy of nor the next one.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use liza_sandbox::confine::{Placed, PlacedFiles, ThrowAwayCopy};
+
+use crate::rooms::{place, said_with};
+
+struct Project {
+    folder: tempfile::TempDir,
+    files: PathBuf,
+    /// The copy's place, where there is nothing outside.
+    at: PathBuf,
+}
+
+impl Project {
+    fn new() -> Self {
+        let folder = place();
+        let real = folder.path().canonicalize().unwrap();
+        let project = Self { files: real.join("files"), at: real.join("copied/here"), folder };
+        for (file, text) in [("a", "a\n"), ("b", "b\n"), ("d/old", "old\n"), ("scripts/test.sh", "exit 3\n")]
+        {
+            let file = project.files.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        project
+    }
+
+    fn copy_of(&self, below: &[PathBuf]) -> ThrowAwayCopy {
+        ThrowAwayCopy::piled(&self.folder.path().join("store"), &self.at, below).unwrap()
+    }
+
+    fn copy(&self) -> ThrowAwayCopy {
+        self.copy_of(std::slice::from_ref(&self.files))
+    }
+
+    fn run(&self, placed: &[Placed], script: &str) -> String {
+        let output = self.folder.path().join("run");
+        fs::create_dir_all(&output).unwrap();
+        said_with(&output, &self.at, placed, script)
+    }
+}
+
+fn all_files(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(all_files(&entry.path())),
+            false => found.push((entry.path(), fs::read_to_string(entry.path()).unwrap_or_default())),
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Covers: RO-09
+#[test]
+fn nothing_that_is_written_in_a_copy_reaches_what_it_is_a_copy_of() {
+    let project = Project::new();
+    let (before, mut copy) = (all_files(&project.files), project.copy());
+    let script =
+        "pwd; cat a; echo changed > a; rm b; rm -r d; mkdir d; echo new > d/new; chmod 600 scripts/test.sh";
+    let said = project.run(&copy.next_run().unwrap(), script);
+    assert_eq!(said, format!("{}\na\n", project.at.display()));
+    let list = "cat a; ls; ls d";
+    let said = project.run(&copy.next_run().unwrap(), list);
+    assert_eq!(said, "changed\na\nd\nscripts\nnew\n", "the next run of the same copy goes on from there");
+    assert!(copy.reset());
+    let said = project.run(&copy.next_run().unwrap(), list);
+    assert_eq!(said, "a\na\nb\nd\nscripts\nold\n", "and a new try does not");
+    let said = project.run(&project.copy().next_run().unwrap(), list);
+    assert_eq!(said, "a\na\nb\nd\nscripts\nold\n");
+    assert_eq!(all_files(&project.files), before);
+    assert!(!project.at.exists(), "outside there is nothing");
+    drop(copy);
+    assert_eq!(fs::read_dir(project.folder.path().join("store")).unwrap().count(), 0);
+}
+
+/// Covers: RO-09
+#[test]
+fn a_run_reaches_neither_the_folder_of_its_changes_nor_another_copy() {
+    let project = Project::new();
+    let (mut copy, other) = (project.copy(), project.copy());
+    fs::write(other.own().join("secret"), "secret").unwrap();
+    let store = project.folder.path().join("store");
+    let script = format!(
+        "ls -R {store}; cat {secret}; cat {files}/a; cat /proc/self/mountinfo | grep -c {store}",
+        store = store.display(),
+        secret = other.own().join("secret").display(),
+        files = project.files.display()
+    );
+    let said = project.run(&copy.next_run().unwrap(), &script);
+    assert!(!said.contains("secret\n") && said.ends_with("\n0\n"), "{said}");
+    assert_eq!(said.matches("No such file or directory").count(), 3, "{said}");
+}
+
+/// Covers: RO-09
+#[test]
+fn files_that_are_placed_read_only_cannot_be_changed_replaced_or_moved_away() {
+    let project = Project::new();
+    let mut copy = project.copy();
+    let gate = copy.beside("gate");
+    fs::create_dir_all(gate.join("scripts")).unwrap();
+    fs::write(gate.join("scripts/test.sh"), "echo judged\n").unwrap();
+    fs::create_dir_all(copy.own().join("d/deep")).unwrap();
+    fs::write(copy.own().join("d/deep/rule"), "weak\n").unwrap();
+    fs::write(gate.join("rule"), "strong\n").unwrap();
+    let at = |path: &str| project.at.join(path);
+    let mut placed = copy.next_run().unwrap();
+    placed.push(Placed { at: at("scripts"), files: PlacedFiles::ReadOnly(gate.join("scripts")) });
+    placed.push(Placed { at: at("d/deep/rule"), files: PlacedFiles::ReadOnly(gate.join("rule")) });
+    placed.push(Placed { at: at("d/deep"), files: PlacedFiles::Pinned });
+    placed.push(Placed { at: at("d"), files: PlacedFiles::Pinned });
+    let script = r#"try() { "$@" > /dev/null 2>&1 && echo "DONE $*"; }
+try sh -c 'echo x > scripts/test.sh'; try sh -c 'echo x > d/deep/rule'; try touch scripts/other; try rm -f scripts/test.sh
+try rm -f d/deep/rule; try rm -rf d; try mv scripts other; try mv d other; try mv d/deep d/other; try mv d/deep/rule d/rule
+try chmod 777 d/deep/rule; try sh -c 'echo x > new && mv new d/deep/rule'; try umount scripts; try ln -sf /dev/null d/deep/rule
+echo more > d/deep/more; echo more > d/more; cat d/deep/more d/deep/rule; sh scripts/test.sh"#;
+    assert_eq!(project.run(&placed, script), "more\nstrong\njudged\n");
+    assert_eq!(fs::read_to_string(gate.join("rule")).unwrap(), "strong\n");
+    assert!(!copy.has_changed(Path::new("d/deep/rule")) && copy.has_changed(Path::new("d/more")));
+}
+
+/// A session writes the lowest layer, so it may contain what a session could plant if no filter refused it.
+///
+/// Covers: RO-09
+#[test]
+fn planted_markers_lead_nowhere() {
+    let project = Project::new();
+    let planted = project.folder.path().join("planted");
+    let secret = project.folder.path().join("secret");
+    fs::create_dir_all(planted.join("d")).unwrap();
+    fs::create_dir_all(&secret).unwrap();
+    fs::write(secret.join("key"), "secret").unwrap();
+    let mark = |name: &str, at: &Path, value: &[u8]| {
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::setxattr(at, name, value, flags).unwrap();
+    };
+    mark("user.overlay.redirect", &planted.join("d"), b"/../secret");
+    fs::write(planted.join("b"), "").unwrap();
+    mark("user.overlay.metacopy", &planted.join("b"), b"");
+    mark("user.overlay.redirect", &planted.join("b"), b"/../secret/key");
+    symlink(secret.join("key"), planted.join("link")).unwrap();
+    let script = "ls d; cat b; cat link; find . -name key";
+    let mut copy = project.copy_of(&[project.files.clone(), planted]);
+    let said = project.run(&copy.next_run().unwrap(), script);
+    assert!(!said.contains("secret\n") && !said.contains("key\n"), "{said}");
+    // Neither can a run plant one for those that follow.
+    let script = r#"for name in opaque redirect whiteout metacopy origin; do
+    perl -e '$call = `uname -m` =~ /x86_64/ ? 188 : 5; $name = "user.overlay.$ARGV[0]"; $file = "d"; $value = "y";
+        exit(syscall($call, $file, $name, $value, 1, 0) == 0 ? 0 : 1)' $name && echo "DONE $name"
+done
+mknod whiteout c 0 0 2> /dev/null && echo "DONE device"; perl -e 'print "tried\n"'"#;
+    let said = project.run(&project.copy().next_run().unwrap(), script);
+    assert_eq!(said, "tried\n");
+}
