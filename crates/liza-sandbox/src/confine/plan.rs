@@ -79,8 +79,12 @@ pub struct Plan {
     pub pass_env: Vec<String>,
     /// Services that must be unreachable: a name and a socket.
     pub not_reached: Vec<(String, PathBuf)>,
-    /// A server that must be unreachable.
+    /// The abstract name of a socket that must be unreachable.
+    pub not_named: Option<String>,
+    /// A server outside that must be unreachable.
     pub not_connected: Option<SocketAddr>,
+    /// A server outside to which the network of a room must lead.
+    pub connected: Option<SocketAddr>,
     /// What a room has instead of the files outside; without a room, the plan cannot be carried out.
     pub placed: Vec<Placed>,
 }
@@ -88,8 +92,13 @@ pub struct Plan {
 impl Plan {
     /// The sockets that only answer questions.
     pub(super) fn harmless_services(&self) -> Vec<PathBuf> {
-        let hosts = HOST_SERVICES.iter().filter(|_| self.grants.network.is_none());
+        let hosts = HOST_SERVICES.iter().filter(|_| self.has_names());
         USER_SERVICES.iter().chain(hosts).map(PathBuf::from).collect()
+    }
+
+    /// True if it may ask for the addresses of hosts. A name is a way to send data out.
+    pub(super) fn has_names(&self) -> bool {
+        self.grants.network.is_none()
     }
 
     pub fn network(&self) -> Network {
@@ -144,7 +153,9 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         checkout: around.checkout.map(Path::to_owned),
         cargo_home: around.cargo_home.map(Path::to_owned),
         pass_env: around.settings.pass_env.clone(),
+        not_named: None,
         not_connected: None,
+        connected: None,
         placed: Vec::new(),
         grants: Grants {
             read,

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -15,7 +15,7 @@ use liza_host::durable::{self, Open};
 use liza_ids::SandboxMin;
 use serde::{Deserialize, Serialize};
 
-use crate::sys::confinement::{self, Restrictions, Witnesses, can_read, can_write};
+use crate::sys::confinement::{self, Restrictions, RoomSockets, Witnesses, can_read, can_write};
 
 use super::caches::CARGO_HOME;
 use super::cargo_home;
@@ -71,7 +71,7 @@ pub fn serve() -> u8 {
             let placed = order.plan.placed.iter().filter(|placed| placed.is_written());
             let placed = placed.map(|placed| placed.at.clone());
             order.plan.grants.write.extend(inside.own.iter().cloned().chain(placed));
-            Ok(inside.own)
+            Ok((inside.own, inside.sockets))
         }
         Err(no_room) => {
             socket = no_room.socket;
@@ -83,7 +83,7 @@ pub fn serve() -> u8 {
         let _ = send(&mut socket, &StageReport::Failed(format!("no copy of the files can be made: {why}")));
         return NOT_STARTED;
     }
-    let (report, code) = run(&order, &room, &mut socket).unwrap_or_else(failed);
+    let (report, code) = run(&order, room, &mut socket).unwrap_or_else(failed);
     let _ = send(&mut socket, &report);
     code
 }
@@ -112,10 +112,13 @@ fn enter_room(order: &StageOrder, socket: UnixStream) -> Result<RoomSide, NoRoom
     room::enter(&RoomOrder { plan: &order.plan, directory, has_terminal }, socket)
 }
 
-/// The folders that the room has for itself, or the reason why there is none.
-type Room = Result<Vec<PathBuf>, String>;
+/// An address that no host has.
+const NOWHERE: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 1), 9);
 
-fn run(order: &StageOrder, room: &Room, socket: &mut UnixStream) -> io::Result<(StageReport, u8)> {
+/// What the room has for itself, or the reason why there is none.
+type Room = Result<(Vec<PathBuf>, RoomSockets), String>;
+
+fn run(order: &StageOrder, room: Room, socket: &mut UnixStream) -> io::Result<(StageReport, u8)> {
     let level = restrict(&order.plan, room, socket)?;
     if order.minimum.is_some_and(|minimum| !level.reaches(minimum)) {
         return Ok((StageReport::TooLow(level), NOT_STARTED));
@@ -151,17 +154,20 @@ fn open_input(input: &StageInput) -> io::Result<File> {
 }
 
 /// Restricts this process, then tries what must be refused.
-fn restrict(plan: &Plan, room: &Room, socket: &UnixStream) -> io::Result<Level> {
-    let witnesses = Witnesses::prepare();
+fn restrict(plan: &Plan, room: Room, socket: &UnixStream) -> io::Result<Level> {
+    let witnesses = Witnesses::prepare(plan.not_named.as_deref());
     let restrictions = confinement::restrict(&plan.grants, room.is_ok());
+    let (own, sockets, no_room) = match room {
+        Ok((own, sockets)) => (own, Some(sockets), None),
+        Err(why) => (Vec::new(), None, Some(why)),
+    };
     // From here on, every connect waits for the parent's decision.
-    send_listener(socket, restrictions.listener.as_ref().ok(), room.as_deref().unwrap_or_default())?;
-    let no_room = room.as_ref().err().map(String::as_str);
-    Ok(Level::new(gaps(plan, restrictions, &witnesses), no_room))
+    send_listener(socket, restrictions.listener.as_ref().ok(), &own, sockets.as_ref())?;
+    Ok(Level::new(gaps(plan, restrictions, &witnesses, no_room.is_none()), no_room.as_deref()))
 }
 
 /// The restrictions that failed, and the probes that succeeded.
-fn gaps(plan: &Plan, restrictions: Restrictions, witnesses: &Witnesses) -> Vec<String> {
+fn gaps(plan: &Plan, restrictions: Restrictions, witnesses: &Witnesses, is_in_room: bool) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();
     gaps.extend(restrictions.files.map(|why| format!("files are not protected ({why})")));
     gaps.extend(restrictions.calls.map(|why| format!("system calls are not filtered ({why})")));
@@ -174,7 +180,7 @@ fn gaps(plan: &Plan, restrictions: Restrictions, witnesses: &Witnesses) -> Vec<S
             gaps.push(gap);
         }
     }
-    gaps.extend(reachable(plan).into_iter().chain(open_network(plan)));
+    gaps.extend(reachable(plan).into_iter().chain(open_network(plan, is_in_room)));
     gaps
 }
 
@@ -190,16 +196,19 @@ fn reachable(plan: &Plan) -> Option<String> {
     (!names.is_empty()).then(|| format!("local services reachable: {}", names.join(", ")))
 }
 
-/// Open parts of the network that should be closed.
-fn open_network(plan: &Plan) -> Vec<String> {
-    let mut open = Vec::new();
-    if plan.not_connected.is_some_and(|server| TcpStream::connect(server).is_ok()) {
-        open.push("every TCP port can be reached".to_owned());
-    }
-    if plan.grants.network.is_some() && UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).is_ok() {
-        open.push("UDP is open".to_owned());
-    }
-    open
+/// Open parts of the network that should be closed, and a room's network that leads nowhere.
+fn open_network(plan: &Plan, is_in_room: bool) -> Vec<String> {
+    let is_closed = plan.grants.network.is_some();
+    let reaches = |server: SocketAddr| TcpStream::connect(server).is_ok();
+    let datagrams = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0));
+    let leaves = || datagrams().is_ok_and(|socket| socket.send_to(&[], NOWHERE).is_ok());
+    let found = [
+        (plan.not_connected.is_some_and(reaches), "services of this machine can be reached"),
+        (!is_in_room && is_closed && datagrams().is_ok(), "UDP is open"),
+        (is_in_room && leaves(), "UDP leads out of the room"),
+        (is_in_room && !plan.connected.is_some_and(reaches), "the network of the room leads nowhere"),
+    ];
+    found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned()).collect()
 }
 
 /// One sentence about the paths for which a probe succeeded.
@@ -238,6 +247,7 @@ mod tests {
             not_read: vec![file.clone()],
             not_reached: vec![("a service".to_owned(), socket), ("none".to_owned(), file.clone())],
             not_connected: Some(server.local_addr().unwrap()),
+            connected: None,
             grants: Grants { network: Some(TcpGrants::default()), ..Grants::default() },
             ..Plan::default()
         };
@@ -245,16 +255,23 @@ mod tests {
         let files = [format!("{file} and 1 more are writable"), format!("{file} is readable")];
         assert_eq!(open_files(&plan), files);
         assert_eq!(reachable(&plan).as_deref(), Some("local services reachable: a service"));
-        assert_eq!(open_network(&plan), ["every TCP port can be reached", "UDP is open"]);
+        let open = ["services of this machine can be reached", "UDP is open"];
+        assert_eq!(open_network(&plan, false), open);
+        // This is no room: its network leads somewhere, but not to a server that is gone.
+        drop(server);
+        let nowhere = "the network of the room leads nowhere";
+        assert!(open_network(&plan, true).contains(&nowhere.to_owned()));
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let plan =
+            Plan { not_connected: server.local_addr().ok(), connected: server.local_addr().ok(), ..plan };
+        assert!(!open_network(&plan, true).contains(&nowhere.to_owned()));
         // All of it is part of the level, even if the system reports that everything was restricted.
         let restrictions =
             Restrictions { files: None, calls: None, capabilities: None, listener: Err(String::new()) };
-        let gaps = gaps(&plan, restrictions, &Witnesses::prepare());
-        for part in files.iter().map(String::as_str).chain([
-            "local services reachable: a service",
-            "every TCP port can be reached",
-            "UDP is open",
-        ]) {
+        let gaps = gaps(&plan, restrictions, &Witnesses::prepare(None), false);
+        for part in
+            files.iter().map(String::as_str).chain(["local services reachable: a service", open[0], open[1]])
+        {
             assert!(gaps.iter().any(|gap| gap == part), "{part}: {gaps:?}");
         }
         assert!(place.path().read_dir().unwrap().count() == 2, "trying leaves nothing behind");

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::socket_folder::{SocketFolder, SocketUse};
-use crate::sys::confinement::{ConnectPolicy, decide_connects};
+use crate::sys::confinement::{ConnectPolicy, NamedSocket, decide_connects};
 use crate::sys::peer::{Silenced, SpeakerRule};
 
 use super::descriptor::{ReceivedListener, learn_sender, receive_listener};
@@ -78,15 +78,15 @@ impl StageSocket {
         speakers: SpeakerRule,
         log: Option<PathBuf>,
     ) -> io::Result<StageStarted> {
-        let probes = Probes::prepare(&order.plan);
+        let probes = Probes::prepare();
         let order = StageOrder { plan: probes.added_to(order.plan.clone()), ..order.clone() };
         let line = serde_json::to_string(&order).map_err(io::Error::other)?;
         writeln!(self.0, "{line}")?;
         // Made while the stage restricts itself: its first connect waits for it.
         let policy = policy(&order.plan, speakers);
-        let ReceivedListener { listener, stage: client, own } = receive_listener(&self.0)?;
+        let ReceivedListener { listener, stage: client, own, sockets } = receive_listener(&self.0)?;
         if let Some(listener) = listener {
-            decide_connects(listener, ConnectPolicy { client, own, log, ..policy });
+            decide_connects(listener, ConnectPolicy { client, own, log, ..policy }, sockets)?;
         }
         let mut started = None;
         for line in BufReader::new(self.0).lines() {
@@ -108,25 +108,26 @@ fn to_try(mut sockets: Vec<(String, PathBuf)>, witness: Option<(String, PathBuf)
     sockets
 }
 
-/// Targets that a session must not reach, to prove it: a socket, and a server if it has no network.
+/// Targets that a session must not reach, to prove it: sockets and a server; and a server that it must reach from a room.
 struct Probes {
     socket: Option<OutsideSocket>,
-    server: Option<TcpListener>,
+    named: Option<NamedSocket>,
+    servers: [Option<TcpListener>; 2],
 }
 
 impl Probes {
-    fn prepare(plan: &Plan) -> Self {
-        let server = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
-        Self {
-            socket: OutsideSocket::create(&std::env::temp_dir()),
-            server: plan.grants.network.as_ref().and_then(|_| server()),
-        }
+    fn prepare() -> Self {
+        let server = |()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
+        let socket = OutsideSocket::create(&std::env::temp_dir());
+        Self { socket, named: NamedSocket::create(), servers: [(), ()].map(server) }
     }
 
     fn added_to(&self, mut plan: Plan) -> Plan {
         let socket = self.socket.as_ref().map(|socket| ("sockets outside".to_owned(), socket.path.clone()));
         plan.not_reached = to_try(plan.not_reached, socket);
-        plan.not_connected = self.server.as_ref().and_then(|server| server.local_addr().ok());
+        plan.not_named = self.named.as_ref().map(|socket| socket.name.clone());
+        let address = |server: &Option<TcpListener>| server.as_ref()?.local_addr().ok();
+        [plan.not_connected, plan.connected] = self.servers.each_ref().map(address);
         plan
     }
 }
@@ -155,8 +156,11 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
-    let (network, services) = (grants.network.clone(), grants.services.clone());
-    // The stage tries this server, which must be refused.
+    let network = grants.network.clone();
+    // The stage tries two servers: this one it must reach from a room.
+    let reached = plan.connected.map(|server| server.port());
+    let services = grants.services.iter().copied().chain(reached).collect();
+    // This one must be refused.
     let tried = plan.not_connected.map(|server| server.port());
     let noted = Arc::new(Mutex::new(tried.into_iter().collect()));
     ConnectPolicy {
@@ -211,17 +215,16 @@ mod tests {
 
     /// Covers: IS-05, IS-06
     #[test]
-    fn a_socket_and_a_server_outside_are_tried() {
-        let open = Plan::default();
-        let probes = Probes::prepare(&open);
-        let tried = probes.added_to(open);
+    fn a_socket_and_two_servers_outside_are_tried() {
+        let probes = Probes::prepare();
+        let tried = probes.added_to(Plan::default());
         assert!(UnixStream::connect(&tried.not_reached[0].1).is_ok(), "{tried:?}");
-        assert_eq!(tried.not_connected, None, "the network is open");
-        let mut closed = Plan::default();
-        closed.grants.network = Some(TcpGrants::default());
-        let probes = Probes::prepare(&closed);
-        let server = probes.added_to(closed).not_connected.unwrap();
-        assert!(std::net::TcpStream::connect(server).is_ok());
+        for server in [tried.not_connected, tried.connected] {
+            assert!(std::net::TcpStream::connect(server.unwrap()).is_ok(), "{tried:?}");
+        }
+        // Only one of them is granted.
+        let granted = policy(&tried, NO_SPEAKER).services;
+        assert_eq!(granted, [tried.connected.unwrap().port()]);
     }
 
     /// Covers: IS-05

@@ -215,11 +215,12 @@ pub(super) fn tcp_peer(peer: SocketAddrV4, own: SocketAddrV4) -> Option<(u32, u6
     })
 }
 
-/// The numbers of the sockets that wait for connections to a TCP port.
-pub(super) fn tcp_listeners(port: u16) -> Vec<u64> {
+/// The numbers of the sockets that wait for connections to a TCP port, in the network of a thread or our own.
+pub(super) fn tcp_listeners(thread: Option<u32>, port: u16) -> Vec<u64> {
     const LISTENS: &str = "0A";
-    let tables =
-        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    let of_thread = thread.map_or_else(|| "self".to_owned(), |thread| thread.to_string());
+    let table = |name: &str| fs::read_to_string(format!("/proc/{of_thread}/net/{name}")).unwrap_or_default();
+    let tables = ["tcp", "tcp6"].map(table);
     let socket = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [_, local, _, state, _, _, _, _, _, inode, ..] = fields[..] else { return None };

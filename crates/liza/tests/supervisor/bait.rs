@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
@@ -62,8 +63,14 @@ pub(crate) fn open_services(bench: &Bench) {
     }
 }
 
-/// A terminal of the person's, and what other programs of the person's share by numbers; `~/terminal`, `~/memory` and `~/queue`
-/// say which.
+/// A file that sessions may read: the number or name of something that is not theirs.
+fn known(bench: &Bench, name: &str) -> PathBuf {
+    let folder = bench.project.root.join("known");
+    fs::create_dir_all(&folder).unwrap();
+    folder.join(name)
+}
+
+/// A terminal of the person's, what other programs of the person's share by numbers, and a server; files in `known` say which.
 pub(crate) struct OpenThings {
     _terminal: rustix::fd::OwnedFd,
     memory: String,
@@ -76,11 +83,11 @@ impl OpenThings {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&terminal).and_then(|()| unlockpt(&terminal)).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap();
-        fs::write(bench.home().join("terminal"), name.to_bytes()).unwrap();
+        fs::write(known(bench, "terminal"), name.to_bytes()).unwrap();
         let make = |option: &str, amount: &[&str], file: &str| {
             let run = bench.project.run(bench.project.command("ipcmk").arg(option).args(amount));
             let number = run.stdout.rsplit(' ').next().unwrap().trim().to_owned();
-            fs::write(bench.home().join(file), &number).unwrap();
+            fs::write(known(bench, file), &number).unwrap();
             number
         };
         Self { _terminal: terminal, memory: make("-M", &["64"], "memory"), queue: make("-Q", &[], "queue") }
@@ -90,6 +97,32 @@ impl OpenThings {
 impl Drop for OpenThings {
     fn drop(&mut self) {
         let _ = std::process::Command::new("ipcrm").args(["-m", &self.memory, "-q", &self.queue]).status();
+    }
+}
+
+/// A server of the person's, and a port whose server restarts while the session runs: it answers nothing itself.
+pub(crate) struct Servers {
+    restarting: u16,
+    _server: TcpListener,
+}
+
+impl Servers {
+    pub(crate) fn start(bench: &Bench) -> Self {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = |server: &TcpListener| server.local_addr().unwrap().port();
+        let restarting = port(&TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        fs::write(known(bench, "server"), port(&server).to_string()).unwrap();
+        fs::write(known(bench, "restarting"), restarting.to_string()).unwrap();
+        Self { restarting, _server: server }
+    }
+
+    /// Asks the restarting one as the person's programs do, until the session does not answer any more.
+    pub(crate) fn ask(&self, bench: &Bench) {
+        wait_for("the session listens", || bench.tree("t1").join("listens").exists().then_some(()));
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, self.restarting)).is_ok() {
+            fs::write(bench.home().join("answered"), "").unwrap();
+        }
+        fs::write(known(bench, "asked"), "").unwrap();
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::thread;
 
-use crate::bait::{OpenThings, PasswordService, bait, open_services};
+use crate::bait::{OpenThings, PasswordService, Servers, bait, open_services};
 use crate::fixture::{Bench, CODER};
 use crate::support::process::wait_for;
 
@@ -131,17 +131,17 @@ const ATTEMPTS: &[Attempt] = &[
     attempt("choose the processors of its supervisor", "helper", r#"taskset -pc 0 "$PPID""#),
     attempt("choose how its supervisor is scheduled", "helper", r#"chrt --batch --pid 0 "$PPID""#),
     attempt("make its supervisor wait for the disk", "helper", r#"ionice -c 2 -n 7 -p "$PPID""#),
-    attempt("read what you type in another terminal", "Landlock", r#": < "$(cat "$HOME/terminal")""#),
-    attempt("write to another terminal", "Landlock", r#"echo x > "$(cat "$HOME/terminal")""#),
+    attempt("read what you type in another terminal", "Landlock", r#": < "$(cat "$root/known/terminal")""#),
+    attempt("write to another terminal", "Landlock", r#"echo x > "$(cat "$root/known/terminal")""#),
     attempt(
         "read your shared memory of System V",
         "helper",
-        r#"perl -e 'shmread($ARGV[0], $text, 0, 4) or die' "$(cat "$HOME/memory")""#,
+        r#"perl -e 'shmread($ARGV[0], $text, 0, 4) or die' "$(cat "$root/known/memory")""#,
     ),
     attempt(
         "use your message queues of System V",
         "seccomp",
-        r#"perl -e 'msgsnd($ARGV[0], pack("l! a*", 1, "x"), 0) or die' "$(cat "$HOME/queue")""#,
+        r#"perl -e 'msgsnd($ARGV[0], pack("l! a*", 1, "x"), 0) or die' "$(cat "$root/known/queue")""#,
     ),
     attempt("reach tmux", "helper", r#"reach "$HOME/run/tmux""#),
     attempt("reach systemd --user", "helper", r#"reach "$HOME/run/systemd""#),
@@ -157,6 +157,19 @@ const ATTEMPTS: &[Attempt] = &[
         "reach a service through a hard link",
         "helper",
         r#"ln "$HOME/run/docker" "$TMPDIR/hard-service" && reach "$TMPDIR/hard-service""#,
+    ),
+    attempt(
+        "reach a server of yours by its port",
+        "helper",
+        r#"port=$(cat "$root/known/server") && bash -c "exec 3<> /dev/tcp/127.0.0.1/$port""#,
+    ),
+    plant(
+        "answer for a server of yours that restarts",
+        ROOM,
+        r#"perl -MIO::Socket::INET -e 'IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $ARGV[0]) or die;
+open F, ">", "listens"; close F; select undef, undef, undef, 0.02 until -e $ARGV[1]' "$(cat "$root/known/restarting")" "$root/known/asked"
+rm listens"#,
+        |bench| bench.home().join("answered").exists(),
     ),
     // Both programs get their rights from a set-id bit, which has no effect then.
     attempt("leave a job with `at`", "no-new-privileges", r#"! grep -q '^NoNewPrivs:.*1' /proc/self/status"#),
@@ -475,9 +488,11 @@ fn results(config: &str) -> (Vec<String>, String) {
     open_services(&bench);
     let _things = OpenThings::make(&bench);
     let service = PasswordService::start(&bench);
+    let servers = Servers::start(&bench);
     let mut other = bench.agent(&["coder", "t2", "--id", "coder-9", "--cli", "v", "--once"]);
     wait_for("the other session runs", || bench.tree("t2").join("kept").exists().then_some(()));
     let mut coder = bench.agent(&["coder", "t1", "--id", "coder-1", "--cli", "c", "--once"]);
+    servers.ask(&bench);
     assert_eq!(coder.wait(), 0, "{}\n{}", coder.output(), bench.outputs());
     fs::write(bench.tree("t2").join("go"), "").unwrap();
     assert_eq!(other.wait(), 0, "{}\n{}", other.output(), bench.outputs());

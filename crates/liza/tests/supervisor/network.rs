@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::thread;
 
 use liza_core::model::Status;
@@ -55,13 +55,18 @@ echo "variables: ${https_proxy:+set} ${NO_PROXY-unset}"
 rm net.sh
 "#;
 
-/// Covers: IS-06
+/// Covers: IS-06, RO-04, RO-07
 #[test]
 #[cfg(target_os = "linux")]
 fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
     // Without Landlock, the helper and the filter are enough.
-    for level in ["sandbox: auto", "sandbox: auto\nsandbox_max_abi: 0"] {
+    for (level, limit) in [("isolated", ""), ("restricted", "100"), ("unenforced", "0")] {
+        let config = if limit.is_empty() { String::new() } else { format!("\nsandbox_max_abi: {limit}") };
+        let level_config = format!("sandbox: auto{config}");
+        let is_in_room = level == "isolated";
         let [model, other, port] = [server(), server(), server()];
+        let datagrams = UdpSocket::bind((Ipv4Addr::LOCALHOST, model)).unwrap();
+        datagrams.set_nonblocking(true).unwrap();
         let free = free_port();
         let fill = |text: &str| {
             let text = text.replace("MODEL", &model.to_string()).replace("OTHER", &other.to_string());
@@ -69,7 +74,7 @@ fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
         };
         let config = "\nroles: {coder: {network: model-only}}\nmodel_hosts: [\"localhost:MODEL\"]\nnetwork_ports: [PORT]";
         let script = fill(TRIES) + CODER;
-        let bench = Bench::new(&format!("{level}{}", fill(config)), &[("c", &script)]);
+        let bench = Bench::new(&format!("{level_config}{}", fill(config)), &[("c", &script)]);
         bench.project.add_task("t1");
         let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
         assert_eq!(coder.wait(), 0, "{}\n{}", coder.output(), bench.outputs());
@@ -83,14 +88,15 @@ fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
         assert!(said("example").starts_with("HTTP/1.1 403 "), "{log}");
         assert_eq!(said("directly"), "nothing", "{log}");
         assert_eq!(said("open"), format!("server {port} got hello "), "{log}");
-        assert_eq!(said("udp"), "refused", "{log}");
+        // In a room, this machine is the room.
+        assert_eq!(said("udp"), if is_in_room { "open" } else { "refused" }, "{log}");
+        assert!(datagrams.recv(&mut [0]).is_err(), "a datagram left the session");
         // Only Landlock refuses this.
-        assert!(level != "sandbox: auto" || said("listening") == "refused", "{log}");
+        assert_eq!(said("listening"), if level == "restricted" { "refused" } else { "possible" }, "{log}");
         assert_eq!(said("variables"), "set ", "{log}");
-        let reached =
-            if level == "sandbox: auto" { "isolated, network model-only]" } else { ", network model-only]" };
         let first = log.lines().next().unwrap();
-        assert!(first.ends_with(reached), "{first}");
+        assert!(first.starts_with(&format!("[liza: confinement {level}")), "{first}");
+        assert!(first.ends_with(", network model-only]"), "{first}");
         assert!(bench.prompts()[0].contains("NETWORK: only your model"), "{}", bench.prompts()[0]);
     }
 }

@@ -1,7 +1,8 @@
 //! Rooms on a real kernel: what a program finds in one, and that nothing of it is left.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -25,8 +26,8 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Sends its order to a new keeper and does not wait.
-    fn order(command: Command, place: &Path, script: &str, output: Stdio) -> Self {
-        Self::order_with(command, place, place, &[], script, output)
+    fn order(command: Command, place: &Path, script: &str, output: Stdio, services: &[u16]) -> Self {
+        Self::order_with(command, place, place, (&[], services), script, output)
     }
 
     /// The same in a folder where something may be placed.
@@ -34,7 +35,7 @@ impl Keeper {
         mut command: Command,
         place: &Path,
         directory: &Path,
-        placed: &[Placed],
+        (placed, services): (&[Placed], &[u16]),
         script: &str,
         output: Stdio,
     ) -> Self {
@@ -46,6 +47,7 @@ impl Keeper {
             read: paths(&["/usr", "/bin", "/lib", "/lib64", "/etc", "/proc"]),
             write: vec![place.to_owned(), "/dev/shm".into()],
             devices: paths(&["/dev/null", "/dev/zero", "/dev/ptmx"]),
+            services: services.to_vec(),
             ..Grants::default()
         };
         let order = StageOrder {
@@ -64,7 +66,7 @@ impl Keeper {
     pub(crate) fn of_liza(place: &Path, script: &str, output: Stdio) -> Self {
         let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
         liza.args(["confine", "--keep"]);
-        Self::order(liza, place, script, output)
+        Self::order(liza, place, script, output, &[])
     }
 
     /// Waits until the program runs.
@@ -92,7 +94,7 @@ pub(crate) fn left(place: &Path) -> usize {
 
 /// Not below `/tmp`, which would then not be the room's own.
 pub(crate) fn place() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+    tempfile::tempdir_in("/var/tmp").unwrap()
 }
 
 /// Runs a script in a room where something is placed, and returns its output with the errors.
@@ -102,7 +104,7 @@ pub(crate) fn said_with(place: &Path, directory: &Path, placed: &[Placed], scrip
     liza.args(["confine", "--keep"]);
     let file = File::create(&output).unwrap();
     let script = format!("exec 2>&1; {script}");
-    let mut keeper = Keeper::order_with(liza, place, directory, placed, &script, file.into());
+    let mut keeper = Keeper::order_with(liza, place, directory, (placed, &[]), &script, file.into());
     keeper.started();
     keeper.process.wait().unwrap();
     fs::read_to_string(output).unwrap()
@@ -211,8 +213,81 @@ mount -t tmpfs later "$PWD/later" && : > later/file && : > go; wait"#,
         &format!("exec 3<&0; {}", outside.replace(" & ", " <&3 & ")),
     ]);
     let inside = ": > up; while [ ! -e go ]; do sleep 0.01; done; if [ -e later/file ]; then echo seen; else echo hidden; fi > result";
-    let mut keeper = Keeper::order(command, folder.path(), inside, Stdio::null());
+    let mut keeper = Keeper::order(command, folder.path(), inside, Stdio::null(), &[]);
     keeper.started();
     keeper.process.wait().unwrap();
     assert_eq!(fs::read_to_string(folder.path().join("result")).unwrap(), "hidden\n");
+}
+
+/// A server outside that says its name; its port.
+fn yours() -> (TcpListener, u16) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let (serves, port) = (listener.try_clone().unwrap(), listener.local_addr().unwrap().port());
+    thread::spawn(move || {
+        for mut client in serves.incoming().map_while(Result::ok) {
+            let _ = client.write_all(b"yours\n");
+        }
+    });
+    (listener, port)
+}
+
+/// Answers for services of the person: at the ports of the arguments, on every address of this machine.
+const ANSWERS: &str = r#"
+use IO::Socket::IP; use IO::Select;
+my @all = map { my $port = $_; map {
+  IO::Socket::IP->new(Listen => 9, LocalHost => $_, LocalPort => $port, ReuseAddr => 1, V6Only => 1) // die "$_ $port $@"
+} "127.0.0.1", "::1", "127.0.0.2" } @ARGV;
+open my $up, ">", "up"; close $up;
+my $ready = IO::Select->new(@all);
+while (1) { for my $one ($ready->can_read) { my $client = $one->accept; print $client "hostile\n"; close $client } }
+"#;
+
+/// Says the first line of who answers at each port.
+const ASKS: &str = r#"
+ask() { for port in "$@"; do echo "$port $(bash -c "exec 3<> /dev/tcp/$host/$port && head -n 1 <&3" 2> /dev/null)"; done; }
+"#;
+
+/// Covers: RO-04
+#[test]
+#[cfg(target_os = "linux")]
+fn no_session_answers_for_a_service_of_the_person_or_of_another_session() {
+    let folder = place();
+    let (listener, listed) = yours();
+    // A service that restarts: its port is free at the moment.
+    let restarts = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+    fs::write(folder.path().join("answers.pl"), ANSWERS).unwrap();
+    let liza = |arguments: &[&str]| {
+        let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
+        liza.args(arguments);
+        liza
+    };
+    // The hostile session has the model's port and that of the service, in its own network.
+    let script = format!(
+        "{ASKS} perl answers.pl {listed} {restarts} & while [ ! -e up ]; do sleep 0.01; done
+for host in 127.0.0.1 ::1; do ask {listed} {restarts}; done > inside; : > asked; while [ ! -e go ]; do sleep 0.01; done"
+    );
+    let mut hostile =
+        Keeper::order(liza(&["confine", "--keep"]), folder.path(), &script, Stdio::null(), &[listed]);
+    hostile.started();
+    wait_for("it listens", || folder.path().join("asked").exists().then_some(()));
+    let inside = fs::read_to_string(folder.path().join("inside")).unwrap();
+    // Even there, the person's service answers at a listed port; it does not listen at the other address.
+    let expected = format!("{listed} yours\n{restarts} hostile\n{listed} \n{restarts} hostile\n");
+    assert_eq!(inside, expected);
+    for address in ["127.0.0.1", "::1", "127.0.0.2"] {
+        let reached = TcpStream::connect((address, restarts)).map_err(|error| error.kind());
+        assert_eq!(reached.err(), Some(ErrorKind::ConnectionRefused), "{address}");
+    }
+    let other = place();
+    let script = format!("{ASKS} host=127.0.0.1; ask {listed} {restarts} > said");
+    let mut asks =
+        Keeper::order(liza(&["confine", "--keep"]), other.path(), &script, Stdio::null(), &[listed]);
+    asks.started();
+    asks.process.wait().unwrap();
+    let said = fs::read_to_string(other.path().join("said")).unwrap();
+    assert_eq!(said, format!("{listed} yours\n{restarts} \n"));
+    // It restarts: the port is its own.
+    TcpListener::bind((Ipv4Addr::LOCALHOST, restarts)).unwrap();
+    drop(listener);
+    hostile.kill();
 }

@@ -6,8 +6,12 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use rustix::process::Pid;
 
-const NAMESPACES: libc::c_int =
-    libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWNET;
 
 /// Starts a child as process 1 of new namespaces; `None` in the child. This process must have only one thread.
 pub(super) fn fork_into_namespaces() -> io::Result<Option<Pid>> {
@@ -47,5 +51,16 @@ pub(super) fn add_attributes(mount: BorrowedFd<'_>, attributes: u64, is_recursiv
             size_of::<libc::mount_attr>(),
         )
     };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Switches the loopback of this process's network on.
+pub(super) fn raise_loopback(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let mut name = [0; libc::IFNAMSIZ];
+    name[..2].copy_from_slice(&[b'l', b'o'].map(u8::cast_signed));
+    let flags = libc::__c_anonymous_ifr_ifru { ifru_flags: libc::IFF_UP as libc::c_short };
+    let wanted = libc::ifreq { ifr_name: name, ifr_ifru: flags };
+    // SAFETY: the request reads one `ifreq` with its name and its flags, which are set, and keeps no pointer to it.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const wanted) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

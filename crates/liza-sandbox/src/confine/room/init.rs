@@ -11,16 +11,16 @@ use rustix::process::{
     setpgid, wait,
 };
 
-use crate::sys::confinement::drop_capabilities;
+use crate::sys::confinement::{RoomSockets, drop_capabilities};
 use crate::sys::family::ProgramExit;
 
 use super::layout::Layout;
-use super::{InsideRoom, RoomOrder, calls, mounts};
+use super::{InsideRoom, RoomOrder, calls, mounts, network};
 
 /// Returns only in a child, the stage.
 pub(super) fn serve(order: &RoomOrder<'_>, mut control: UnixStream, socket: UnixStream) -> InsideRoom {
     match start(order, &mut control) {
-        Ok(Forked::Stage { own }) => InsideRoom { socket, own },
+        Ok(Forked::Stage { own, sockets }) => InsideRoom { socket, own, sockets },
         Ok(Forked::Init { stage }) => {
             // The helper waits until the stage has closed it.
             drop(socket);
@@ -35,7 +35,7 @@ pub(super) fn serve(order: &RoomOrder<'_>, mut control: UnixStream, socket: Unix
 
 enum Forked {
     Init { stage: Pid },
-    Stage { own: Vec<PathBuf> },
+    Stage { own: Vec<PathBuf>, sockets: RoomSockets },
 }
 
 fn start(order: &RoomOrder<'_>, control: &mut UnixStream) -> io::Result<Forked> {
@@ -50,6 +50,8 @@ fn start(order: &RoomOrder<'_>, control: &mut UnixStream) -> io::Result<Forked> 
     if layout.is_whole() {
         return Err(io::Error::other("the settings grant all files of this machine"));
     }
+    // Before the new /proc, which is read-only.
+    let sockets = network::make(order.plan.has_names())?;
     mounts::build(&layout)?;
     std::env::set_current_dir(&directory)
         .map_err(|error| io::Error::other(format!("{}: {error}", directory.display())))?;
@@ -66,7 +68,7 @@ fn start(order: &RoomOrder<'_>, control: &mut UnixStream) -> io::Result<Forked> 
         // The process group outside has no number in here.
         let _ = setpgid(None, None);
     }
-    Ok(Forked::Stage { own: layout.own })
+    Ok(Forked::Stage { own: layout.own, sockets })
 }
 
 fn reap(stage: Pid, control: &mut UnixStream) -> ! {

@@ -17,6 +17,8 @@ const OWN: [&str; 4] = ["/proc", "/dev/pts", "/dev/ptmx", "/dev/shm"];
 /// Folders that every room has.
 const FOLDERS: [&str; 5] = ["/proc", "/dev", "/dev/pts", "/dev/shm", "/tmp"];
 
+const NAME_SETTINGS: &str = "/etc/resolv.conf";
+
 /// The most links on the way to a file, as the kernel counts them.
 const LINKS_MAX: u32 = 40;
 
@@ -40,6 +42,8 @@ pub(super) struct Layout {
     pub binds: BTreeMap<PathBuf, BindRights>,
     /// Folders for temporary files and shared memory that are the room's own.
     pub own: Vec<PathBuf>,
+    /// The file with the name servers, if the room has one of its own.
+    pub name_settings: Option<PathBuf>,
     /// Instead of what is outside, the outer ones first.
     pub placed: Vec<Placed>,
 }
@@ -63,6 +67,8 @@ impl Layout {
         layout.own = OWN_FOLDERS.iter().map(PathBuf::from).filter(|own| layout.is_free(own)).collect();
         layout.add_folders(&plan.not_written);
         layout.add_links();
+        let settings = resolve(Path::new(NAME_SETTINGS)).filter(|_| plan.has_names()).map(|found| found.real);
+        layout.name_settings = settings.filter(|path| is_bound(&layout.binds, path) && path.is_file());
         layout
     }
 

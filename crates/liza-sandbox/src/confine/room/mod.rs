@@ -1,4 +1,4 @@
-//! A room: files, processes, shared memory and a host name of a session's own, by namespaces. Inside, the stage restricts
+//! A room: files, processes, shared memory, a network and a host name of a session's own, by namespaces. Inside, the stage restricts
 //! itself as it does without a room. Needs no privileges and no other program; where the system refuses any part,
 //! there is no room and the reason is known. Must not decide what a session may use: that is the plan.
 //!
@@ -15,6 +15,8 @@ mod layout;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod mounts;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod network;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod outer;
 #[cfg(any(not(target_os = "linux"), feature = "portable-sys"))]
 #[path = "portable.rs"]
@@ -22,6 +24,8 @@ mod outer;
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+
+use crate::sys::confinement::RoomSockets;
 
 use super::plan::Plan;
 
@@ -57,6 +61,14 @@ pub(crate) struct InsideRoom {
     pub socket: UnixStream,
     /// Folders for temporary files and shared memory that are the room's own.
     pub own: Vec<PathBuf>,
+    /// For the helper, which serves the room's network.
+    pub sockets: RoomSockets,
+}
+
+/// Names the step that failed.
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+fn step<T>(what: impl std::fmt::Display, work: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
+    work().map_err(|error| std::io::Error::other(format!("{what}: {error}")))
 }
 
 /// No room was made; the caller goes on without one.

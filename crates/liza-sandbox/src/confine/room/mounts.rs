@@ -20,6 +20,8 @@ use crate::confine::placed::{Placed, PlacedFiles};
 
 use super::calls::add_attributes;
 use super::layout::{BindRights, Layout};
+use super::network::name_settings;
+use super::step;
 
 /// The new root is made here, where nothing from outside is needed.
 const ROOM: &str = "/proc";
@@ -60,6 +62,9 @@ pub(super) fn build(layout: &Layout) -> io::Result<()> {
     for (placed, tree) in placed {
         step(placed.at.display(), || place(layout, placed, tree))?;
     }
+    if let Some(settings) = &layout.name_settings {
+        step(settings.display(), || cover_name_settings(settings))?;
+    }
     step("/proc", || {
         let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         Ok(mount("proc", inside(Path::new("/proc")), "proc", flags, None)?)
@@ -84,11 +89,6 @@ pub(super) fn build(layout: &Layout) -> io::Result<()> {
         step("make folders read-only", || seal(folder))?;
     }
     step("change the root folder", enter)
-}
-
-/// Names the step that failed.
-fn step<T>(what: impl std::fmt::Display, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    work().map_err(|error| io::Error::other(format!("{what}: {error}")))
 }
 
 /// A path of the room, before the room is entered.
@@ -223,6 +223,17 @@ fn place(layout: &Layout, placed: &Placed, tree: Option<OwnedFd>) -> io::Result<
     };
     let is_folder = is_folder(&tree)?;
     attach(layout, &placed.at, &tree, is_folder)
+}
+
+/// Covers the settings for name servers with those of the room.
+fn cover_name_settings(settings: &Path) -> io::Result<()> {
+    let (own, at) = (inside(Path::new("/name-settings")), inside(settings));
+    fs::write(&own, name_settings(&fs::read_to_string(settings)?))?;
+    let source = rustix::fs::open(&own, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let tree = tree_of(&source, false)?;
+    add_attributes(tree.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOEXEC, false)?;
+    move_mount(&tree, "", CWD, &at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    fs::remove_file(&own)
 }
 
 /// Opens a path without following any link.

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getegid, geteuid, set_parent_pro
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::confine::exits::{NOT_STARTED, exit_as};
+use crate::sys::confinement::can_be_decided;
 use crate::sys::family::ProgramExit;
 
 use super::init;
@@ -59,6 +60,7 @@ fn fork(socket: &UnixStream) -> io::Result<Forked> {
     if is_closed(socket) {
         std::process::exit(NOT_STARTED.into());
     }
+    can_be_decided()?;
     let (outside, inside) = UnixStream::pair()?;
     Ok(match calls::fork_into_namespaces()? {
         None => Forked::Child(inside),

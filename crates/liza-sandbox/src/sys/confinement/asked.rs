@@ -13,24 +13,33 @@ use super::ConnectPolicy;
 use super::connects::connect_for;
 use super::filter::aimed_at;
 use super::members::is_own;
+use super::own_network::{Led, RoomNetwork};
 use super::seccomp::{CallEnd, PendingCall, answer, receive};
 use super::terminals::{open_by_name, open_terminal};
 
+/// The needs of a decision.
+pub(super) struct Deciding {
+    pub listener: OwnedFd,
+    pub policy: ConnectPolicy,
+    /// The network of the session's room.
+    pub network: Option<Arc<RoomNetwork>>,
+}
+
 /// Decides until no process of the session is left.
-pub(super) fn serve(listener: OwnedFd, policy: ConnectPolicy) {
-    let shared = Arc::new((listener, policy));
+pub(super) fn serve(deciding: Deciding) {
+    let shared = Arc::new(deciding);
     thread::spawn(move || {
         loop {
-            match receive(shared.0.as_fd()) {
+            match receive(shared.listener.as_fd()) {
                 Ok(call) => {
                     let shared = Arc::clone(&shared);
                     // Connecting can take long; others must not wait for it.
-                    thread::spawn(move || decide(&shared.0, &shared.1, call));
+                    thread::spawn(move || decide(&shared, call));
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
                 // The thread that made the call is gone, or every process is.
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
-                    if is_over(&shared.0) {
+                    if is_over(&shared.listener) {
                         return;
                     }
                 }
@@ -48,9 +57,16 @@ fn is_over(listener: &OwnedFd) -> bool {
     poll(&mut ready, Some(&now)).is_ok() && ready[0].revents().contains(PollFlags::HUP)
 }
 
-fn decide(listener: &OwnedFd, policy: &ConnectPolicy, call: PendingCall) {
+fn decide(deciding: &Deciding, call: PendingCall) {
+    let Deciding { listener, policy, .. } = deciding;
     let decided = match call.call {
-        libc::SYS_connect => connect_for(listener, policy, &call).map(|()| CallEnd::Returns(0)),
+        libc::SYS_connect => match connect_for(deciding, &call) {
+            Ok(Led::Later(waiting)) => {
+                answer(listener.as_fd(), call.id, CallEnd::Fails(libc::EINPROGRESS));
+                return waiting.finish();
+            }
+            led => led.map(|_| CallEnd::Returns(0)),
+        },
         libc::SYS_ioctl => open_terminal(listener, &call),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_open => open_by_name(listener, &call, 0),

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, open, openat2, stat};
 use rustix::io::Errno;
@@ -18,19 +19,18 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use super::super::peer::Silenced;
 use super::super::process::pid;
 use super::super::system;
+use super::asked::Deciding;
 use super::local_services::is_here;
 use super::members::leader_of;
+use super::own_network::{Led, RoomNetwork};
 use super::seccomp::{PendingCall, is_waiting};
 use super::{ConnectPolicy, TcpGrants};
 
 const ADDRESS_MAX: usize = 128;
 
 /// Makes the `connect` of a session, if it is allowed.
-pub(super) fn connect_for(
-    listener: &OwnedFd,
-    policy: &ConnectPolicy,
-    call: &PendingCall,
-) -> Result<(), Errno> {
+pub(super) fn connect_for(deciding: &Deciding, call: &PendingCall) -> Result<Led, Errno> {
+    let Deciding { listener, policy, network } = deciding;
     let [number, address, length, ..] = call.arguments;
     let address = read_address(call.thread, address, length)?;
     let socket = duplicate(call.thread, number)?;
@@ -39,9 +39,17 @@ pub(super) fn connect_for(
         return Err(Errno::SRCH);
     }
     let domain = sockopt::socket_domain(&socket)?;
-    match domain {
-        AddressFamily::UNIX => connect_unix(&socket, policy, call.thread, &address),
-        AddressFamily::INET | AddressFamily::INET6 => connect_internet(&socket, policy, &address),
+    match (domain, network) {
+        (AddressFamily::UNIX, network) => {
+            let has_own_names = network.is_some();
+            connect_unix(&socket, policy, call.thread, &address, has_own_names).map(|()| Led::Connected)
+        }
+        (AddressFamily::INET | AddressFamily::INET6, None) => {
+            connect_internet(&socket, policy, &address).map(|()| Led::Connected)
+        }
+        (AddressFamily::INET | AddressFamily::INET6, Some(network)) => {
+            connect_in_room(socket, policy, network, call.thread, &address)
+        }
         _ => Err(Errno::AFNOSUPPORT),
     }
 }
@@ -66,12 +74,22 @@ pub(super) fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
     pidfd_getfd(process, number, PidfdGetfdFlags::empty())
 }
 
-fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: &[u8]) -> Result<(), Errno> {
+/// `has_own_names` if abstract names are those of the session's room.
+fn connect_unix(
+    socket: &OwnedFd,
+    policy: &ConnectPolicy,
+    thread: u32,
+    address: &[u8],
+    has_own_names: bool,
+) -> Result<(), Errno> {
     let (family, name) = split_family(address);
     match family {
         0 => return connect_unspec(socket),
         1 => {}
         _ => return Err(Errno::INVAL),
+    }
+    if let Some(name) = name.strip_prefix(&[0]).filter(|_| has_own_names) {
+        return connect(socket, &SocketAddrUnix::new_abstract_name(name)?);
     }
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     if name.is_empty() {
@@ -106,13 +124,7 @@ fn open_socket(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 fn connect_internet(socket: &OwnedFd, policy: &ConnectPolicy, address: &[u8]) -> Result<(), Errno> {
-    let (family, rest) = split_family(address);
-    let target = match i32::from(family) {
-        libc::AF_UNSPEC => return connect_unspec(socket),
-        libc::AF_INET => ipv4(rest).ok_or(Errno::INVAL)?,
-        libc::AF_INET6 => ipv6(rest).ok_or(Errno::INVAL)?,
-        _ => return Err(Errno::AFNOSUPPORT),
-    };
+    let Some(target) = internet_target(address)? else { return connect_unspec(socket) };
     // This process is not restricted by Landlock, so the ports are judged here too.
     let is_granted = policy.network.as_ref().is_none_or(|network| network.allows(target));
     let is_stream = sockopt::socket_type(socket)? == SocketType::STREAM;
@@ -122,6 +134,44 @@ fn connect_internet(socket: &OwnedFd, policy: &ConnectPolicy, address: &[u8]) ->
         false => {}
     }
     connect(socket, &target)
+}
+
+/// The same in a room: within the room by the kernel, and through the room's network to what is outside of it.
+fn connect_in_room(
+    socket: OwnedFd,
+    policy: &ConnectPolicy,
+    network: &Arc<RoomNetwork>,
+    thread: u32,
+    address: &[u8],
+) -> Result<Led, Errno> {
+    let Some(target) = internet_target(address)? else {
+        return connect_unspec(&socket).map(|()| Led::Connected);
+    };
+    let is_stream = sockopt::socket_type(&socket)? == SocketType::STREAM;
+    if policy.leads_outside(target, is_stream)? {
+        return match is_stream {
+            true => network.lead(socket, target),
+            false => RoomNetwork::lead_nowhere(&socket, target).map(|()| Led::Connected),
+        };
+    }
+    if is_stream {
+        if network.has_port(target.port()) {
+            return Err(Errno::CONNREFUSED);
+        }
+        policy.note_if_outside(target.port(), thread);
+    }
+    connect(&socket, &target).map(|()| Led::Connected)
+}
+
+/// `None` ends a connection.
+fn internet_target(address: &[u8]) -> Result<Option<SocketAddr>, Errno> {
+    let (family, rest) = split_family(address);
+    match i32::from(family) {
+        libc::AF_UNSPEC => Ok(None),
+        libc::AF_INET => ipv4(rest).map(Some).ok_or(Errno::INVAL),
+        libc::AF_INET6 => ipv6(rest).map(Some).ok_or(Errno::INVAL),
+        _ => Err(Errno::AFNOSUPPORT),
+    }
 }
 
 impl TcpGrants {
@@ -157,6 +207,26 @@ fn ipv6(rest: &[u8]) -> Option<SocketAddr> {
 impl ConnectPolicy {
     fn is_proxy(&self, target: SocketAddr) -> bool {
         self.network.as_ref().is_some_and(|network| network.is_proxy(target))
+    }
+
+    /// True if a target lies outside of the session's room, and it may be reached; false if it lies inside.
+    fn leads_outside(&self, target: SocketAddr, is_stream: bool) -> Result<bool, Errno> {
+        let address = target.ip().to_canonical();
+        let is_listed = is_stream && (self.services.contains(&target.port()) || self.is_proxy(target));
+        if is_listed {
+            return Ok(true);
+        }
+        if address.is_loopback() || address.is_unspecified() {
+            return Ok(false);
+        }
+        if self.network.as_ref().is_some_and(|network| !network.allows(target)) {
+            return Err(Errno::ACCESS);
+        }
+        if is_stream && is_here(target) {
+            self.note_refused(target.port());
+            return Err(Errno::ACCESS);
+        }
+        Ok(true)
     }
 
     /// True for a socket in a folder that the caller's room has for itself; paths from outside can be mounted below it.

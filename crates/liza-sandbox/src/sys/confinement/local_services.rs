@@ -36,7 +36,7 @@ impl ConnectPolicy {
         if self.services.contains(&port) {
             return Ok(());
         }
-        let listeners = system::tcp_listeners(port);
+        let listeners = system::tcp_listeners(None, port);
         if listeners.is_empty() {
             return Err(Errno::CONNREFUSED);
         }
@@ -56,7 +56,15 @@ impl ConnectPolicy {
             || others().any(|pid| holds(&pid) && is_own(self.client, pid))
     }
 
-    fn note_refused(&self, port: u16) {
+    /// Names a port at which nothing waits in the room of this thread, but a service does outside of it.
+    pub(super) fn note_if_outside(&self, port: u16, thread: u32) {
+        let has = |listeners: Vec<u64>| !listeners.is_empty();
+        if !has(system::tcp_listeners(Some(thread), port)) && has(system::tcp_listeners(None, port)) {
+            self.note_refused(port);
+        }
+    }
+
+    pub(super) fn note_refused(&self, port: u16) {
         let Some(log) = &self.log else { return };
         let is_new = self.noted.lock().is_ok_and(|mut noted| noted.len() < NOTED_MAX && noted.insert(port));
         if !is_new {

@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::peer::SpeakerRule;
 
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+pub(crate) use system::can_be_decided;
+pub(crate) use system::{NamedSocket, RoomSockets};
+
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod asked;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod capabilities;
@@ -29,6 +33,8 @@ mod linux;
 mod local_services;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod members;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod own_network;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod process_limit;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
@@ -102,9 +108,14 @@ pub struct ConnectPolicy {
     pub own: Vec<PathBuf>,
 }
 
-/// Decides the connects of a session from now on, in a thread. Call it in a process above the session.
-pub(crate) fn decide_connects(listener: OwnedFd, policy: ConnectPolicy) {
-    system::decide_connects(listener, policy);
+/// Decides the connects of a session from now on, in a thread, and serves the network of its room if it has one. Call it
+/// in a process above the session.
+pub(crate) fn decide_connects(
+    listener: OwnedFd,
+    policy: ConnectPolicy,
+    sockets: Option<RoomSockets>,
+) -> io::Result<()> {
+    system::decide_connects(listener, policy, sockets)
 }
 
 /// This process must have only one thread. In a room, everything that has a number there belongs to the session.
@@ -133,8 +144,9 @@ pub fn protects_files() -> bool {
 pub struct Witnesses(system::Witnesses);
 
 impl Witnesses {
-    pub fn prepare() -> Self {
-        Self(system::Witnesses::prepare())
+    /// The abstract name is that of a socket outside.
+    pub fn prepare(not_named: Option<&str>) -> Self {
+        Self(system::Witnesses::prepare(not_named))
     }
 
     /// Forbidden actions that are still possible, in words.

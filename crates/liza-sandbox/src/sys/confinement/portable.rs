@@ -1,7 +1,7 @@
 //! A system without a confinement that Liza knows: nothing is restricted, and that is reported.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::{ConnectPolicy, Grants, Restrictions};
 
@@ -15,17 +15,45 @@ pub(super) fn restricted<T: Send>(_: &Grants, work: impl FnOnce() -> io::Result<
     work()
 }
 
-pub(crate) fn decide_connects(_: OwnedFd, _: ConnectPolicy) {}
+pub(crate) fn decide_connects(_: OwnedFd, _: ConnectPolicy, _: Option<RoomSockets>) -> io::Result<()> {
+    Ok(())
+}
+
+/// The sockets of a room, which this system does not have.
+#[derive(Debug)]
+pub(crate) enum RoomSockets {}
+
+impl RoomSockets {
+    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        match *self {}
+    }
+
+    pub(crate) fn from_descriptors(_: impl IntoIterator<Item = OwnedFd>) -> Option<Self> {
+        None
+    }
+}
 
 pub(super) fn protects_files() -> bool {
     false
+}
+
+/// A socket with an abstract name, which this system does not have.
+#[derive(Debug)]
+pub(crate) struct NamedSocket {
+    pub name: String,
+}
+
+impl NamedSocket {
+    pub(crate) fn create() -> Option<Self> {
+        None
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Witnesses;
 
 impl Witnesses {
-    pub(super) fn prepare() -> Self {
+    pub(super) fn prepare(_: Option<&str>) -> Self {
         Self
     }
 

@@ -44,6 +44,25 @@ pub(super) fn install_with_listener(program: &[sock_filter]) -> io::Result<Owned
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
+/// Makes the kernel drop every packet that arrives at a socket.
+pub(super) fn drop_packets(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let nothing = [sock_filter { code: 6, jt: 0, jf: 0, k: 0 }];
+    // The kernel copies the program and does not write to it.
+    let program = sock_fprog { len: 1, filter: nothing.as_ptr().cast_mut() };
+    let length = libc::socklen_t::try_from(size_of::<sock_fprog>()).map_err(io::Error::other)?;
+    // SAFETY: `program` and the instruction that it points to live until the call returns, and the call only reads them.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast(),
+            length,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Waits for a call; an error means that no process with the filter is left, or that the call was interrupted.
 pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<PendingCall> {
     // SAFETY: all bits zero are a valid value of this struct of integers, and the kernel requires it to be zero.
