@@ -296,7 +296,7 @@ const WITH_OWN_FILES: [&str; 6] = [
 ];
 
 /// The files of these crates that open other files: of the person, of a session, of git or of the system.
-const OF_OTHERS: [&str; 35] = [
+const OF_OTHERS: [&str; 36] = [
     "liza-database/src/address.rs",
     "liza-host/src/durable.rs",
     "liza-sandbox/src/confine/cargo_home.rs",
@@ -306,6 +306,7 @@ const OF_OTHERS: [&str; 35] = [
     "liza-sandbox/src/confine/room/init.rs",
     "liza-sandbox/src/confine/room/mounts.rs",
     "liza-sandbox/src/confine/room/outer.rs",
+    "liza-sandbox/src/confine/room/network.rs",
     "liza-sandbox/src/confine/stage.rs",
     "liza-store/src/backend/accepted_settings.rs",
     "liza-store/src/file/lock.rs",

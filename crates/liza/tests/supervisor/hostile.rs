@@ -166,7 +166,7 @@ const ATTEMPTS: &[Attempt] = &[
     plant(
         "answer for a server of yours that restarts",
         ROOM,
-        r#"perl -MIO::Socket::INET -e 'IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $ARGV[0]) or die;
+        r#"perl -MIO::Socket::INET -e 'my $kept = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $ARGV[0]) or die;
 open F, ">", "listens"; close F; select undef, undef, undef, 0.02 until -e $ARGV[1]' "$(cat "$root/known/restarting")" "$root/known/asked"
 rm listens"#,
         |bench| bench.home().join("answered").exists(),

@@ -10,20 +10,12 @@ use rustix::io::Errno;
 
 use super::super::system;
 use super::ConnectPolicy;
-use super::connects::connect_for;
+use super::connects::{Deciding, connect_for};
 use super::filter::aimed_at;
 use super::members::is_own;
-use super::own_network::{Led, RoomNetwork};
+use super::own_network::Led;
 use super::seccomp::{CallEnd, PendingCall, answer, receive};
 use super::terminals::{open_by_name, open_terminal};
-
-/// The needs of a decision.
-pub(super) struct Deciding {
-    pub listener: OwnedFd,
-    pub policy: ConnectPolicy,
-    /// The network of the session's room.
-    pub network: Option<Arc<RoomNetwork>>,
-}
 
 /// Decides until no process of the session is left.
 pub(super) fn serve(deciding: Deciding) {

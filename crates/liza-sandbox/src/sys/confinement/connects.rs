@@ -19,7 +19,6 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use super::super::peer::Silenced;
 use super::super::process::pid;
 use super::super::system;
-use super::asked::Deciding;
 use super::local_services::is_here;
 use super::members::leader_of;
 use super::own_network::{Led, RoomNetwork};
@@ -27,6 +26,14 @@ use super::seccomp::{PendingCall, is_waiting};
 use super::{ConnectPolicy, TcpGrants};
 
 const ADDRESS_MAX: usize = 128;
+
+/// The needs of a decision.
+pub(super) struct Deciding {
+    pub listener: OwnedFd,
+    pub policy: ConnectPolicy,
+    /// The network of the session's room.
+    pub network: Option<Arc<RoomNetwork>>,
+}
 
 /// Makes the `connect` of a session, if it is allowed.
 pub(super) fn connect_for(deciding: &Deciding, call: &PendingCall) -> Result<Led, Errno> {

@@ -10,7 +10,7 @@ use liza_host::random_text::random_hex;
 use rustix::process::{Pid, getppid, test_kill_process};
 use rustix::thread::set_no_new_privs;
 
-use super::asked::Deciding;
+use super::connects::Deciding;
 use super::own_network::RoomNetwork;
 pub(crate) use super::own_network::RoomSockets;
 use super::{

@@ -376,7 +376,7 @@ mod tests {
         sockopt::set_socket_linger(stream, Some(Duration::ZERO)).unwrap();
     }
 
-    /// Covers: RO-07, RO-10
+    /// Covers: RO-07
     #[test]
     fn a_program_that_does_not_wait_learns_later_that_its_slow_target_is_there() {
         let network = network();
