@@ -42,6 +42,12 @@ pub fn validation_caches(liza: &Path, task: &TaskId, commit: &Sha) -> PathBuf {
     liza.join(CHECKS).join(task.as_str()).join("validation").join(commit.as_str())
 }
 
+/// The caches of one run of a merge's test. What a commit's test leaves, such as settings of cargo that name a
+/// program, is read by no test of another commit.
+pub fn merge_caches(liza: &Path, task: Option<&TaskId>, commit: &Sha) -> PathBuf {
+    liza.join(CHECKS).join(task.map_or(NO_TASK, TaskId::as_str)).join("merge").join(commit.as_str())
+}
+
 /// Removes the caches of a finished task's code under test. Leftovers only take up space.
 pub fn remove_check_caches(liza: &Path, task: &TaskId) {
     let _ = remove_tree(&liza.join(CHECKS).join(task.as_str()));

@@ -27,7 +27,8 @@ mod system_folders;
 mod wrapper;
 
 pub use caches::{
-    cache_variables, cargo_home, check_caches, remove_check_caches, review_caches, validation_caches,
+    cache_variables, cargo_home, check_caches, merge_caches, remove_check_caches, review_caches,
+    validation_caches,
 };
 pub use copies::ThrowAwayCopy;
 pub use environment::{

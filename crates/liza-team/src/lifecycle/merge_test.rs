@@ -61,7 +61,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
             return Ok(MergeTestResult::Failed(self.without_test(task, what)?));
         }
         let commands = if self.is_validated(merge, &gates, approved)? { &[] } else { &*approved.commands };
-        if let Some(failure) = self.failure(&merge.new, &gates.after, task.as_str(), commands)? {
+        if let Some(failure) = self.failure((task, &merge.new), &gates.after, task.as_str(), commands)? {
             return self.blame(failure, merge, &gates.before, approved);
         }
         match gates.after.changes(&gates.before) {
@@ -141,8 +141,9 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         }
         if before.has_test() || !approved.commands.is_empty() {
             let judged = repo.judged_commit(&merge.new, before, after)?;
-            let name = format!("{}-old-gate", approved.task.task);
-            change.old_failure = self.failure(&judged, before, &name, &approved.commands)?;
+            let (task, commands) = (&approved.task.task, &approved.commands);
+            let name = format!("{task}-old-gate");
+            change.old_failure = self.failure((task, &judged), before, &name, commands)?;
         }
         match (accepted, &change.old_failure) {
             (Some(_), None) => Ok(MergeTestResult::Passed),
@@ -165,23 +166,24 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         // The task's own commands show its work: without it they have to fail.
         let keeps = approved.commands.iter().filter(|command| command.kind == ValidationKind::Keeps);
         let keeps: Vec<ValidationCommand> = keeps.cloned().collect();
-        let failure = self.failure(head, gate, &format!("head-{}", head.short()), &keeps)?;
+        let (of, name) = ((&approved.task.task, head), format!("head-{}", head.short()));
+        let failure = self.failure(of, gate, &name, &keeps)?;
         self.engine.execute(RecordHeadTest { head: head.clone(), failure: failure.clone() })?;
         Ok(failure)
     }
 
-    /// Runs the test of a commit with these protected files, if it has one, then these commands; returns the
+    /// Runs the test of a commit, for a task, with these protected files, if it has one, then these commands; returns the
     /// failure.
     fn failure(
         &self,
-        commit: &Sha,
+        (task, commit): (&TaskId, &Sha),
         gate: &Protected,
         name: &str,
         commands: &[ValidationCommand],
     ) -> Result<Option<TestFailure>, EngineError> {
         let project = self.engine.project();
         let state = project.state()?;
-        let run = TestRun::of_merges(project, state.board.config()?);
+        let run = TestRun::of_merge(project, state.board.config()?, (Some(task), commit))?;
         if let Some(failure) = run.failure(commit, gate, name)? {
             return Ok(Some(failure));
         }

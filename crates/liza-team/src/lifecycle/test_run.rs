@@ -13,6 +13,7 @@ use liza_host::durable;
 use liza_ids::gate::GatePatterns;
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::find_program;
+use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
 
 use crate::engine::EngineError;
 use crate::project::Project;
@@ -35,8 +36,11 @@ pub fn try_test(
     commit: &Sha,
 ) -> Result<Option<TestFailure>, EngineError> {
     let gate = project.repo()?.protected(commit, &GatePatterns::new(&config.gate))?;
-    let run = TestRun { prepare, ..TestRun::of_merges(project, config) };
-    match run.failure(commit, &gate, "trial") {
+    let run = TestRun { prepare, ..TestRun::of_merge(project, config, (None, commit))? };
+    let ended = run.failure(commit, &gate, "trial");
+    // No task takes them along.
+    let _ = remove_tree(&run.used_by.caches(project.folder()));
+    match ended {
         Err(EngineError::Setup(error)) => {
             let output = error.output().unwrap_or_default().to_owned();
             let last_lines = last_lines(&project.root().join(&output));
@@ -87,9 +91,12 @@ pub(super) struct FailedCommand {
 }
 
 impl<'p> TestRun<'p> {
-    pub(super) fn of_merges(project: &'p Project, config: &'p Config) -> Self {
-        let used_by = CheckoutUse::MergeTest;
-        Self { project, config, prepare: set_up, used_by, cancelled: None }
+    pub(super) fn of_merge(
+        project: &'p Project,
+        config: &'p Config,
+        (task, commit): (Option<&'p TaskId>, &'p Sha),
+    ) -> Result<Self, EngineError> {
+        Self::with_empty_caches(project, config, CheckoutUse::MergeTest(task, commit), None)
     }
 
     pub(super) fn of_review(
@@ -97,9 +104,21 @@ impl<'p> TestRun<'p> {
         config: &'p Config,
         (task, commit): (&'p TaskId, &'p Sha),
         cancelled: &'p AtomicBool,
-    ) -> Self {
-        let used_by = CheckoutUse::Validation(task, commit);
-        Self { project, config, prepare: set_up, used_by, cancelled: Some(cancelled) }
+    ) -> Result<Self, EngineError> {
+        Self::with_empty_caches(project, config, CheckoutUse::Validation(task, commit), Some(cancelled))
+    }
+
+    /// What judges a commit starts from nothing that an earlier run has left, be it of the same commit.
+    fn with_empty_caches(
+        project: &'p Project,
+        config: &'p Config,
+        used_by: CheckoutUse<'p>,
+        cancelled: Option<&'p AtomicBool>,
+    ) -> Result<Self, EngineError> {
+        let caches = used_by.caches(project.folder());
+        let action = "empty";
+        fresh_folder(&caches).map_err(|source| SetupError::Io { action, path: caches, source })?;
+        Ok(Self { project, config, prepare: set_up, used_by, cancelled })
     }
 
     /// Runs the integration test of a commit, if it has one; returns its failure.

@@ -238,7 +238,7 @@ impl<'e, 'p> Run<'e, 'p> {
     ) -> Result<CommandsEnd, EngineError> {
         let commands: Vec<&ValidationCommand> = self.commands.iter().filter(which).collect();
         let run =
-            TestRun::of_review(self.engine.project(), &self.config, (self.task, commit), self.cancelled);
+            TestRun::of_review(self.engine.project(), &self.config, (self.task, commit), self.cancelled)?;
         run.run_commands(commit, gate, name, &commands)
     }
 }

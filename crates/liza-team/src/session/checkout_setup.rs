@@ -12,7 +12,7 @@ use liza_agents::providers::SettingFiles;
 use liza_core::model::{Config, Role, Sandbox, Sha, TaskId};
 use liza_git::GitError;
 use liza_host::{durable, private};
-use liza_sandbox::confine::{ProgramRun, RunEnd, RunStage, review_caches, validation_caches};
+use liza_sandbox::confine::{ProgramRun, RunEnd, RunStage, merge_caches, review_caches, validation_caches};
 use liza_sandbox::sys::confinement::{Grants, restricted};
 use liza_sandbox::sys::untrusted::{UntrustedFolder, take_rights};
 
@@ -73,7 +73,8 @@ pub enum CheckoutUse<'t> {
     Planning,
     /// The checks of a review of this commit are made in copies of it, so its caches are theirs.
     Review(&'t TaskId, &'t Sha),
-    MergeTest,
+    /// A merge is tested, or a commit for no task.
+    MergeTest(Option<&'t TaskId>, &'t Sha),
     /// The commands that validate a task's work run in it.
     Validation(&'t TaskId, &'t Sha),
 }
@@ -85,7 +86,7 @@ impl CheckoutUse<'_> {
             CheckoutUse::Coding => of_role(&Role::Coder.to_string()),
             CheckoutUse::Planning => of_role(&Role::Planner.to_string()),
             CheckoutUse::Review(task, commit) => review_caches(liza, task, commit),
-            CheckoutUse::MergeTest => of_role("integration-test"),
+            CheckoutUse::MergeTest(task, commit) => merge_caches(liza, task, commit),
             CheckoutUse::Validation(task, commit) => validation_caches(liza, task, commit),
         }
     }
@@ -199,7 +200,7 @@ fn run(
     let ended = match used_by {
         CheckoutUse::Coding | CheckoutUse::Planning => run_guarded(project, config, used_by, checkout, run),
         // No session runs there.
-        CheckoutUse::Review(..) | CheckoutUse::MergeTest | CheckoutUse::Validation(..) => {
+        CheckoutUse::Review(..) | CheckoutUse::MergeTest(..) | CheckoutUse::Validation(..) => {
             run.run().map_err(SetupError::io("run config.setup in", checkout))
         }
     };

@@ -148,6 +148,27 @@ fn with_test(project: &TestProject, text: &str) -> String {
     advance(project, "scripts/integration-test.sh", &format!("#!/bin/sh\n{text}\n"))
 }
 
+/// Covers: RO-01, RV-06
+#[cfg(target_os = "linux")]
+#[test]
+fn the_test_of_a_merge_reads_nothing_that_the_test_of_another_merge_left() {
+    let project = team();
+    let caches = "\"$CARGO_HOME\" \"$npm_config_cache\" \"$PIP_CACHE_DIR\" \"$GOCACHE\" \"$GOMODCACHE\" \"$XDG_CACHE_HOME\"";
+    with_test(
+        &project,
+        &format!(
+            "for cache in {caches}; do\nif test -e \"$cache/planted\"; then echo \"met $cache\"; exit 1; fi\n\
+             mkdir -p \"$cache\" && touch \"$cache/planted\" || exit 2\ndone"
+        ),
+    );
+    for task in ["one", "two"] {
+        approved(&project, task);
+        merge(&project, task).ok();
+    }
+    let left = project.root.join(".liza/caches/checks");
+    assert_eq!(fs::read_dir(left).unwrap().count(), 0, "they go with the task");
+}
+
 /// Covers: RV-06
 #[test]
 fn the_integration_test_sees_the_merged_result_before_the_branch_moves() {
