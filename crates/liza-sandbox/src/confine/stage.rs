@@ -16,6 +16,7 @@ use liza_ids::SandboxMin;
 use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{self, Restrictions, RoomSockets, Witnesses, can_read, can_write};
+use crate::sys::foreground::lead_foreground;
 
 use super::caches::CARGO_HOME;
 use super::cargo_home;
@@ -43,6 +44,8 @@ pub enum StageInput {
     /// This file, opened before anything is restricted.
     File(PathBuf),
     Terminal,
+    /// The terminal, whose foreground the program leads: a shell.
+    Foreground,
 }
 
 /// The reports of the stage, in order; after `Started` its socket closes, unless the program cannot be run.
@@ -130,6 +133,9 @@ fn run(order: &StageOrder, room: Room, socket: &mut UnixStream) -> io::Result<(S
     if let Some(directory) = &order.directory {
         command.current_dir(directory);
     }
+    if order.input == StageInput::Foreground {
+        lead_foreground();
+    }
     let error = command.args(&order.arguments).exec();
     Ok((StageReport::Failed(format!("cannot start {}: {error}", program.display())), NOT_STARTED))
 }
@@ -149,7 +155,9 @@ fn open_input(input: &StageInput) -> io::Result<File> {
     match input {
         StageInput::Nothing => open(Path::new("/dev/null")),
         StageInput::File(path) => durable::open(Open::Read, path).map_err(|error| failed(path, &error)),
-        StageInput::Terminal => open(Path::new("/dev/tty")).or_else(|_| open(Path::new("/dev/null"))),
+        StageInput::Terminal | StageInput::Foreground => {
+            open(Path::new("/dev/tty")).or_else(|_| open(Path::new("/dev/null")))
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod confinement;
 pub mod desktop;
 pub mod family;
+pub mod foreground;
 pub mod inherited;
 pub mod leftovers;
 pub mod peer;

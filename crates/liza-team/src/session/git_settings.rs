@@ -1,9 +1,13 @@
-//! Git settings of sessions that look at the work of others: their git runs nothing that a commit or a
-//! checkout names. They are variables, which win over the settings of every repository. Code under test
+//! Git in sessions: who commits, and where a search for a repository ends. Sessions that look at the work of others also
+//! have settings: their git runs nothing that a commit or a checkout names. They are variables, which win over the settings of every repository. Code under test
 //! doesn't get them: its use of git is its own business.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
+
+use liza_core::model::AgentId;
+use liza_git::Repo;
 
 const COUNT: &str = "GIT_CONFIG_COUNT";
 
@@ -22,6 +26,35 @@ pub(crate) fn inert_git_variables(variable: &dyn Fn(&str) -> Option<OsString>) -
         variables.extend([(key_name, key.to_owned()), (value_name, value.to_owned())]);
     }
     variables
+}
+
+/// If a checkout loses its repository, git must not take the one around it, which is the person's.
+pub(crate) fn ceiling_variable(root: &Path) -> (String, String) {
+    ("GIT_CEILING_DIRECTORIES".to_owned(), root.join(".worktrees").to_string_lossy().into_owned())
+}
+
+/// The variables with the git identity: some agent programs hide the person's git settings from their tools. An agent is
+/// the author of its commits, so that they are not taken for the person's own, even if the person's own shell says who
+/// they are. Other variables that are already set win; unknown ones stay unset.
+pub(crate) fn identity_variables(repo: &Repo, author: Option<AgentId>) -> Vec<(String, String)> {
+    let Ok(identity) = repo.identity() else { return Vec::new() };
+    let Some((name, email)) = identity.strip_suffix('>').and_then(|identity| identity.rsplit_once(" <"))
+    else {
+        return Vec::new();
+    };
+    let author_name = author.map_or_else(|| name.to_owned(), |agent| format!("{agent} for {name}"));
+    let is_inherited = |variable: &str| {
+        let is_agents = variable == "GIT_AUTHOR_NAME" && author.is_some();
+        std::env::var_os(variable).is_some() && !is_agents
+    };
+    let all = [
+        ("GIT_AUTHOR_NAME", author_name.as_str()),
+        ("GIT_AUTHOR_EMAIL", email),
+        ("GIT_COMMITTER_NAME", name),
+        ("GIT_COMMITTER_EMAIL", email),
+    ];
+    let unset = all.into_iter().filter(|(variable, _)| !is_inherited(variable));
+    unset.map(|(variable, value)| (variable.to_owned(), value.to_owned())).collect()
 }
 
 /// Removes these settings, which this process may have, from a command; those of the person stay.

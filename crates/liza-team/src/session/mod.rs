@@ -16,3 +16,4 @@ pub mod login_turn;
 pub mod network;
 pub mod plan;
 pub mod settings_guard;
+pub mod shell;

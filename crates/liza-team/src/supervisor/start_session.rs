@@ -33,7 +33,7 @@ use crate::session::checkout_setup::{CheckoutUse, set_up};
 use crate::session::client_folder::ClientFolder;
 use crate::session::conversations::{conversation_to_resume, conversation_usage, conversations_of};
 use crate::session::files::{OUTPUTS, PROMPTS};
-use crate::session::git_settings::inert_git_variables;
+use crate::session::git_settings::{ceiling_variable, identity_variables, inert_git_variables};
 use crate::session::network::allowed_hosts;
 use crate::session::plan::{SessionNeeds, home, minimum, session_plan};
 
@@ -281,7 +281,10 @@ fn order(
         confined: is_confined,
     })?;
     let mut environment = line.environment;
-    add_git_identity(repo, identity.agent, agent_commits(project), &mut environment);
+    let author = (agent_commits(project) == AgentCommits::Agent).then_some(identity.agent);
+    let who_commits = identity_variables(repo, author).into_iter();
+    let who_commits = who_commits.filter(|(name, _)| own_variable(&environment, name).is_none());
+    environment.extend(who_commits.collect::<Vec<_>>());
     if identity.agent.role() == Role::CodeReviewer {
         // A review is of the submitted work, not of its replacements.
         environment.push(("GIT_NO_REPLACE_OBJECTS".to_owned(), "1".to_owned()));
@@ -296,11 +299,7 @@ fn order(
         });
         environment.extend(inert);
     }
-    // If a checkout loses its repository, git must not take the one around it, which is the person's.
-    environment.push((
-        "GIT_CEILING_DIRECTORIES".to_owned(),
-        project.root().join(".worktrees").to_string_lossy().into_owned(),
-    ));
+    environment.push(ceiling_variable(project.root()));
     environment.extend(task.and_then(|task| validation_variable(project, task)));
     environment.push((AGENT_ID.to_owned(), identity.agent.to_string()));
     environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
@@ -462,40 +461,6 @@ fn caches_of_checks(
 fn agent_commits(project: &Project) -> AgentCommits {
     let state = project.state().ok();
     state.and_then(|state| Some(state.board.config.ready()?.agent_commits)).unwrap_or_default()
-}
-
-/// Passes on the git identity: some agent programs hide the user's git configuration from their tools. The
-/// author is the agent, so that its commits are not taken for the person's own. Variables that are already
-/// set win; unknown ones stay unset.
-fn add_git_identity(
-    repo: &Repo,
-    agent: AgentId,
-    commits: AgentCommits,
-    environment: &mut Vec<(String, String)>,
-) {
-    let Ok(identity) = repo.identity() else { return };
-    let Some((name, email)) = identity.strip_suffix('>').and_then(|identity| identity.rsplit_once(" <"))
-    else {
-        return;
-    };
-    let author = match commits {
-        AgentCommits::Agent => format!("{agent} for {name}"),
-        AgentCommits::Person => name.to_owned(),
-    };
-    for (variable, value) in [
-        ("GIT_AUTHOR_NAME", author.as_str()),
-        ("GIT_AUTHOR_EMAIL", email),
-        ("GIT_COMMITTER_NAME", name),
-        ("GIT_COMMITTER_EMAIL", email),
-    ] {
-        let is_set = environment.iter().any(|(other, _)| other == variable);
-        // The author names the agent, even if the person's own shell says who they are.
-        let is_agents = variable == "GIT_AUTHOR_NAME" && commits == AgentCommits::Agent;
-        let is_inherited = std::env::var_os(variable).is_some() && !is_agents;
-        if !is_set && !is_inherited {
-            environment.push((variable.to_owned(), value.to_owned()));
-        }
-    }
 }
 
 /// True if a session could change the project's own checkout; else changes there are the person's.

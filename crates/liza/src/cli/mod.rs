@@ -111,7 +111,7 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
     if let Some(exit) = session::forward(&cli, &arguments, &caller, &screen) {
         return exit;
     }
-    let confined = session::is_confined(&caller);
+    let (confined, in_shell) = (session::is_confined(&caller), session::is_in_shell(&caller));
     let services = Services { command_line: Cli::command, session_commands, run };
     let (session, verb) = (caller.on_behalf.clone(), VerbName::from(&cli.verb));
     let allowed = match &session {
@@ -131,6 +131,7 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
         }
         Err(error) => {
             let error = if confined { session::explain_denial(error) } else { error };
+            let error = if in_shell { session::explain_shell(error) } else { error };
             screen.error(&error);
             error.exit
         }

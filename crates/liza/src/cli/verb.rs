@@ -99,6 +99,7 @@ verbs! {
         Diff = diff, ALL;
         Log = log, ALL;
         Tail = tail, ALL;
+        Shell = shell, HUMAN;
         Graph = graph, ALL;
     }
     "Steer" {

@@ -12,41 +12,45 @@ use crate::fixture::{Bench, CODER};
 use crate::support::process::{wait_for, wait_up_to};
 
 /// A person at a terminal, which `script` provides.
-struct Terminal<'b> {
+pub(crate) struct Terminal<'b> {
     bench: &'b Bench,
     child: Child,
 }
 
 impl<'b> Terminal<'b> {
-    fn open(bench: &'b Bench, words: &str) -> Self {
+    pub(crate) fn open(bench: &'b Bench, words: &str) -> Self {
         let screen = fs::File::create(bench.home().join("screen")).unwrap();
         // Without a shell in between, which would handle Ctrl-C itself.
-        let line = format!("exec {} agent {words}", env!("CARGO_BIN_EXE_liza"));
+        let line = format!("exec {} {words}", env!("CARGO_BIN_EXE_liza"));
         let mut script = bench.project.command("script");
         script.args(["-qefc", &line, "/dev/null"]).envs(bench.variables());
-        script.stdin(Stdio::piped()).stdout(screen.try_clone().unwrap()).stderr(screen);
+        script
+            .env("SHELL", "/bin/bash").env("TEST_API_KEY", "a key")
+            .stdin(Stdio::piped())
+            .stdout(screen.try_clone().unwrap())
+            .stderr(screen);
         let child = script.spawn().unwrap_or_else(|error| {
             panic!("script(1) cannot be run, ./check leaves this test out without it: {error}")
         });
         Self { bench, child }
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         fs::read_to_string(self.bench.home().join("screen")).unwrap()
     }
 
-    fn types(&mut self, keys: &str) {
+    pub(crate) fn types(&mut self, keys: &str) {
         self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
     }
 
     #[track_caller]
-    fn shows(&self, text: &str) {
+    pub(crate) fn shows(&self, text: &str) {
         let seen = wait_up_to(Duration::from_secs(30), || self.screen().contains(text).then_some(()));
         assert!(seen.is_some(), "never showed {text:?}:\n{}", self.screen());
     }
 
     #[track_caller]
-    fn wait(&mut self) -> i32 {
+    pub(crate) fn wait(&mut self) -> i32 {
         wait_for("it ends", || self.child.try_wait().unwrap()).code().unwrap_or(-1)
     }
 }
@@ -87,7 +91,7 @@ fn needs_script_the_client_has_the_terminal_and_ctrl_c_until_the_person_ends_it(
     let bench = Bench::new("stop_grace: 1", &[]);
     client(&bench);
     bench.project.add_task("t1");
-    let mut terminal = Terminal::open(&bench, "coder --cli talks --interactive");
+    let mut terminal = Terminal::open(&bench, "agent coder --cli talks --interactive");
     terminal.shows("has the terminal");
     terminal.shows("has the prompt");
     terminal.shows("your name?");
@@ -114,7 +118,7 @@ fn needs_script_a_closed_terminal_ends_the_session_and_keeps_the_claim() {
     let bench = Bench::new("", &[]);
     client(&bench);
     bench.project.add_task("t1");
-    let mut terminal = Terminal::open(&bench, "coder --cli talks --interactive");
+    let mut terminal = Terminal::open(&bench, "agent coder --cli talks --interactive");
     terminal.shows("your name?");
     terminal.child.kill().unwrap();
     terminal.child.wait().unwrap();

@@ -37,6 +37,7 @@ mod remote;
 mod reviewed_text;
 mod rooms;
 mod set_up;
+mod shell;
 mod spoken;
 mod stop;
 mod usage;

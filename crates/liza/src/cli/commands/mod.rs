@@ -66,6 +66,7 @@ pub(crate) mod retry_validation;
 pub(crate) mod run;
 pub(crate) mod session;
 pub(crate) mod setup;
+pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod spec_change;
 pub(crate) mod sprint;

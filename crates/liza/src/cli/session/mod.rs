@@ -10,5 +10,5 @@ mod verbs;
 
 pub(super) use execute::CommandRunner;
 pub(super) use forward::forward;
-pub(super) use outside::{explain_denial, is_confined};
+pub(super) use outside::{explain_denial, explain_shell, is_confined, is_in_shell};
 pub(super) use verbs::check;

@@ -1,7 +1,9 @@
-//! Inside of a confined session, "Permission denied" is the confinement: errors say so, with the path.
+//! Inside of a confined session, "Permission denied" is the confinement: errors say so, with the path. Below `liza shell` no
+//! command works that needs the blackboard.
 
 use liza_team::session::check::PLAN_VARIABLE;
 use liza_team::session::denied::denied_path;
+use liza_team::session::shell::SHELL_VARIABLE;
 
 use crate::cli::context::Caller;
 use crate::cli::ui::error::CommandError;
@@ -9,6 +11,20 @@ use crate::cli::ui::error::CommandError;
 /// True if the caller is a process of a confined session.
 pub(in crate::cli) fn is_confined(caller: &Caller) -> bool {
     caller.on_behalf.is_none() && caller.environment.raw(PLAN_VARIABLE).is_some()
+}
+
+/// True if the caller is a process below `liza shell`.
+pub(in crate::cli) fn is_in_shell(caller: &Caller) -> bool {
+    caller.on_behalf.is_none() && caller.environment.raw(SHELL_VARIABLE).is_some()
+}
+
+/// The error of a command below `liza shell`, if it could not find or read the blackboard.
+pub(in crate::cli) fn explain_shell(error: CommandError) -> CommandError {
+    if error.code != "no_project" && denied_path(&error.message).is_none() {
+        return error;
+    }
+    let message = "commands of Liza do not work in liza shell, which cannot read the blackboard";
+    CommandError::refused("not_in_session", message).hint("run it in another terminal")
 }
 
 /// The error of a command in a confined session; a refusal by the confinement is named as such.

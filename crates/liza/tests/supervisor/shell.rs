@@ -1,0 +1,134 @@
+//! `liza shell`: a person looks at an agent's files from inside the agent's confinement.
+
+use std::fs;
+
+use liza_core::model::Status;
+
+use crate::bait::{PasswordService, Servers, bait};
+use crate::fixture::{Bench, CODER};
+use crate::interactive::Terminal;
+
+/// What both try, one line each: `TRIED NUMBER allowed` or `refused`. The first is allowed.
+const TRIES: [&str; 16] = [
+    "echo x > own && rm own",
+    r#"cat "$root/.liza/state.yaml""#,
+    r#"cat "$root/.git/config""#,
+    r#"ls "$root/.liza/agent-prompts""#,
+    r#"cat "$HOME/.ssh/id_ed25519""#,
+    r#"cat "$HOME/src/other/.liza/clients/login""#,
+    r#"cat "$HOME/.claude/settings.json""#,
+    r#"echo x > "$root/planted""#,
+    r#"echo x > "$HOME/planted""#,
+    r#"echo x > "$root/.git/hooks/pre-commit""#,
+    r#"echo x >> "$HOME/.cargo/registry/src/host/package-1.0.0/build.rs""#,
+    r#"printf 'protocol=https\nhost=yours\n\n' | git credential-cache --socket="$HOME/service/socket" get | grep -q password"#,
+    r#"port=$(cat "$root/known/server") && bash -c "exec 3<> /dev/tcp/127.0.0.1/$port""#,
+    r#"env -i PATH="$PATH" HOME="$HOME" "$LIZA" -C "$root" note x"#,
+    r#"[ -n "$TEST_API_KEY$AWS_SECRET_ACCESS_KEY$SSH_AUTH_SOCK" ]"#,
+    // To type into the person's terminal what runs when the shell has ended.
+    r#"perl -e 'for (split //, "echo typed\n") { ioctl(STDIN, 0x5412, $_) or exit 1 }'"#,
+];
+
+/// The lines of a text that say what was possible.
+fn tried(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim).filter(|line| line.starts_with("TRIED "));
+    lines.map(str::to_owned).collect()
+}
+
+/// Covers: RO-03, IS-03
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_script_a_shell_reads_and_reaches_what_its_coder_does_and_nothing_else() {
+    for (config, level) in
+        [("sandbox: auto", "isolated"), ("sandbox: auto\nsandbox_max_abi: 100", "restricted")]
+    {
+        let mut script = "root=$(cd ../.. && pwd); export root\n".to_owned();
+        for (number, command) in TRIES.iter().enumerate() {
+            script.push_str(&format!(
+                "if ( {command} ) > /dev/null 2>&1; then echo TRIED {number} allowed; else echo TRIED {number} refused; fi\n"
+            ));
+        }
+        let coder = format!("cat > tries <<'END_OF_TRIES'\n{script}END_OF_TRIES\nsh ./tries\nexit 1");
+        let bench = bait(config, &[("c", &coder)]);
+        let service = PasswordService::start(&bench);
+        let _servers = Servers::start(&bench);
+        bench.agent(&["coder", "t1", "--cli", "c", "--once"]).wait();
+        let of_coder = tried(&bench.outputs());
+        assert_eq!(of_coder.len(), TRIES.len(), "{}", bench.outputs());
+        let mut terminal = Terminal::open(&bench, "shell t1");
+        terminal.shows(&format!("confinement {level}"));
+        terminal.types("sh ./tries; echo \"is $PWD\"\n");
+        terminal.shows(&format!("is {}", bench.tree("t1").display()));
+        // What it leaves for the person's own git.
+        terminal.types("git config core.fsmonitor evil; sleep 1000 & \"$LIZA\" status; exit 7\n");
+        assert_eq!(terminal.wait(), 7, "{}", terminal.screen());
+        let screen = terminal.screen();
+        assert_eq!(tried(&screen), of_coder, "{level}: {screen}");
+        for (line, number) in of_coder.iter().zip(0..) {
+            let word = if number == 0 { "allowed" } else { "refused" };
+            assert_eq!(*line, format!("TRIED {number} {word}"), "{level}: {}", TRIES[number]);
+        }
+        assert!(!screen.contains("no job control"), "{screen}");
+        assert!(screen.contains("commands of Liza do not work in liza shell"), "{screen}");
+        let settings = fs::read_to_string(bench.tree("t1").join(".git/config")).unwrap();
+        assert!(!settings.contains("fsmonitor"), "{settings}");
+        service.call(&bench, "exit", "");
+        bench.until_nothing_runs();
+        let left = fs::read_dir(bench.project.root.join(".liza/tmp")).unwrap();
+        assert_eq!(left.count(), 0, "nothing of it is left");
+    }
+}
+
+/// Covers: RO-03, AG-09
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_script_a_shell_beside_a_running_session_disturbs_neither_it_nor_its_lease() {
+    let coder = format!("while [ ! -e go ]; do sleep 0.02; done; rm go\n{CODER}");
+    let bench = Bench::new("sandbox: auto\nroles: {coder: {network: model-only}}", &[("c", &coder)]);
+    bench.project.add_task("t1");
+    let mut session = bench.agent(&["coder", "--cli", "c", "--once"]);
+    bench.until_status("t1", Status::Claimed);
+    let before = bench.task("t1");
+    let mut terminal = Terminal::open(&bench, "shell t1");
+    terminal.shows("coder-1 works in the same files now");
+    terminal.types("echo \"proxy ${HTTPS_PROXY%:*}\"; sleep 1000\n");
+    terminal.shows("proxy http://127.0.0.1");
+    // Ctrl-C ends what runs in the foreground, and not the shell.
+    terminal.types("\x03");
+    terminal.types("git config user.mine yes; exit 3\n");
+    assert_eq!(terminal.wait(), 3, "{}", terminal.screen());
+    let after = bench.task("t1");
+    let claim =
+        |task: &liza_core::model::TaskRecord| (task.status, task.assigned_to, task.iteration, task.crashes);
+    assert_eq!(claim(&after), claim(&before));
+    let settings = fs::read_to_string(bench.tree("t1").join(".git/config")).unwrap();
+    assert!(settings.contains("mine = yes"), "the settings are the session's until it ends: {settings}");
+    fs::write(bench.tree("t1").join("go"), "").unwrap();
+    assert_eq!(session.wait(), 0, "{}\n{}", session.output(), bench.outputs());
+    assert_eq!(bench.status("t1"), Status::ReadyForReview);
+    bench.until_nothing_runs();
+}
+
+/// Covers: RO-03
+#[test]
+fn a_shell_is_refused_with_the_reason_where_it_cannot_be_had() {
+    let bench = Bench::new("sandbox: auto", &[]);
+    let refused = |code: &str, message: &str, hint: &str| {
+        let error = bench.project.liza(&["shell", "t1", "--json"]).refused(1, code);
+        assert!(error["message"].as_str().unwrap().contains(message), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains(hint), "{error}");
+    };
+    refused("unknown_task", "t1", "liza status");
+    bench.project.add_task("t1");
+    refused("no_worktree", "t1 has no worktree", "liza show t1");
+    bench.project.liza(&["register", "coder-1"]).ok();
+    bench.project.liza(&["claim-task", "t1", "coder-1"]).ok();
+    refused("no_terminal", "the shell needs a terminal", "liza diff");
+    bench.project.liza(&["config", "sandbox", "require"]).ok();
+    bench.project.liza(&["config", "sandbox_max_abi", "0"]).ok();
+    refused("confinement", "config.sandbox is require", "liza doctor");
+    bench.project.liza(&["lock", "write", ".agents.coder-1.machine", "elsewhere-0123"]).ok();
+    refused("other_machine", "elsewhere-0123", "on elsewhere-0123: liza shell t1");
+    let session = bench.project.liza_as("coder-1", &["shell", "t1"]);
+    assert_eq!(session.code, 1, "{session:?}");
+}
