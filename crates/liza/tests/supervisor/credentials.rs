@@ -50,6 +50,13 @@ const TOOLS: [&str; 4] =
 #[test]
 #[cfg(target_os = "linux")]
 fn of_124_typical_credential_files_none_can_be_read_and_tools_can() {
+    for (level, setting) in [("isolated", ""), ("restricted", "sandbox_max_abi: 100")] {
+        none_can_be_read(level, setting);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn none_can_be_read(level: &str, setting: &str) {
     let liza = env!("CARGO_BIN_EXE_liza");
     let all: Vec<&str> = CREDENTIALS.iter().chain(&TOOLS).copied().collect();
     let try_all = |place: &str| {
@@ -59,7 +66,7 @@ fn of_124_typical_credential_files_none_can_be_read_and_tools_can() {
         )
     };
     let script = format!("{}\n\"{liza}\" check -- sh -c '{}'\nexit 1", try_all("session"), try_all("check"));
-    let bench = Bench::new("sandbox: auto", &[("c", &script)]);
+    let bench = Bench::new(&format!("sandbox: auto\n{setting}"), &[("c", &script)]);
     for file in &all {
         let path = bench.home().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -71,6 +78,7 @@ fn of_124_typical_credential_files_none_can_be_read_and_tools_can() {
     bench.agent(&["coder", "--cli", "c", "--once"]).wait();
     let said: String =
         bench.kept("agent-outputs").iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert!(said.contains(&format!("[liza: confinement {level}")), "{said}");
     for place in ["session", "check"] {
         let read: Vec<&str> =
             said.lines().filter_map(|line| line.strip_prefix(place)?.strip_prefix(':')).collect();

@@ -79,12 +79,16 @@ const UNDER_TEST: [&str; 4] = ["coder-check", "reviewer-check", "setup", "test"]
 /// Covers: RO-02
 #[test]
 fn a_session_has_the_key_of_its_program_and_code_under_test_has_none() {
-    // The oldest kernel that is still confined, and the newest.
-    for config in ["sandbox: auto", "sandbox: auto\nsandbox_max_abi: 0"] {
+    // In a room, without one, and on the oldest kernel that is still confined.
+    let levels =
+        [("isolated", ""), ("restricted", "sandbox_max_abi: 100"), ("unenforced", "sandbox_max_abi: 0")];
+    for (level, setting) in levels {
+        let config = format!("sandbox: auto\n{setting}");
         let bench = keyed(&format!("{config}\npass_env: [MY_SERVICE]"));
         run(&bench, "coder", "claude");
         run(&bench, "code-reviewer", "codex");
         let said = said(&bench);
+        assert!(said.contains(&format!("[liza: confinement {level}")), "{said}");
         assert_eq!(found(&said, "coder", &KEYS), ["ANTHROPIC_API_KEY"], "{config}");
         assert_eq!(found(&said, "reviewer", &KEYS), ["OPENAI_API_KEY"], "{config}");
         for place in UNDER_TEST {

@@ -25,7 +25,8 @@ impl<'b> Terminal<'b> {
         let mut script = bench.project.command("script");
         script.args(["-qefc", &line, "/dev/null"]).envs(bench.variables());
         script
-            .env("SHELL", "/bin/bash").env("TEST_API_KEY", "a key")
+            .env("SHELL", "/bin/bash")
+            .env("TEST_API_KEY", "a key")
             .stdin(Stdio::piped())
             .stdout(screen.try_clone().unwrap())
             .stderr(screen);
