@@ -16,4 +16,5 @@ pub mod login_turn;
 pub mod network;
 pub mod plan;
 pub mod settings_guard;
+pub mod shared;
 pub mod shell;

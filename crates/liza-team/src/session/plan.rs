@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Config, Network, Sandbox, SandboxMin};
-use liza_git::GitError;
+use liza_git::{GitError, Repo};
 use liza_host::private;
 use liza_sandbox::confine::{
     DiskLook, EnvironmentUse, Level, Plan, Surroundings, cargo_home, local_ports, make_plan, named_tools,
@@ -41,6 +41,10 @@ pub(crate) fn session_plan(
     if config.sandbox == Sandbox::Off {
         return Ok(None);
     }
+    Ok(Some(plan_in(project.repo()?, project.folder(), config, needs)))
+}
+
+fn plan_in(repo: &Repo, folder: &Path, config: &Config, needs: &SessionNeeds<'_>) -> Plan {
     let home = home();
     let cargo_home = cargo_home(home.as_deref());
     let search_path = std::env::var_os("PATH").unwrap_or_default();
@@ -54,9 +58,9 @@ pub(crate) fn session_plan(
         .collect();
     let services = services(config, needs.network.is_none());
     let around = Surroundings {
-        root: project.root(),
-        folder: project.folder(),
-        git: project.repo()?.common_dir(),
+        root: repo.root(),
+        folder,
+        git: repo.common_dir(),
         checkout: needs.checkout,
         scratch: needs.scratch,
         own: needs.own,
@@ -74,7 +78,7 @@ pub(crate) fn session_plan(
         network: needs.network,
         services: &services,
     };
-    Ok(Some(make_plan(&around, &DiskLook)))
+    make_plan(&around, &DiskLook)
 }
 
 /// The services of this machine that the settings name, and with an open network, the variables of code under test.
@@ -118,6 +122,15 @@ pub fn level_here(project: &Project, config: &Config, liza: &Path, network: Netw
     };
     let _ = remove_tree(&scratch);
     level
+}
+
+/// True if sessions of a project that is being made would be in rooms, from a probe.
+pub fn would_have_rooms(repo: &Repo, folder: &Path, liza: &Path) -> bool {
+    let scratch = folder.join("tmp").join("probe");
+    let tried = private::create_folder(&scratch)
+        .and_then(|()| probe(liza, plan_in(repo, folder, &Config::default(), &no_needs(liza, &scratch))));
+    let _ = remove_tree(&scratch);
+    matches!(tried, Ok(Level::Isolated))
 }
 
 /// The plan of every session of this project; `None` if the settings switch the confinement off.

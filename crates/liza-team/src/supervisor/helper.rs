@@ -240,7 +240,8 @@ fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
     };
     let client = client.unwrap_or_else(|| family.id());
     if let Some((_, file)) = &mut output {
-        let _ = writeln!(file, "[liza: confinement {}]", level.describe(network(order)));
+        let confined = order.confinement.as_ref().map(|confinement| confinement.first_line(&level));
+        let _ = writeln!(file, "{}", confined.unwrap_or_else(|| format!("[liza: confinement {level}]")));
     }
     let secrets = Masker::of_process_and(order.environment.iter().cloned());
     let variable = |name: &str| {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::client_folder::ClientFolder;
 use crate::session::login_copies::RefusedLogin;
+use crate::session::shared::WITHOUT_ROOM;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SessionOrder {
@@ -56,11 +57,26 @@ pub(super) struct SessionConfinement {
     /// Variables of the supervisor that its agent program needs for its login.
     pub login_variables: Vec<String>,
     pub minimum: Option<SandboxMin>,
+    /// What it shares with the person even in a room.
+    pub shared: Vec<String>,
 }
 
 impl SessionConfinement {
     pub(super) fn network(&self) -> Network {
         self.plan.network()
+    }
+
+    /// What a session of this level shares with the person, in words.
+    fn shared(&self, level: &Level) -> String {
+        let without_room = (*level != Level::Isolated).then_some(WITHOUT_ROOM);
+        let all: Vec<&str> = self.shared.iter().map(String::as_str).chain(without_room).collect();
+        all.join(", ")
+    }
+
+    /// The first line of the session's output.
+    pub(super) fn first_line(&self, level: &Level) -> String {
+        let level_in_words = level.describe(self.network());
+        format!("[liza: confinement {level_in_words}; shared with you: {}]", self.shared(level))
     }
 
     /// The file with the plan, for a session that confines its checks.

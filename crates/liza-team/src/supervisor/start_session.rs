@@ -36,6 +36,7 @@ use crate::session::files::{OUTPUTS, PROMPTS};
 use crate::session::git_settings::{ceiling_variable, identity_variables, inert_git_variables};
 use crate::session::network::allowed_hosts;
 use crate::session::plan::{SessionNeeds, home, minimum, session_plan};
+use crate::session::shared::shared;
 
 use super::error::SupervisorError;
 use super::file_modes::FileModes;
@@ -437,8 +438,17 @@ fn confine(
         if network.is_none() {
             plan.grants.services.extend(services_of(order, config, identity));
         }
-        order.confinement =
-            Some(SessionConfinement { liza, wrapper, plan, client, caches, login_variables, minimum });
+        let shared = shared(config, plan.network()).into_iter().map(|part| part.what).collect();
+        order.confinement = Some(SessionConfinement {
+            liza,
+            wrapper,
+            plan,
+            client,
+            caches,
+            login_variables,
+            minimum,
+            shared,
+        });
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_agents::providers::role_network;
-use liza_core::model::{Config, Network, Role, Sandbox, State};
+use liza_core::model::{Config, Network, Role, Sandbox, SandboxMin, State};
 use liza_git::Repo;
 use liza_sandbox::confine::{EnvironmentUse, Level, passed_environment};
 use liza_sandbox::sys::confinement::protects_files;
@@ -13,6 +13,7 @@ use liza_team::observe::push_access::{HTTPS_LOGINS, SessionReach, TOKEN_VARIABLE
 use liza_team::project::Project;
 use liza_team::session::network::strictest_network;
 use liza_team::session::plan::{home, level_here, plan_here, refusal};
+use liza_team::session::shared::{Shared, WITHOUT_ROOM, shared};
 
 use super::environment::{environment, login_variables};
 use super::result::{Check, Health, broken, good, warning};
@@ -46,24 +47,14 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
 
 /// Everything that sessions share with the person, each with the setting that ends it.
 fn shared_check(config: &Config, has_room: bool) -> Option<Check> {
-    let listed = |setting: &str, values: &[String]| {
-        (!values.is_empty()).then(|| format!("{} (config.{setting})", values.join(", ")))
-    };
-    let ports: Vec<String> = config.network_ports.iter().map(|port| format!("port {port}")).collect();
     let is_open = |role: Role| role_network(config, role).unwrap_or_default() == Network::Open;
-    let open = Role::ALL.into_iter().any(is_open);
-    let open = open.then(|| "the network (roles.ROLE.network model-only)".to_owned());
-    let files = if has_room { "" } else { "/dev/shm, modes and times of your files, " };
-    let always = format!("{files}git's settings (nothing yet)");
-    let named = [
-        listed("sandbox_readable", &config.sandbox_readable),
-        listed("sandbox_writable", &config.sandbox_writable),
-        listed("sandbox_sockets", &config.sandbox_sockets),
-        listed("pass_env", &config.pass_env),
-        listed("network_ports", &ports),
-    ];
-    let shared: Vec<String> = [open, Some(always)].into_iter().chain(named).flatten().collect();
-    let found = format!("with sessions, in brackets what ends it: {}", shared.join("; "));
+    let network = if Role::ALL.into_iter().any(is_open) { Network::Open } else { Network::ModelOnly };
+    let without_room = Shared { what: WITHOUT_ROOM.to_owned(), ended_by: Some("a room".to_owned()) };
+    let all = shared(config, network).into_iter().chain((!has_room).then_some(without_room));
+    let in_words =
+        |part: Shared| format!("{} ({})", part.what, part.ended_by.as_deref().unwrap_or("nothing yet"));
+    let all: Vec<String> = all.map(in_words).collect();
+    let found = format!("with sessions, in brackets what ends it: {}", all.join("; "));
     (config.sandbox != Sandbox::Off).then(|| good("shared", found))
 }
 
@@ -165,10 +156,16 @@ fn network_check(config: &Config, level: &Check) -> Check {
 fn level_check(config: &Config, level: io::Result<Level>) -> Check {
     let why = "a session could change what it must not: use a newer kernel (6.12 has everything)";
     let rooms = "see docs/safety.md, \"Without namespaces\"; everything else is refused as it should be";
+    let less =
+        "liza config sandbox_min restricted; why there is no room: docs/safety.md, \"Without namespaces\"";
     match level {
-        Ok(Level::Isolated) => good("confinement", "isolated"),
+        Ok(Level::Isolated) => good("confinement", isolated(config)),
         Ok(level @ Level::Restricted(_)) if refusal(config, &level).is_some() => {
-            broken("confinement", format!("{level}; config.sandbox is require"), rooms)
+            broken("confinement", format!("{level}; config.sandbox is require"), less)
+        }
+        Ok(level @ Level::Restricted(_)) if config.sandbox_min == SandboxMin::Isolated => {
+            let found = format!("{level}; when this project was made, its sessions had rooms");
+            warning("confinement", found, rooms)
         }
         Ok(level @ Level::Restricted(_)) => good("confinement", level.to_string()),
         Ok(Level::Off) => warning("confinement", "off", "liza config sandbox auto"),
@@ -178,4 +175,15 @@ fn level_check(config: &Config, level: io::Result<Level>) -> Check {
         Ok(level @ Level::Unenforced(_)) => warning("confinement", level.to_string(), why),
         Err(error) => broken("confinement", format!("cannot be tried: {error}"), "reinstall liza"),
     }
+}
+
+/// The level with a room, and what a person may miss in it.
+fn isolated(config: &Config) -> String {
+    let later = "isolated; what you mount while a session runs does not appear in it";
+    if config.sandbox == Sandbox::Require && config.sandbox_min != SandboxMin::Isolated {
+        return format!(
+            "{later}. Sessions would also start without a room; to require one: liza config sandbox_min isolated"
+        );
+    }
+    later.to_owned()
 }

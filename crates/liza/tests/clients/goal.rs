@@ -90,17 +90,24 @@ pub(crate) fn reach_goal_in(scripted: &Scripted, clients: &[Client], arguments: 
     assert!(log.contains("coder-1 for Test test: one"), "{log}");
 }
 
-/// The sessions were confined, and wrote nothing into the home folder.
+/// The sessions were confined, in rooms where the kernel allows it, and wrote nothing into the home folder.
 fn check_confinement(scripted: &Scripted, before: &[String]) {
-    let outputs = outputs(scripted);
-    let levels: Vec<&str> = outputs.lines().filter(|line| line.starts_with("[liza: confinement")).collect();
-    assert!(levels.len() >= 7 && !levels.iter().any(|level| level.contains("off")), "{levels:?}");
-    if levels.iter().all(|level| level.contains("isolated")) {
+    let levels = levels(&outputs(scripted));
+    assert!(levels.len() >= 7 && !levels.iter().any(|level| level.starts_with("off")), "{levels:?}");
+    let doctor = scripted.project.liza(&["doctor"]).stdout;
+    if doctor.lines().any(|line| line.contains(" confinement ") && line.contains(" isolated")) {
+        assert!(levels.iter().all(|level| level.starts_with("isolated")), "{levels:?}\n{doctor}");
         let mut after = names_in(scripted.project.home());
         // The output of the team itself.
         after.retain(|name| !name.starts_with("output-"));
         assert_eq!(after, before);
     }
+}
+
+/// The first line of each session.
+fn levels(outputs: &str) -> Vec<String> {
+    let levels = outputs.lines().filter_map(|line| line.strip_prefix("[liza: confinement "));
+    levels.map(str::to_owned).collect()
 }
 
 fn names_in(folder: &std::path::Path) -> Vec<String> {
@@ -122,19 +129,19 @@ fn outputs(scripted: &Scripted) -> String {
     files.map(text).collect()
 }
 
-/// Covers: IS-03, SE-11
+/// Covers: IS-03, SE-11, RO-07
 #[test]
 fn needs_goose_a_goal_is_reached() {
     reach_goal(&[Client::Goose], &["--cli", "goose"]);
 }
 
-/// Covers: IS-03, SE-11
+/// Covers: IS-03, SE-11, RO-07
 #[test]
 fn needs_codex_a_goal_is_reached() {
     reach_goal(&[Client::Codex], &["--cli", "codex"]);
 }
 
-/// Covers: IS-03, SE-11
+/// Covers: IS-03, SE-11, RO-07
 #[test]
 fn needs_claude_a_goal_is_reached() {
     reach_goal(&[Client::Claude], &["--cli", "claude"]);
@@ -182,24 +189,23 @@ fn reach_goal_by_proxy(client: Client) {
     scripted.project.set_config("roles", &roles);
     scripted.project.set_config("model_hosts", &format!("[\"{host}\"]"));
     reach_goal_in(&scripted, &[client], &["--cli", client.name()]);
-    let outputs = outputs(&scripted);
-    let levels: Vec<&str> = outputs.lines().filter(|line| line.starts_with("[liza: confinement")).collect();
-    assert!(levels.iter().all(|level| level.ends_with(", network model-only]")), "{levels:?}");
+    let levels = levels(&outputs(&scripted));
+    assert!(levels.iter().all(|level| level.contains(", network model-only; shared")), "{levels:?}");
 }
 
-/// Covers: IS-06
+/// Covers: IS-06, RO-07
 #[test]
 fn needs_goose_a_goal_is_reached_by_proxy() {
     reach_goal_by_proxy(Client::Goose);
 }
 
-/// Covers: IS-06
+/// Covers: IS-06, RO-07
 #[test]
 fn needs_codex_a_goal_is_reached_by_proxy() {
     reach_goal_by_proxy(Client::Codex);
 }
 
-/// Covers: IS-06
+/// Covers: IS-06, RO-07
 #[test]
 fn needs_claude_a_goal_is_reached_by_proxy() {
     reach_goal_by_proxy(Client::Claude);

@@ -24,6 +24,7 @@ fn the_archive_installs_into_an_empty_home() {
     project.run(project.command("tar").arg("xzf").arg(&archive).current_dir(&output)).ok();
     let folder = output.join(name.trim_end_matches(".tar.gz"));
     assert!(folder.join("LICENSE").is_file());
+    assert!(folder.join("share/doc/liza/packaging/apparmor").is_file());
     check_links(&folder);
     let install = folder.join("install.sh");
     let help = project.run(project.command("sh").arg(&install).arg("--help").env("HOME", &home));

@@ -96,7 +96,8 @@ fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
         assert_eq!(said("variables"), "set ", "{log}");
         let first = log.lines().next().unwrap();
         assert!(first.starts_with(&format!("[liza: confinement {level}")), "{first}");
-        assert!(first.ends_with(", network model-only]"), "{first}");
+        assert_eq!(first.contains("/dev/shm"), !is_in_room, "{first}");
+        assert!(first.contains(", network model-only; shared with you: git's settings"), "{first}");
         assert!(bench.prompts()[0].contains("NETWORK: only your model"), "{}", bench.prompts()[0]);
     }
 }
@@ -116,7 +117,9 @@ fn an_open_network_is_the_default() {
     assert!(log.contains(&format!("directly: server {model} got hello")), "{log}");
     assert!(log.contains("udp: open") && log.contains("variables:  unset"), "{log}");
     assert!(log.contains("listening: possible"), "{log}");
-    assert!(log.starts_with("[liza: confinement isolated]\n"), "{log}");
+    let first = log.lines().next().unwrap();
+    assert!(first.starts_with("[liza: confinement isolated; shared with you: the network, git's settings, "));
+    assert!(first.ends_with(&format!(", port {model}]")), "{log}");
 }
 
 /// Covers: RO-04

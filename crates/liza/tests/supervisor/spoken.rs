@@ -114,6 +114,6 @@ tried log 'git log'; tried show 'git show HEAD:t1.txt'; tried scratch 'echo x > 
         assert!(log.contains(&format!("{what} possible\n")), "{what}:\n{log}");
     }
     assert_eq!(log.matches("RAN set up\n").count(), 2, "{log}");
-    assert!(log.contains("[liza: confinement isolated]"), "{log}");
+    assert!(log.contains("[liza: confinement isolated;"), "{log}");
     assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
 }

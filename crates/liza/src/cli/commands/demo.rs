@@ -83,7 +83,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let repo = set_stage(&folder, &sample)?;
     // The settings of the sample are the program's own; otherwise its merges would wait for a person.
     repo.accept_programs(&repo.changed_programs()?)?;
-    init::make(&repo, &sample.goal)?;
+    init::make(&repo, &sample.goal, &context.program)?;
     let playbook = keep_playbook(&folder, &text)?;
     let project = Project::open(&folder)?;
     let mut screen = context.screen.clone();

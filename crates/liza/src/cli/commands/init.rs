@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use liza_agents::contracts::vision_template;
 use liza_core::model::{
-    Alignment, Config, Goal, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, TaskId, Timestamp,
+    Alignment, Config, Goal, Loaded, LogAction, LogEntry, Revision, SandboxMin, Sha, Sprint, State, TaskId,
+    Timestamp,
 };
 use liza_core::text::{count, one_line};
 use liza_git::{Branch, Git, Head, RemovedWorktree, Repo, UntrackedFiles, UnusedTest};
@@ -18,6 +19,7 @@ use liza_status::alarms::VisionGap;
 use liza_store::{Address, Store};
 use liza_team::lifecycle::{create_on_remote, try_remote};
 use liza_team::project::{EXCLUDED, Project, now};
+use liza_team::session::plan::would_have_rooms;
 use serde_json::json;
 
 use crate::cli::commands::config::note_accepted_programs;
@@ -113,7 +115,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let goal = Text::read_some(args.goal.clone(), context)?.unwrap_or_default();
     let plan = Plan::new(args, &goal, &repo)?;
     note_accepted_programs(context, &repo);
-    let earlier = plan.carry_out(&repo, &place)?;
+    let earlier = plan.carry_out(&repo, &place, &context.program)?;
     let unused = repo.unused_test(&plan.branch)?;
     let proposal = TriedProposal::new(context, &Project::open(repo.root())?, plan.test);
     // All is created: a test that cannot be tried takes nothing back.
@@ -125,7 +127,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 /// Creates a blackboard with that goal in a repository that this process has just created.
-pub(crate) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
+pub(crate) fn make(repo: &Repo, goal: &str, liza: &Path) -> Result<(), CommandError> {
     let branch = "integration".to_owned();
     let args = Args {
         goal: None,
@@ -139,7 +141,7 @@ pub(crate) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
         template: false,
         test: false,
     };
-    Plan::new(args, goal, repo)?.carry_out(repo, &repo.root().join(".liza")).map(drop)
+    Plan::new(args, goal, repo)?.carry_out(repo, &repo.root().join(".liza"), liza).map(drop)
 }
 
 /// The checked plan of everything to create.
@@ -233,13 +235,16 @@ impl Plan {
     }
 
     /// Creates everything or nothing: after a failure, the earlier steps are undone.
-    fn carry_out(&self, repo: &Repo, place: &Path) -> Result<Vec<EarlierTask>, CommandError> {
+    fn carry_out(&self, repo: &Repo, place: &Path, liza: &Path) -> Result<Vec<EarlierTask>, CommandError> {
         let stage = repo.root().join(STAGE);
         // Left by an `init` that was killed: a running one would hold the lock.
         let _ = fs::remove_dir_all(&stage);
         let mut made = Made { repo, stage: stage.clone(), branch: None, files: Vec::new(), done: false };
         fs::create_dir(&stage).map_err(|error| failed("create", &stage, &error))?;
-        let (state, log) = self.blackboard(now());
+        // Machines that share a database differ.
+        let has_rooms = self.store.is_none() && would_have_rooms(repo, &stage, liza);
+        let sandbox_min = if has_rooms { SandboxMin::Isolated } else { SandboxMin::default() };
+        let (state, log) = self.blackboard(now(), sandbox_min);
         if self.store.is_none() {
             Store::create(&stage, &state, &log)?;
         }
@@ -283,7 +288,7 @@ impl Plan {
         }
     }
 
-    fn blackboard(&self, now: Timestamp) -> (State, LogEntry) {
+    fn blackboard(&self, now: Timestamp, sandbox_min: SandboxMin) -> (State, LogEntry) {
         let mut state = State::default();
         let board = &mut state.board;
         board.revision = Revision(1);
@@ -296,7 +301,7 @@ impl Plan {
         let integration_branch = self.branch.as_str().to_owned();
         let main_branch = self.main_branch.clone();
         let remote = self.remote.as_ref().map(|(name, _)| name.clone());
-        let config = Config { integration_branch, main_branch, remote, ..Config::default() };
+        let config = Config { integration_branch, main_branch, remote, sandbox_min, ..Config::default() };
         board.config = Loaded::Ready(config);
         board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now));
         board.circuit_breaker = Loaded::Ready(Default::default());
