@@ -71,14 +71,23 @@ impl fmt::Display for Level {
     }
 }
 
-/// Keeps the level of an agent's session for later queries.
-pub fn record_level(folder: &Path, agent: AgentId, level: &Level, network: Network) {
-    // Without it, only a line of the status is missing.
-    let level = serde_json::to_vec(&(level, network)).unwrap_or_default();
-    let _ = durable::replace_private_file(&level_file(folder, agent), &level);
+/// The facts about an agent's session that its helper found out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedSession {
+    pub level: Level,
+    pub network: Network,
+    /// The agent program.
+    pub process: u32,
 }
 
-pub fn recorded_level(folder: &Path, agent: AgentId) -> Option<(Level, Network)> {
+/// Keeps them for later queries.
+pub fn record_session(folder: &Path, agent: AgentId, session: &RecordedSession) {
+    // Without it, a line of the status is missing and no port is forwarded.
+    let session = serde_json::to_vec(session).unwrap_or_default();
+    let _ = durable::replace_private_file(&level_file(folder, agent), &session);
+}
+
+pub fn recorded_session(folder: &Path, agent: AgentId) -> Option<RecordedSession> {
     serde_json::from_slice(&durable::read_file(&level_file(folder, agent)).ok()?).ok()
 }
 

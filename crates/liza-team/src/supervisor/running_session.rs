@@ -11,7 +11,7 @@ use liza_core::supervise::{
     EXIT_RESTART, EndedSession, SessionEnd, SessionFacts, SessionPhase, Shutdown, StopCause, is_done,
     still_owns, still_registered, stops_session,
 };
-use liza_sandbox::confine::{Level, record_level};
+use liza_sandbox::confine::{Level, RecordedSession, record_session};
 
 use crate::project::now;
 
@@ -99,7 +99,7 @@ impl Team<'_> {
     pub(super) fn session_reported(&mut self, index: MemberIndex, report: HelperReport) {
         let end = match report {
             HelperReport::Started { pid, level, network } => {
-                return self.session_started(index, pid, &level, network);
+                return self.session_started(index, pid, level, network);
             }
             HelperReport::Used(usage) => return self.session_used(index, usage),
             HelperReport::Faulted(fault) => return self.client_faulted(index, fault),
@@ -148,11 +148,13 @@ impl Team<'_> {
         self.session_ended(index, end, (exit, refused.is_some()), outcome);
     }
 
-    /// Records the level of a session's confinement, for `status`.
-    fn session_started(&mut self, index: MemberIndex, pid: u32, level: &Level, network: Network) {
+    /// Records a session's process and its confinement, for `status` and `forward`.
+    fn session_started(&mut self, index: MemberIndex, process: u32, level: Level, network: Network) {
         let Some(member) = self.members.get(index) else { return };
-        record_level(self.project.folder(), member.identity.agent, level, network);
-        self.debug(index, format!("process {pid}, confinement {}", level.describe(network)));
+        let in_words = format!("process {process}, confinement {}", level.describe(network));
+        let session = RecordedSession { level, network, process };
+        record_session(self.project.folder(), member.identity.agent, &session);
+        self.debug(index, in_words);
     }
 
     /// Records a session's usage; reports a session that should hand off.

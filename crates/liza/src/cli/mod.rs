@@ -68,6 +68,9 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if commands::confine::is_keeper(&arguments) {
         return ExitCode::from(liza_sandbox::confine::serve_keeper());
     }
+    if let Some((process, port)) = liza_sandbox::confine::forwarded(&arguments) {
+        return ExitCode::from(liza_sandbox::confine::serve_forward(process, port));
+    }
     if let Some((number, file)) = liza_sandbox::confine::kept_filter(&arguments) {
         return ExitCode::from(liza_sandbox::confine::serve_filter(number, file));
     }

@@ -118,6 +118,7 @@ verbs! {
         Finish = finish, HUMAN;
     }
     "Examine and correct" {
+        Forward = forward, HUMAN;
         Get = get, ALL;
         Validate = validate, ALL;
         Edit = edit, HUMAN;

@@ -18,6 +18,7 @@ mod credentials;
 mod environment;
 mod fixture;
 mod flow;
+mod forward;
 mod guards;
 mod hostile;
 mod identity;

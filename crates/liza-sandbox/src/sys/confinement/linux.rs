@@ -12,7 +12,7 @@ use rustix::thread::set_no_new_privs;
 
 use super::connects::Deciding;
 use super::own_network::RoomNetwork;
-pub(crate) use super::own_network::RoomSockets;
+pub(crate) use super::own_network::{RoomSockets, forward};
 use super::{
     ConnectPolicy, Grants, Restrictions, asked, capabilities, files, filter, process_limit, seccomp,
 };

@@ -15,7 +15,7 @@ use super::peer::SpeakerRule;
 
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 pub(crate) use system::can_be_decided;
-pub(crate) use system::{NamedSocket, RoomSockets};
+pub(crate) use system::{NamedSocket, RoomSockets, forward};
 
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod asked;

@@ -38,6 +38,7 @@ pub(crate) mod edit_task;
 pub(crate) mod export;
 pub(crate) mod finalize;
 pub(crate) mod finish;
+pub(crate) mod forward;
 pub(crate) mod get;
 pub(crate) mod goal;
 pub(crate) mod graph;

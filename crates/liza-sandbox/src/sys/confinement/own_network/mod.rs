@@ -2,11 +2,13 @@
 //! A socket of the session is never exchanged for one from outside: it is led to a socket inside, and bytes are copied.
 //! Must not decide which targets are allowed: that is `connects`.
 
+mod forward;
 mod names;
 mod outside;
 mod pump;
 mod relay;
 mod sockets;
 
+pub(crate) use forward::forward;
 pub(crate) use relay::{Led, RoomNetwork};
 pub(crate) use sockets::RoomSockets;
