@@ -1,13 +1,13 @@
 //! What can happen in a world: a finite list of actions, each carried out with the shipped rules.
 
 use liza_core::model::{
-    Actor, AgentId, AgentRecord, AgentStatus, ModelPart, Refusal, Revision, Sha, Status, TaskId, TestFailure,
-    Timestamp, Validation, ValidationResult,
+    Actor, AgentId, AgentRecord, AgentStatus, GateChange, ModelPart, Refusal, Revision, Sha, Status, TaskId,
+    TestFailure, Timestamp, Validation, ValidationResult,
 };
 use liza_core::protocol::{
-    AbandonTask, Answer, BeginMerge, BeginReview, CancelReservation, ClaimReview, ClaimRole, ClaimTask,
-    ClearStaleReviewClaims, Command, CompleteGoal, CountExit, Deregister, Heartbeat, HoldCause, HoldMerge,
-    MarkBlocked, MergeFailure, RecordHeadTest, RecordMerge, RecordMergeFailure, RecordValidation,
+    AbandonTask, AcceptGate, Answer, BeginMerge, BeginReview, CancelReservation, ClaimReview, ClaimRole,
+    ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CountExit, Deregister, Heartbeat, HoldCause,
+    HoldMerge, MarkBlocked, MergeFailure, RecordHeadTest, RecordMerge, RecordMergeFailure, RecordValidation,
     ReleaseClaim, ReleaseReview, ReserveTask, Resume, RetryValidation, SetStatus, SubmitForReview,
     SubmitVerdict, UnblockTask, UnproductiveExit, Verdict,
 };
@@ -17,6 +17,7 @@ use liza_testkit::boards::clean;
 use liza_testkit::worlds::FEEDBACK;
 
 use crate::edits::Edit;
+use crate::properties::asked_for;
 use crate::world::{Accepted, LONG, SHORT, Tooth, World, register, sha};
 
 /// One thing that happens.
@@ -47,6 +48,8 @@ pub enum Action {
     MergeConflict(AgentId, TaskId),
     /// The integration test fails with the task, and on the head without it.
     HoldMerge(AgentId, TaskId),
+    /// The task changes protected files.
+    HoldGate(AgentId, TaskId),
     HeadPasses(AgentId),
     ClearStale(AgentId),
     /// A session of an earlier registration speaks.
@@ -65,6 +68,7 @@ pub enum Action {
     HumanReleases(TaskId),
     HumanAbandons(TaskId),
     HumanRetriesValidation(TaskId),
+    HumanAcceptsGate(TaskId),
     HumanAnswers(TaskId),
     HumanResumes,
     /// A person edits the file.
@@ -113,7 +117,37 @@ impl Action {
             }
             all.extend(of_people(&task, size.validation));
         }
+        if !size.people {
+            let asked = asked_for(world);
+            all.retain(|one| !one.is_humans() || matches!(one, Action::Edit(..)) || one.is_asked(&asked));
+        }
         all
+    }
+
+    /// True if NEEDS YOU names its command.
+    pub fn is_asked(&self, asked: &[String]) -> bool {
+        asked.iter().any(|command| command.contains(self.verb()))
+    }
+
+    /// True for the end of a session that had no result.
+    pub fn is_vain(&self) -> bool {
+        matches!(self, Action::Idle(..) | Action::Crash(..) | Action::PlannerStops)
+    }
+
+    /// Its name and what it is about, for people.
+    pub fn words(&self) -> String {
+        let mut words = String::new();
+        for letter in format!("{self:?}").chars() {
+            match letter {
+                '(' => words.push(' '),
+                '"' | ',' | ')' => {}
+                _ if letter.is_uppercase() && words.ends_with(char::is_lowercase) => {
+                    words.extend([' ', letter.to_ascii_lowercase()]);
+                }
+                _ => words.push(letter.to_ascii_lowercase()),
+            }
+        }
+        words
     }
 
     pub fn is_humans(&self) -> bool {
@@ -126,6 +160,7 @@ impl Action {
                 | Action::HumanReleases(_)
                 | Action::HumanAbandons(_)
                 | Action::HumanRetriesValidation(_)
+                | Action::HumanAcceptsGate(_)
                 | Action::HumanAnswers(_)
                 | Action::HumanResumes
                 | Action::Edit(..)
@@ -146,6 +181,7 @@ impl Action {
             Action::HumanReleases(_) => "liza release-claim",
             Action::HumanAbandons(_) => "liza abandon-task",
             Action::HumanRetriesValidation(_) => "liza retry-validation",
+            Action::HumanAcceptsGate(_) => "liza accept-gate",
             Action::HumanAnswers(_) => "liza answer",
             Action::HumanResumes => "liza resume",
             // Nobody is ever asked to do the rest.
@@ -186,7 +222,7 @@ fn of_reviewer(reviewer: AgentId, task: &TaskId, validation: bool) -> Vec<Action
     if validation {
         let outcomes = [Outcome::Green, Outcome::Red, Outcome::Held, Outcome::Stale];
         all.extend(outcomes.map(|outcome| Action::Validate(reviewer, task.clone(), outcome)));
-        all.push(Action::BeginReview(reviewer, task.clone()));
+        all.extend([Action::BeginReview(reviewer, task.clone()), Action::HoldGate(reviewer, task.clone())]);
     }
     all
 }
@@ -204,7 +240,9 @@ fn of_people(task: &TaskId, validation: bool) -> Vec<Action> {
         Action::HumanAbandons,
     ];
     let mut all = kinds.map(|kind| kind(task.clone())).to_vec();
-    all.extend(validation.then(|| Action::HumanRetriesValidation(task.clone())));
+    if validation {
+        all.extend([Action::HumanRetriesValidation(task.clone()), Action::HumanAcceptsGate(task.clone())]);
+    }
     all
 }
 
@@ -288,7 +326,8 @@ impl World {
             | Action::LateApproval(agent, task) => self.review(action, *agent, task),
             Action::Merge(agent, task)
             | Action::MergeConflict(agent, task)
-            | Action::HoldMerge(agent, task) => self.merge(action, *agent, task),
+            | Action::HoldMerge(agent, task)
+            | Action::HoldGate(agent, task) => self.merge(action, *agent, task),
             Action::PlannerUnblocks(task)
             | Action::PlannerAbandons(task)
             | Action::HumanBlocks(task)
@@ -298,6 +337,7 @@ impl World {
             | Action::HumanReleases(task)
             | Action::HumanAbandons(task)
             | Action::HumanAnswers(task)
+            | Action::HumanAcceptsGate(task)
             | Action::HumanRetriesValidation(task) => self.decide(action, task),
         }
     }
@@ -390,7 +430,8 @@ impl World {
         let id = task.clone();
         match action {
             Action::ClaimReview(..) => {
-                let (integration, gate) = (Some(sha(self.integration)), self.size.validation.then(gate));
+                let (integration, gate) =
+                    (Some(sha(self.integration)), self.size.validation.then(|| self.gate()));
                 let claim = ClaimReview { task: id, reviewer, setup_failure: None, integration, gate };
                 self.run(supervisor, Command::from(claim))
             }
@@ -399,7 +440,7 @@ impl World {
                 self.run(supervisor, Command::from(RecordValidation { task: id, reviewer, validation }))
             }
             Action::BeginReview(..) => {
-                self.run(supervisor, Command::from(BeginReview { task: id, reviewer, gate: gate() }))
+                self.run(supervisor, Command::from(BeginReview { task: id, reviewer, gate: self.gate() }))
             }
             Action::ReleaseReview(..) => {
                 self.run(supervisor, Command::from(ReleaseReview { task: id, reviewer }))
@@ -432,7 +473,7 @@ impl World {
             commit,
             result,
             commands: vec!["cargo test".to_owned()],
-            gate: gate(),
+            gate: self.gate(),
             tree: None,
             time: self.now,
             command: (!is_green).then(|| "cargo test".to_owned()),
@@ -462,6 +503,16 @@ impl World {
                 let tested = RecordHeadTest { head: head.clone(), failure: Some(failure()) };
                 let _ = self.run(supervisor, Command::from(tested));
                 let cause = HoldCause::HeadFails { head };
+                self.run(supervisor, Command::from(HoldMerge { task: id, commit, cause }))
+            }
+            Action::HoldGate(..) => {
+                let record = self.state.board.body(task).map_err(|_| NOTHING)?.record();
+                let version = self.state.board.goal.ready().map_or(0, |goal| goal.gate_version);
+                let is_accepted = |known: &GateChange| known.accepted.is_some() && known.commit == commit;
+                if record.gate_change.as_ref().is_some_and(is_accepted) {
+                    return Err(NOTHING);
+                }
+                let cause = HoldCause::Gate { version, change: gate_change(commit.clone()) };
                 self.run(supervisor, Command::from(HoldMerge { task: id, commit, cause }))
             }
             _ => {
@@ -549,6 +600,9 @@ impl World {
             Action::HumanRetriesValidation(_) => {
                 self.run(Actor::Human, Command::from(RetryValidation { task: id }))
             }
+            Action::HumanAcceptsGate(_) => {
+                self.run(Actor::Human, Command::from(AcceptGate { task: id, old_fails: false }))
+            }
             _ => self.run(Actor::Human, Command::from(AbandonTask { task: id, reason: because() })),
         }
     }
@@ -572,8 +626,9 @@ fn ended_planning(agent: AgentId, began_at: Revision, triggers: Vec<Trigger>) ->
     }
 }
 
-fn gate() -> String {
-    "gate".to_owned()
+fn gate_change(commit: Sha) -> GateChange {
+    let (before, after) = ("before".to_owned(), "after".to_owned());
+    GateChange { commit, before, after, files: vec!["gate.sh".to_owned()], old_failure: None, accepted: None }
 }
 
 fn failure() -> TestFailure {

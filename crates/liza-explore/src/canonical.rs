@@ -70,7 +70,10 @@ pub fn canonical(world: &World) -> String {
     let goal = world.state.board.goal.ready();
     let tested =
         goal.and_then(|goal| goal.head_test.as_ref()).map(|test| (&test.head, test.failure.is_some()));
-    board.insert("goal".to_owned(), json!(goal.map(|goal| (goal.status, &goal.integration_head, tested))));
+    board.insert(
+        "goal".to_owned(),
+        json!(goal.map(|goal| (goal.status, &goal.integration_head, tested, goal.gate_version))),
+    );
     board.insert("planning".to_owned(), planning(world, &current));
     board.insert("breaker".to_owned(), json!(world.state.board.circuit_breaker.ready().map(|it| it.status)));
     board.insert("anomalies".to_owned(), anomalies(world));

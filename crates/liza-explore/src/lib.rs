@@ -19,6 +19,7 @@
 pub mod alphabet;
 pub mod canonical;
 pub mod edits;
+mod graph;
 pub mod pairs;
 pub mod properties;
 pub mod search;

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::model::{AgentId, AgentStatus, Role, Status, StopFiles, TaskBody, TaskId, TaskStatus};
+use liza_core::model::{
+    AgentId, AgentStatus, Approver, Role, Status, StopFiles, TaskBody, TaskId, TaskRecord, TaskStatus,
+};
 use liza_core::protocol::{BeginMerge, ClaimReview, Command, Request, ReserveTask, apply};
 use liza_core::rules::approvals::has_approval;
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::validate;
+use liza_core::rules::validation::is_validated;
 use liza_core::supervise::{
     Backoffs, Situation, Step, WorkKind, WorkSubject, next_step, planner_needs_human, unseen_triggers,
 };
@@ -47,6 +50,7 @@ impl StepProperty {
 
 pub const ONE_OWNER: &str = "one live owner";
 pub const MERGED_IS_APPROVED: &str = "merged implies approved";
+pub const MERGED_IS_VERIFIED: &str = "merged implies verified, or a person's word";
 pub const CLAIMED_HAS_WORKTREE: &str = "claimed implies a worktree";
 pub const TERMINAL_STAYS: &str = "terminal is terminal";
 pub const LIMITS_HOLD: &str = "limits hold";
@@ -55,6 +59,7 @@ pub const PLANNER_IS_WOKEN: &str = "the planner is woken for every blocked task"
 pub const LATE_IS_REFUSED: &str = "fenced agents change nothing";
 pub const BOARD_IS_VALID: &str = "the invariants hold";
 pub const STOP_FILES_HOLD: &str = "under a stop file nothing begins";
+pub const SESSIONS_END: &str = "sessions without progress are bounded";
 pub const WAY_OUT: &str = "the goal can end, or a person is asked for a step that leads on";
 
 pub const OF_BOARDS: &[Property] = &[
@@ -64,14 +69,14 @@ pub const OF_BOARDS: &[Property] = &[
     Property { name: WORK_IS_CONSERVED, check: work_is_conserved },
     Property { name: PLANNER_IS_WOKEN, check: planner_is_woken },
     Property { name: STOP_FILES_HOLD, check: stop_files_hold },
-    Property { name: BOARD_IS_VALID, check: board_is_valid },
 ];
 
 /// Promises that a person's edit can break at once.
-pub const OF_RULES_ALONE: [&str; 4] = [ONE_OWNER, CLAIMED_HAS_WORKTREE, LIMITS_HOLD, BOARD_IS_VALID];
+pub const OF_RULES_ALONE: [&str; 3] = [ONE_OWNER, LIMITS_HOLD, BOARD_IS_VALID];
 
 pub const OF_STEPS: &[StepProperty] = &[
     StepProperty { name: MERGED_IS_APPROVED, check: merged_is_approved },
+    StepProperty { name: MERGED_IS_VERIFIED, check: merged_is_verified },
     StepProperty { name: TERMINAL_STAYS, check: terminal_stays },
     StepProperty { name: LATE_IS_REFUSED, check: late_is_refused },
 ];
@@ -99,10 +104,14 @@ fn one_owner(world: &World) -> Answer {
     nothing(wrong.chain(doubled))
 }
 
+/// A claimed task has its worktree. After an edit by hand at least its lease ends, and it is claimed again.
 fn claimed_has_worktree(world: &World) -> Answer {
     let mut claimed = world.state.board.summaries().filter(|task| task.is(Status::Claimed)).peekable();
     claimed.peek()?;
-    let lacks = claimed.filter(|task| !world.worktrees.contains_key(&task.id));
+    let lacks = claimed.filter(|task| {
+        let has_end = world.is_edited && task.lease_expires.is_some();
+        !has_end && !world.worktrees.contains_key(&task.id)
+    });
     nothing(lacks.map(|task| format!("{} has no worktree", task.id)))
 }
 
@@ -171,7 +180,7 @@ fn enabled(world: &World, who: AgentId, stop_files: StopFiles) -> BTreeSet<Item>
                 }
             }
             Role::CodeReviewer => {
-                let gate = world.size.validation.then(|| "gate".to_owned());
+                let gate = world.size.validation.then(|| world.gate());
                 let integration = Some(sha(world.integration));
                 let claim = ClaimReview { task, reviewer: who, setup_failure: None, integration, gate };
                 if !slot.summary.review_dropped_by.contains(&who) && accepts(Command::from(claim)) {
@@ -250,7 +259,7 @@ fn is_blocked(body: &TaskBody) -> bool {
     matches!(body.status(), Ok(TaskStatus::Blocked { .. }))
 }
 
-fn board_is_valid(world: &World) -> Answer {
+pub(crate) fn board_is_valid(world: &World) -> Answer {
     let wrong = validate(&world.state, world, world.now);
     // A lease that is over is an alarm, not a wrong board.
     nothing(wrong.iter().filter(|violation| !violation.has_alarm).map(ToString::to_string))
@@ -261,16 +270,38 @@ fn statuses<'w>(before: &'w World, after: &'w World) -> impl Iterator<Item = (&'
     before.state.board.tasks.keys().filter_map(both)
 }
 
-fn merged_is_approved(before: &World, action: &Action, after: &World) -> Answer {
+/// The tasks that this step merges, as they were before it.
+fn merged<'w>(
+    before: &'w World,
+    action: &Action,
+    after: &'w World,
+) -> Vec<(&'w TaskId, Option<&'w TaskRecord>)> {
     if matches!(action, Action::Edit(..)) {
-        return None;
+        return Vec::new();
     }
-    let mut merged =
-        statuses(before, after).filter(|(_, from, to)| from != to && *to == Status::Merged).peekable();
-    merged.peek()?;
-    let lacks = merged
-        .filter(|(id, _, _)| !before.state.board.body(id).is_ok_and(|body| has_approval(body.record())));
-    nothing(lacks.map(|(id, from, _)| format!("{id}: {from} → MERGED by {action:?} without an approval")))
+    let merged = statuses(before, after).filter(|(_, from, to)| from != to && *to == Status::Merged);
+    merged.map(|(id, _, _)| (id, before.state.board.body(id).ok().map(TaskBody::record))).collect()
+}
+
+fn merged_is_approved(before: &World, action: &Action, after: &World) -> Answer {
+    let merged = merged(before, action, after);
+    merged.first()?;
+    let lacks = merged.iter().filter(|(_, record)| !record.is_some_and(has_approval));
+    nothing(lacks.map(|(id, _)| format!("{id} is MERGED by {action:?} without an approval")))
+}
+
+/// What an agent approved has passed its commands on exactly that commit.
+fn merged_is_verified(before: &World, action: &Action, after: &World) -> Answer {
+    let config = before.state.board.config.ready().filter(|config| !config.validation.is_empty())?;
+    let merged = merged(before, action, after);
+    merged.first()?;
+    let is_verified = |record: &TaskRecord| {
+        let commit = record.review_commit.as_ref();
+        let passed = commit.is_some_and(|commit| is_validated(config, record, commit, None));
+        passed || record.approved_by == Some(Approver::Human)
+    };
+    let lacks = merged.iter().filter(|(_, record)| !record.is_some_and(is_verified));
+    nothing(lacks.map(|(id, _)| format!("{id} is MERGED by {action:?}, and its commands have not passed")))
 }
 
 fn terminal_stays(before: &World, action: &Action, after: &World) -> Answer {

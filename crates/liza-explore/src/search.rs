@@ -7,7 +7,8 @@ use liza_core::model::{GoalStatus, Status};
 
 use crate::alphabet::{Action, step};
 use crate::canonical::fingerprint;
-use crate::properties::{self, Property};
+use crate::graph::{Edge, Graph, Mover};
+use crate::properties;
 use crate::teeth::bite;
 use crate::world::{Size, Tooth, World};
 
@@ -19,12 +20,18 @@ pub struct Explored {
     pub depth: usize,
     /// True if no board was left to visit.
     pub closed: bool,
-    /// How often each property was asked where it says something.
-    pub witnesses: BTreeMap<&'static str, usize>,
+    pub witnesses: BTreeMap<&'static str, Witness>,
     pub broken: Vec<Broken>,
     /// The codes of the refusals that were met.
     pub refusals: BTreeMap<String, usize>,
     graph: Graph,
+}
+
+/// How often a property was asked where it says something, and the shortest way to the first such board.
+#[derive(Debug, Clone, Default)]
+pub struct Witness {
+    pub count: usize,
+    pub path: Vec<String>,
 }
 
 /// A property that does not hold, with the shortest way to it.
@@ -35,38 +42,23 @@ pub struct Broken {
     pub path: Vec<String>,
 }
 
-#[derive(Debug, Default)]
-struct Graph {
-    /// The way to each board: its predecessor and the action.
-    parents: Vec<Option<(u32, Action)>>,
-    /// From, to, and whether only a person can do it and is asked for it.
-    edges: Vec<(u32, u32, Mover)>,
-    ends: Vec<u32>,
-    /// Boards whose successors are not known.
-    open: Vec<u32>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mover {
-    Team,
-    Human { is_asked: bool },
-}
-
-/// Explores until nothing is left, or that many boards are known.
-pub fn explore(size: Size, most: usize, tooth: Option<Tooth>) -> Explored {
+/// Explores until nothing is left, or that many boards are known. What follows from a broken board is not visited: it
+/// would break other promises too.
+pub fn explore(size: Size, most: usize, tooth: Option<Tooth>, watch: &dyn Fn(usize)) -> Explored {
     let first = World { tooth, ..World::new(size) };
     let mut known: HashMap<u128, u32> = HashMap::from([(fingerprint(&first), 0)]);
     let mut queue = VecDeque::from([(0_u32, 0_usize, first)]);
     let mut found = Explored::default();
     found.graph.parents.push(None);
     while let Some((at, depth, world)) = queue.pop_front() {
+        watch(at as usize);
         found.depth = found.depth.max(depth);
-        found.ask(&world, at);
+        let is_sound = found.ask(&world, at);
         let is_end = is_end(&world);
         if is_end {
             found.graph.ends.push(at);
         }
-        if known.len() >= most {
+        if known.len() >= most || !is_sound {
             found.graph.open.push(at);
             continue;
         }
@@ -84,21 +76,19 @@ pub fn explore(size: Size, most: usize, tooth: Option<Tooth>) -> Explored {
             let fresh = u32::try_from(known.len()).unwrap_or(u32::MAX);
             let to = *known.entry(fingerprint(&next)).or_insert(fresh);
             let mover = match action.is_humans() {
-                true => {
-                    Mover::Human { is_asked: asked.iter().any(|command| command.contains(action.verb())) }
-                }
+                true => Mover::Human { is_asked: action.is_asked(&asked) },
                 false => Mover::Team,
             };
+            found.graph.edges.push(Edge { from: at, to, mover, is_vain: action.is_vain() });
             if to == fresh {
                 found.graph.parents.push(Some((at, action)));
                 queue.push_back((to, depth + 1, next));
             }
-            found.graph.edges.push((at, to, mover));
         }
     }
     found.states = known.len();
     found.closed = found.graph.open.is_empty();
-    found.check_ways_out();
+    found.check_graph();
     found
 }
 
@@ -110,6 +100,7 @@ pub(crate) fn is_end(world: &World) -> bool {
 }
 
 impl Explored {
+    /// The boards after each action; one whose step breaks a promise is left out.
     fn successors(&mut self, world: &World, at: u32, tooth: Option<Tooth>) -> Vec<(Action, World)> {
         let mut all = Vec::new();
         for action in Action::all(world) {
@@ -118,84 +109,70 @@ impl Explored {
                 None => step(world, &action),
             };
             match result {
-                Ok(next) => {
-                    self.ask_step(world, &action, &next, at);
-                    all.push((action, next));
-                }
+                Ok(next) if self.ask_step(world, &action, &next, at) => all.push((action, next)),
+                Ok(_) => self.graph.open.push(at),
                 Err(refusal) => *self.refusals.entry(refusal.code().to_owned()).or_default() += 1,
             }
         }
         all
     }
 
-    fn ask(&mut self, world: &World, at: u32) {
-        for property in properties::OF_BOARDS {
-            // A person may write anything; the rest of the promises hold on such a board too.
-            if world.is_edited && properties::OF_RULES_ALONE.contains(&property.name) {
-                continue;
-            }
-            self.note(*property, property.ask(world), at, None);
-        }
+    /// Whether the board keeps all promises.
+    fn ask(&mut self, world: &World, at: u32) -> bool {
+        // A person may write anything; the rest of the promises hold on such a board too.
+        let is_meant = |name: &&str| !world.is_edited || !properties::OF_RULES_ALONE.contains(name);
+        let asked = properties::OF_BOARDS.iter().filter(|one| is_meant(&one.name));
+        // Each is asked: `all` would stop at the first.
+        let is_sound = asked.filter(|one| !self.note(one.name, one.ask(world), at, None)).count() == 0;
+        // The invariants contain some of the promises, so they are asked where all others are kept.
+        let valid = properties::BOARD_IS_VALID;
+        is_sound && (!is_meant(&valid) || self.note(valid, properties::board_is_valid(world), at, None))
     }
 
-    fn ask_step(&mut self, before: &World, action: &Action, after: &World, at: u32) {
-        for property in properties::OF_STEPS {
-            let answer = property.ask(before, action, after);
-            self.note(Property { name: property.name, check: |_| None }, answer, at, Some(action));
-        }
+    fn ask_step(&mut self, before: &World, action: &Action, after: &World, at: u32) -> bool {
+        let asked = properties::OF_STEPS.iter();
+        asked.filter(|one| !self.note(one.name, one.ask(before, action, after), at, Some(action))).count()
+            == 0
     }
 
     fn note(
         &mut self,
-        property: Property,
+        property: &'static str,
         answer: Option<Result<(), String>>,
         at: u32,
         last: Option<&Action>,
-    ) {
-        let Some(answer) = answer else { return };
-        *self.witnesses.entry(property.name).or_default() += 1;
-        if let Err(why) = answer
-            && !self.broken.iter().any(|broken| broken.property == property.name)
-        {
-            let mut path = self.path(at);
-            path.extend(last.map(|action| format!("{action:?}")));
-            self.broken.push(Broken { property: property.name, why, path });
+    ) -> bool {
+        let Some(answer) = answer else { return true };
+        let path = || {
+            let path = self.graph.path(at);
+            path.iter().chain(last).map(Action::words).collect()
+        };
+        let known = self.witnesses.entry(property);
+        known.or_insert_with(|| Witness { count: 0, path: path() }).count += 1;
+        let Err(why) = answer else { return true };
+        if !self.broken.iter().any(|broken| broken.property == property) {
+            self.broken.push(Broken { property, why, path: path() });
         }
+        false
     }
 
-    fn path(&self, mut at: u32) -> Vec<String> {
-        let mut path = Vec::new();
-        while let Some(Some((parent, action))) = self.graph.parents.get(at as usize) {
-            path.push(format!("{action:?}"));
-            at = *parent;
-        }
-        path.reverse();
-        path
-    }
-
-    /// From every board the goal can end without a person, or a person is asked for a step that leads on.
-    fn check_ways_out(&mut self) {
-        let graph = &self.graph;
-        let mut back: HashMap<u32, Vec<u32>> = HashMap::new();
-        for (from, to, mover) in &graph.edges {
-            if *mover != (Mover::Human { is_asked: false }) {
-                back.entry(*to).or_default().push(*from);
-            }
-        }
-        let mut leads_on = vec![false; graph.parents.len()];
-        // Beyond the bound nothing is known: such a board is no witness against the property.
-        let mut queue: Vec<u32> = graph.ends.iter().chain(&graph.open).copied().collect();
-        while let Some(at) = queue.pop() {
-            if !std::mem::replace(&mut leads_on[at as usize], true) {
-                queue.extend(back.get(&at).into_iter().flatten());
-            }
-        }
-        self.witnesses.insert(properties::WAY_OUT, leads_on.len());
-        if let Some(stuck) = leads_on.iter().position(|leads| !leads) {
-            let count = leads_on.iter().filter(|leads| !**leads).count();
-            let path = self.path(u32::try_from(stuck).unwrap_or(0));
-            let why = format!("{count} boards lead to no end without a step that nobody is asked for");
-            self.broken.push(Broken { property: properties::WAY_OUT, why, path });
+    /// From every board the goal can end without a person, or a person is asked for a step that leads on; and no
+    /// circle of the team's steps has a session without a result.
+    fn check_graph(&mut self) {
+        let dead_ends = self.graph.dead_ends();
+        let answer = match dead_ends.len() {
+            0 => Ok(()),
+            count => Err(format!("{count} boards lead to no end without a step that nobody is asked for")),
+        };
+        self.note(properties::WAY_OUT, Some(answer), dead_ends.first().copied().unwrap_or(0), None);
+        let (count, endless) = self.graph.vain_sessions();
+        let why = "this session without a result can be repeated for ever".to_owned();
+        let answer = if endless.is_some() { Err(why) } else { Ok(()) };
+        let first = self.graph.edges.iter().find(|edge| edge.is_vain).map_or(0, |edge| edge.to);
+        let at = endless.map_or(first, |edge| edge.to);
+        self.note(properties::SESSIONS_END, (count > 0).then_some(answer), at, None);
+        for (name, count) in [(properties::WAY_OUT, self.states), (properties::SESSIONS_END, count)] {
+            self.witnesses.entry(name).and_modify(|witness| witness.count = count);
         }
     }
 }

@@ -199,10 +199,9 @@ impl Team {
     /// The person does something that NEEDS YOU asks for.
     fn help(&mut self) {
         let asked = asked_for(&self.world);
-        let is_asked = |action: &Action| asked.iter().any(|command| command.contains(action.verb()));
         let all = Action::all(&self.world).into_iter().filter(Action::is_humans);
         let possible: Vec<Action> =
-            all.filter(is_asked).filter(|one| step(&self.world, one).is_ok()).collect();
+            all.filter(|one| one.is_asked(&asked)).filter(|one| step(&self.world, one).is_ok()).collect();
         if let Some(action) = self.dice.pick(&possible).cloned() {
             self.take(action);
         }

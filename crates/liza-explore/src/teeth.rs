@@ -2,25 +2,44 @@
 
 use std::rc::Rc;
 
-use liza_core::model::{AgentId, Loaded, Role, Status, TaskId, TaskRecord};
+use liza_core::model::{AgentId, Approver, Loaded, Role, Status, TaskId, TaskRecord};
 
 use crate::alphabet::{Action, step};
 use crate::properties as promise;
-use crate::world::{Tooth, World};
+use crate::world::{Size, Tooth, World};
 
-/// Each fault with the promise that it breaks.
-pub const FAULTS: [(Tooth, &str); 11] = [
-    (Tooth::TwoOwners, promise::ONE_OWNER),
-    (Tooth::MergesUnapproved, promise::MERGED_IS_APPROVED),
-    (Tooth::ForgetsWorktree, promise::CLAIMED_HAS_WORKTREE),
-    (Tooth::RevivesAbandoned, promise::TERMINAL_STAYS),
-    (Tooth::CountsTooFar, promise::LIMITS_HOLD),
-    (Tooth::LeavesWork, promise::WORK_IS_CONSERVED),
-    (Tooth::IgnoresBlocked, promise::PLANNER_IS_WOKEN),
-    (Tooth::HearsFenced, promise::LATE_IS_REFUSED),
-    (Tooth::IgnoresStopFiles, promise::STOP_FILES_HOLD),
-    (Tooth::LosesCommit, promise::BOARD_IS_VALID),
-    (Tooth::AsksNobody, promise::WAY_OUT),
+/// A broken machine, the promise that it breaks, and the team in which that shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Fault {
+    pub tooth: Tooth,
+    pub promise: &'static str,
+    pub size: Size,
+}
+
+/// As many boards as each fault needs to show.
+pub const FAULT_BOUND: usize = 1_000;
+
+const SMALL: Size = Size::new(1, 1, 1);
+const VALIDATED: Size = Size { validation: true, ..SMALL };
+
+const fn fault(tooth: Tooth, promise: &'static str) -> Fault {
+    Fault { tooth, promise, size: SMALL }
+}
+
+pub const FAULTS: [Fault; 13] = [
+    fault(Tooth::TwoOwners, promise::ONE_OWNER),
+    fault(Tooth::MergesUnapproved, promise::MERGED_IS_APPROVED),
+    Fault { tooth: Tooth::IgnoresValidation, promise: promise::MERGED_IS_VERIFIED, size: VALIDATED },
+    fault(Tooth::ForgetsWorktree, promise::CLAIMED_HAS_WORKTREE),
+    fault(Tooth::RevivesAbandoned, promise::TERMINAL_STAYS),
+    fault(Tooth::CountsTooFar, promise::LIMITS_HOLD),
+    fault(Tooth::LeavesWork, promise::WORK_IS_CONSERVED),
+    fault(Tooth::IgnoresBlocked, promise::PLANNER_IS_WOKEN),
+    fault(Tooth::HearsFenced, promise::LATE_IS_REFUSED),
+    fault(Tooth::IgnoresStopFiles, promise::STOP_FILES_HOLD),
+    fault(Tooth::LosesCommit, promise::BOARD_IS_VALID),
+    fault(Tooth::ForgetsExits, promise::SESSIONS_END),
+    fault(Tooth::AsksNobody, promise::WAY_OUT),
 ];
 
 /// The next board, where the fault shows; `None` where the machine does what it should.
@@ -49,6 +68,14 @@ pub(crate) fn bite(tooth: Tooth, world: &World, action: &Action) -> Option<World
         (Tooth::HearsFenced, Action::LateSubmit(coder, task)) => {
             step(world, &Action::Submit(*coder, task.clone())).ok()
         }
+        (Tooth::IgnoresValidation, Action::HumanApproves(task)) => {
+            // A person's word counts as that of a reviewer, who would have needed green commands.
+            let reviewer = Approver::Agent(AgentId::new(Role::CodeReviewer, 1));
+            sound().map(|next| edited(next, task, |record| record.approved_by = Some(reviewer)))
+        }
+        (Tooth::ForgetsExits, Action::Idle(_, task) | Action::Crash(_, task)) => {
+            sound().map(|next| without_count(next, task))
+        }
         (Tooth::LosesCommit, Action::Submit(_, task)) => {
             sound().map(|next| edited(next, task, |record| record.review_commit = None))
         }
@@ -62,6 +89,16 @@ fn edited(mut world: World, task: &TaskId, change: impl FnOnce(&mut TaskRecord))
     change(&mut record);
     state.board.put(task.clone(), record);
     world
+}
+
+/// The session that has just ended was never counted.
+fn without_count(mut world: World, task: &TaskId) -> World {
+    if let Loaded::Ready(sprint) = &mut Rc::make_mut(&mut world.state).board.sprint {
+        sprint.sessions.tasks.shift_remove(task);
+    }
+    edited(world, task, |record| {
+        (record.crashes, record.idle_exits, record.iteration) = (None, None, None);
+    })
 }
 
 fn with_holder(mut world: World, agent: AgentId, task: &TaskId) -> World {

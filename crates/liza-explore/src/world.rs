@@ -29,11 +29,20 @@ pub struct Size {
     pub validation: bool,
     /// If true, a person edits the file once.
     pub edits: bool,
+    /// If true, people send at any moment whatever they could; if not, only what NEEDS YOU asks them for.
+    pub people: bool,
+    /// The most sessions of a task, and of the planner.
+    pub sessions: u32,
 }
 
 impl Size {
     pub const fn new(tasks: u32, coders: u32, reviewers: u32) -> Self {
-        Self { tasks, coders, reviewers, validation: false, edits: false }
+        Self { tasks, coders, reviewers, validation: false, edits: false, people: true, sessions: 4 }
+    }
+
+    /// The same team, whose people do only what they are asked for; a second review needs them.
+    pub const fn asked(self) -> Self {
+        Self { people: false, sessions: 2, ..self }
     }
 
     /// The team of a seed: one to three tasks, one or two coders and code reviewers, with or without validation.
@@ -45,7 +54,8 @@ impl Size {
     pub fn name(self) -> String {
         let validation = if self.validation { " with validation" } else { "" };
         let edits = if self.edits { " with an edit by hand" } else { "" };
-        format!("{} × {} × {}{validation}{edits}", self.tasks, self.coders, self.reviewers)
+        let people = if self.people { "" } else { ", people do what they are asked" };
+        format!("{} × {} × {}{validation}{edits}{people}", self.tasks, self.coders, self.reviewers)
     }
 
     pub fn task_ids(self) -> impl Iterator<Item = TaskId> {
@@ -104,6 +114,8 @@ pub enum Tooth {
     LeavesWork,
     IgnoresBlocked,
     HearsFenced,
+    IgnoresValidation,
+    ForgetsExits,
     IgnoresStopFiles,
     LosesCommit,
     AsksNobody,
@@ -121,15 +133,15 @@ pub fn sha(number: u64) -> Sha {
 }
 
 impl World {
-    /// A team that has just started, with its tasks ready. Every limit is 2; sessions are 4, so that a second review
-    /// can take place.
+    /// A team that has just started, with its tasks ready. Every limit is 2, but where people do what they like sessions are 4, so
+    /// that a second review can take place.
     pub fn new(size: Size) -> Self {
         let now: Timestamp = "2025-01-17T14:00:00Z".parse().unwrap();
         let mut state = boards::empty("Retries everywhere", now);
         let config = boards::config(&mut state);
         (config.max_coder_iterations, config.max_review_cycles) = (2, 2);
         (config.max_crashes, config.max_idle_exits, config.max_blocks, config.max_rescopes) = (2, 2, 2, 2);
-        (config.max_sessions, config.max_planner_sessions) = (4, 4);
+        (config.max_sessions, config.max_planner_sessions) = (size.sessions, size.sessions);
         config.lease_duration = LEASE;
         if size.validation {
             config.validation = vec!["cargo test".to_owned()];
@@ -161,6 +173,11 @@ impl World {
             world.run(Actor::Human, Command::from(AddTask { task, new })).unwrap();
         }
         world
+    }
+
+    /// The digest of the protected files on the integration branch.
+    pub fn gate(&self) -> String {
+        format!("gate {}", self.state.board.goal.ready().map_or(0, |goal| goal.gate_version))
     }
 
     pub fn generation(&self, agent: AgentId) -> Generation {

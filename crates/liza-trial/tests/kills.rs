@@ -1,5 +1,5 @@
-//! Which tests kill which mutant: run with the real toolchains, compared with the recorded file. Shell runs in each gate, the
-//! others under `LIZA_FULL=1`; `LIZA_BLESS=1` adds what the file lacks.
+//! Which tests kill which mutant: run with the real toolchains, compared with the recorded file. `just full` runs it, the gate
+//! does not; without `LIZA_FULL=1` only shell is tried. `LIZA_BLESS=1` adds what the file lacks.
 
 #![allow(clippy::unwrap_used, clippy::format_collect, reason = "a test fails by panicking")]
 
