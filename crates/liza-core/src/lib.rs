@@ -5,6 +5,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`model`] | the blackboard as plain data, and every reason to refuse |
+//! | [`evidence`] | rates with intervals and small defects, for measurements |
 //! | [`protocol`] | one file per command: its data, senders, load scope, rule and reply |
 //! | [`rules`] | rules that commands and screens share: claims, invariants, metrics, triggers |
 //! | [`supervise`] | the next step of a supervisor, and the judgement of a session that ended |
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
+pub mod evidence;
 pub mod model;
 pub mod protocol;
 pub mod rules;

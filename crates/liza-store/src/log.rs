@@ -19,6 +19,19 @@ pub struct LogRecord {
     pub revision: Option<u64>,
 }
 
+impl LogRecord {
+    /// The same as an entry to be written.
+    pub fn to_entry(&self) -> LogEntry {
+        LogEntry {
+            timestamp: self.timestamp,
+            agent: self.agent.clone(),
+            action: self.action.clone(),
+            task: self.task.as_ref().and_then(|task| task.parse().ok()),
+            detail: self.detail.clone(),
+        }
+    }
+}
+
 pub(crate) fn entry_starts(text: &str) -> impl Iterator<Item = usize> {
     let lines = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1));
     lines.filter(|start| text[*start..].starts_with("- "))

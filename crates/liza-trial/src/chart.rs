@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use liza_core::evidence::wilson;
+
 use crate::arms::{Arm, Rates, Setting};
 use crate::mutants::Material;
 use crate::prediction::predict;
-use crate::statistics::wilson;
 use crate::trial::{Cell, Trial};
 
 /// The drawn arms with their colours; those without rates are horizontal.

@@ -1,49 +1,14 @@
 //! The estimate behind `liza drill`: the catch rate and the false-alarm rate of a reviewer, from planted defects and unchanged
 //! originals. Its simulation with known rates shows how often the interval has the truth.
 
-use serde::Serialize;
+use liza_core::evidence::{DrillVerdict, drill_rates};
 
 use crate::dice::{Dice, Die};
-use crate::statistics::wilson;
 
 /// The drills of one estimate in the simulation.
 pub const DRILLS: usize = 400;
 /// The repetitions of the simulation.
 pub const REPETITIONS: usize = 200;
-
-/// A verdict on a drill.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DrillVerdict {
-    /// False for the unchanged original.
-    pub is_planted: bool,
-    pub is_rejected: bool,
-}
-
-/// A rate with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Estimate {
-    pub hits: usize,
-    pub n: usize,
-    pub low: f64,
-    pub high: f64,
-}
-
-impl Estimate {
-    fn of(verdicts: impl Iterator<Item = bool>) -> Self {
-        let (hits, n) = verdicts.fold((0, 0), |(hits, n), rejected| (hits + usize::from(rejected), n + 1));
-        let (low, high) = wilson(hits, n);
-        Self { hits, n, low, high }
-    }
-}
-
-/// The catch rate and the false-alarm rate.
-pub fn estimate(verdicts: &[DrillVerdict]) -> (Estimate, Estimate) {
-    let of = |planted: bool| {
-        let own = verdicts.iter().filter(move |verdict| verdict.is_planted == planted);
-        Estimate::of(own.map(|verdict| verdict.is_rejected))
-    };
-    (of(true), of(false))
-}
 
 /// The result of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,7 +31,7 @@ pub fn simulate(catch: f64, drills: usize, repetitions: usize, seed: u64) -> Cov
             DrillVerdict { is_planted, is_rejected: dice.roll(Die::Review(0), throw) < rate }
         };
         let verdicts: Vec<DrillVerdict> = (0..drills).map(verdict).collect();
-        let (caught, _) = estimate(&verdicts);
+        let (caught, _) = drill_rates(&verdicts);
         coverage.covered += usize::from(caught.low <= catch && catch <= caught.high);
         coverage.half_width += (caught.high - caught.low) / 2.0 / repetitions as f64;
     }
@@ -91,7 +56,8 @@ mod tests {
         let part = covered as f64 / (rates.len() * REPETITIONS) as f64;
         assert!((0.93..=0.97).contains(&part), "{part}");
         let verdict = |is_planted, is_rejected| DrillVerdict { is_planted, is_rejected };
-        let (caught, alarms) = estimate(&[verdict(true, true), verdict(true, false), verdict(false, false)]);
+        let (caught, alarms) =
+            drill_rates(&[verdict(true, true), verdict(true, false), verdict(false, false)]);
         assert_eq!((caught.hits, caught.n, alarms.hits, alarms.n), (1, 2, 0, 1));
     }
 }

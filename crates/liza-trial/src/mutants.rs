@@ -1,71 +1,18 @@
 //! Defects: the correct patch with one small change, made by a table. Which tests kill a mutant is recorded once in
 //! `corpus/kills.txt`; `LIZA_BLESS=1 cargo nextest run -p liza-trial toolchains` makes that file with the real toolchains.
 
-use crate::corpus::{CorpusTask, tasks};
+use liza_core::evidence::mutations;
 
-/// The replacements, each tried at every place. Numbers are increased by one besides.
-const TABLE: [(&str, &str); 26] = [
-    (" < ", " <= "),
-    (" <= ", " < "),
-    (" > ", " >= "),
-    (" >= ", " > "),
-    (" == ", " != "),
-    (" != ", " == "),
-    (" === ", " !== "),
-    (" !== ", " === "),
-    (" && ", " || "),
-    (" || ", " && "),
-    (" and ", " or "),
-    (" or ", " and "),
-    (" + ", " - "),
-    (" - ", " + "),
-    (" * ", " + "),
-    (" / ", " * "),
-    (" % ", " / "),
-    (" -lt ", " -le "),
-    (" -le ", " -lt "),
-    (" -gt ", " -ge "),
-    (" -ge ", " -gt "),
-    (" -eq ", " -ne "),
-    ("true", "false"),
-    ("false", "true"),
-    ("max(", "min("),
-    ("##", "#"),
-];
+use crate::corpus::{CorpusTask, tasks};
 
 /// The most mutants of a task: evenly spread over all that the table makes.
 const MOST: usize = 10;
 
-/// All mutants of a patch, in a fixed order.
+/// The mutants of a patch, in a fixed order.
 pub fn mutants(patch: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    for (from, to) in TABLE {
-        for (at, _) in patch.match_indices(from) {
-            all.push(format!("{}{to}{}", &patch[..at], &patch[at + from.len()..]));
-        }
-    }
-    all.extend(larger_numbers(patch));
+    let all = mutations(patch);
     let step = all.len().div_ceil(MOST).max(1);
     all.into_iter().step_by(step).collect()
-}
-
-/// The patch with one of its numbers one larger.
-fn larger_numbers(patch: &str) -> Vec<String> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let mut found = Vec::new();
-    let mut before = ' ';
-    let mut rest = patch.char_indices().peekable();
-    while let Some((start, c)) = rest.next() {
-        if c.is_ascii_digit() && !is_word(before) {
-            let length = patch[start..].find(|c: char| !is_word(c)).unwrap_or(patch.len() - start);
-            if let Ok(number) = patch[start..start + length].parse::<u64>() {
-                found.push(format!("{}{}{}", &patch[..start], number + 1, &patch[start + length..]));
-            }
-            while rest.next_if(|(at, _)| *at < start + length).is_some() {}
-        }
-        before = c;
-    }
-    found
 }
 
 /// A mutant that hidden tests kill.
@@ -130,8 +77,6 @@ mod tests {
     /// Covers: TR-01
     #[test]
     fn a_mutant_is_the_patch_with_one_change() {
-        assert_eq!(mutants("a < b + 10"), ["a <= b + 10", "a < b - 10", "a < b + 11"]);
-        assert_eq!(mutants("x1 = i64"), Vec::<String>::new());
         for task in tasks() {
             let all = mutants(&task.patch);
             assert!(!all.is_empty() && all.len() <= MOST, "{}", task.name);

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use liza_core::evidence::wilson;
+
 use crate::arms::{Ablation, Arm, Rates, Script};
-use crate::statistics::{rule_of_three, wilson};
+use crate::statistics::rule_of_three;
 use crate::trial::{Cell, LEVEL, Trial};
 
 /// All tables.

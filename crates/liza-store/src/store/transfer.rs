@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use liza_core::model::{LogEntry, Timestamp};
+use liza_core::model::{LogEntry, Revision, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::Store;
+use crate::backend::log_entry_text;
 use crate::call::Edited;
 use crate::error::StoreError;
+use crate::log::LogRecord;
 use crate::yaml::{self, YamlError, to_value};
 
 const FORMAT: u32 = 1;
@@ -65,6 +67,15 @@ impl Store {
         let state = self.text()?;
         let (log, archive) = (self.backend.whole_log()?, self.backend.archive()?);
         Ok(Export { liza_export: FORMAT, state, log, archive })
+    }
+
+    /// Adds entries of another log behind those that are there.
+    pub fn add_to_log(&self, records: &[LogRecord]) -> Result<(), StoreError> {
+        let text = |record: &LogRecord| {
+            log_entry_text(&self.state_file(), &record.to_entry(), Revision(record.revision.unwrap_or(0)))
+        };
+        let texts: Vec<String> = records.iter().map(text).collect::<Result<_, _>>()?;
+        self.backend.add_earlier(&texts.concat(), &BTreeMap::new())
     }
 
     /// Fills this blackboard, which must be empty, as it was exported, with any faults. After a failure or a

@@ -42,6 +42,7 @@ pub use start_remote::{create_on_remote, try_remote};
 pub use sync::{SyncOutcome, sync};
 pub use take_work::{generation_of, remove_ended_worktrees};
 pub use take_work::{take_and_send, take_new_commits, take_work};
-pub use test_run::{TEST_LOGS, try_test};
+pub use test_run::{TEST_LOGS, try_commands, try_test};
+pub use work_facts::facts_at;
 pub use wt_create::{CreatedWorktree, create_worktree};
 pub use wt_merge::{MergeOutcome, merge_without_validation, wt_merge};

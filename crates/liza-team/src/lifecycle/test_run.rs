@@ -50,6 +50,24 @@ pub fn try_test(
     }
 }
 
+/// Tries the integration test of a commit and then these commands, each with its one retry; returns the first failure.
+pub fn try_commands(
+    project: &Project,
+    config: &Config,
+    commands: &[ValidationCommand],
+    commit: &Sha,
+) -> Result<Option<TestFailure>, EngineError> {
+    let test = try_test(project, config, commit)?;
+    if test.is_some() || commands.is_empty() {
+        return Ok(test);
+    }
+    let gate = project.repo()?.protected(commit, &GatePatterns::new(&config.gate))?;
+    let run = TestRun { prepare, ..TestRun::of_merge(project, config, (None, commit))? };
+    let ended = run.run_commands(commit, &gate, "trial", &commands.iter().collect::<Vec<_>>());
+    let _ = remove_tree(&run.used_by.caches(project.folder()));
+    Ok(ended?.failed.map(|failed| failed.failure))
+}
+
 type Prepare = fn(&Project, &Config, &Path, CheckoutUse<'_>) -> Result<(), SetupError>;
 
 #[derive(Clone, Copy)]

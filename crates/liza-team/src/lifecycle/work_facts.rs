@@ -16,10 +16,19 @@ pub(super) fn facts_of(
     task: &TaskId,
     commit: &Sha,
 ) -> Result<Option<WorkFacts>, EngineError> {
-    let (project, repo) = (engine.project(), engine.repo()?);
-    let state = project.store().snapshot()?;
-    let Some(head) = integration_head(project, &state.board)? else { return Ok(None) };
-    let (from, to) = compared(repo, &head, commit)?;
+    let state = engine.project().store().snapshot()?;
+    let Some(head) = integration_head(engine.project(), &state.board)? else { return Ok(None) };
+    facts_at(engine.repo()?, &state, &head, (task, commit)).map(Some)
+}
+
+/// The same on that head, with a blackboard that need not be stored.
+pub fn facts_at(
+    repo: &Repo,
+    state: &State,
+    head: &Sha,
+    (task, commit): (&TaskId, &Sha),
+) -> Result<WorkFacts, EngineError> {
+    let (from, to) = compared(repo, head, commit)?;
     let config = state.board.config()?;
     let files = deltas(repo, &SettingFiles::of(config), &repo.changed_files(&from, &to)?)?;
     let patterns = GatePatterns::new(&config.gate);
@@ -33,10 +42,10 @@ pub(super) fn facts_of(
     for undone in repo.undone_lines(&from, &to).unwrap_or_default() {
         facts.note(FactKind::Undone, &format!("{} ({})", undone.path, undone.step.short()));
     }
-    for other in other_tasks(&state, task, &repo.added_commits(&head, commit)?) {
+    for other in other_tasks(state, task, &repo.added_commits(head, commit)?) {
         facts.note(FactKind::OtherTasks, other.as_str());
     }
-    Ok(Some(facts))
+    Ok(facts)
 }
 
 /// The head and the merged files; of work that does not merge, what its own commits change.

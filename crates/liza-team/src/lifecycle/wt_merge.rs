@@ -97,6 +97,10 @@ pub fn merge_without_validation(engine: &Engine<'_>, task: &TaskId) -> Result<Me
 }
 
 fn merge(engine: &Engine<'_>, task: &TaskId, without_validation: bool) -> Result<MergeOutcome, EngineError> {
+    if engine.project().forbids_merges() {
+        let (actor, allowed) = (engine.actor().to_string(), "no one: this is the copy of a drill".to_owned());
+        return Err(Refusal::NotPermitted { actor, verb: "wt-merge", allowed }.into());
+    }
     // Checked before waiting for other merges, so that a refusal comes immediately.
     engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let board = engine.read(&[])?;

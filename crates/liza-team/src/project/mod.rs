@@ -6,12 +6,14 @@ pub mod machine;
 mod spoken;
 pub mod team_file;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use liza_core::model::{Actor, Config, Generation, Sandbox, Sha, State, StopFile, StopFiles, Timestamp};
 use liza_git::{Git, GitError, Repo};
+use liza_host::durable;
 use liza_host::local_time::{local_clock, wall_clock};
 use liza_ids::BranchSteps;
 use liza_sandbox::confine::{RoomRules, RoomSettings};
@@ -20,6 +22,9 @@ use liza_store::{IncrementalReader, Store, StoreError, clock_difference, kept_in
 
 /// Patterns for git's list of ignored files.
 pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
+
+/// The file in `.liza` of a copy in which nothing may be merged.
+const NO_MERGES: &str = "no-merges";
 
 /// The time that a long-running program waits for a database before it reports that and tries again. A person
 /// must soon see why nothing happens.
@@ -73,6 +78,15 @@ impl Project {
     /// The whole blackboard. Costs only the changes since this process last read it.
     pub fn state(&self) -> Result<Arc<State>, StoreError> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).read()
+    }
+
+    /// Makes it a copy in which nothing can be merged.
+    pub fn forbid_merges(&self) -> io::Result<()> {
+        durable::replace_private_file(&self.folder().join(NO_MERGES), b"")
+    }
+
+    pub fn forbids_merges(&self) -> bool {
+        self.folder().join(NO_MERGES).exists()
     }
 
     pub fn repo(&self) -> Result<&Repo, GitError> {

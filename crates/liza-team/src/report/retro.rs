@@ -27,7 +27,14 @@ pub fn previous(project: &Project, sprint: &Sprint) -> Option<Sprint> {
     yaml::read(&text).ok()
 }
 
-pub fn render(state: &State, previous: Option<&Sprint>, masker: &Masker, now: Timestamp) -> String {
+/// `drills` are the lines about reviewers that were drilled, which are on no blackboard.
+pub fn render(
+    state: &State,
+    previous: Option<&Sprint>,
+    drills: Vec<String>,
+    masker: &Masker,
+    now: Timestamp,
+) -> String {
     let Some(sprint) = state.board.sprint.ready() else { return String::new() };
     let tasks = sprint_tasks(state, sprint);
     let page = RetroPage { state, sprint, previous, tasks, escaper: Escaper(masker), now };
@@ -42,6 +49,7 @@ pub fn render(state: &State, previous: Option<&Sprint>, masker: &Masker, now: Ti
     lines.extend(section("Discoveries", page.discoveries()));
     lines.extend(section("Decisions at checkpoints", page.decisions()));
     lines.extend(section("Figures", page.figures()));
+    lines.extend(section("Reviewers in drills", drills));
     let learned = ["- Keep:", "- Change:", "- Try:", "", FILLED];
     lines.extend(section("What we learned", learned.map(str::to_owned).to_vec()));
     let mut text = lines.join("\n");

@@ -48,7 +48,7 @@ pub fn folder(asked: Option<&Path>) -> Result<PathBuf, DemoError> {
 }
 
 /// A new folder among the system's temporary ones, with that name and a number.
-pub(crate) fn temporary_folder(name: &str) -> Result<PathBuf, DemoError> {
+pub fn temporary_folder(name: &str) -> Result<PathBuf, DemoError> {
     let place = std::env::temp_dir();
     for number in 1_u32.. {
         let folder = place.join(format!("{name}-{number}"));

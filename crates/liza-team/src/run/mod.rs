@@ -16,7 +16,7 @@ pub use first_run::{TOKEN_BUDGET, first_run_notice, is_first_run};
 pub use posts::{TeamOptions, leave_planning_to_other, team_posts};
 pub use progress::progress_line;
 pub use rehearsal_copy::is_rehearsal_copy;
-pub use rehearsal_copy::{CopyError, copy_for_rehearsal, is_demo};
+pub use rehearsal_copy::{CopyError, close_in, copy_for_rehearsal, copy_identity, copy_named, is_demo};
 pub use run_lock::is_team_running;
 pub use run_lock::{AlreadyRunning, RunLock};
 pub use watcher_observer::WatcherObserver;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use liza_core::model::{Actor, Loaded, LogAction, LogEntry};
+use liza_core::model::{Actor, Loaded, LogAction, LogEntry, State};
 use liza_git::{Git, GitError, Repo};
 use liza_host::durable;
 use liza_store::{Store, StoreError};
@@ -48,12 +48,7 @@ pub fn copy_for_rehearsal(project: &Project) -> Result<Project, CopyError> {
     call(&[&["fetch", "-q", "--update-head-ok", &source][..], &REFS].concat())?;
     // Nothing that a rehearsal does can be pushed.
     call(&["remote", "remove", "origin"])?;
-    for key in SETTINGS {
-        let value = git.command("reading the configuration", from).args(["config", "--get", key]).read();
-        if let Ok(value) = value {
-            call(&["config", key, String::from_utf8_lossy(&value).trim()])?;
-        }
-    }
+    copy_identity(&git, from, &to)?;
     let repo = Repo::open(&git, &to)?;
     repo.exclude(&EXCLUDED)?;
     for path in uncommitted(&git, from)? {
@@ -69,6 +64,18 @@ pub fn copy_for_rehearsal(project: &Project) -> Result<Project, CopyError> {
     // The team reports failed repairs.
     let _ = recover(&Engine::new(&copy, Actor::Human));
     Ok(copy)
+}
+
+/// Copies the settings of the repository itself that agents need.
+pub fn copy_identity(git: &Git, from: &Path, to: &Path) -> Result<(), GitError> {
+    for key in SETTINGS {
+        let value = git.command("reading the configuration", from).args(["config", "--get", key]).read();
+        if let Ok(value) = value {
+            let value = String::from_utf8_lossy(&value).trim().to_owned();
+            git.command("copying the configuration", to).args(["config", key, &value]).check()?;
+        }
+    }
+    Ok(())
 }
 
 pub fn is_rehearsal_copy(project: &Project) -> bool {
@@ -90,7 +97,7 @@ fn uncommitted(git: &Git, root: &Path) -> Result<Vec<PathBuf>, GitError> {
 }
 
 /// Copies the ignored files that `config.copy` names, from which the copy prepares its own checkouts.
-fn copy_named(project: &Project, copy: &Repo) -> Result<(), CopyError> {
+pub fn copy_named(project: &Project, copy: &Repo) -> Result<(), CopyError> {
     let state = project.store().snapshot()?;
     let Some(config) = state.board.config.ready() else { return Ok(()) };
     copy_files(project, config, copy.root())?;
@@ -115,15 +122,7 @@ fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), CopyError> {
 /// Agents stay behind: the copy's own team registers under the same names and continues their claims.
 fn copy_blackboard(project: &Project, to: &Path) -> Result<(), CopyError> {
     let mut state = project.store().snapshot()?;
-    state.board.agents = Loaded::Ready(Default::default());
-    if let Loaded::Ready(config) = &mut state.board.config {
-        // Nothing of a rehearsal leaves the copy.
-        config.remote = None;
-        config.escalation_webhook = None;
-        if let Some(file) = &mut config.team_file {
-            file.values.shift_remove("escalation_webhook");
-        }
-    }
+    close_in(&mut state);
     let log = LogEntry {
         timestamp: now(),
         agent: "human".to_owned(),
@@ -133,4 +132,16 @@ fn copy_blackboard(project: &Project, to: &Path) -> Result<(), CopyError> {
     };
     Store::create(to, &state, &log)?;
     Ok(())
+}
+
+/// Changes a blackboard for a copy, which nothing may leave; the copy's own agents register under the same names.
+pub fn close_in(state: &mut State) {
+    state.board.agents = Loaded::Ready(Default::default());
+    if let Loaded::Ready(config) = &mut state.board.config {
+        config.remote = None;
+        config.escalation_webhook = None;
+        if let Some(file) = &mut config.team_file {
+            file.values.shift_remove("escalation_webhook");
+        }
+    }
 }

@@ -225,7 +225,9 @@ impl Team<'_> {
                 fault: outcome.fault.as_ref().map(|fault| fault.kind),
             },
             end,
-            merges: member.post.once && member.post.role == Role::CodeReviewer,
+            merges: member.post.once
+                && member.post.role == Role::CodeReviewer
+                && !self.project.forbids_merges(),
             head: session.head.clone(),
             output: session.output.clone(),
             checkout: session.checkout.clone(),

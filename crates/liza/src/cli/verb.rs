@@ -125,6 +125,7 @@ verbs! {
         Export = export, HUMAN;
         Import = import, HUMAN;
         Retro = retro, HUMAN;
+        Drill = drill, HUMAN;
         Watch = watch, HUMAN;
         Analyze = analyze, HUMAN;
         Resolve = resolve, HUMAN;

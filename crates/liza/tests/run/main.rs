@@ -7,4 +7,5 @@ mod support;
 
 mod demo;
 mod detached;
+mod drill;
 mod run;

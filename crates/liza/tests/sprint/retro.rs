@@ -21,7 +21,7 @@ fn a_retrospective_is_filled_from_the_data() {
         review_verdict_approval_rate_percent: Some(100),
         ..Metrics::default()
     };
-    let page = render(&state, Some(&before), &Masker::default(), now());
+    let page = render(&state, Some(&before), Vec::new(), &Masker::default(), now());
     insta::assert_snapshot!(page);
     assert!(!page.contains("a1B2"), "secrets are masked");
 }
@@ -29,5 +29,5 @@ fn a_retrospective_is_filled_from_the_data() {
 /// Covers: SP-09
 #[test]
 fn the_retrospective_of_an_empty_sprint_is_short() {
-    insta::assert_snapshot!(render(&empty(), None, &Masker::default(), now()));
+    insta::assert_snapshot!(render(&empty(), None, Vec::new(), &Masker::default(), now()));
 }

@@ -33,6 +33,7 @@ pub(crate) mod diff;
 pub(crate) mod discover;
 pub(crate) mod dismiss;
 pub(crate) mod doctor;
+pub(crate) mod drill;
 pub(crate) mod edit;
 pub(crate) mod edit_task;
 pub(crate) mod export;

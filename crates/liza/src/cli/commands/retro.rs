@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use liza_core::model::Section;
 use liza_core::protocol::WriteRetro;
+use liza_drill::{rates, read_records, table};
 use liza_team::project::{Project, now};
 use liza_team::report::{masker, retro};
 use serde_json::json;
@@ -11,7 +12,7 @@ use serde_json::json;
 use crate::cli::context::Context;
 use crate::cli::input::read_file;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::Reply;
+use crate::cli::ui::output::{Reply, to_json};
 
 /// Print or write the retrospective of the sprint.
 ///
@@ -40,10 +41,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(file) = &args.file {
         return keep(&project, context, &sprint.id, &read_file(context, file, "--file")?);
     }
-    let page = retro::render(&state, retro::previous(&project, sprint).as_ref(), &masker(), now());
+    let (drills, of_drills) = match read_records(project.folder()) {
+        Ok(records) => (table(&rates(&records)), to_json(&rates(&records))),
+        Err(error) => (vec![format!("- The results cannot be read: {error}")], json!(null)),
+    };
+    let page = retro::render(&state, retro::previous(&project, sprint).as_ref(), drills, &masker(), now());
     let page = page.trim_end().to_owned();
     if !args.write {
-        let result = json!({"sprint": sprint.id, "text": page, "written": false});
+        let result = json!({"sprint": sprint.id, "text": page, "written": false, "drills": of_drills});
         return Ok(Reply::new(page, result).at(state.board.revision.0));
     }
     let own = |text: &&String| !text.trim().is_empty() && !text.contains(retro::FILLED);

@@ -1,0 +1,7 @@
+//! What measuring needs: rates with their intervals, and small defects made by a table. Pure; no rule of the protocol uses it.
+
+mod estimate;
+mod mutation;
+
+pub use estimate::{DrillVerdict, Estimate, drill_rates, wilson};
+pub use mutation::mutations;
