@@ -127,6 +127,8 @@ pub enum Behind {
     Goal,
     /// A code reviewer's verdict on its work.
     Verdict,
+    /// The human's answer to a question of the agent.
+    Answer,
     /// Something for the agent's role to do.
     NewWork,
 }
@@ -288,6 +290,8 @@ impl Next {
             What::Wait => match self.behind.first() {
                 Some(Behind::Goal) => format!("{who} waits for a goal"),
                 Some(Behind::Verdict) => format!("{who} waits for a verdict"),
+                Some(Behind::Answer) => format!("{who} waits for your answer"),
+                Some(Behind::StoppedPlanner) => format!("{who} waits for you"),
                 Some(Behind::NewWork) => format!("{who} waits for work"),
                 _ => format!("{} must be merged first", self.tasks_before().join(", ")),
             },
@@ -329,6 +333,7 @@ impl fmt::Display for Next {
                 Behind::Work(task) => write!(f, " after {task}")?,
                 Behind::Resume if self.what == What::Merge => {}
                 Behind::Resume => f.write_str(AFTER_RESUME)?,
+                Behind::Answer if self.what != What::Wait => f.write_str(" after your answer")?,
                 Behind::Start(role) => write!(f, "; no {} is running", role.title().to_lowercase())?,
                 Behind::StoppedPlanner => f.write_str("; it has stopped")?,
                 Behind::Programs => f.write_str("; when its program can be used again")?,
@@ -345,6 +350,7 @@ impl fmt::Display for Next {
                 | Behind::OtherDecisions
                 | Behind::Goal
                 | Behind::Verdict
+                | Behind::Answer
                 | Behind::NewWork => {}
             }
         }

@@ -2,9 +2,7 @@
 //!
 //! Decides nothing and knows no layout: the same view gives the same words on every screen.
 
-use crate::alarms::AlarmKind;
 use crate::forecast::{AFTER_RESUME, Behind, What, progress};
-use crate::needs_you::NeedKind;
 use crate::task_words::plain;
 use crate::view::{
     AgentView, HeldView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency, View,
@@ -199,6 +197,8 @@ fn status_words(agent: &AgentView) -> String {
         (What::Review, _, _) => format!("to review{on}"),
         (_, Some(Behind::Goal), _) => "for a goal".to_owned(),
         (_, Some(Behind::Verdict), _) => "for a verdict".to_owned(),
+        (_, Some(Behind::Answer), _) => "for your answer".to_owned(),
+        (_, Some(Behind::StoppedPlanner), _) => "for you".to_owned(),
         (_, _, Role::Planner) => "until needed".to_owned(),
         (_, _, Role::Coder) => "for a task".to_owned(),
         (_, _, Role::CodeReviewer) => "for a submission".to_owned(),
@@ -431,26 +431,21 @@ fn steps(view: &View, is_long: bool) -> Vec<(String, &str)> {
         let step = held.again_in.map(|_| (format!("{}. To try it now:", held.text()), "liza resume"));
         return step.into_iter().collect();
     }
-    let here = |role: Role| view.agents.iter().any(|agent| agent.role == role && agent.liveness.is_present());
-    let is_yours = |id: &TaskId| {
-        let mut needs = view.needs_you.iter();
-        needs
-            .any(|need| need.kind == NeedKind::Alarm(AlarmKind::NoApproval) && need.task.as_ref() == Some(id))
-    };
-    let approved = view.tasks.iter().filter(|task| task.status == Some(Status::Approved));
-    let to_merge = approved.filter(|task| !is_yours(&task.id)).count();
-    let unseen = view.planner_triggers.iter().filter(|trigger| !trigger.seen).count();
+    let has_planner =
+        view.agents.iter().any(|agent| agent.role == Role::Planner && agent.liveness.is_present());
+    let unseen = view.planner_triggers.iter().filter(|trigger| !trigger.seen && !has_planner).count();
+    let behind = |role: Role| view.tasks.iter().filter(|task| task.next.missing_role() == Some(role)).count();
     let waiting = [
         (unseen, Role::Planner, "decision", "pending, but no planner is running:"),
-        (view.claimable.len(), Role::Coder, "task", "ready, but no coder is running:"),
+        (behind(Role::Coder), Role::Coder, "task", "ready, but no coder is running:"),
         (
-            view.reviewable.len() + to_merge,
+            behind(Role::CodeReviewer),
             Role::CodeReviewer,
             "task",
             "to review or merge, but no code reviewer is running:",
         ),
     ];
-    let missing = waiting.into_iter().filter(|(n, role, ..)| *n > 0 && !here(*role));
+    let missing = waiting.into_iter().filter(|(n, ..)| *n > 0);
     let start = |role: Role| view.start.agent(role).as_str();
     missing.map(|(n, role, noun, what)| (format!("{} {what}", count(n, noun)), start(role))).collect()
 }

@@ -205,7 +205,7 @@ impl<'m> Team<'m> {
             end: "exited".to_owned(),
             said: None,
             fault: None,
-            advice: None,
+            repair: None,
             failed: !has_result(&self.board.state, &ended),
             model: ModelPart::Unknown,
             by_model: None,

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use liza_core::model::Config;
+use liza_core::model::{Config, Repair};
 use liza_sandbox::sys::find_program;
 
 use super::builtin::built_in;
@@ -166,10 +166,11 @@ impl LoginPlaces<'_> {
     }
 
     /// The human's next step if a program has no valid login.
-    pub fn advice(&self, template: &CommandTemplate) -> Option<String> {
+    pub fn repair(&self, template: &CommandTemplate) -> Option<Repair> {
         let key = template.login_signs.iter().find_map(|sign| self.chosen_key(template, sign));
-        let set = key.map(|(variable, path)| format!("Set {variable}, {}", env_key(&path)));
-        set.or_else(|| (!template.login.is_empty()).then(|| format!("Run {}", login_advice(template))))
+        let set = key.map(|(variable, path)| Repair::Set { variable, meaning: Some(env_key(&path)) });
+        let login = || Repair::Run(login_advice(template).to_string());
+        set.or_else(|| (!template.login.is_empty()).then(login))
     }
 
     /// Looks for a variable with which a program logs in.
@@ -256,7 +257,7 @@ mod tests {
         write(".codex/config.toml", &settings);
         let variable = |_: &str| None;
         let places = LoginPlaces { home: Some(home.path()), variable: &variable };
-        let advice = |name: &str| places.advice(find(name).unwrap()).unwrap();
+        let advice = |name: &str| places.repair(find(name).unwrap()).unwrap().to_string();
         assert!(advice("codex").starts_with("Set MY_KEY, the env_key of the provider in "));
         assert!(advice("claude").starts_with("Run claude"));
         write(".config/goose/config.yaml", "GOOSE_PROVIDER: openai\n");

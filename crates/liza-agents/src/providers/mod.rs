@@ -36,7 +36,7 @@ mod fuzz_tests;
 
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{AgentId, Config, Price, Role, TaskId};
+use liza_core::model::{AgentId, Config, Price, Repair, Role, TaskId};
 use liza_sandbox::sys::find_program;
 
 pub use builtin::{builtin_names, places_of};
@@ -135,8 +135,8 @@ impl Provider {
         std::iter::once(self).chain(&self.fallbacks)
     }
 
-    pub fn login_advice(&self, places: &LoginPlaces<'_>) -> Option<String> {
-        places.advice(&self.template)
+    pub fn login_repair(&self, places: &LoginPlaces<'_>) -> Option<Repair> {
+        places.repair(&self.template)
     }
 
     /// True if a variable has a key for it, which is used instead of a login in a file.

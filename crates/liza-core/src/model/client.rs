@@ -131,15 +131,38 @@ impl fmt::Display for RefusedResult {
     }
 }
 
+/// The human's step after which a client can be used again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repair {
+    /// Its login: a command, and other ways.
+    Run(String),
+    Set {
+        variable: String,
+        /// The meaning of the variable.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meaning: Option<String>,
+    },
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Repair::Run(login) => write!(f, "Run {login}"),
+            Repair::Set { variable, meaning: None } => write!(f, "Set {variable}"),
+            Repair::Set { variable, meaning: Some(meaning) } => write!(f, "Set {variable}, {meaning}"),
+        }
+    }
+}
+
 /// The reason that no session of a client starts now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientHold {
     pub kind: FaultKind,
     #[serde(default)]
     pub message: String,
-    /// The human's next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
+    pub repair: Option<Repair>,
     pub since: Timestamp,
     /// The time of the next try by one session; `None` until the human continues.
     #[serde(default)]

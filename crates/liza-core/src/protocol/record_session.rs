@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::{
     AgentId, Board, ClientFault, ClientHold, EventName, HistoryEvent, LogAction, ModelEnd, ModelPart,
-    Refusal, RefusedResult, Section, SessionSummary, Sha, TaskId, Timestamp, Usage, Value,
+    Refusal, RefusedResult, Repair, Section, SessionSummary, Sha, TaskId, Timestamp, Usage, Value,
 };
 use crate::rules::clients::{ClientEnd, after_end, missing_variable, session_line};
 
@@ -30,7 +30,7 @@ pub struct RecordSession {
     pub said: Option<String>,
     pub fault: Option<ClientFault>,
     /// The human's remedy for the error.
-    pub advice: Option<String>,
+    pub repair: Option<Repair>,
     /// True if it ended by itself without a result.
     pub failed: bool,
     pub model: ModelPart,
@@ -70,10 +70,10 @@ impl Rule for RecordSession {
     fn run(&self, tx: &mut Tx<'_>) -> Result<SessionRecorded, Refusal> {
         check_acts_for(tx, self.agent)?;
         let (new_hold, is_clients_fault) = self.update_client(tx)?;
-        let advice = self.advice().filter(|_| is_clients_fault);
+        let repair = self.repair().filter(|_| is_clients_fault);
         let refusal = self.refusal.as_ref().map(ToString::to_string);
         let said = refusal.as_deref().or(self.said.as_deref());
-        let line = session_line(&self.client, &self.end, said, advice.as_deref());
+        let line = session_line(&self.client, &self.end, said, repair.as_ref());
         self.update_agent(tx, &line)?;
         self.update_history(tx);
         tx.log_as(self.agent, LogAction::Task(EventName::SessionEnded), self.task.as_ref(), &line);
@@ -83,9 +83,10 @@ impl Rule for RecordSession {
 
 impl RecordSession {
     /// The human's remedy: the missing key that the error names says more than the way to log in.
-    fn advice(&self) -> Option<String> {
-        let variable = self.fault.as_ref().and_then(|fault| missing_variable(&fault.message));
-        variable.map(|name| format!("Set {name}")).or_else(|| self.advice.clone())
+    fn repair(&self) -> Option<Repair> {
+        let error = self.fault.as_ref().map(|fault| fault.message.as_str()).or(self.said.as_deref());
+        let set = |name: &str| Repair::Set { variable: name.to_owned(), meaning: None };
+        error.and_then(missing_variable).map(set).or_else(|| self.repair.clone())
     }
 
     fn update_client(&self, tx: &mut Tx<'_>) -> Result<(Option<ClientHold>, bool), Refusal> {
@@ -97,7 +98,7 @@ impl RecordSession {
             end: self.end.clone(),
             said: self.said.clone(),
             subject: self.task.as_ref().map_or(PLANNING, TaskId::as_str).to_owned(),
-            advice: self.advice(),
+            repair: self.repair(),
         };
         let (after, is_clients_fault) = after_end(&before, &end, tx.now);
         let is_known = |hold: &ClientHold| {

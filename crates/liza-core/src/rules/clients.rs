@@ -6,7 +6,7 @@
 //! more than [`MAX_PROBES`] times.
 
 use crate::model::{
-    AlikeFailures, ClientFault, ClientHold, ClientRecord, FaultKind, Seconds, Sprint, Timestamp,
+    AlikeFailures, ClientFault, ClientHold, ClientRecord, FaultKind, Repair, Seconds, Sprint, Timestamp,
 };
 
 /// After this many failed tries, only the human lets a client continue.
@@ -40,13 +40,13 @@ pub struct ClientEnd {
     pub said: Option<String>,
     /// The task, or `plan`.
     pub subject: String,
-    pub advice: Option<String>,
+    pub repair: Option<Repair>,
 }
 
 /// The client after a session of it, and true if the client is at fault for the session's failure.
 pub fn after_end(before: &ClientRecord, end: &ClientEnd, now: Timestamp) -> (ClientRecord, bool) {
     if let Some(fault) = end.fault.as_ref().filter(|fault| fault.kind.is_of_client()) {
-        let hold = hold(before.hold.as_ref(), fault, end.advice.clone(), now);
+        let hold = hold(before.hold.as_ref(), fault, end.repair.clone(), now);
         return (ClientRecord { hold: Some(hold), failures: None }, true);
     }
     if !end.failed {
@@ -56,7 +56,7 @@ pub fn after_end(before: &ClientRecord, end: &ClientEnd, now: Timestamp) -> (Cli
     if end.is_silent {
         let message = format!("{} without an answer of the model: {said}", end.end);
         let fault = ClientFault { kind: FaultKind::Crashed, message, reset: None };
-        let hold = hold(before.hold.as_ref(), &fault, end.advice.clone(), now);
+        let hold = hold(before.hold.as_ref(), &fault, end.repair.clone(), now);
         return (ClientRecord { hold: Some(hold), failures: None }, true);
     }
     let failures = add_failure(before.failures.as_ref(), sign(&end.end, said), &end.subject);
@@ -64,7 +64,7 @@ pub fn after_end(before: &ClientRecord, end: &ClientEnd, now: Timestamp) -> (Cli
     let hold = alike.then(|| {
         let message = format!("{} sessions in a row {}: {said}", failures.count, end.end);
         let fault = ClientFault { kind: FaultKind::Crashed, message, reset: None };
-        hold(before.hold.as_ref(), &fault, end.advice.clone(), now)
+        hold(before.hold.as_ref(), &fault, end.repair.clone(), now)
     });
     (ClientRecord { hold, failures: Some(failures) }, alike)
 }
@@ -89,7 +89,7 @@ fn sign(end: &str, said: &str) -> String {
 fn hold(
     before: Option<&ClientHold>,
     fault: &ClientFault,
-    advice: Option<String>,
+    repair: Option<Repair>,
     now: Timestamp,
 ) -> ClientHold {
     let probes = before.map_or(0, |before| before.probes);
@@ -106,7 +106,7 @@ fn hold(
         | FaultKind::Crashed => Some(pause),
     };
     let since = before.map_or(now, |before| before.since);
-    ClientHold { kind: fault.kind, message: fault.message.clone(), advice, since, until, probes }
+    ClientHold { kind: fault.kind, message: fault.message.clone(), repair, since, until, probes }
 }
 
 /// The hold while a session tries the client again: the next try comes later in any case.
@@ -137,20 +137,23 @@ pub fn first_verb(hold: &ClientHold) -> &'static str {
 
 /// The repair of a hold that only the human ends, and the command that lets the client continue.
 pub fn repair_command(hold: &ClientHold, then: Continuation<'_>) -> String {
-    let login = || hold.advice.as_deref()?.strip_prefix("Run ");
     let (command, run) = (then.command(), then.run);
-    match (hold.until, variable_to_set(hold), login()) {
-        (None, Some(name), _) if then.has_team => format!("liza stop, export {name}=KEY, then: {run}"),
-        (None, Some(name), _) => format!("export {name}=KEY, then: {command}"),
-        (None, None, Some(login)) => format!("{login}, then: {command}"),
-        (Some(_), ..) | (None, None, None) => command.to_owned(),
+    match (hold.until, &hold.repair) {
+        (None, Some(Repair::Set { variable, .. })) if then.has_team => {
+            format!("liza stop, export {variable}=KEY, then: {run}")
+        }
+        (None, Some(Repair::Set { variable, .. })) => format!("export {variable}=KEY, then: {command}"),
+        (None, Some(Repair::Run(login))) => format!("{login}, then: {command}"),
+        (Some(_), _) | (None, None) => command.to_owned(),
     }
 }
 
 /// The environment variable that has to be set, or set to something else.
 fn variable_to_set(hold: &ClientHold) -> Option<&str> {
-    let advised = || hold.advice.as_deref()?.strip_prefix("Set ")?.split([',', ' ']).next();
-    missing_variable(&hold.message).or_else(advised)
+    match &hold.repair {
+        Some(Repair::Set { variable, .. }) => Some(variable),
+        Some(Repair::Run(_)) | None => None,
+    }
 }
 
 /// The environment variable that an error names as missing: "Missing environment variable: `KEY`."
@@ -224,17 +227,17 @@ fn comes_first(one: &ClientHold, other: &ClientHold) -> bool {
 }
 
 /// One line about a session that has ended: `claude exited 1: Invalid API key. Run claude /login`.
-pub fn session_line(client: &str, end: &str, said: Option<&str>, advice: Option<&str>) -> String {
+pub fn session_line(client: &str, end: &str, said: Option<&str>, repair: Option<&Repair>) -> String {
     let said = said.map(str::trim).filter(|said| !said.is_empty());
     let mut line = format!("{client} {end}");
     if let Some(said) = said {
         line.push_str(": ");
         line.push_str(said);
     }
-    if let Some(advice) = advice {
+    if let Some(repair) = repair {
         let ends = line.ends_with(['.', '!', '?']);
         line.push_str(if ends { " " } else { ". " });
-        line.push_str(advice);
+        line.push_str(&repair.to_string());
     }
     line
 }
@@ -256,11 +259,11 @@ pub fn describe_hold(hold: &ClientHold, then: Continuation<'_>, now: Timestamp) 
 
 fn way_forward(hold: &ClientHold, then: Continuation<'_>) -> String {
     let command = then.command();
-    match (variable_to_set(hold), &hold.advice) {
+    match (variable_to_set(hold), &hold.repair) {
         (Some(name), _) if then.has_team => {
             format!("Stop the team, set {name}, then continue: {}", then.run)
         }
-        (_, Some(advice)) => format!("{advice}, then continue: {command}"),
+        (_, Some(repair)) => format!("{repair}, then continue: {command}"),
         (_, None) => format!("continue: {command}"),
     }
 }

@@ -155,8 +155,8 @@ fn held_clients(situation: &Situation<'_>) -> Option<Step> {
     let ClientChoice::Held { client, hold } = choose_client(sprint, clients, now) else { return None };
     Some(match hold.until {
         None if !in_team => {
-            let advice = hold.advice.map(|advice| format!(". {advice}")).unwrap_or_default();
-            Step::Stop(StopReason::ClientHeld { client, why: format!("{}{advice}", hold.message) })
+            let repair = hold.repair.map(|repair| format!(". {repair}")).unwrap_or_default();
+            Step::Stop(StopReason::ClientHeld { client, why: format!("{}{repair}", hold.message) })
         }
         until => {
             let until = until.unwrap_or(now + RETRY);
@@ -170,14 +170,25 @@ pub fn needs_session(state: &State, agent: AgentId, found_merges: &FoundMerges, 
     work_of(state, agent, found_merges, now).first().is_some_and(Work::needs_session)
 }
 
-/// True if only the human can let the planner continue: its sessions are used up, or too many had no result.
+/// The reason that only the human can let the planner continue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlannerStop {
+    /// Too many of its sessions in a row had no result.
+    NoResult,
+    SessionsUsedUp,
+}
+
+pub fn planner_stop(state: &State, now: Timestamp) -> Option<PlannerStop> {
+    let (sprint, config) = (state.board.sprint.ready()?, state.board.config.ready()?);
+    let may_be_stuck = sprint.planner_exits.count >= config.max_crashes;
+    if may_be_stuck && failed_planning(sprint, &unseen_triggers(state, now)) >= config.max_crashes {
+        return Some(PlannerStop::NoResult);
+    }
+    SessionBudget::Planner.is_used_up(sprint, config).then_some(PlannerStop::SessionsUsedUp)
+}
+
 pub fn planner_needs_human(state: &State, now: Timestamp) -> bool {
-    let (Some(sprint), Some(config)) = (state.board.sprint.ready(), state.board.config.ready()) else {
-        return false;
-    };
-    SessionBudget::Planner.is_used_up(sprint, config)
-        || (sprint.planner_exits.count >= config.max_crashes
-            && failed_planning(sprint, &unseen_triggers(state, now)) >= config.max_crashes)
+    planner_stop(state, now).is_some()
 }
 
 /// The planning sessions in a row without a result. None count once all their matters are settled.

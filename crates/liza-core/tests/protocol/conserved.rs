@@ -306,7 +306,7 @@ impl Disturbance {
     fn hold_program(self, world: &mut World) {
         let until = self.which.is_multiple_of(2).then(|| world.now + Seconds(90));
         let (kind, message) = (FaultKind::Quota, "limit".to_owned());
-        let hold = ClientHold { kind, message, advice: None, since: world.now, until, probes: 0 };
+        let hold = ClientHold { kind, message, repair: None, since: world.now, until, probes: 0 };
         if let (Loaded::Ready(sprint), 0 | 1) = (&mut world.state.board.sprint, self.which % 5) {
             sprint.clients.insert(PROGRAM.to_owned(), ClientRecord { hold: Some(hold), failures: None });
         }

@@ -122,7 +122,7 @@ impl Session {
             end: "exited".to_owned(),
             said: None,
             fault: refused.then_some(fault),
-            advice: None,
+            repair: None,
             failed,
             model: ModelPart::Unknown,
             by_model: None,

@@ -1,8 +1,8 @@
 //! Clients that fail: who is held, for how long, and that no task is blamed for it.
 
 use liza_core::model::{
-    Actor, ClientFault, ClientHold, FaultKind, LimitReset, ModelEnd, ModelPart, RefusedResult, Seconds,
-    Status, Timestamp, Usage,
+    Actor, ClientFault, ClientHold, FaultKind, LimitReset, ModelEnd, ModelPart, RefusedResult, Repair,
+    Seconds, Status, Timestamp, Usage,
 };
 use liza_core::protocol::{Command, RecordSession, Resume, UseClient};
 use liza_core::rules::clients::{
@@ -30,7 +30,7 @@ fn ended(of: &str, number: u32, fault: Option<ClientFault>) -> RecordSession {
         end: "exited 1".into(),
         said: Some("Something broke at 0x70".into()),
         fault,
-        advice: Some("Run claude /login".into()),
+        repair: Some(Repair::Run("claude /login".to_owned())),
         failed: true,
         model: ModelPart::Unknown,
         by_model: None,
@@ -123,11 +123,12 @@ fn use_client(number: u32) -> Command {
 /// Covers: SE-02
 #[test]
 fn one_line_says_what_happened_and_what_to_do() {
-    let line = session_line("claude", "exited 1", Some("Invalid API key"), Some("Run claude /login"));
+    let login = Repair::Run("claude /login".to_owned());
+    let line = session_line("claude", "exited 1", Some("Invalid API key"), Some(&login));
     assert_eq!(line, "claude exited 1: Invalid API key. Run claude /login");
     assert_eq!(
-        session_line("codex", "exited 0", Some("All done. "), Some("Wait")),
-        "codex exited 0: All done. Wait"
+        session_line("codex", "exited 0", Some("All done. "), Some(&login)),
+        "codex exited 0: All done. Run claude /login"
     );
     assert_eq!(session_line("goose", "killed by signal 9", None, None), "goose killed by signal 9");
 }
@@ -229,8 +230,9 @@ fn a_key_that_is_refused_has_one_way_forward() {
     let mut world = team();
     let message = "401 Unauthorized: Incorrect API key provided".to_owned();
     let refused = ClientFault { kind: FaultKind::Auth, message, reset: None };
-    let advice = Some("Set MY_KEY, the env_key of the provider in config.toml".to_owned());
-    record(&mut world, RecordSession { advice, ..ended("t", 1, Some(refused)) });
+    let meaning = Some("the env_key of the provider in config.toml".to_owned());
+    let repair = Some(Repair::Set { variable: "MY_KEY".to_owned(), meaning });
+    record(&mut world, RecordSession { repair, ..ended("t", 1, Some(refused)) });
     let found = alarms(&world.state, &Observations::default(), world.now);
     let needs = needs_you(&world.state, &Observations::default(), &found, world.now);
     let need = needs.into_iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
@@ -259,12 +261,14 @@ fn a_clients_fault_counts_against_no_one() {
 #[test]
 fn a_team_without_a_client_says_what_is_wrong_with_each() {
     let mut world = team();
-    let says = |world: &mut World, message: &str, advice: &str| {
+    let says = |world: &mut World, message: &str, repair: &Repair| {
         let auth = ClientFault { message: message.to_owned(), ..fault(FaultKind::Auth, None) };
-        record(world, RecordSession { advice: Some(advice.to_owned()), ..ended("t", 1, Some(auth)) });
+        record(world, RecordSession { repair: Some(repair.clone()), ..ended("t", 1, Some(auth)) });
         no_client_left(world.sprint())
     };
-    let (key, login) = ("Set CODEX_KEY, or run codex login", "Run claude /login");
+    let key =
+        &Repair::Set { variable: "CODEX_KEY".to_owned(), meaning: Some("or run codex login".to_owned()) };
+    let login = &Repair::Run("claude /login".to_owned());
     let text = |why: &str| format!("no agent program can be used (claude{why})");
     assert_eq!(says(&mut world, "401 Unauthorized", key), text(" refuses the key in CODEX_KEY"));
     assert_eq!(says(&mut world, "Missing environment variable: `KEY`.", key), text(": KEY is not set"));

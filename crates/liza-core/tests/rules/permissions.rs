@@ -141,7 +141,7 @@ fn supervision() -> Vec<Command> {
             end: "exited 1".into(),
             said: None,
             fault: None,
-            advice: None,
+            repair: None,
             failed: true,
             model: ModelPart::Unknown,
             by_model: None,

@@ -332,7 +332,7 @@ impl Adversaries {
             end: format!("exited {}", minutes % 2),
             said: None,
             fault: kind.map(|kind| ClientFault { kind, message: "no".into(), reset }),
-            advice: None,
+            repair: None,
             failed: !has_result(&self.world.state, session),
             model: ModelPart::Unknown,
             by_model: None,

@@ -31,7 +31,7 @@ fn end_session(world: &mut World, agent: AgentId, end: End) {
         end: "exited 1".into(),
         said: None,
         fault: (end == End::Held).then_some(fault),
-        advice: None,
+        repair: None,
         failed: end != End::WithResult,
         model: ModelPart::Unknown,
         by_model: None,

@@ -37,6 +37,7 @@ pub use observations::{
 };
 pub use stops::StopAge;
 pub(super) use team::budget_subject;
+pub use team::sessions_without_result;
 pub use text::AlarmText;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]

@@ -12,7 +12,7 @@ use liza_core::rules::questions::{Question, open_questions};
 use liza_core::rules::session_budget::SessionBudget;
 use liza_core::rules::spending::{Amount, Spending, SpendingScope, exceeded_by_last_session, spending};
 use liza_core::rules::triggers::{Trigger, TriggerKind, in_words};
-use liza_core::supervise::{failed_planning, unseen_triggers};
+use liza_core::supervise::{PlannerStop, planner_stop, unseen_triggers};
 use liza_core::text::count;
 
 use super::{Alarm, AlarmKind, AlarmLevel, AlarmSubject, AlarmText, Observations};
@@ -102,34 +102,39 @@ fn question(question: &Question) -> Alarm {
 
 /// The planner waits for the human although there is something to plan.
 fn planner_stopped(state: &State, now: Timestamp) -> Option<Alarm> {
-    let (sprint, config) = (state.board.sprint.ready()?, state.board.config.ready()?);
+    let (sprint, stop) = (state.board.sprint.ready()?, planner_stop(state, now)?);
     let pending = unseen_triggers(state, now);
     let first = pending.first()?;
-    if failed_planning(sprint, &pending) >= config.max_crashes {
-        return Some(no_result(sprint, &pending));
-    }
-    let budget = SessionBudget::Planner;
-    budget.is_used_up(sprint, config).then(|| {
-        let used = count(usize::try_from(budget.used(sprint)).unwrap_or(usize::MAX), "session");
-        let text = format!("the planner had {used} without a merge; {} {} waits", first.kind, first.subject);
-        Alarm::critical(AlarmKind::SessionBudget, "planner", text)
+    Some(match stop {
+        PlannerStop::NoResult => no_result(sprint, &pending),
+        PlannerStop::SessionsUsedUp => {
+            let used = SessionBudget::Planner.used(sprint);
+            let used = count(usize::try_from(used).unwrap_or(usize::MAX), "session");
+            let text =
+                format!("the planner had {used} without a merge; {} {} waits", first.kind, first.subject);
+            Alarm::critical(AlarmKind::SessionBudget, "planner", text)
+        }
     })
 }
 
 fn no_result(sprint: &Sprint, pending: &[Trigger]) -> Alarm {
     let exits = &sprint.planner_exits;
-    let words = exits.last_words.as_deref().unwrap_or("nothing");
-    let stop = if words.ends_with(['.', '?', '!']) { "" } else { "." };
-    let sessions = count(exits.count as usize, "planning session");
-    let mut text = format!(
-        "{sessions} in a row ended without a result; woken because {}; the last one ended with: {words}{stop} \
-         If it asks something, answer first: liza note \"...\"",
-        exits.woken_because.clone().unwrap_or_else(|| in_words(pending))
-    );
+    let woken = exits.woken_because.clone().unwrap_or_else(|| in_words(pending));
+    let mut text = sessions_without_result(exits.count, &woken, exits.last_words.as_deref());
+    let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
+    text.push_str(&format!("{stop} If it asks something, answer first: liza note \"...\""));
     if let Some(draft) = pending.iter().find(|trigger| trigger.kind == TriggerKind::NewDraft) {
         text.push_str(&format!("; or drop the draft: liza abandon-task {} --reason TEXT", draft.subject));
     }
     Alarm::critical(AlarmKind::PlannerStopped, "planner", text)
+}
+
+/// The sentence about planning sessions that ended without a result; `woken` is their reason in words.
+pub fn sessions_without_result(sessions: u32, woken: &str, last_words: Option<&str>) -> String {
+    let sessions = count(sessions as usize, "planning session");
+    let woken = if woken.is_empty() { String::new() } else { format!("; woken because {woken}") };
+    let words = last_words.unwrap_or("nothing");
+    format!("{sessions} in a row ended without a result{woken}; the last one ended with: {words}")
 }
 
 /// Submissions that every running code reviewer has dropped.

@@ -9,9 +9,10 @@ use liza_core::model::{
     AgentId, AgentRecord, AgentStatus, Board, Generation, Role, Seconds, SessionSummary, SprintStatus, State,
     TaskBody, TaskId, Timestamp, Usage,
 };
+use liza_core::rules::questions::open_questions;
 use liza_core::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
 use liza_core::rules::triggers::{PlannerWork, planner_work};
-use liza_core::supervise::{Work, backoff, failed_planning, unseen_triggers, work_of};
+use liza_core::supervise::{Work, backoff, failed_planning, planner_needs_human, unseen_triggers, work_of};
 
 use liza_core::rules::presence::Liveness;
 
@@ -200,13 +201,18 @@ impl Agent<'_> {
         let best = work.first();
         let next = |what: What| Next::agent(self.id, what);
         let mut step = match best {
-            _ if self.holds_between_sessions() => next(What::Continue).on(self.entry.current_task.clone()),
+            _ if self.holds_between_sessions() => {
+                let step = next(What::Continue).on(self.entry.current_task.clone());
+                if self.awaits_answer() { step.behind(Behind::Answer) } else { step }
+            }
             Some(Work::Merge(task)) => next(What::Merge).on(Some(task.clone())),
             Some(Work::Code(task)) => next(What::Claim).on(Some(task.clone())),
             Some(Work::Review(task)) => next(What::Review).on(Some(task.clone())),
             Some(Work::Plan(_)) => next(What::Plan { attempt: None }),
             None if self.lacks_goal() => next(What::Wait).behind(Behind::Goal),
             None if self.awaits_verdict() => next(What::Wait).behind(Behind::Verdict),
+            None if self.is_stopped_planner() => next(What::Wait).behind(Behind::StoppedPlanner),
+            None if self.awaits_answer() => next(What::Wait).behind(Behind::Answer),
             None => next(What::Wait).behind(Behind::NewWork),
         };
         if self.seen.stop_files.is_paused() && step.what != What::Wait {
@@ -225,6 +231,23 @@ impl Agent<'_> {
 
     fn awaits_verdict(&self) -> bool {
         self.entry.role == Role::Coder && self.entry.status == AgentStatus::Waiting
+    }
+
+    /// True if it has asked the human and takes nothing before the answer: a coder about the task that it holds.
+    fn awaits_answer(&self) -> bool {
+        let asked = open_questions(self.state);
+        let mut own = asked.iter().filter(|question| question.is_from(self.id));
+        match self.entry.role {
+            Role::Coder => own.any(|question| question.task == self.entry.current_task),
+            Role::Planner | Role::CodeReviewer => own.next().is_some(),
+        }
+    }
+
+    /// True if there is something to plan, and only the human lets the planner do it.
+    fn is_stopped_planner(&self) -> bool {
+        self.entry.role == Role::Planner
+            && planner_needs_human(self.state, self.now)
+            && !unseen_triggers(self.state, self.now).is_empty()
     }
 
     fn lacks_goal(&self) -> bool {

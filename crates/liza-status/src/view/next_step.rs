@@ -20,7 +20,7 @@ pub(super) fn name_when_continued(tasks: &mut [TaskView], agents: &[AgentView]) 
             let is_current = agent.task.as_ref() == Some(&task.id);
             let other = agent.task.clone().filter(|_| !is_current).map(Behind::Work);
             let keeps = |behind: &&Behind| {
-                matches!(behind, Behind::Resume | Behind::Program(_))
+                matches!(behind, Behind::Resume | Behind::Program(_) | Behind::Answer)
                     || is_current && matches!(behind, Behind::Pause(_))
             };
             let own = agent.next.behind.iter().filter(keeps);

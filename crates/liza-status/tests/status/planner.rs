@@ -2,8 +2,8 @@
 
 use crate::supervise::session;
 use liza_core::model::{
-    Actor, AgentStatus, Alignment, EventName, HistoryEvent, Loaded, OpenSession, PlannerExits, Revision,
-    Seconds, State, Status, TaskRecord,
+    Actor, AgentStatus, Alignment, Anomaly, EventName, HistoryEvent, Loaded, OpenSession, PlannerExits,
+    Revision, Seconds, State, Status, TaskRecord, Value,
 };
 use liza_core::protocol::{AbandonTask, Command, apply};
 use liza_core::rules::triggers::planner_triggers;
@@ -112,6 +112,38 @@ fn a_planner_goes_on_when_the_cause_of_its_stop_is_gone_however_it_ended() {
         fails(&mut state, 1);
         assert!(stopped_text(&state).unwrap().contains("woken because u is blocked"));
     }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn an_agent_that_has_asked_or_was_stopped_waits_for_the_human_and_not_for_work() {
+    let mut state = empty_state();
+    state.board.put(task("u"), record("u", Status::Unclaimed));
+    let shown = |state: &State, id: &str| {
+        let view = view(state, &Observations::default(), now());
+        let shown = view.agents.into_iter().find(|shown| shown.id == agent(id)).unwrap();
+        (shown.next.to_string(), agent_doing(&shown))
+    };
+    let words = |next: &str, doing: &str| (next.to_owned(), doing.to_owned());
+    entry(&mut state, "planner-1").status = AgentStatus::Waiting;
+    assert_eq!(shown(&state, "planner-1"), words("planner-1 waits for work", "WAITING until needed"));
+    let asked = Anomaly {
+        timestamp: now(),
+        task: None,
+        reporter: Some("planner-1".to_owned()),
+        kind: "system_ambiguity".to_owned(),
+        details: [("question".to_owned(), Value::from("Which unit?"))].into_iter().collect(),
+    };
+    state.journal.anomalies.push(asked);
+    assert_eq!(
+        shown(&state, "planner-1"),
+        words("planner-1 waits for your answer", "WAITING for your answer")
+    );
+    state.journal.anomalies.clear();
+    state.board.put(task("t"), record("t", Status::Blocked));
+    sprint(&mut state).planner_exits = PlannerExits { count: 5, ..PlannerExits::default() };
+    let stopped = words("planner-1 waits for you; it has stopped", "WAITING for you");
+    assert_eq!(shown(&state, "planner-1"), stopped);
 }
 
 /// Covers: UI-01, UI-03

@@ -89,7 +89,7 @@ fn a_supervisor_waits_for_work_that_is_only_put_off() {
     // Without a program, a lone one would end.
     if let Loaded::Ready(sprint) = &mut state.board.sprint {
         let (kind, message) = (FaultKind::Auth, "401".to_owned());
-        let hold = ClientHold { kind, message, advice: None, since: now(), until: None, probes: 0 };
+        let hold = ClientHold { kind, message, repair: None, since: now(), until: None, probes: 0 };
         sprint.clients.insert("codex".to_owned(), ClientRecord { hold: Some(hold), failures: None });
     }
     assert_eq!(step(&state, &["codex".to_owned()]), waits);

@@ -22,7 +22,7 @@ fn doing(view: &View, name: &str) -> String {
 
 fn hold(kind: FaultKind, until: Option<u64>) -> ClientRecord {
     let (until, message) = (until.map(|seconds| now() + Seconds(seconds)), "Overloaded".to_owned());
-    let hold = ClientHold { kind, message, advice: None, since: now(), until, probes: 1 };
+    let hold = ClientHold { kind, message, repair: None, since: now(), until, probes: 1 };
     ClientRecord { hold: Some(hold), failures: None }
 }
 

@@ -7,10 +7,9 @@ use liza_agents::contracts::ContractError;
 use liza_agents::providers::ProviderError;
 use liza_core::model::{AgentId, Refusal, RefusalClass, TaskId};
 use liza_core::supervise::{WorkKind, WorkSubject};
-use liza_core::text::count;
 use liza_core::text::shell_word;
 use liza_git::GitError;
-use liza_status::alarms::Remedy;
+use liza_status::alarms::{Remedy, sessions_without_result};
 use liza_status::command_line::{CommandLine, OPEN};
 use liza_store::StoreError;
 
@@ -34,10 +33,8 @@ pub enum SupervisorError {
     #[error("{task} cannot be merged: git refuses to update the checkout in {}: {message}", path.display())]
     CheckoutRefused { task: TaskId, path: PathBuf, message: String },
     #[error(
-        "{agent} stopped: {} in a row ended without a result{}; the last one ended with: {}",
-        count(*times as usize, "session"),
-        woken_for(woken),
-        last_words.as_deref().unwrap_or("nothing")
+        "{agent} stopped: {}",
+        sessions_without_result(*times, woken, last_words.as_deref())
     )]
     NoResult {
         agent: AgentId,
@@ -45,6 +42,8 @@ pub enum SupervisorError {
         /// In words.
         woken: String,
         last_words: Option<String>,
+        /// The command that starts the team again.
+        run: CommandLine,
     },
     #[error("{source}")]
     OnWork { work: FailedWork, source: Box<SupervisorError> },
@@ -224,11 +223,6 @@ fn of_store(error: &StoreError) -> Consequence {
         StoreError::Database(error) if error.reason.is_passing() => Consequence::RetryLater,
         _ => Consequence::Inconsistent,
     }
-}
-
-/// The planner's triggers as the end of a sentence.
-fn woken_for(woken: &str) -> String {
-    if woken.is_empty() { String::new() } else { format!("; woken because {woken}") }
 }
 
 impl From<Refusal> for SupervisorError {

@@ -59,6 +59,7 @@ impl JobRunner {
                         times: count,
                         woken: in_words(&run.session.triggers),
                         last_words: run.session.last_words.clone(),
+                        run: last_run(&self.project).run,
                     });
                 }
                 Ok(_) => {}
@@ -126,7 +127,7 @@ impl JobRunner {
             started: run.started,
             end,
             said: run.outcome.said.clone(),
-            advice: run.login.clone().filter(|_| is_auth),
+            repair: run.login.clone().filter(|_| is_auth),
             fault,
             failed: !progress && by_itself && !session.has_commits,
             model: run.outcome.model,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use liza_agents::providers::stream::ClientOutcome;
-use liza_core::model::{Price, Revision, Sha, TaskId};
+use liza_core::model::{Price, Repair, Revision, Sha, TaskId};
 use liza_core::rules::triggers::Trigger;
 use liza_git::ScratchCheckout;
 use liza_sandbox::sys::family::kill_session_of;
@@ -30,7 +30,7 @@ pub(super) struct Session {
     pub triggers: Vec<Trigger>,
     pub client: String,
     /// The human's next step if the client is not logged in.
-    pub login: Option<String>,
+    pub login: Option<Repair>,
     /// The price of its tokens, if the client doesn't report the cost.
     pub price: Option<Price>,
     pub began_at: Revision,

@@ -6,8 +6,8 @@ use liza_agents::providers::guard::GuardStop;
 use liza_agents::providers::stream::ClientOutcome;
 use liza_core::model::FIRST_OF;
 use liza_core::model::{
-    AgentId, AgentRecord, EventName, GoalStatus, HistoryEvent, Revision, Role, Sha, State, Status, TaskId,
-    TaskRecord, Timestamp,
+    AgentId, AgentRecord, EventName, GoalStatus, HistoryEvent, Repair, Revision, Role, Sha, State, Status,
+    TaskId, TaskRecord, Timestamp,
 };
 use liza_core::rules::sessions::{decided_since, ending_session};
 use liza_core::rules::triggers::{Trigger, TriggerKind, lacks_plan};
@@ -36,7 +36,7 @@ pub(super) struct EndedRun {
     pub usage: UsageToRecord,
     pub client: String,
     /// The human's next step if the client is not logged in.
-    pub login: Option<String>,
+    pub login: Option<Repair>,
     pub started: Timestamp,
     /// The commit of a coder, if it is known.
     pub unsubmitted: Option<Sha>,

@@ -179,7 +179,7 @@ pub(super) fn start(
     (session.triggers, session.head, session.checkout) = (triggers, head, checkout);
     let (home, variable) = (home(), |name: &str| std::env::var_os(name));
     let places = LoginPlaces { home: home.as_deref(), variable: &variable };
-    session.login = identity.provider.login_advice(&places);
+    session.login = identity.provider.login_repair(&places);
     session.price = identity.provider.price(state.board.config()?);
     let served = channel.serve(helper.id()).map_err(SupervisorError::io("serve the socket of a session"));
     (helper.copy, helper.channel, helper.proxy) = (copy, Some(served?), proxy);

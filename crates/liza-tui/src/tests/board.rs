@@ -1,6 +1,6 @@
 //! The board while the team changes, and the subjects of its pages and dialogs.
 
-use liza_core::model::{FaultKind, GoalStatus, Status, Usage};
+use liza_core::model::{FaultKind, GoalStatus, Role, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
 use liza_status::alarms::{AlarmKind, MainBranch};
 use liza_status::needs_you::{NeedKind, NeedsYou};
@@ -318,12 +318,15 @@ fn an_agent_without_a_task_waits_and_shows_no_lease() {
     view.needs_you.clear();
     for agent in &mut view.agents {
         rest(agent);
+        if agent.role == Role::Planner {
+            agent.next = Next::agent(agent.id, What::Wait).behind(Behind::Answer);
+        }
     }
     update(&mut model, Event::View(Arc::new(view)), &dark());
     let shown = picture(&model);
     assert!(!shown.contains("lease") && !shown.contains("IDLE"), "{shown}");
-    assert!(shown.contains("WAITING until needed") && shown.contains("WAITING for a task"), "{shown}");
-    assert!(shown.contains("\n  No tasks yet; planner-1 waits for work."), "{shown}");
+    assert!(shown.contains("WAITING for your answer") && shown.contains("WAITING for a task"), "{shown}");
+    assert!(shown.contains("\n  No tasks yet; planner-1 waits for your answer."), "{shown}");
     let mut view = (*model.view.clone().unwrap()).clone();
     view.goal.as_mut().unwrap().description.clear();
     update(&mut model, Event::View(Arc::new(view)), &dark());

@@ -2,6 +2,7 @@
 
 use liza_core::model::Usage;
 use liza_status::action::{ActionName, ActionSubject};
+use liza_status::view::View;
 use liza_status::words::{agent_activity, agent_doing, agent_sign, lease_length};
 use maud::{Markup, html};
 
@@ -51,7 +52,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
             &html! { b { (client.name) } " cannot be used now: " (client.text) },
         );
     }
-    vec![agents.or(&no_agent()), held]
+    vec![agents.or(&no_agent(view)), held]
 }
 
 pub(super) fn content(page: &PageContext<'_>, regions: &Regions) -> Markup {
@@ -64,6 +65,6 @@ pub(super) fn content(page: &PageContext<'_>, regions: &Regions) -> Markup {
 }
 
 /// The text in the place of agents.
-pub(super) fn no_agent() -> Markup {
-    html! { "No agent is registered. Start the team: " code { "liza run" } }
+pub(super) fn no_agent(view: &View) -> Markup {
+    html! { "No agent is registered. Start the team: " code { (view.start.run) } }
 }

@@ -64,7 +64,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     let columns =
         PHASES.iter().zip(COLUMNS).map(|((phase, name), id)| column(page, &view.tasks, *phase, name, id));
     let needs = needs.or(&html! { "Nothing needs you now." });
-    let agents = agents.or(&no_agent());
+    let agents = agents.or(&no_agent(view));
     [needs, alerts, agents, log, steps, done].into_iter().chain(columns).collect()
 }
 

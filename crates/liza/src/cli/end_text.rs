@@ -146,7 +146,7 @@ pub(crate) fn what_waits(project: &Project, state: &State, times: &LocalTime) ->
         format!("\nneeds you: {kind}: {text}{}\n  → {}", questions.collect::<String>(), need.command)
     };
     let needs = view.needs_you.iter().take(MOST_NEEDS).map(line);
-    let held = view.held_clients.iter().filter_map(|held| until(held, times));
+    let held = view.held_clients.iter().filter_map(|held| until(held, &view.start.run, times));
     needs.chain(held).chain(to_merge(&view.tasks)).collect()
 }
 
@@ -162,9 +162,9 @@ fn to_merge(tasks: &[TaskView]) -> Option<String> {
 }
 
 /// The end of a hold that ends by itself; the others are among the human's decisions.
-fn until(held: &HeldClient, times: &LocalTime) -> Option<String> {
+fn until(held: &HeldClient, run: &str, times: &LocalTime) -> Option<String> {
     let until = times.short(held.until.filter(|until| *until > now())?);
-    Some(format!("\n{} is held until {until}; to try it at once: liza resume, then liza run", held.name))
+    Some(format!("\n{} is held until {until}; to try it at once: liza resume, then {run}", held.name))
 }
 
 /// The reason why a team without a usable agent program has ended; first, since no key was pressed.

@@ -10,6 +10,7 @@ use liza_agents::contracts::vision_template;
 use liza_core::model::GateSettings;
 use liza_git::UnusedTest;
 use liza_ids::gate::{DECIDING, GatePatterns, protect_command};
+use liza_team::observe::last_run::last_run;
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -115,12 +116,13 @@ pub(crate) fn write_missing_vision(context: &Context) -> Result<Reply, CommandEr
     let named = goal.and_then(|goal| goal.spec_ref.clone());
     let spec = spec_path::within(project.root(), named.as_deref().unwrap_or(spec_path::DEFAULT))?;
     let path = project.root().join(spec_path::file_of(&spec));
+    let run = last_run(&project).run;
     if path.exists() {
         let message = format!("{} already exists", spec_path::file_of(&spec));
-        return Err(CommandError::refused("exists", message).hint("edit it, then: liza run"));
+        return Err(CommandError::refused("exists", message).hint(format!("edit it, then: {run}")));
     }
     write_new(&path, &vision_template(goal.map_or("", |goal| &goal.description)))?;
-    let text = format!("{spec} created from the template; fill it in, then: liza run");
+    let text = format!("{spec} created from the template; fill it in, then: {run}");
     Ok(Reply::new(text, json!({"spec": spec})).at(state.board.revision.0))
 }
 

@@ -62,7 +62,7 @@ impl Observer for OutputReader {
         }
         // A second time would kill the sessions.
         self.pipe = None;
-        let text = "the output is closed; stopping. To run without one: liza run --detach";
+        let text = "the output is closed; stopping. To run without one: the same command with --detach";
         let messages = vec![TeamMessage::of_team(MessageLevel::Alert, text)];
         Observed { messages, end: true, again_in: None }
     }

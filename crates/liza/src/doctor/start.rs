@@ -68,7 +68,7 @@ pub(super) fn held(state: &State, client: &str, run: &str, now: Timestamp) -> Op
 
 #[cfg(test)]
 mod tests {
-    use liza_core::model::{ClientHold, ClientRecord, FaultKind, Loaded, Seconds, Sprint};
+    use liza_core::model::{ClientHold, ClientRecord, FaultKind, Loaded, Repair, Seconds, Sprint};
 
     use super::*;
 
@@ -81,7 +81,7 @@ mod tests {
         let hold = ClientHold {
             kind: FaultKind::Auth,
             message: "401 Unauthorized".to_owned(),
-            advice: Some("Run codex login".to_owned()),
+            repair: Some(Repair::Run("codex login".to_owned())),
             since: now,
             until: None,
             probes: 1,
@@ -97,8 +97,9 @@ mod tests {
         );
         let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!("no sprint") };
         let hold = sprint.clients["codex"].hold.clone().unwrap();
-        let advice = Some("Set SHOP_KEY, the env_key of the provider in config.toml".to_owned());
-        let hold = Some(ClientHold { advice, ..hold });
+        let meaning = Some("the env_key of the provider in config.toml".to_owned());
+        let repair = Some(Repair::Set { variable: "SHOP_KEY".to_owned(), meaning });
+        let hold = Some(ClientHold { repair, ..hold });
         sprint.clients.insert("codex".to_owned(), ClientRecord { hold, failures: None });
         let fix = held(&state, "codex", "liza run", later).unwrap().1;
         assert_eq!(fix, "export SHOP_KEY=KEY, then: liza run");

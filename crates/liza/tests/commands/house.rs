@@ -251,7 +251,10 @@ fn modules_of_one_folder_do_not_use_each_other_in_circles() {
 }
 
 /// The folders that make or lay out sentences for people.
-const OF_SENTENCES: [&str; 5] = [
+const OF_SENTENCES: [&str; 8] = [
+    "liza-core/src/rules",
+    "liza-core/src/protocol",
+    "liza-core/src/supervise",
     "liza-status/src",
     "liza-tui/src",
     "liza-web/src/pages",
@@ -259,8 +262,17 @@ const OF_SENTENCES: [&str; 5] = [
     "liza/src/cli/commands/status.rs",
 ];
 
-/// The texts in these folders that are not ours: names of settings, keys, and what git, agents and files say.
-const FOREIGN_TEXTS: [&str; 6] = ["key.", "diff.rs", "settings_text.rs", "story.rs", "names_error", "line."];
+/// The texts in these folders that are not ours: names of settings, keys, and what git, agents, programs and files say.
+const FOREIGN_TEXTS: [&str; 8] = [
+    "key.",
+    "setting.",
+    "message.split_once(\"issing environment",
+    "diff.rs",
+    "settings_text.rs",
+    "story.rs",
+    "names_error",
+    "line.",
+];
 
 /// Covers: UI-03
 #[test]
@@ -284,6 +296,41 @@ fn no_screen_takes_a_sentence_apart() {
         }
     }
     assert!(wrong.is_empty(), "data is passed on, and its words are made once:\n{}", wrong.join("\n"));
+}
+
+/// A suggestion to start the team names the programs of the last run, so it is made of these and is no text:
+/// `last_run`, `View::start`, or the arguments of the team itself. What is left describes the command, names a
+/// program itself, or belongs to a project in which no team has run.
+///
+/// Covers: AX-31
+#[test]
+fn no_text_suggests_to_start_a_team_without_its_programs() {
+    let described = [
+        "next liza run",
+        "in liza run",
+        "liza run uses",
+        "liza run refuses",
+        "liza run and liza agent",
+        "once(\"liza run\")",
+    ];
+    let of_new_projects = ["commands/init.rs", "commands/join.rs"];
+    let mut wrong = Vec::new();
+    for path in crates().iter().flat_map(|folder| sources(&folder.join("src"))) {
+        let shown = path.display().to_string();
+        if of_new_projects.iter().any(|file| shown.ends_with(file)) || shown.contains("/tests") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//") && line.contains('"')) {
+            let is_described = described.iter().any(|words| line.to_lowercase().contains(words));
+            let mut rest = line.split("liza run").skip(1);
+            if !is_described && rest.any(|rest| !rest.starts_with(" --cli") && !rest.starts_with('`')) {
+                wrong.push(format!("{shown}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "use the command of the last run:\n{}", wrong.join("\n"));
 }
 
 /// The crates that open files of Liza's own.

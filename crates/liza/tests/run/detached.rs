@@ -98,7 +98,7 @@ exit 1
     assert_eq!(log.matches("Rate limit reached").count(), 1, "{output}");
     // What the screen said is gone: the end says it too.
     let held = output.lines().find(|line| line.starts_with("codex is held until ")).unwrap_or_default();
-    assert!(held.ends_with("; to try it at once: liza resume, then liza run"), "{output}");
+    assert!(held.ends_with("; to try it at once: liza resume, then liza run --cli codex"), "{output}");
     assert!(output.contains("needs you: LOGIN: no login of codex was found"), "{output}");
 }
 

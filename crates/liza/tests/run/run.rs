@@ -306,7 +306,7 @@ fn a_team_with_a_failed_planner_finishes_its_tasks_then_reports_it_and_ends() {
     );
     assert_eq!(run.wait(), 1, "{}", run.output());
     let said = run.output();
-    assert!(said.contains("1 session in a row ended without a result"), "{said}");
+    assert!(said.contains("1 planning session in a row ended without a result"), "{said}");
     assert!(said.contains("t1 is MERGED"), "{said}");
     assert!(said.contains("goal IN_PROGRESS · 1 task: 1 merged"), "{said}");
     assert!(said.contains("needs you: PLANNER STOPPED: 1 planning session"), "{said}");

@@ -26,7 +26,7 @@ fn a_planner_that_ends_with_a_question_is_started_again_and_then_needs_the_human
     assert_ne!(planner.wait(), 0, "{}", planner.output());
     let said = planner.output();
     let end = said.lines().rev().take(3).collect::<Vec<_>>().join("\n");
-    assert!(end.contains("planner-1 stopped: 1 session in a row ended without a result"), "{said}");
+    assert!(end.contains("planner-1 stopped: 1 planning session in a row ended without a result"), "{said}");
     assert!(end.contains("Which database should I use?"), "{said}");
     assert!(said.contains("p exited 0 and left no plan: Which database should I use?"), "{said}");
     assert!(end.contains("liza tail planner-1") && end.contains("liza run"), "{said}");

@@ -84,7 +84,11 @@ fn a_planner_that_crashes_repeatedly_is_no_longer_started() {
     let bench = Bench::new("max_crashes: 1", &[("p", "exit 7")]);
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
     assert_eq!(planner.wait(), 1, "{}", planner.output());
-    assert!(planner.output().contains("1 session in a row ended without a result"), "{}", planner.output());
+    assert!(
+        planner.output().contains("1 planning session in a row ended without a result"),
+        "{}",
+        planner.output()
+    );
     assert_eq!(bench.entry("planner-1"), None);
 }
 

@@ -468,7 +468,7 @@ refusals! {
     /// there are open tasks
     TasksOpen { count: usize, tasks: Vec<String> } = "tasks_open" Refused
         says("{} still open: {}", are(*count), short_list(tasks))
-        hint("let the team finish them: liza run; or end the goal without them: liza abort, then liza goal new \"...\"");
+        hint("let the team finish them (liza status has the command that starts it); or end the goal without them: liza abort, then liza goal new \"...\"");
     /// the agent program is held for the team: not logged in, a limit, or it fails on every task
     ClientHeld { client: String, until: Option<Timestamp>, why: String } = "client_held" Refused
         says("{client} is held {}: {why}", held_until(*until))

@@ -441,8 +441,8 @@ impl From<SupervisorError> for CommandError {
         };
         let failed = Self::refused(code, error.to_string()).exit(exit);
         match error {
-            SupervisorError::NoResult { agent, .. } => {
-                failed.hint(format!("see it: liza tail {agent}; then again: liza run"))
+            SupervisorError::NoResult { agent, run, .. } => {
+                failed.hint(format!("see it: liza tail {agent}; then again: {run}"))
             }
             SupervisorError::Engine(_)
             | SupervisorError::Provider(_)

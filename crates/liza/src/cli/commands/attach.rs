@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use liza_host::durable::{self, Open};
+use liza_team::observe::last_run::last_run;
 use liza_team::project::Project;
 use liza_team::run::{AlreadyRunning, RunLock, detached};
 use serde_json::{Value, json};
@@ -41,7 +42,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let running = RunLock::holder(&project)?;
     let path = detached::output_file(&project);
-    let Ok(mut file) = durable::open(Open::Read, &path) else { return Err(nothing(running.as_ref())) };
+    let Ok(mut file) = durable::open(Open::Read, &path) else {
+        return Err(nothing(&project, running.as_ref()));
+    };
     if running.is_some() && !args.plain && live_screen::is_possible(context) {
         live_screen::show_team(context, &project, ThemeName::Auto)?;
         return left(&project);
@@ -54,7 +57,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let watched = flag::register(SIGINT, Arc::clone(&interrupted));
     watched.map_err(|error| CommandError::refused("io", format!("cannot wait for Ctrl-C: {error}")))?;
     if running.is_none() {
-        context.screen.note("no team is running; to start one: liza run --detach. The last one printed:");
+        let run = in_background(&project);
+        context.screen.note(&format!("no team is running; to start one: {run}. The last one printed:"));
     }
     loop {
         // Asked before the last reading, so that the last output is shown.
@@ -85,12 +89,17 @@ fn left(project: &Project) -> Result<Reply, CommandError> {
     Ok(Reply::new(text, Value::Null))
 }
 
-fn nothing(running: Option<&AlreadyRunning>) -> CommandError {
+/// The command that starts a team like the last one, without a terminal.
+fn in_background(project: &Project) -> String {
+    format!("{} --detach", last_run(project).run)
+}
+
+fn nothing(project: &Project, running: Option<&AlreadyRunning>) -> CommandError {
     match running {
         Some(team) => {
             CommandError::refused("not_detached", format!("the team has a terminal: {}", team.holder))
                 .hint("what happens: liza status, liza log -f, liza tail AGENT")
         }
-        None => CommandError::refused("no_team", "no team is running here").hint("liza run --detach"),
+        None => CommandError::refused("no_team", "no team is running here").hint(in_background(project)),
     }
 }

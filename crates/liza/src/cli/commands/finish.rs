@@ -5,6 +5,7 @@ use liza_core::text::count;
 use liza_git::{Branch, BranchError, MergeError, Remote};
 use liza_team::engine::Engine;
 use liza_team::lifecycle::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish, record_taken};
+use liza_team::observe::last_run::last_run;
 use liza_team::project::Project;
 use liza_team::report::markdown_line;
 use serde_json::json;
@@ -113,12 +114,13 @@ fn check_reached(
     };
     let hint = match (has_it, result.status) {
         (false, _) if to_judge => {
-            "let the planner judge it: liza run; take what is merged now: liza finish --unfinished"
+            let run = last_run(project).run;
+            format!("let the planner judge it: {run}; take what is merged now: liza finish --unfinished")
         }
-        (false, _) => "take what is merged so far: liza finish --unfinished",
-        (true, GoalStatus::Aborted) => "state another goal: liza goal new \"GOAL\"",
+        (false, _) => "take what is merged so far: liza finish --unfinished".to_owned(),
+        (true, GoalStatus::Aborted) => "state another goal: liza goal new \"GOAL\"".to_owned(),
         (true, GoalStatus::InProgress | GoalStatus::Completed) => {
-            "see what is next: liza status; start the team: liza run"
+            format!("see what is next: liza status; start the team: {}", last_run(project).run)
         }
     };
     Err(CommandError::refused("not_reached", message).hint(hint))

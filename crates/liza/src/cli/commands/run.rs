@@ -14,7 +14,7 @@ use liza_host::durable;
 use liza_status::view::Progress;
 use liza_team::engine::{Engine, EngineError};
 use liza_team::lifecycle::adopt_integration;
-use liza_team::observe::last_run::remember_run;
+use liza_team::observe::last_run::{last_run, remember_run};
 use liza_team::project::{Project, now};
 use liza_team::run::front::{self, FRONT, FrontEnd};
 use liza_team::run::{
@@ -175,6 +175,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         let _ = durable::remove_if_present(&detached::output_file(&project));
     }
     let copy = matches!(stage, Stage::Copy);
+    let real = last_run(&project).run;
     let project = match stage {
         Stage::Here => project,
         Stage::Copy => {
@@ -238,7 +239,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         words = format!("{}{words}", why_it_ended(&after));
     }
     words.push_str(&match copy {
-        Some(folder) => in_the_copy(&folder),
+        Some(folder) => in_the_copy(&folder, &real),
         None => {
             let untested = untested(&project, &after).map(|note| format!("\n{note}")).unwrap_or_default();
             format!("{untested}{}", next_steps(&after, &args.again()))
@@ -295,7 +296,7 @@ fn stage(args: &Args, project: &Project) -> Result<Stage, CommandError> {
     if rehearsing < posts.len() {
         let message = "some roles are played by the rehearsal agent, others by real programs";
         return Err(CommandError::refused("mixed_rehearsal", message)
-            .hint("to let them change this repository: liza run --in-place"));
+            .hint(format!("to let them change this repository: {} --in-place", args.again())));
     }
     if args.detach {
         let message = "a rehearsal in a copy cannot run in the background";
@@ -351,12 +352,12 @@ fn ended_goal(state: &State) -> Option<Reply> {
 }
 
 /// The next steps of a person after a rehearsal in a copy.
-fn in_the_copy(folder: &Path) -> String {
+fn in_the_copy(folder: &Path, real: &str) -> String {
     let folder = folder.display();
     format!(
         "\nThis was a rehearsal in a copy; your project is unchanged.\n\
          look at it       liza -C {folder} diff\n\
-         for real         liza run\n\
+         for real         {real}\n\
          delete the copy  rm -rf {folder}"
     )
 }
@@ -472,7 +473,9 @@ impl From<CopyError> for CommandError {
             CopyError::Git(error) => error.into(),
             CopyError::Store(error) => error.into(),
             CopyError::Setup(error) => EngineError::from(error).into(),
-            CopyError::File { .. } => Self::refused("io", message).hint("rehearse here: liza run --in-place"),
+            CopyError::File { .. } => {
+                Self::refused("io", message).hint("rehearse here: liza run --cli rehearsal --in-place")
+            }
         }
     }
 }
