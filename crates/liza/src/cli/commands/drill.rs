@@ -11,6 +11,7 @@ use liza_drill::{
     add_record, drill, find_plants, merged_changes, rates, read_records, table,
 };
 use liza_store::LogRecord;
+use liza_team::observe::last_run::last_run;
 use liza_team::project::{Project, now};
 use liza_team::supervisor::{MessageLevel, Post, SupervisorOptions};
 use serde_json::json;
@@ -62,8 +63,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if changes.is_empty() {
         let message =
             "no change with a review of its own is merged here, so there is nothing to review again";
-        return Err(CommandError::refused("nothing_to_drill", message)
-            .hint("let a team merge tasks first: liza run; archived tasks do not count"));
+        return Err(CommandError::refused("nothing_to_drill", message).hint(format!(
+            "let a team merge tasks first: {}; archived tasks do not count",
+            last_run(&project).run
+        )));
     }
     let wanted = args.reviews as usize / 2;
     let name = post.provider.name().to_owned();
