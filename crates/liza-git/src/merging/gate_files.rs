@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use liza_sandbox::confine::{Placed, PlacedFiles};
 use liza_sandbox::sys::remove_tree::remove_tree;
 use liza_sandbox::sys::untrusted::UntrustedFolder;
 
@@ -19,6 +20,9 @@ use crate::program::repo::Repo;
 
 /// The coarsest step of file times: a later change has another time.
 const TIME_STEP: Duration = Duration::from_millis(20);
+
+/// The most mounts for it: the system has a limit, and each takes a few microseconds.
+const SEALED_MAX: usize = 4000;
 
 const ACTION: &str = "writing the files of the integration test";
 
@@ -90,6 +94,23 @@ impl GateFiles {
         if !self.marks.is_empty() {
             std::thread::sleep(TIME_STEP);
         }
+    }
+
+    /// What a room does so that none of them can be changed in it: a file that is read-only, in folders that stay. Links
+    /// are not among them, so their marks decide.
+    pub(crate) fn sealed(&self) -> Vec<Placed> {
+        let Ok(checkout) = self.checkout.canonicalize() else { return Vec::new() };
+        let files = self.marks.iter().take(SEALED_MAX).filter_map(|(path, _)| {
+            let at = checkout.join(path);
+            let kind = fs::symlink_metadata(&at).ok()?.file_type();
+            let files = match () {
+                () if kind.is_file() => PlacedFiles::Sealed,
+                () if kind.is_dir() => PlacedFiles::Pinned,
+                () => return None,
+            };
+            Some(Placed { at, files })
+        });
+        files.collect()
     }
 
     pub(crate) fn changed(&self) -> Vec<PathBuf> {

@@ -210,6 +210,10 @@ impl Repo {
         };
         let directory = checkout.path();
         let gate = self.lay_out(directory, protected)?;
+        let stage = stage.map(|mut stage| {
+            stage.plan.placed = gate.sealed();
+            stage
+        });
         gate.settle();
         let mut environment = self.git().environment().to_vec();
         // Else a gate in Python would change its own folder.

@@ -16,17 +16,18 @@ pub struct Placed {
 pub enum PlacedFiles {
     /// Folders above each other, the uppermost first. They stay as they are: changes go to `upper`.
     Overlay { lower: Vec<PathBuf>, upper: PathBuf, work: PathBuf },
-    /// This folder itself.
-    Folder(PathBuf),
-    /// This file or folder, which the room cannot change.
-    ReadOnly(PathBuf),
-    /// The folder that is there anyway; it can be neither renamed nor removed, so what is placed below stays there.
+    /// The file that is there anyway; the room can neither change, replace nor remove it.
+    Sealed,
+    /// The folder that is there anyway; it can be neither renamed nor removed, so what is sealed below stays there.
     Pinned,
 }
 
 impl Placed {
-    /// True if the room's program may write there.
-    pub(super) fn is_written(&self) -> bool {
-        matches!(self.files, PlacedFiles::Overlay { .. } | PlacedFiles::Folder(_))
+    /// True if the files are at this place in a room only; the room's program may write there.
+    pub(super) fn is_in_room_only(&self) -> bool {
+        match self.files {
+            PlacedFiles::Overlay { .. } => true,
+            PlacedFiles::Sealed | PlacedFiles::Pinned => false,
+        }
     }
 }

@@ -85,7 +85,7 @@ pub struct Plan {
     pub not_connected: Option<SocketAddr>,
     /// A server outside to which the network of a room must lead.
     pub connected: Option<SocketAddr>,
-    /// What a room has instead of the files outside; without a room, the plan cannot be carried out.
+    /// What a room does with places in it. Where files are in a room only, the plan cannot be carried out without one.
     pub placed: Vec<Placed>,
 }
 

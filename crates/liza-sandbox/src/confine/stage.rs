@@ -23,6 +23,7 @@ use super::cargo_home;
 use super::descriptor::send_listener;
 use super::exits::NOT_STARTED;
 use super::level::Level;
+use super::placed::Placed;
 use super::plan::Plan;
 use super::room::{self, NoRoom, RoomOrder, RoomSide};
 
@@ -71,7 +72,7 @@ pub fn serve() -> u8 {
         Ok(RoomSide::Outside(outer)) => return outer.wait(),
         Ok(RoomSide::Inside(inside)) => {
             socket = inside.socket;
-            let placed = order.plan.placed.iter().filter(|placed| placed.is_written());
+            let placed = order.plan.placed.iter().filter(|placed| placed.is_in_room_only());
             let placed = placed.map(|placed| placed.at.clone());
             order.plan.grants.write.extend(inside.own.iter().cloned().chain(placed));
             Ok((inside.own, inside.sockets))
@@ -81,7 +82,7 @@ pub fn serve() -> u8 {
             Err(no_room.why)
         }
     };
-    if let (Err(why), false) = (&room, order.plan.placed.is_empty()) {
+    if let (Err(why), true) = (&room, order.plan.placed.iter().any(Placed::is_in_room_only)) {
         // Its files are in a room only.
         let _ = send(&mut socket, &StageReport::Failed(format!("no copy of the files can be made: {why}")));
         return NOT_STARTED;

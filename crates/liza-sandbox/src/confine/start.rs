@@ -151,7 +151,7 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let grants = &plan.grants;
     // The sockets of the person's programs in the shared folder are not the session's own.
     let own = grants.write.iter().filter(|path| path.as_path() != Path::new(SHARED_MEMORY));
-    let placed = plan.placed.iter().filter(|placed| placed.is_written()).map(|placed| &placed.at);
+    let placed = plan.placed.iter().filter(|placed| placed.is_in_room_only()).map(|placed| &placed.at);
     let allowed = own.chain(placed).chain(&grants.sockets).cloned().chain(plan.harmless_services());
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let channel = plan.channel.clone().map(real);

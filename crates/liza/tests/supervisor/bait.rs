@@ -34,6 +34,12 @@ pub(crate) fn bait(config: &str, scripts: &[(&str, &str)]) -> Bench {
         (".claude/settings.json", "{}"),
         (".cargo/registry/src/host/package-1.0.0/build.rs", "fn main() {}"),
         (".cargo/.package-cache", ""),
+        (".bash_history", "secret"),
+        (".bashrc", ""),
+        (".netrc", "secret"),
+        (".aws/credentials", "secret"),
+        (".config/autostart/yours.desktop", ""),
+        (".local/bin/tool", ""),
         ("evil", EVIL),
     ] {
         fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
@@ -100,10 +106,24 @@ impl Drop for OpenThings {
     }
 }
 
-/// A server of the person's, and a port whose server restarts while the session runs: it answers nothing itself.
+#[cfg(target_os = "linux")]
+fn abstract_socket(name: &str) -> Option<UnixListener> {
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::SocketAddr;
+    Some(UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap())
+}
+
+/// Other systems have no such names.
+#[cfg(not(target_os = "linux"))]
+fn abstract_socket(_: &str) -> Option<UnixListener> {
+    None
+}
+
+/// A server of the person's, a socket with an abstract name, and a port whose server restarts while the session runs: it answers nothing itself.
 pub(crate) struct Servers {
     restarting: u16,
     _server: TcpListener,
+    _named: Option<UnixListener>,
 }
 
 impl Servers {
@@ -113,7 +133,9 @@ impl Servers {
         let restarting = port(&TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
         fs::write(known(bench, "server"), port(&server).to_string()).unwrap();
         fs::write(known(bench, "restarting"), restarting.to_string()).unwrap();
-        Self { restarting, _server: server }
+        let name = format!("liza-yours-{restarting}-{}", std::process::id());
+        fs::write(known(bench, "named"), &name).unwrap();
+        Self { restarting, _server: server, _named: abstract_socket(&name) }
     }
 
     /// Asks the restarting one as the person's programs do, until the session does not answer any more.

@@ -100,28 +100,29 @@ fn a_run_reaches_neither_the_folder_of_its_changes_nor_another_copy() {
 
 /// Covers: RO-09
 #[test]
-fn files_that_are_placed_read_only_cannot_be_changed_replaced_or_moved_away() {
+fn sealed_files_cannot_be_changed_replaced_or_moved_away() {
     let project = Project::new();
     let mut copy = project.copy();
-    let gate = copy.beside("gate");
-    fs::create_dir_all(gate.join("scripts")).unwrap();
-    fs::write(gate.join("scripts/test.sh"), "echo judged\n").unwrap();
-    fs::create_dir_all(copy.own().join("d/deep")).unwrap();
-    fs::write(copy.own().join("d/deep/rule"), "weak\n").unwrap();
-    fs::write(gate.join("rule"), "strong\n").unwrap();
-    let at = |path: &str| project.at.join(path);
+    for (path, text) in [("scripts/test.sh", "echo judged\n"), ("d/deep/rule", "strong\n")] {
+        let file = copy.own().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
     let mut placed = copy.next_run().unwrap();
-    placed.push(Placed { at: at("scripts"), files: PlacedFiles::ReadOnly(gate.join("scripts")) });
-    placed.push(Placed { at: at("d/deep/rule"), files: PlacedFiles::ReadOnly(gate.join("rule")) });
-    placed.push(Placed { at: at("d/deep"), files: PlacedFiles::Pinned });
-    placed.push(Placed { at: at("d"), files: PlacedFiles::Pinned });
+    let mut place = |path: &str, files: PlacedFiles| placed.push(Placed { at: project.at.join(path), files });
+    for sealed in ["scripts/test.sh", "d/deep/rule"] {
+        place(sealed, PlacedFiles::Sealed);
+    }
+    for folder in ["d/deep", "scripts", "d"] {
+        place(folder, PlacedFiles::Pinned);
+    }
     let script = r#"try() { "$@" > /dev/null 2>&1 && echo "DONE $*"; }
-try sh -c 'echo x > scripts/test.sh'; try sh -c 'echo x > d/deep/rule'; try touch scripts/other; try rm -f scripts/test.sh
+try sh -c 'echo x > scripts/test.sh'; try sh -c 'echo x > d/deep/rule'; try rm -f scripts/test.sh; try touch scripts/test.sh
 try rm -f d/deep/rule; try rm -rf d; try mv scripts other; try mv d other; try mv d/deep d/other; try mv d/deep/rule d/rule
 try chmod 777 d/deep/rule; try sh -c 'echo x > new && mv new d/deep/rule'; try umount scripts; try ln -sf /dev/null d/deep/rule
+try ln d/deep/rule second; try truncate -s 0 scripts/test.sh; try dd if=/dev/null of=d/deep/rule
 echo more > d/deep/more; echo more > d/more; cat d/deep/more d/deep/rule; sh scripts/test.sh"#;
     assert_eq!(project.run(&placed, script), "more\nstrong\njudged\n");
-    assert_eq!(fs::read_to_string(gate.join("rule")).unwrap(), "strong\n");
     assert!(!copy.has_changed(Path::new("d/deep/rule")) && copy.has_changed(Path::new("d/more")));
 }
 

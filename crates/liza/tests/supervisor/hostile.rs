@@ -261,6 +261,126 @@ n=0; while [ $n -lt 40 ]; do ( "$LIZA" status || echo x >> "$TMPDIR/busy" ) & n=
         proof: Proof::UnderReview,
     },
     attempt("stop the team", "channel", r#""$LIZA" abort"#),
+    attempt("empty a file of yours", "Landlock", r#"truncate -s 4 "$HOME/yours""#),
+    attempt("change the times of a file of yours", ROOM, r#"touch -d 2001-01-01 "$root/known/memory""#),
+    attempt(
+        "rename a file of your checkout",
+        "Landlock",
+        r#"mv "$root/known/memory" "$root/known/moved" && mv "$root/known/moved" "$root/known/memory""#,
+    ),
+    attempt(
+        "hold the lock of the project's git",
+        "Landlock",
+        r#": > "$root/.git/index.lock" && rm "$root/.git/index.lock""#,
+    ),
+    attempt(
+        "read the blackboard through a hard link",
+        "Landlock",
+        r#"ln "$root/.liza/state.yaml" "$TMPDIR/hard-state" && cat "$TMPDIR/hard-state""#,
+    ),
+    attempt("read another session's prompt", "Landlock", r#"cat "$root"/.liza/agent-prompts/*"#),
+    attempt("read another session's output", "Landlock", r#"cat "$root"/.liza/agent-outputs/*"#),
+    attempt(
+        "write to another session's folder for temporary files",
+        "Landlock",
+        r#"echo x > "$root/.liza/tmp/coder-9/planted""#,
+    ),
+    attempt("list your home folder", "Landlock", r#"ls "$HOME""#),
+    attempt("list another project", "Landlock", r#"ls "$HOME/src/other""#),
+    attempt("read the history of your shell", "Landlock", r#"cat "$HOME/.bash_history""#),
+    attempt("read the passwords of your network tools", "Landlock", r#"cat "$HOME/.netrc""#),
+    attempt("read the keys of your cloud", "Landlock", r#"cat "$HOME/.aws/credentials""#),
+    attempt("have your next shell run a program", "Landlock", r#"echo x >> "$HOME/.bashrc""#),
+    attempt("let itself in by ssh", "Landlock", r#"echo x >> "$HOME/.ssh/authorized_keys""#),
+    attempt(
+        "start with your next login",
+        "Landlock",
+        r#"echo x > "$HOME/.config/autostart/planted.desktop""#,
+    ),
+    attempt("replace a program on your PATH", "Landlock", r#"echo x > "$HOME/.local/bin/tool""#),
+    attempt("change your git's settings", "Landlock", "git config --global planted.key x"),
+    attempt(
+        "see the processes of another session",
+        ROOM,
+        r#"cat /proc/[0-9]*/cmdline | tr '\0' ' ' | grep -q '[c]oder-9'"#,
+    ),
+    attempt(
+        "enter your home folder through its supervisor",
+        "Landlock",
+        r#"cat "/proc/$PPID/root$HOME/yours""#,
+    ),
+    attempt("see the open files of its supervisor", "Landlock", r#"readlink "/proc/$PPID/fd/0""#),
+    attempt("see where the memory of its supervisor is", "Landlock", r#"grep -q . "/proc/$PPID/maps""#),
+    attempt(
+        "have the system end its supervisor first",
+        "Landlock",
+        r#"echo 500 > "/proc/$PPID/oom_score_adj""#,
+    ),
+    attempt("make namespaces of its own", "seccomp", "unshare -Ur true"),
+    attempt(
+        "leave a folder that hands its group on (setgid)",
+        "seccomp",
+        "mkdir handed && chmod g+s handed; result=$?; rmdir handed; [ $result = 0 ]",
+    ),
+    attempt(
+        "leave attributes at a file",
+        "seccomp",
+        r#"perl -e '$call = `uname -m` =~ /x86_64/ ? 188 : 5; $file = "marked"; open F, ">", $file; close F; ($name, $value) = ("user.liza", "y");
+$result = syscall($call, $file, $name, $value, 1, 0); unlink $file; exit($result == 0 ? 0 : 1)'"#,
+    ),
+    attempt(
+        "use the keys that the kernel keeps for you",
+        "seccomp",
+        r#"perl -e '$call = `uname -m` =~ /x86_64/ ? 250 : 219; exit(syscall($call, 0, -3, 0) > 0 ? 0 : 1)'"#,
+    ),
+    attempt(
+        "reach a server of yours by another spelling of its address",
+        "helper",
+        r#"port=$(cat "$root/known/server") && bash -c "exec 3<> /dev/tcp/::ffff:127.0.0.1/$port""#,
+    ),
+    attempt(
+        "reach a server of yours by the address of all addresses",
+        "helper",
+        r#"port=$(cat "$root/known/server") && bash -c "exec 3<> /dev/tcp/0.0.0.0/$port""#,
+    ),
+    attempt(
+        "reach a service by its abstract name",
+        "helper",
+        r#"perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) or die; connect(S, pack("S a*", AF_UNIX, "\0$ARGV[0]")) or die' "$(cat "$root/known/named")""#,
+    ),
+    plant(
+        "leave a file in your `/dev/shm`",
+        ROOM,
+        r#"echo x > "/dev/shm/planted-$(basename "$HOME")""#,
+        |bench| {
+            let planted = Path::new("/dev/shm")
+                .join(format!("planted-{}", bench.home().file_name().unwrap().display()));
+            fs::remove_file(planted).is_ok()
+        },
+    ),
+    attempt("switch the confinement off", "channel", r#""$LIZA" config sandbox off"#),
+    attempt("pause the team", "channel", r#""$LIZA" pause"#),
+    attempt("add a task", "channel", r#""$LIZA" add "plant something""#),
+    attempt("merge its own work", "channel", r#""$LIZA" wt-merge "$1" --without-validation"#),
+    attempt("accept its own change of what judges it", "channel", r#""$LIZA" accept-gate "$1" --old-fails"#),
+    attempt("answer its own question", "channel", r#""$LIZA" answer "$1" "do as you like""#),
+    attempt("take another session's claim away", "channel", r#""$LIZA" release-claim t2 --force --reason x"#),
+    attempt("remove another session's worktree", "channel", r#""$LIZA" wt-delete t2"#),
+    attempt("lead a port of yours to another session", "channel", r#""$LIZA" forward t2 80 --at 8080"#),
+    attempt(
+        "submit settings that agent programs obey",
+        "Liza",
+        r#"before=$(git rev-parse HEAD); mkdir -p .claude; echo '{}' > .claude/settings.json; git add -f .claude && git commit -qm settings
+"$LIZA" pre-check "$1" --intent x --validation y
+"$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)" --json | grep -q client_settings_changed; result=$?; git reset -q --hard "$before"; [ $result != 0 ]"#,
+    ),
+    attempt(
+        "submit a link that leads out of the repository",
+        "Liza",
+        r#"before=$(git rev-parse HEAD); ln -s /etc away; git add away && git commit -qm away
+"$LIZA" pre-check "$1" --intent x --validation y
+"$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)" --json | grep -q link_outside; result=$?; git reset -q --hard "$before"; [ $result != 0 ]"#,
+    ),
     plant("plant a tag for the project", GIT, "git tag integration && git tag planted", |bench| {
         !bench.project.git(&["tag", "--list"]).is_empty()
     }),
@@ -371,7 +491,13 @@ const LEVELS: &[(&str, &str)] = &[
 ];
 
 /// Without Landlock, root is refused these by its missing capabilities; other users are not refused.
-const LESS_FOR_ROOT: &[&str] = &["read the variables of its supervisor", "trace its supervisor"];
+const LESS_FOR_ROOT: &[&str] = &[
+    "read the variables of its supervisor",
+    "trace its supervisor",
+    "enter your home folder through its supervisor",
+    "see the open files of its supervisor",
+    "see where the memory of its supervisor is",
+];
 
 /// The beginning of the hostile script.
 const TOOLS: &str = r#"

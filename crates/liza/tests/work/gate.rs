@@ -209,7 +209,7 @@ fn a_file_that_the_gate_sources_is_protected() {
     held_as_failing(&project, "one");
 }
 
-/// Covers: JU-01
+/// Covers: JU-01, RO-09
 #[test]
 fn what_is_tested_cannot_change_its_judge_while_it_runs() {
     let attacks = [
@@ -219,6 +219,8 @@ fn what_is_tested_cannot_change_its_judge_while_it_runs() {
     ];
     for (number, attack) in attacks.into_iter().enumerate() {
         let project = gated_by("#!/bin/sh\nsh ./app\n. scripts/lib.sh\ncheck\n");
+        // Without a room, the change is seen afterwards.
+        project.set_config("sandbox_max_abi", "100");
         approved_work(&project, "one", |tree| {
             if number != 1 {
                 broken(tree);
@@ -226,9 +228,22 @@ fn what_is_tested_cannot_change_its_judge_while_it_runs() {
             fs::write(tree.join("app"), format!("{attack}\nexit 0\n")).unwrap();
         });
         let before = tip(&project, "integration");
-        merge_as_team(&project, "one").refused(3, "integration_test");
+        let refused = merge_as_team(&project, "one");
+        // The others find what they have broken.
+        assert_eq!(refused.stdout.contains("does not count"), number == 1, "{refused:?}");
+        refused.refused(3, "integration_test");
         assert_eq!((tip(&project, "integration"), project.status("one")), (before, "INTEGRATION_FAILED"));
     }
+    let project = gated_by("#!/bin/sh\nsh ./app\n. scripts/lib.sh\ncheck\n");
+    // In a room, there is no change.
+    approved_work(&project, "one", |tree| {
+        broken(tree);
+        let all = attacks.join("\n").replace("sleep 0.2", "true");
+        fs::write(tree.join("app"), format!("{all}\nexit 0\n")).unwrap();
+    });
+    let refused = merge_as_team(&project, "one");
+    assert!(refused.stdout.contains("failed with exit status 1"), "{refused:?}");
+    refused.refused(3, "integration_test");
     // What it does elsewhere is its own affair.
     let project = gated_by("#!/bin/sh\nsh ./app\n. scripts/lib.sh\ncheck\n");
     approved_work(&project, "one", |tree| {

@@ -176,19 +176,10 @@ fn attach(layout: &Layout, path: &Path, tree: &OwnedFd, is_folder: bool) -> io::
 
 /// Opens what is placed in the room; `None` if it is in the room already.
 fn open_placed(placed: &Placed) -> io::Result<Option<OwnedFd>> {
-    let (source, attributes) = match &placed.files {
-        PlacedFiles::Pinned => return Ok(None),
-        PlacedFiles::Overlay { lower, upper, work } => {
-            return overlay(lower, upper, work).map(Some);
-        }
-        PlacedFiles::Folder(folder) => (folder, 0),
-        PlacedFiles::ReadOnly(path) => (path, libc::MOUNT_ATTR_RDONLY),
-    };
-    let source = open_real(source)?;
-    let is_folder = is_folder(&source)?;
-    let tree = tree_of(&source, is_folder)?;
-    add_attributes(tree.as_fd(), attributes | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV, is_folder)?;
-    Ok(Some(tree))
+    match &placed.files {
+        PlacedFiles::Sealed | PlacedFiles::Pinned => Ok(None),
+        PlacedFiles::Overlay { lower, upper, work } => overlay(lower, upper, work).map(Some),
+    }
 }
 
 /// Mounts folders above each other, nowhere yet. Nothing is written to the disk before it has to be: the upper folder is
@@ -219,9 +210,15 @@ fn place(layout: &Layout, placed: &Placed, tree: Option<OwnedFd>) -> io::Result<
     let tree = match tree {
         Some(tree) => tree,
         // Mounted on itself.
-        None => tree_of(&open_real(&inside(&placed.at))?, true)?,
+        None => {
+            let source = open_real(&inside(&placed.at))?;
+            tree_of(&source, is_folder(&source)?)?
+        }
     };
     let is_folder = is_folder(&tree)?;
+    if placed.files == PlacedFiles::Sealed {
+        add_attributes(tree.as_fd(), libc::MOUNT_ATTR_RDONLY, is_folder)?;
+    }
     attach(layout, &placed.at, &tree, is_folder)
 }
 
