@@ -188,6 +188,10 @@ fn write_fix(page: &mut PromptText, branch: &str, brief: &Brief, record: &TaskRe
             page.field("FAILED TEST", &what);
             page.line(format!("TEST OUTPUT: {}", path(&brief.project.join(output))));
         }
+        Some(MergeFailure::Holdout { names }) => {
+            page.line("FAILED: acceptance tests that no session can read, on the merged result. Their output is not shown.");
+            page.list("TESTS THAT THE MERGE BREAKS", &names);
+        }
         Some(MergeFailure::Unrelated) => {
             page.line(format!(
                 "NO COMMON HISTORY: the work does not descend from {branch}; rebuild it on top of {branch}."
@@ -285,6 +289,11 @@ fn fix_steps(record: &TaskRecord, branch: &str) -> Vec<String> {
              Change a test only if the spec requires it."
                 .to_owned(),
         );
+    }
+    if let Some(MergeFailure::Holdout { .. }) = failure(record) {
+        let step = "The acceptance tests follow the spec: compare the merged result with DONE WHEN and the spec, sentence by \
+                    sentence, write a test for what is not met, and fix it. Do not look for the acceptance tests.";
+        steps.push(step.to_owned());
     }
     if open_rejection(record).is_some() {
         steps.push("Answer the PRIOR REJECTION point by point.".to_owned());

@@ -1,5 +1,7 @@
 //! The goal-wide settings and their defaults; a task may override some of them for itself.
 
+use std::time::Duration;
+
 use indexmap::IndexMap;
 use liza_ids::{GateSettings, Role, Sandbox, SandboxMin, SandboxRead, Seconds};
 use serde::{Deserialize, Serialize};
@@ -98,6 +100,8 @@ pub struct Config {
     pub validation: Vec<String>,
     /// The longest time of one of these commands.
     pub validation_limit: Seconds,
+    /// The folder with acceptance tests that no session reads; run on the merged files before the branch moves.
+    pub holdout: Option<String>,
     /// If true, a coder's session resumes the client's conversation after a rejection, where the client can.
     pub resume_conversation: bool,
     /// A command that is run in every new checkout before it is used.
@@ -197,6 +201,7 @@ impl Default for Config {
             integration_test_limit: Seconds(1800),
             validation: Vec::new(),
             validation_limit: Seconds(1800),
+            holdout: None,
             resume_conversation: false,
             setup: None,
             setup_limit: SETUP_LIMIT,
@@ -225,6 +230,12 @@ impl Config {
     pub fn model(&self, role: Role) -> Option<&str> {
         let entry = self.roles.get(role.id_prefix()).or_else(|| self.roles.get(&role.to_string()))?;
         entry.as_map()?.get("model")?.as_text()
+    }
+
+    /// The longest time of all tests of one merge.
+    pub fn merge_test_limit(&self) -> Duration {
+        let tests = 1 + u32::from(self.holdout.is_some());
+        Duration::from_secs(self.integration_test_limit.0).saturating_mul(tests)
     }
 
     /// The task's own lease, or that of the goal.

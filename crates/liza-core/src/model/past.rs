@@ -14,6 +14,9 @@ use crate::model::value::Value;
 /// The key of an approval that is not enough: the number of those that are needed.
 pub const FIRST_OF: &str = "first_of";
 
+/// The key of a failed merge that hidden tests failed: the names that agents were told.
+pub const HIDDEN_TESTS: &str = "tests";
+
 /// One pass over the history gives all of it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Past<'a> {
@@ -42,6 +45,9 @@ pub struct Past<'a> {
     /// The last rejection that is not the system's.
     pub rejection: Option<Judgement<'a>>,
     pub failed_merges: usize,
+    /// Those of hidden tests.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub holdout_results: usize,
     pub last_failed_merge: Option<Timestamp>,
     /// The last failed merge, unless somebody has unblocked the task since.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +138,7 @@ impl<'a> Past<'a> {
             EventName::Approved | EventName::Rejected => self.see_verdict(event, name),
             EventName::IntegrationFailed => {
                 self.failed_merges += 1;
+                self.holdout_results += usize::from(event.more.contains_key(HIDDEN_TESTS));
                 (self.last_failed_merge, self.failed_merge) = (Some(time), Some(event));
             }
             EventName::Blocked => self.see_block(event),
@@ -212,6 +219,11 @@ impl Trace {
 /// True if nothing is left to do for the session that recorded it.
 fn is_result(name: EventName) -> bool {
     matches!(name, EventName::ReadyForReview | EventName::Approved | EventName::Rejected | EventName::Blocked)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn files(event: &HistoryEvent) -> Vec<String> {

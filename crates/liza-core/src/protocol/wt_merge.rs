@@ -7,11 +7,12 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::model::{
-    Actor, Approver, Assignment, Effect, EventName, GateChange, HeadTest, HistoryEvent, LogAction, Refusal,
-    Role, Section, Sha, Task, TaskId, TaskStatus, Validation, ValidationCommand,
+    Actor, Approver, Assignment, Effect, EventName, GateChange, HIDDEN_TESTS, HeadTest, HistoryEvent,
+    LogAction, Past, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus, Validation, ValidationCommand,
 };
 use crate::rules::approvals::has_approval;
 use crate::rules::claimable::{check_merger, check_not_held};
+use crate::rules::holdout::RESULTS_MAX;
 use crate::rules::validation::{commands, result_for};
 
 use super::budget::refill_after_merge;
@@ -63,10 +64,16 @@ pub enum MergeFailure {
         /// The file that has its output.
         output: String,
     },
+    /// The acceptance tests that no session reads failed.
+    Holdout {
+        /// The tests that it breaks, as far as agents may know.
+        names: Vec<String>,
+    },
 }
 
 const CONFLICT: &str = "conflict";
 const UNRELATED: &str = "no common history with the integration branch";
+const HOLDOUT: &str = "the acceptance tests that no session reads";
 
 impl fmt::Display for MergeFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,6 +81,8 @@ impl fmt::Display for MergeFailure {
             MergeFailure::Conflict { files } => write!(f, "conflict in {}", files.join(", ")),
             MergeFailure::Unrelated => f.write_str(UNRELATED),
             MergeFailure::Test { what, output } => write!(f, "{what}; see {output}"),
+            MergeFailure::Holdout { names } if names.is_empty() => write!(f, "{HOLDOUT} fail"),
+            MergeFailure::Holdout { names } => write!(f, "{HOLDOUT} fail: {}", names.join(", ")),
         }
     }
 }
@@ -86,6 +95,21 @@ impl MergeFailure {
             MergeFailure::Test { what, output } => {
                 event.with("reason", what.as_str()).with("output", output.as_str())
             }
+            MergeFailure::Holdout { names } => {
+                event.with("reason", HOLDOUT).with(HIDDEN_TESTS, names.clone())
+            }
+        }
+    }
+
+    /// The failure as agents may know it: three results of hidden tests name them, further ones do not.
+    fn told(self, past: &Past<'_>) -> Self {
+        match self {
+            Self::Holdout { .. } if past.holdout_results >= RESULTS_MAX => {
+                Self::Holdout { names: Vec::new() }
+            }
+            told @ (Self::Holdout { .. } | Self::Conflict { .. } | Self::Unrelated | Self::Test { .. }) => {
+                told
+            }
         }
     }
 
@@ -96,6 +120,7 @@ impl MergeFailure {
         match (reason.as_str(), text("output")) {
             (CONFLICT, _) => Some(MergeFailure::Conflict { files: event.list("files") }),
             (UNRELATED, _) => Some(MergeFailure::Unrelated),
+            (HOLDOUT, _) => Some(MergeFailure::Holdout { names: event.list(HIDDEN_TESTS) }),
             (_, Some(output)) => Some(MergeFailure::Test { what: reason, output }),
             (_, None) => None,
         }
@@ -263,11 +288,11 @@ impl Rule for RecordMergeFailure {
         let mut task = tx.task(&self.task)?;
         let (work, commit, by) = approved(tx, &task)?;
         check_commit(&task, &commit, &self.commit)?;
-        let merger = merger(tx, by);
+        let (merger, failure) = (merger(tx, by), self.failure.clone().told(&task.record.past()));
         let event = HistoryEvent::new(tx.now, EventName::IntegrationFailed, &merger);
-        task.push_event(self.failure.add_to(event.with("commit", commit.as_str())));
+        task.push_event(failure.add_to(event.with("commit", commit.as_str())));
         task.status = TaskStatus::IntegrationFailed { work, commit };
-        let reason = self.failure.to_string();
+        let reason = failure.to_string();
         tx.log_as(merger, LogAction::Task(EventName::IntegrationFailed), Some(&task.id), &reason);
         Ok(MergeFailed { task: tx.put(task), reason })
     }

@@ -7,6 +7,7 @@ pub mod claimable;
 pub mod clients;
 pub mod figures;
 pub mod found_merges;
+pub mod holdout;
 pub mod impact;
 pub mod invariants;
 pub mod metrics;

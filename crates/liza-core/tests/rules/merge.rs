@@ -87,6 +87,28 @@ fn a_failed_integration_test_is_recorded_with_its_output() {
     assert!(world.last_log().detail.contains(".liza/out.txt"));
 }
 
+/// Covers: RO-09
+#[test]
+fn three_failures_of_hidden_tests_name_them_and_further_ones_do_not() {
+    let mut world = World::with_task(Status::Approved);
+    let fail = |world: &mut World, names: &[&str]| {
+        let failure = MergeFailure::Holdout { names: names.iter().map(ToString::to_string).collect() };
+        let command = RecordMergeFailure { task: task("t"), commit: sha('a'), failure };
+        world.must(world.supervisor(reviewer(1)), Command::from(command));
+        let told = MergeFailure::of_event(world.last_event("t")).unwrap();
+        let shown = world.last_log().detail.contains("login");
+        // Approved once more, as after a fix.
+        world.edit_record("t", |record| record.status = Some(Status::Approved));
+        (told, shown)
+    };
+    for _ in 0..3 {
+        let told = MergeFailure::Holdout { names: vec!["login".to_owned()] };
+        assert_eq!(fail(&mut world, &["login"]), (told, true));
+    }
+    let told = MergeFailure::Holdout { names: Vec::new() };
+    assert_eq!(fail(&mut world, &["login"]), (told, false));
+}
+
 /// Covers: RV-07, TS-03
 #[test]
 fn a_merge_is_recorded_with_its_commit_and_drift_and_cleans_up() {

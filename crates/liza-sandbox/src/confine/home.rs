@@ -149,7 +149,7 @@ pub fn is_read_by_sessions(below_home: &str) -> bool {
 }
 
 /// A path of the settings; `~/` means the home folder.
-pub(super) fn expand(path: &str, home: Option<&Path>) -> PathBuf {
+pub fn expand(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~/"), path, home) {
         (Some(rest), _, Some(home)) => home.join(rest),
         (None, "~", Some(home)) => home.to_owned(),

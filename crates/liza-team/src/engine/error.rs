@@ -20,6 +20,9 @@ pub enum EngineError {
     Git(#[from] GitError),
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The acceptance tests that no session reads cannot run; no task is to blame.
+    #[error("config.holdout: {problem}")]
+    Holdout { problem: String },
     #[error("config.integration_branch: {0}")]
     Branch(#[from] BranchError),
     #[error("the integration branch {branch} does not exist")]
@@ -86,6 +89,7 @@ impl EngineError {
             | Self::Store(_)
             | Self::Git(_)
             | Self::Setup(_)
+            | Self::Holdout { .. }
             | Self::Branch(_)
             | Self::NoIntegrationBranch { .. }
             | Self::RemoteBusy { .. }

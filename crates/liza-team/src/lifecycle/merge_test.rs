@@ -7,12 +7,14 @@ use liza_core::model::{
     ValidationResult,
 };
 use liza_core::protocol::{BeginMerge, MergeFailure, Mergeable, RecordHeadTest};
+use liza_core::rules::holdout::HoldoutResult;
 use liza_git::{GitError, PendingMerge, Protected};
 use liza_host::{durable, private};
 use liza_ids::gate::GatePatterns;
 
 use crate::engine::{Engine, EngineError};
 
+use super::holdout::judge_merge;
 use super::test_run::{TEST_LOGS, TestRun, next_log};
 
 pub(super) struct MergeTest<'e, 'p> {
@@ -64,9 +66,34 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         if let Some(failure) = self.failure((task, &merge.new), &gates.after, task.as_str(), commands)? {
             return self.blame(failure, merge, &gates.before, approved);
         }
+        if let Some(failure) = self.holdout_failure(merge, &gates, task)? {
+            return Ok(MergeTestResult::Failed(failure));
+        }
         match gates.after.changes(&gates.before) {
             true => self.judge_change(merge, &gates, approved),
             false => Ok(MergeTestResult::Passed),
+        }
+    }
+
+    /// The failure of the acceptance tests that no session reads, if it is the merge's.
+    fn holdout_failure(
+        &self,
+        merge: &PendingMerge,
+        gates: &Gates,
+        task: &TaskId,
+    ) -> Result<Option<MergeFailure>, EngineError> {
+        let project = self.engine.project();
+        let state = project.state()?;
+        let goes_on = || self.engine.check(StopFiles::default(), BeginMerge { task: task.clone() }).map(drop);
+        let of = (merge, &gates.before, &gates.after);
+        match judge_merge(project, state.board.config()?, task, of, goes_on)? {
+            HoldoutResult::Passed => Ok(None),
+            HoldoutResult::Failed { names } => Ok(Some(MergeFailure::Holdout { names })),
+            HoldoutResult::Broken => {
+                let problem =
+                    "its `run` fails without naming a test, on the integration branch too".to_owned();
+                Err(EngineError::Holdout { problem })
+            }
         }
     }
 

@@ -78,6 +78,8 @@ pub(super) struct TestRun<'p> {
     used_by: CheckoutUse<'p>,
     /// Ends the run at once when it becomes true.
     cancelled: Option<&'p AtomicBool>,
+    /// A folder that this run alone reads; it has no network.
+    reads: Option<&'p Path>,
 }
 
 /// The end of a run of commands.
@@ -136,7 +138,31 @@ impl<'p> TestRun<'p> {
         let caches = used_by.caches(project.folder());
         let action = "empty";
         fresh_folder(&caches).map_err(|source| SetupError::Io { action, path: caches, source })?;
-        Ok(Self { project, config, prepare: set_up, used_by, cancelled })
+        Ok(Self { project, config, prepare: set_up, used_by, cancelled, reads: None })
+    }
+
+    pub(super) fn reading(self, folder: &'p Path) -> Self {
+        Self { reads: Some(folder), ..self }
+    }
+
+    /// Runs a line of the shell in a new copy, as long as the integration test may run; returns whether it passed,
+    /// and the file with its output.
+    pub(super) fn line(
+        &self,
+        commit: &Sha,
+        gate: &Protected,
+        name: &str,
+        line: &str,
+    ) -> Result<(bool, PathBuf), EngineError> {
+        let (repo, limit) = (self.project.repo()?, self.config.integration_test_limit.0);
+        let checkout = repo.scratch_checkout(commit)?;
+        (self.prepare)(self.project, self.config, checkout.path(), self.used_by)?;
+        let output = self.new_log(name);
+        let run = |stage: Option<&TestStage<'_>>| {
+            repo.run_line(&checkout, line, gate, &output, Duration::from_secs(limit), stage)
+        };
+        let passed = matches!(self.staged(run)?, IntegrationTestResult::Passed);
+        Ok((passed, output))
     }
 
     /// Runs the integration test of a commit, if it has one; returns its failure.
@@ -253,14 +279,16 @@ impl<'p> TestRun<'p> {
         let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
         let caches = self.used_by.caches(project.folder());
         let (own, closed) = ([caches.clone()], TcpGrants::default());
-        let is_closed = matches!(role_network(config, Role::CodeReviewer), Ok(Network::ModelOnly));
+        let is_closed = self.reads.is_some()
+            || matches!(role_network(config, Role::CodeReviewer), Ok(Network::ModelOnly));
+        let files: Vec<PathBuf> = self.reads.iter().map(|folder| folder.to_path_buf()).collect();
         let plan = |checkout: &Path, scratch: &Path| {
             let needs = SessionNeeds {
                 liza: &liza,
                 checkout: Some(checkout),
                 scratch,
                 own: &own,
-                files: &[],
+                files: &files,
                 program: None,
                 channel: None,
                 network: is_closed.then_some(&closed),

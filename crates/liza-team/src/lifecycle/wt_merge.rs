@@ -367,6 +367,7 @@ pub(super) fn foreign(recorded: &Sha, found: &Sha) -> EngineError {
     EngineError::Refused(Box::new(Refusal::ForeignCommits { recorded, found }))
 }
 
+/// The longest time of the tests of a merge, of which each may run a second time.
 fn test_limit(board: &Board) -> Result<Duration, EngineError> {
-    Ok(Duration::from_secs(board.config()?.integration_test_limit.0))
+    Ok(board.config()?.merge_test_limit())
 }

@@ -312,7 +312,7 @@ fn make_folder(path: &Path) -> io::Result<bool> {
 }
 
 /// Copies a file, a link as such, or a whole folder. Existing files are kept.
-fn copy_tree(source: &Path, meta: &fs::Metadata, target: &Path) -> io::Result<()> {
+pub(crate) fn copy_tree(source: &Path, meta: &fs::Metadata, target: &Path) -> io::Result<()> {
     let kind = meta.file_type();
     let exists = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
     if kind.is_symlink() {

@@ -7,8 +7,8 @@ use liza_core::model::{Config, Network, Sandbox, SandboxMin};
 use liza_git::{GitError, Repo};
 use liza_host::private;
 use liza_sandbox::confine::{
-    DiskLook, EnvironmentUse, Level, Plan, Surroundings, cargo_home, local_ports, make_plan, named_tools,
-    passed_environment, probe, too_low,
+    DiskLook, EnvironmentUse, Level, Plan, Surroundings, cargo_home, expand, local_ports, make_plan,
+    named_tools, passed_environment, probe, too_low,
 };
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::remove_tree::remove_tree;
@@ -71,7 +71,7 @@ fn plan_in(repo: &Repo, folder: &Path, config: &Config, needs: &SessionNeeds<'_>
         tools: &named_tools(std::env::vars_os()),
         git_settings: &git_settings,
         home: home.as_deref(),
-        passwords: &database_passwords(),
+        passwords: &hidden(config),
         user: rustix::process::getuid().as_raw(),
         settings: &room_settings(config),
         channel: needs.channel,
@@ -89,10 +89,20 @@ fn services(config: &Config, is_open: bool) -> Vec<u16> {
     config.network_ports.iter().copied().chain(named).collect()
 }
 
+/// Files and folders that no session reads, wherever they are.
+fn hidden(config: &Config) -> Vec<PathBuf> {
+    database_passwords().into_iter().chain(holdout_folder(config)).collect()
+}
+
 /// The files with the password of the team's database, besides the usual one in the home folder.
 fn database_passwords() -> Vec<PathBuf> {
     let named = ["PGPASSFILE", "PGSERVICEFILE"].into_iter().filter_map(std::env::var_os);
     named.filter_map(|file| std::path::absolute(file).ok()).collect()
+}
+
+/// The folder of the acceptance tests that no session reads, if the settings name one.
+pub fn holdout_folder(config: &Config) -> Option<PathBuf> {
+    config.holdout.as_deref().map(|folder| expand(folder, home().as_deref()))
 }
 
 pub fn home() -> Option<PathBuf> {

@@ -131,6 +131,10 @@ impl SupervisorError {
                 let advice = "Commit, stash or move what git names there".to_owned();
                 Some(Remedy { advice, command: CommandLine::shell(format!("git -C {path} status")) })
             }
+            Self::Engine(EngineError::Holdout { .. }) => {
+                let advice = "Correct config.holdout, or the folder".to_owned();
+                Some(Remedy { advice, command: CommandLine::liza(["config", "holdout", OPEN]) })
+            }
             Self::Engine(EngineError::Setup(SetupError::Copy { .. })) => {
                 let advice = "Correct config.copy, or the file".to_owned();
                 Some(Remedy { advice, command: CommandLine::liza(["config", "copy", OPEN]) })
@@ -191,6 +195,7 @@ fn of_engine(error: &EngineError) -> Consequence {
         EngineError::Locked { .. } => Consequence::Locked,
         EngineError::Git(_)
         | EngineError::Setup(_)
+        | EngineError::Holdout { .. }
         | EngineError::Branch(_)
         | EngineError::NoIntegrationBranch { .. }
         | EngineError::RemoteRewound { .. }

@@ -28,7 +28,7 @@ const CLEANUP_GRACE: Duration = Duration::from_secs(5);
 impl Team<'_> {
     /// The times at which a team that is ending stops waiting for a job, and for a merge.
     pub(super) fn job_ends(&self) -> [Option<Instant>; 2] {
-        let test = Duration::from_secs(self.config.integration_test_limit.0) + setup_limit(&self.config);
+        let test = self.config.merge_test_limit() + setup_limit(&self.config);
         // A failed test is run a second time, on the branch itself.
         [JOB_GRACE, JOB_GRACE + 2 * test].map(|grace| self.stopping.map(|since| since + grace))
     }

@@ -69,6 +69,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(repo.as_ref().and_then(|repo| integration_test(repo, &state)));
             checks.extend(validation(&state));
             checks.extend(repo.as_ref().and_then(|repo| gate::gate(repo, &state)));
+            checks.extend(project.and_then(|project| gate::holdout(project, &state)));
             let folder = project.map_or(folder, Project::folder);
             checks.extend(repo.iter().flat_map(|repo| branches(repo, folder, &state)));
             checks.extend(project.and_then(|project| unrecorded_merges(project, &state)));

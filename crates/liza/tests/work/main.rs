@@ -16,6 +16,7 @@ mod fixture;
 mod gate;
 mod git_programs;
 mod guide;
+mod holdout;
 mod impact;
 mod integration_head;
 mod interrupted;

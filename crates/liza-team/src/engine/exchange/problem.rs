@@ -59,6 +59,7 @@ impl RemoteFault {
             | EngineError::Refused(_)
             | EngineError::Store(_)
             | EngineError::Setup(_)
+            | EngineError::Holdout { .. }
             | EngineError::Branch(_)
             | EngineError::NoIntegrationBranch { .. }
             | EngineError::RemoteBusy { .. }

@@ -100,6 +100,7 @@ fn failed(task: &TaskId, failure: &MergeFailure) -> CommandError {
         MergeFailure::Test { what, output } => {
             CommandError::refused("integration_test", format!("{task}: {what}; its output is in {output}"))
         }
+        MergeFailure::Holdout { .. } => CommandError::refused("holdout", format!("{task}: {failure}")),
     };
     error.hint("the branch is unchanged; a coder claims the task again and fixes it").exit(Exit::Git)
 }

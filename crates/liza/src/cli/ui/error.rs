@@ -191,6 +191,9 @@ impl From<EngineError> for CommandError {
                 Exit::Refused,
                 "correct it: liza config setup COMMAND, or liza config copy '[FILE]'",
             ),
+            EngineError::Holdout { .. } => {
+                made("holdout_unusable", Exit::Refused, "correct it: liza doctor says what is missing")
+            }
             EngineError::Branch(_) => {
                 made("bad_branch", Exit::Inconsistent, "liza config integration_branch NAME")
             }
