@@ -140,6 +140,57 @@ fn a_killed_supervisor_leaves_no_room_however_early() {
     wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
 }
 
+/// Refuses a system call, or kills the process that makes it, in everything that is started: a kernel without it, and a
+/// death at that step. Calls to `clone` count if they ask for namespaces.
+const WITHOUT_CALL: &str = r#"
+my ($action, $call, @command) = @ARGV;
+my $is_x86 = `uname -m` =~ /x86_64/;
+my %numbers = (clone => [56, 220], mount => [165, 40], umount2 => [166, 39], pivot_root => [155, 41], open_tree => [428, 428],
+    move_mount => [429, 429], openat2 => [437, 437], mount_setattr => [442, 442]);
+my $number = $numbers{$call}[$is_x86 ? 0 : 1] // die "unknown: $call";
+sub step { pack("S C C L", @_) }
+my $filter = step(0x20, 0, 0, 0);
+$filter .= $call eq "clone"
+    ? step(0x15, 0, 3, $number) . step(0x20, 0, 0, 16) . step(0x45, 0, 1, 0x10000000)
+    : step(0x15, 0, 1, $number);
+$filter .= step(0x06, 0, 0, $action) . step(0x06, 0, 0, 0x7fff0000);
+my $program = pack("S x6 P", length($filter) / 8, $filter);
+my $prctl = $is_x86 ? 157 : 167;
+syscall($prctl, 38, 1, 0, 0, 0) == 0 && syscall($prctl, 22, 2, $program, 0, 0) == 0 or die "no filter: $!";
+exec @command;
+"#;
+
+/// Covers: RO-07
+#[test]
+#[cfg(target_os = "linux")]
+fn where_the_kernel_lacks_a_piece_or_a_step_dies_there_is_no_room_and_nothing_is_left() {
+    const NOT_PERMITTED: &str = "327681";
+    const KILL: &str = "2147483648";
+    let calls =
+        ["clone", "mount", "open_tree", "move_mount", "openat2", "mount_setattr", "pivot_root", "umount2"];
+    let folder = place();
+    let keeper = |action: &str, call: &str| {
+        let mut command = Command::new("perl");
+        command.args(["-e", WITHOUT_CALL, action, call, env!("CARGO_BIN_EXE_liza"), "confine", "--keep"]);
+        let mut keeper = Keeper::order(command, folder.path(), ": > ran", Stdio::null(), &[]);
+        let mut answer = String::new();
+        BufReader::new(&keeper.socket).read_line(&mut answer).unwrap();
+        keeper.process.wait().unwrap();
+        answer
+    };
+    for call in calls {
+        let refused = keeper(NOT_PERMITTED, call);
+        assert!(
+            refused.contains("no namespaces (") && refused.contains("not permitted"),
+            "{call}: {refused}"
+        );
+        let killed = keeper(KILL, call);
+        assert!(killed.contains("ended early"), "{call}: {killed}");
+        assert!(!folder.path().join("ran").exists(), "{call}: nothing runs below its minimum");
+    }
+    wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
+}
+
 /// Covers: RO-07
 #[test]
 #[cfg(target_os = "linux")]
