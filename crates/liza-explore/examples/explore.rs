@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 use liza_explore::search::explore;
-use liza_explore::teeth::{FAULT_BOUND, FAULTS, Fault};
+use liza_explore::teeth::{FAULTS, Fault};
 use liza_explore::world::Size;
 use serde_json::{Value, json};
 
@@ -72,8 +72,8 @@ fn team(size: Size, most: usize, found_any: &mut bool) -> Value {
 }
 
 fn property(fault: &Fault, found_any: &mut bool) -> Value {
-    let Fault { tooth, promise, size } = fault;
-    let found = explore(*size, FAULT_BOUND, Some(*tooth), &|_| {});
+    let Fault { tooth, promise, size, boards } = fault;
+    let found = explore(*size, *boards, Some(*tooth), &|_| {});
     let breaks: Vec<&str> = found.broken.iter().map(|one| one.property).collect();
     let is_exact = breaks == [*promise];
     *found_any |= !is_exact;

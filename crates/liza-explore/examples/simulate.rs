@@ -1,31 +1,40 @@
 //! Simulates whole teams by seed: `just simulate`. Arguments: the number of seeds, and the first one; a failing seed is
-//! replayed with `just simulate 1 SEED`.
+//! replayed with `just simulate 1 SEED`. The figures go to `target/evidence/simulation.json`.
 
-#![allow(clippy::print_stdout, reason = "its output is what it is for")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is what it is for")]
 
-use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::time::Instant;
 
-use liza_explore::simulate::simulate;
-use liza_explore::world::Size;
+use liza_explore::simulate::simulate_many;
+use serde_json::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
-    let seeds: u64 = args.next().map_or(Ok(10_000), |text| text.parse())?;
+    let most: u64 = args.next().map_or(Ok(10_000), |text| text.parse())?;
     let first: u64 = args.next().map_or(Ok(0), |text| text.parse())?;
-    let (mut merged, mut abandoned, mut moves) = (0, 0, 0);
-    let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
-    for seed in first..first + seeds {
-        let run = simulate(Size::of_seed(seed), seed);
-        if let Some(broken) = run.broken {
-            return Err(format!("seed {seed} ({}): {broken}", Size::of_seed(seed).name()).into());
+    let (began, is_shown) = (Instant::now(), std::io::stderr().is_terminal());
+    let watch = |done: u64| {
+        if is_shown && done.is_multiple_of(100) {
+            eprint!("\r{done} of {most} seeds");
         }
-        (merged, abandoned, moves) = (merged + run.merged, abandoned + run.abandoned, moves + run.moves);
-        run.refusals.into_iter().for_each(|(code, count)| *refusals.entry(code).or_default() += count);
-        if (seed - first) % 1_000 == 999 {
-            println!("{} seeds, {moves} moves", seed - first + 1);
-        }
+    };
+    let found = simulate_many(first, most, None, &watch);
+    if let Some((seed, why)) = &found.broken {
+        return Err(format!("seed {seed}, again with `just simulate 1 {seed}`: {why}").into());
     }
-    println!("{seeds} seeds, {moves} moves: {merged} tasks merged, {abandoned} abandoned, no promise broken");
-    println!("refusals met: {refusals:?}");
+    let (codes, missing) = found.coverage();
+    println!(
+        "{} seeds, {} moves: {} tasks merged, {} abandoned, no promise broken",
+        found.seeds, found.moves, found.merged, found.abandoned
+    );
+    println!("error codes of the rules reached: {} of {}", codes.len() - missing.len(), codes.len());
+    println!("not reached: {missing:?}");
+    let figures = json!({
+        "first": first, "seeds": found.seeds, "moves": found.moves, "merged": found.merged, "abandoned": found.abandoned,
+        "codes": codes.len(), "refusals": found.refusals, "missing": missing, "seconds": began.elapsed().as_secs(),
+    });
+    std::fs::create_dir_all("target/evidence")?;
+    std::fs::write("target/evidence/simulation.json", serde_json::to_string_pretty(&figures)?)?;
     Ok(())
 }

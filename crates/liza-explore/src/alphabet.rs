@@ -1,15 +1,15 @@
 //! What can happen in a world: a finite list of actions, each carried out with the shipped rules.
 
 use liza_core::model::{
-    Actor, AgentId, AgentRecord, AgentStatus, GateChange, ModelPart, Refusal, Revision, Sha, Status, TaskId,
-    TestFailure, Timestamp, Validation, ValidationResult,
+    Actor, AgentId, AgentRecord, AgentStatus, BranchMerge, GateChange, ModelPart, Refusal, Revision, Sha,
+    Status, TaskId, TestFailure, Timestamp, Validation, ValidationResult,
 };
 use liza_core::protocol::{
-    AbandonTask, AcceptGate, Answer, BeginMerge, BeginReview, CancelReservation, ClaimReview, ClaimRole,
-    ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CountExit, Deregister, Heartbeat, HoldCause,
-    HoldMerge, MarkBlocked, MergeFailure, RecordHeadTest, RecordMerge, RecordMergeFailure, RecordValidation,
-    ReleaseClaim, ReleaseReview, ReserveTask, Resume, RetryValidation, SetStatus, SubmitForReview,
-    SubmitVerdict, UnblockTask, UnproductiveExit, Verdict,
+    AbandonTask, AcceptGate, AcceptIntegration, Answer, BeginMerge, BeginReview, CancelReservation,
+    ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CountExit, Deregister,
+    Heartbeat, HoldCause, HoldMerge, MarkBlocked, MergeFailure, RecordHeadTest, RecordMerge,
+    RecordMergeFailure, RecordValidation, ReleaseClaim, ReleaseReview, ReserveTask, Resume, RetryValidation,
+    SetStatus, SubmitForReview, SubmitVerdict, UnblockTask, UnproductiveExit, Verdict,
 };
 use liza_core::rules::triggers::{Trigger, unseen_triggers};
 use liza_core::supervise::{EndedSession, SessionEnd, after_session, planner_needs_human};
@@ -46,6 +46,8 @@ pub enum Action {
     Reject(AgentId, TaskId),
     Merge(AgentId, TaskId),
     MergeConflict(AgentId, TaskId),
+    /// The merge is on the branch, and its record is lost. Not in the list of all: only simulated.
+    LoseMerge(AgentId, TaskId),
     /// The integration test fails with the task, and on the head without it.
     HoldMerge(AgentId, TaskId),
     /// The task changes protected files.
@@ -71,6 +73,7 @@ pub enum Action {
     HumanAcceptsGate(TaskId),
     HumanAnswers(TaskId),
     HumanResumes,
+    HumanAcceptsIntegration,
     /// A person edits the file.
     Edit(TaskId, Edit),
     /// Live leases come into their grace.
@@ -95,6 +98,7 @@ impl Action {
         let size = world.size;
         let mut all = vec![
             Action::HumanResumes,
+            Action::HumanAcceptsIntegration,
             Action::PlannerStarts,
             Action::PlannerStops,
             Action::PlannerEndsGoal,
@@ -163,6 +167,7 @@ impl Action {
                 | Action::HumanAcceptsGate(_)
                 | Action::HumanAnswers(_)
                 | Action::HumanResumes
+                | Action::HumanAcceptsIntegration
                 | Action::Edit(..)
         )
     }
@@ -184,6 +189,7 @@ impl Action {
             Action::HumanAcceptsGate(_) => "liza accept-gate",
             Action::HumanAnswers(_) => "liza answer",
             Action::HumanResumes => "liza resume",
+            Action::HumanAcceptsIntegration => "liza accept-integration",
             // Nobody is ever asked to do the rest.
             _ => "nothing",
         }
@@ -289,6 +295,7 @@ impl World {
                 }
                 self.run(Actor::Human, Command::from(Resume { decision: None, note: None }))
             }
+            Action::HumanAcceptsIntegration => self.accept_integration(),
             Action::Edit(task, edit) => {
                 edit.write(self, task);
                 self.is_edited = true;
@@ -326,6 +333,7 @@ impl World {
             | Action::LateApproval(agent, task) => self.review(action, *agent, task),
             Action::Merge(agent, task)
             | Action::MergeConflict(agent, task)
+            | Action::LoseMerge(agent, task)
             | Action::HoldMerge(agent, task)
             | Action::HoldGate(agent, task) => self.merge(action, *agent, task),
             Action::PlannerUnblocks(task)
@@ -487,6 +495,9 @@ impl World {
     fn merge(&mut self, action: &Action, reviewer: AgentId, task: &TaskId) -> Result<Accepted, Refusal> {
         let supervisor = self.supervisor(reviewer);
         let (id, commit) = (task.clone(), self.submitted(task)?);
+        if self.record_found(supervisor)? == Some(id.clone()) {
+            return DONE;
+        }
         let begun = self.run(supervisor, Command::from(BeginMerge { task: id.clone() }))?;
         begun.answer?;
         match action {
@@ -497,6 +508,12 @@ impl World {
                 let done = self.run(supervisor, Command::from(command))?;
                 (self.commits, self.integration) = (new, new);
                 Ok(done)
+            }
+            Action::LoseMerge(..) => {
+                let (old, new) = (self.integration, self.commits + 1);
+                (self.commits, self.integration) = (new, new);
+                self.unrecorded = Some((BranchMerge { task: id, commit, merge_commit: sha(new) }, old));
+                DONE
             }
             Action::HoldMerge(..) => {
                 let head = sha(self.integration);
@@ -520,6 +537,23 @@ impl World {
                 self.run(supervisor, Command::from(RecordMergeFailure { task: id, commit, failure }))
             }
         }
+    }
+
+    /// A supervisor records what it finds on the branch before it merges, unless a person has to settle it.
+    fn record_found(&mut self, supervisor: Actor) -> Result<Option<TaskId>, Refusal> {
+        let found = self.unrecorded.clone().filter(|_| self.tooth != Some(Tooth::ForgetsLostMerge));
+        let Some((BranchMerge { task, commit, merge_commit }, old)) = found else { return Ok(None) };
+        let (id, old_head) = (task.clone(), Some(sha(old)));
+        let command = RecordMerge { task, commit, merge_commit, drift_commits: 0, old_head };
+        self.run(supervisor, Command::from(command))?.answer?;
+        self.unrecorded = None;
+        Ok(Some(id))
+    }
+
+    fn accept_integration(&mut self) -> Result<Accepted, Refusal> {
+        let Some((found, _)) = self.unrecorded.take() else { return Err(NOTHING) };
+        let (head, detail) = (found.merge_commit.clone(), "accepted".to_owned());
+        self.run(Actor::Human, Command::from(AcceptIntegration { head, detail, merged: vec![found] }))
     }
 
     fn plan(&mut self, action: &Action) -> Result<Accepted, Refusal> {

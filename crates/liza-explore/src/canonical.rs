@@ -79,6 +79,8 @@ pub fn canonical(world: &World) -> String {
     board.insert("anomalies".to_owned(), anomalies(world));
     board.insert("is_edited".to_owned(), json!(world.is_edited));
     board.insert("heads".to_owned(), json!(heads(world)));
+    let lost = world.unrecorded.as_ref().map(|(merge, _)| (&merge.task, &merge.commit));
+    board.insert("unrecorded".to_owned(), json!(lost));
     board.insert("integration".to_owned(), json!(crate::world::sha(world.integration)));
     rename(&Value::Object(board).to_string(), world.now)
 }

@@ -7,20 +7,19 @@ use liza_core::model::{
 };
 use liza_core::protocol::{BeginMerge, ClaimReview, Command, Request, ReserveTask, apply};
 use liza_core::rules::approvals::has_approval;
-use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::validate;
 use liza_core::rules::validation::is_validated;
 use liza_core::supervise::{
     Backoffs, Situation, Step, WorkKind, WorkSubject, next_step, planner_needs_human, unseen_triggers,
 };
-use liza_status::alarms::Observations;
+use liza_status::alarms::{ForeignCommits, Observations};
 use liza_status::view::view;
 
 use crate::alphabet::Action;
 use crate::world::{LEASE, Tooth, World, sha};
 
 /// `None` where the property says nothing.
-type Answer = Option<Result<(), String>>;
+pub type Answer = Option<Result<(), String>>;
 
 /// A property of a board.
 #[derive(Clone, Copy)]
@@ -52,6 +51,7 @@ pub const ONE_OWNER: &str = "one live owner";
 pub const MERGED_IS_APPROVED: &str = "merged implies approved";
 pub const MERGED_IS_VERIFIED: &str = "merged implies verified, or a person's word";
 pub const CLAIMED_HAS_WORKTREE: &str = "claimed implies a worktree";
+pub const MERGED_ONCE: &str = "a task is merged once";
 pub const TERMINAL_STAYS: &str = "terminal is terminal";
 pub const LIMITS_HOLD: &str = "limits hold";
 pub const WORK_IS_CONSERVED: &str = "work is conserved";
@@ -62,7 +62,7 @@ pub const STOP_FILES_HOLD: &str = "under a stop file nothing begins";
 pub const SESSIONS_END: &str = "sessions without progress are bounded";
 pub const WAY_OUT: &str = "the goal can end, or a person is asked for a step that leads on";
 
-pub const OF_BOARDS: &[Property] = &[
+const OF_BOARDS: &[Property] = &[
     Property { name: ONE_OWNER, check: one_owner },
     Property { name: CLAIMED_HAS_WORKTREE, check: claimed_has_worktree },
     Property { name: LIMITS_HOLD, check: limits_hold },
@@ -72,11 +72,25 @@ pub const OF_BOARDS: &[Property] = &[
 ];
 
 /// Promises that a person's edit can break at once.
-pub const OF_RULES_ALONE: [&str; 3] = [ONE_OWNER, LIMITS_HOLD, BOARD_IS_VALID];
+const OF_RULES_ALONE: [&str; 3] = [ONE_OWNER, LIMITS_HOLD, BOARD_IS_VALID];
+
+/// Asks a board for all promises. A person may write anything; the promises that no edit breaks hold on such a board
+/// too. The invariants contain some of the promises, so they are asked where all others are kept.
+pub fn ask_board(world: &World) -> Vec<(&'static str, Answer)> {
+    let is_meant = |name: &str| !world.is_edited || !OF_RULES_ALONE.contains(&name);
+    let all = OF_BOARDS.iter().filter(|one| is_meant(one.name));
+    let mut answers: Vec<(&str, Answer)> = all.map(|one| (one.name, one.ask(world))).collect();
+    let is_sound = !answers.iter().any(|(_, answer)| matches!(answer, Some(Err(_))));
+    if is_sound && is_meant(BOARD_IS_VALID) {
+        answers.push((BOARD_IS_VALID, board_is_valid(world)));
+    }
+    answers
+}
 
 pub const OF_STEPS: &[StepProperty] = &[
     StepProperty { name: MERGED_IS_APPROVED, check: merged_is_approved },
     StepProperty { name: MERGED_IS_VERIFIED, check: merged_is_verified },
+    StepProperty { name: MERGED_ONCE, check: merged_once },
     StepProperty { name: TERMINAL_STAYS, check: terminal_stays },
     StepProperty { name: LATE_IS_REFUSED, check: late_is_refused },
 ];
@@ -169,8 +183,8 @@ fn enabled(world: &World, who: AgentId, stop_files: StopFiles) -> BTreeSet<Item>
         let request = Request { stop_files, ..world.request(world.supervisor(who), command) };
         apply(board, &request).is_ok_and(|decided| decided.answer.is_ok())
     };
-    let mut found = BTreeSet::new();
-    for (id, slot) in &board.tasks {
+    let (mut found, waiting) = (BTreeSet::new(), world.found_merges());
+    for (id, slot) in board.tasks.iter().filter(|(id, _)| waiting.of(id).is_none()) {
         let task = id.clone();
         match who.role() {
             Role::Coder => {
@@ -186,7 +200,7 @@ fn enabled(world: &World, who: AgentId, stop_files: StopFiles) -> BTreeSet<Item>
                 if !slot.summary.review_dropped_by.contains(&who) && accepts(Command::from(claim)) {
                     found.insert((WorkKind::Review, id.clone()));
                 }
-                if accepts(Command::from(BeginMerge { task: id.clone() })) {
+                if !waiting.hold_merges() && accepts(Command::from(BeginMerge { task: id.clone() })) {
                     found.insert((WorkKind::Merge, id.clone()));
                 }
             }
@@ -215,7 +229,7 @@ pub(crate) fn decided(world: &World, agent: AgentId, stop_files: StopFiles) -> S
         state: &world.state,
         agent,
         stop_files,
-        found_merges: &FoundMerges::NONE,
+        found_merges: &world.found_merges(),
         now: world.now,
         idle_since: world.now,
         in_team: true,
@@ -259,7 +273,7 @@ fn is_blocked(body: &TaskBody) -> bool {
     matches!(body.status(), Ok(TaskStatus::Blocked { .. }))
 }
 
-pub(crate) fn board_is_valid(world: &World) -> Answer {
+fn board_is_valid(world: &World) -> Answer {
     let wrong = validate(&world.state, world, world.now);
     // A lease that is over is an alarm, not a wrong board.
     nothing(wrong.iter().filter(|violation| !violation.has_alarm).map(ToString::to_string))
@@ -304,6 +318,15 @@ fn merged_is_verified(before: &World, action: &Action, after: &World) -> Answer 
     nothing(lacks.map(|(id, _)| format!("{id} is MERGED by {action:?}, and its commands have not passed")))
 }
 
+/// A merge whose record was lost is recorded, or settled by a person, and not made again.
+fn merged_once(before: &World, action: &Action, after: &World) -> Answer {
+    let (lost, _) = before.unrecorded.as_ref()?;
+    let is_again =
+        matches!(action, Action::Merge(_, task) | Action::LoseMerge(_, task) if *task == lost.task);
+    (before.integration != after.integration)
+        .then(|| if is_again { Err(format!("{} is on the branch twice", lost.task)) } else { Ok(()) })
+}
+
 fn terminal_stays(before: &World, action: &Action, after: &World) -> Answer {
     if matches!(action, Action::Edit(..)) {
         return None;
@@ -341,7 +364,16 @@ pub fn asked_for(world: &World) -> Vec<String> {
     if world.tooth == Some(Tooth::AsksNobody) {
         return Vec::new();
     }
-    let seen = Observations { last_progress: Some(world.now), ..Observations::default() };
+    let foreign_commits = world.unrecorded.as_ref().map(|(_, expected)| ForeignCommits {
+        head: sha(world.integration),
+        expected: sha(*expected),
+        commits: vec!["a merge".to_owned()],
+        merge_of: None,
+        merges: world.found_merges(),
+    });
+    let foreign_commits = foreign_commits.filter(|found| !found.merges.is_empty());
+    let last_progress = Some(world.now);
+    let seen = Observations { last_progress, foreign_commits, ..Observations::default() };
     let view = view(&world.state, &seen, world.now);
     view.needs_you.iter().map(|need| need.command.as_str().to_owned()).collect()
 }

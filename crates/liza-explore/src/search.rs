@@ -119,14 +119,9 @@ impl Explored {
 
     /// Whether the board keeps all promises.
     fn ask(&mut self, world: &World, at: u32) -> bool {
-        // A person may write anything; the rest of the promises hold on such a board too.
-        let is_meant = |name: &&str| !world.is_edited || !properties::OF_RULES_ALONE.contains(name);
-        let asked = properties::OF_BOARDS.iter().filter(|one| is_meant(&one.name));
-        // Each is asked: `all` would stop at the first.
-        let is_sound = asked.filter(|one| !self.note(one.name, one.ask(world), at, None)).count() == 0;
-        // The invariants contain some of the promises, so they are asked where all others are kept.
-        let valid = properties::BOARD_IS_VALID;
-        is_sound && (!is_meant(&valid) || self.note(valid, properties::board_is_valid(world), at, None))
+        // Each is noted: `all` would stop at the first.
+        let answers = properties::ask_board(world).into_iter();
+        answers.filter(|(name, answer)| !self.note(name, answer.clone(), at, None)).count() == 0
     }
 
     fn ask_step(&mut self, before: &World, action: &Action, after: &World, at: u32) -> bool {

@@ -2,9 +2,10 @@
 //!
 //! Supervisors do what `next_step` says. Sessions submit, ask, end without a result or crash; supervisors die between two
 //! commands and are started again; answers get lost, so that a command is sent twice; replaced agents speak; a person
-//! answers NEEDS YOU, sometimes. After the storm nothing breaks any more, and the goal has to end.
+//! answers NEEDS YOU, sometimes, and rarely does what nobody asks for. After the storm nothing breaks any more, and the goal has to end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Refusal, ReviewPhase, Role, Seconds, Status, StopFiles, TaskId};
 use liza_core::supervise::{Step, Work, unseen_triggers};
@@ -13,7 +14,7 @@ use crate::alphabet::{Action, Outcome, step};
 use crate::canonical::canonical;
 use crate::properties::{self, asked_for, decided};
 use crate::search::is_end;
-use crate::world::{Size, World};
+use crate::world::{Size, Tooth, World};
 
 /// The moves of the storm, and the most moves until the goal has ended after it.
 const STORM: usize = 150;
@@ -67,25 +68,86 @@ struct Team {
     found: Simulated,
 }
 
-/// Runs the team of a seed.
-pub fn simulate(size: Size, seed: u64) -> Simulated {
-    let world = World::new(size);
-    let alive = [size.planner()].into_iter().chain(size.coder_ids()).chain(size.reviewer_ids()).collect();
-    let found = Simulated { seed, ..Simulated::default() };
-    let (sessions, last, trail) = (BTreeSet::new(), None, Vec::new());
-    let mut team = Team { world, dice: Dice(seed), alive, sessions, last, trail, found };
-    for calm in [false, true] {
-        for _ in 0..if calm { CALM } else { STORM } {
-            if is_end(&team.world) || team.found.broken.is_some() {
-                break;
-            }
-            team.tick(calm);
-        }
-    }
+/// Runs the team of a seed, on a sound machine or a broken one.
+pub fn simulate(size: Size, seed: u64, tooth: Option<Tooth>) -> Simulated {
+    let mut team = Team::new(World { tooth, ..World::new(size) }, seed);
+    team.run(STORM, false);
+    team.run(CALM, true);
     team.finish()
 }
 
+/// Begins with these actions, each of which has to be accepted; then nothing breaks any more.
+pub fn play(size: Size, actions: &[Action]) -> Simulated {
+    let mut team = Team::new(World::new(size), 0);
+    for action in actions {
+        let is_accepted = team.take(action.clone());
+        if !is_accepted && !action.is_late() {
+            team.found.broken = Some(format!("{action:?} is refused"));
+        }
+    }
+    team.run(CALM, true);
+    team.finish()
+}
+
+/// What many seeds have shown together.
+#[derive(Debug, Default)]
+pub struct Seeds {
+    pub seeds: u64,
+    pub moves: usize,
+    pub merged: usize,
+    pub abandoned: usize,
+    /// The codes of the refusals that were met.
+    pub refusals: BTreeMap<String, usize>,
+    /// The first seed that failed, and why.
+    pub broken: Option<(u64, String)>,
+}
+
+/// Runs one seed after the other, until one fails or the time is over.
+pub fn simulate_many(first: u64, most: u64, limit: Option<Duration>, watch: &dyn Fn(u64)) -> Seeds {
+    let (mut all, began) = (Seeds::default(), Instant::now());
+    let is_over = || limit.is_some_and(|limit| began.elapsed() > limit);
+    for seed in (first..first + most).take_while(|_| !is_over()) {
+        let run = simulate(Size::of_seed(seed), seed, None);
+        all.seeds += 1;
+        (all.merged, all.abandoned, all.moves) =
+            (all.merged + run.merged, all.abandoned + run.abandoned, all.moves + run.moves);
+        run.refusals.into_iter().for_each(|(code, count)| *all.refusals.entry(code).or_default() += count);
+        watch(all.seeds);
+        if let Some(why) = run.broken {
+            all.broken = Some((seed, format!("{}: {why}", Size::of_seed(seed).name())));
+            break;
+        }
+    }
+    all
+}
+
+impl Seeds {
+    /// The codes of the rules' refusals, and those of them that were not met.
+    pub fn coverage(&self) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+        let all: BTreeSet<&str> = Refusal::ROWS.iter().map(|row| row.code).collect();
+        let missing = all.iter().copied().filter(|code| !self.refusals.contains_key(*code)).collect();
+        (all, missing)
+    }
+}
+
 impl Team {
+    fn new(world: World, seed: u64) -> Self {
+        let size = world.size;
+        let alive = [size.planner()].into_iter().chain(size.coder_ids()).chain(size.reviewer_ids()).collect();
+        let found = Simulated { seed, ..Simulated::default() };
+        let (sessions, last, trail) = (BTreeSet::new(), None, Vec::new());
+        Team { world, dice: Dice(seed), alive, sessions, last, trail, found }
+    }
+
+    fn run(&mut self, most: usize, calm: bool) {
+        for _ in 0..most {
+            if is_end(&self.world) || self.found.broken.is_some() {
+                break;
+            }
+            self.tick(calm);
+        }
+    }
+
     fn finish(mut self) -> Simulated {
         let count = |status| self.world.state.board.in_status(status).count();
         (self.found.merged, self.found.abandoned) = (count(Status::Merged), count(Status::Abandoned));
@@ -120,6 +182,7 @@ impl Team {
             12..16 => self.repeat(),
             16..20 => self.speak_late(),
             20..25 => self.help(),
+            25..27 => self.meddle(),
             _ => self.work(calm),
         }
         if calm {
@@ -150,7 +213,7 @@ impl Team {
     }
 
     fn ask(&mut self, action: &Action, next: &World) {
-        let boards = properties::OF_BOARDS.iter().map(|property| (property.name, property.ask(next)));
+        let boards = properties::ask_board(next).into_iter();
         let steps = properties::OF_STEPS.iter();
         let steps = steps.map(|property| (property.name, property.ask(&self.world, action, next)));
         let broken = boards.chain(steps).find_map(|(name, answer)| Some((name, answer?.err()?)));
@@ -207,6 +270,14 @@ impl Team {
         }
     }
 
+    /// A person does something that nobody asks for.
+    fn meddle(&mut self) {
+        let all: Vec<Action> = Action::all(&self.world).into_iter().filter(Action::is_humans).collect();
+        if let Some(action) = self.dice.pick(&all).cloned() {
+            self.take(action);
+        }
+    }
+
     fn work(&mut self, calm: bool) {
         let alive: Vec<AgentId> = self.alive.iter().copied().collect();
         let Some(agent) = self.dice.pick(&alive).copied() else { return };
@@ -235,9 +306,13 @@ impl Team {
                 Work::Review(task) => {
                     self.take(Action::ClaimReview(agent, task)) && self.sessions.insert(agent)
                 }
+                // It dies between git and the blackboard.
+                Work::Merge(task) if quality >= 90 => {
+                    self.take(Action::LoseMerge(agent, task)) && self.alive.remove(&agent)
+                }
                 Work::Merge(task) => self.take(match quality {
-                    0..75 => Action::Merge(agent, task),
-                    75..92 => Action::MergeConflict(agent, task),
+                    0..65 => Action::Merge(agent, task),
+                    65..82 => Action::MergeConflict(agent, task),
                     _ => Action::HoldMerge(agent, task),
                 }),
                 Work::Plan(_) => false,

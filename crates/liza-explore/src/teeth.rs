@@ -14,22 +14,21 @@ pub struct Fault {
     pub tooth: Tooth,
     pub promise: &'static str,
     pub size: Size,
+    /// As many boards as it needs to show.
+    pub boards: usize,
 }
-
-/// As many boards as each fault needs to show.
-pub const FAULT_BOUND: usize = 1_000;
 
 const SMALL: Size = Size::new(1, 1, 1);
 const VALIDATED: Size = Size { validation: true, ..SMALL };
 
 const fn fault(tooth: Tooth, promise: &'static str) -> Fault {
-    Fault { tooth, promise, size: SMALL }
+    Fault { tooth, promise, size: SMALL, boards: 700 }
 }
 
 pub const FAULTS: [Fault; 13] = [
     fault(Tooth::TwoOwners, promise::ONE_OWNER),
     fault(Tooth::MergesUnapproved, promise::MERGED_IS_APPROVED),
-    Fault { tooth: Tooth::IgnoresValidation, promise: promise::MERGED_IS_VERIFIED, size: VALIDATED },
+    Fault { size: VALIDATED, boards: 1_000, ..fault(Tooth::IgnoresValidation, promise::MERGED_IS_VERIFIED) },
     fault(Tooth::ForgetsWorktree, promise::CLAIMED_HAS_WORKTREE),
     fault(Tooth::RevivesAbandoned, promise::TERMINAL_STAYS),
     fault(Tooth::CountsTooFar, promise::LIMITS_HOLD),

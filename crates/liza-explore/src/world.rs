@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use liza_core::model::{
-    Actor, AgentId, Effect, Generation, Refusal, Revision, Role, Seconds, Sha, State, StopFiles, TaskId,
-    Timestamp, Worktree,
+    Actor, AgentId, BranchMerge, BranchSteps, Effect, Generation, Refusal, Revision, Role, Seconds, Sha,
+    State, StopFiles, TaskId, Timestamp, Worktree,
 };
 use liza_core::protocol::{AddTask, Command, Decided, NewTask, Register, Reply, Request, apply};
+use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{DiskFacts, introduced};
 use liza_core::rules::triggers::Trigger;
 use liza_testkit::boards;
@@ -89,6 +90,8 @@ pub struct World {
     pub is_edited: bool,
     /// A fault of this machine.
     pub tooth: Option<Tooth>,
+    /// A merge that is on the integration branch, and whose record was lost; and the head before it.
+    pub unrecorded: Option<(BranchMerge, u64)>,
     /// The running session of the planner: the revision before it, and what it was woken for.
     pub planning: Option<(Revision, Vec<Trigger>)>,
 }
@@ -115,6 +118,7 @@ pub enum Tooth {
     IgnoresBlocked,
     HearsFenced,
     IgnoresValidation,
+    ForgetsLostMerge,
     ForgetsExits,
     IgnoresStopFiles,
     LosesCommit,
@@ -156,6 +160,7 @@ impl World {
             integration: 1,
             is_edited: false,
             tooth: None,
+            unrecorded: None,
             planning: None,
         };
         for agent in [size.planner()].into_iter().chain(size.coder_ids()).chain(size.reviewer_ids()) {
@@ -178,6 +183,12 @@ impl World {
     /// The digest of the protected files on the integration branch.
     pub fn gate(&self) -> String {
         format!("gate {}", self.state.board.goal.ready().map_or(0, |goal| goal.gate_version))
+    }
+
+    /// The branch beyond the recorded head, as supervisors see it.
+    pub fn found_merges(&self) -> FoundMerges {
+        let merges = self.unrecorded.iter().map(|(merge, _)| merge.clone()).collect();
+        FoundMerges::new(&self.state.board, &BranchSteps { merges, has_others: false })
     }
 
     pub fn generation(&self, agent: AgentId) -> Generation {

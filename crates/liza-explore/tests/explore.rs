@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::time::Duration;
+
 use liza_explore::pairs::compare;
 use liza_explore::search::explore;
-use liza_explore::simulate::simulate;
-use liza_explore::teeth::{FAULT_BOUND, FAULTS};
-use liza_explore::world::Size;
+use liza_explore::simulate::{simulate, simulate_many};
+use liza_explore::teeth::FAULTS;
+use liza_explore::world::{Size, Tooth};
 
 const SMALL: Size = Size::new(1, 1, 1);
 
@@ -47,23 +49,36 @@ fn no_promise_is_broken_on_any_board_up_to_the_bound() {
 #[test]
 fn every_promise_has_a_fault_that_breaks_it_alone() {
     for fault in FAULTS {
-        let found = explore(fault.size, FAULT_BOUND, Some(fault.tooth), &|_| {});
+        let found = explore(fault.size, fault.boards, Some(fault.tooth), &|_| {});
         let broken: Vec<&str> = found.broken.iter().map(|broken| broken.property).collect();
         assert_eq!(broken, [fault.promise], "{:?}", fault.tooth);
         assert!(found.witnesses.contains_key(fault.promise), "{}", fault.promise);
     }
 }
 
-/// As many seeds as fit into some seconds; `just simulate` runs more, and one of them again.
+/// As many seeds as fit into some seconds, 10,000 in `just full`; `just simulate` runs more, and one of them again.
 ///
-/// Covers: PV-02
+/// Covers: PV-02, PV-03
 #[test]
 fn a_whole_team_keeps_its_promises_and_ends_its_goal_by_seed() {
-    let seeds = if std::env::var_os("LIZA_FULL").is_some() { 10_000 } else { 100 };
-    let broken: Vec<String> = (0..seeds)
-        .filter_map(|seed| {
-            simulate(Size::of_seed(seed), seed).broken.map(|why| format!("seed {seed}: {why}"))
-        })
-        .collect();
-    assert_eq!(broken, Vec::<String>::new(), "of {seeds}: replay with `just simulate 1 SEED`");
+    let is_full = std::env::var_os("LIZA_FULL").is_some();
+    let limit = (!is_full).then_some(Duration::from_secs(10));
+    let found = simulate_many(0, 10_000, limit, &|_| {});
+    let (codes, missing) = found.coverage();
+    println!(
+        "{} seeds; error codes reached: {} of {}",
+        found.seeds,
+        codes.len() - missing.len(),
+        codes.len()
+    );
+    assert_eq!(found.broken, None, "replay with `just simulate 1 SEED`");
+    assert!(found.seeds > 0 && found.merged > 0);
+}
+
+/// Covers: PV-03
+#[test]
+fn a_merge_whose_record_is_lost_and_forgotten_is_noticed() {
+    let broken = |seed| simulate(Size::of_seed(seed), seed, Some(Tooth::ForgetsLostMerge)).broken;
+    let noticed = (0..100).filter_map(broken).find(|why| why.contains("is on the branch twice"));
+    assert!(noticed.is_some());
 }

@@ -119,8 +119,17 @@ impl Rule for RetryValidation {
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let mut task = tx.task(&self.task)?;
-        if task.record.validated.take().is_none() {
-            return Err(Refusal::NothingToDo { what: "try again: no validation of this task has ended" });
+        match task.record.validated.take() {
+            None => {
+                return Err(Refusal::NothingToDo { what: "try again: no validation of this task has ended" });
+            }
+            // An approval rests on it.
+            Some(passed) if passed.result == ValidationResult::Green => {
+                return Err(Refusal::NothingToDo {
+                    what: "try again: the last validation of this task passed",
+                });
+            }
+            Some(_) => {}
         }
         refill(tx, &SessionBudget::of_task(&self.task, &task.record))?;
         tx.log(LogAction::Validated, Some(&self.task), "may be tried again on the same commit");

@@ -154,6 +154,18 @@ fn other_commands_or_the_human_let_the_same_commit_be_submitted_again() {
     world.refused_with("nothing_to_do", Actor::Human, Command::from(RetryValidation { task: task("t") }));
 }
 
+/// Found by the simulation, seed 47: the approved task was merged without a result of its commands.
+///
+/// Covers: JU-03, PV-03
+#[test]
+fn a_result_that_passed_is_not_forgotten_before_the_merge() {
+    let mut world = validating();
+    record(&mut world, Green);
+    let validated = world.record("t").validated.clone();
+    world.refused_with("nothing_to_do", Actor::Human, Command::from(RetryValidation { task: task("t") }));
+    assert_eq!(world.record("t").validated, validated);
+}
+
 /// Covers: JU-03
 #[test]
 fn rework_that_never_passes_is_bounded_by_the_sessions_of_the_task() {
