@@ -42,9 +42,9 @@ bless:
 trial *ARGS:
     cargo run --release -p liza -- trial --pairs 3000 {{ARGS}}
 
-# Runs the trial, and writes docs/scorecard.md, its chart and the three numbers of the README.
-scorecard *ARGS:
-    cargo run --release -p liza-trial --example scorecard -- {{ARGS}}
+# Explores, simulates and runs the trial, and writes docs/scorecard.md with its figures, its chart and the three numbers of the README.
+scorecard BOARDS="20000" SEEDS="10000" PAIRS="3000": (explore BOARDS) (simulate SEEDS)
+    cargo run --release -p liza-trial --example scorecard -- {{PAIRS}}
 
 # A release archive with manual pages and completions, in target/package.
 package:

@@ -1,12 +1,13 @@
 //! Explores teams of several sizes and writes the figures as JSON: `just explore`.
 //!
-//! Arguments: the most boards of each team, and the file.
+//! Argument: the most boards of each team.
 
 #![allow(clippy::print_stdout, reason = "its output is what it is for")]
 
 use std::io::IsTerminal;
 use std::time::Instant;
 
+use liza_explore::evidence;
 use liza_explore::search::explore;
 use liza_explore::teeth::{FAULTS, Fault};
 use liza_explore::world::Size;
@@ -28,18 +29,10 @@ const TEAMS: [Size; 9] = [
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let most: usize = args.next().map_or(Ok(20_000), |text| text.parse())?;
-    let file = args.next().unwrap_or_else(|| "target/evidence/exploration.json".to_owned());
     let mut found_any = false;
     let teams: Vec<Value> = TEAMS.iter().map(|size| team(*size, most, &mut found_any)).collect();
     let properties: Vec<Value> = FAULTS.iter().map(|fault| property(fault, &mut found_any)).collect();
-    if let Some(folder) = std::path::Path::new(&file).parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    std::fs::write(
-        &file,
-        serde_json::to_string_pretty(&json!({ "teams": teams, "properties": properties }))?,
-    )?;
-    println!("written: {file}");
+    evidence::write("exploration", json!({ "teams": teams, "properties": properties }))?;
     if found_any { Err("a promise is broken, or a fault is not noticed".into()) } else { Ok(()) }
 }
 

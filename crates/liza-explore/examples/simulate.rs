@@ -6,6 +6,7 @@
 use std::io::IsTerminal;
 use std::time::Instant;
 
+use liza_explore::evidence;
 use liza_explore::simulate::simulate_many;
 use serde_json::json;
 
@@ -32,9 +33,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("not reached: {missing:?}");
     let figures = json!({
         "first": first, "seeds": found.seeds, "moves": found.moves, "merged": found.merged, "abandoned": found.abandoned,
-        "codes": codes.len(), "refusals": found.refusals, "missing": missing, "seconds": began.elapsed().as_secs(),
+        "codes": codes, "faults": found.faults, "refusals": found.refusals, "seconds": began.elapsed().as_secs(),
     });
-    std::fs::create_dir_all("target/evidence")?;
-    std::fs::write("target/evidence/simulation.json", serde_json::to_string_pretty(&figures)?)?;
+    evidence::write("simulation", figures)?;
     Ok(())
 }

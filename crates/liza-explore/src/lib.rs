@@ -19,6 +19,7 @@
 pub mod alphabet;
 pub mod canonical;
 pub mod edits;
+pub mod evidence;
 mod graph;
 pub mod pairs;
 pub mod properties;

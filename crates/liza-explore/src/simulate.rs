@@ -29,6 +29,8 @@ pub struct Simulated {
     pub abandoned: usize,
     /// The codes of the refusals that were met.
     pub refusals: BTreeMap<String, usize>,
+    /// What broke, and how often.
+    pub faults: BTreeMap<&'static str, usize>,
     /// A broken promise, with the last moves.
     pub broken: Option<String>,
 }
@@ -98,6 +100,8 @@ pub struct Seeds {
     pub abandoned: usize,
     /// The codes of the refusals that were met.
     pub refusals: BTreeMap<String, usize>,
+    /// What broke, and how often.
+    pub faults: BTreeMap<&'static str, usize>,
     /// The first seed that failed, and why.
     pub broken: Option<(u64, String)>,
 }
@@ -112,6 +116,7 @@ pub fn simulate_many(first: u64, most: u64, limit: Option<Duration>, watch: &dyn
         (all.merged, all.abandoned, all.moves) =
             (all.merged + run.merged, all.abandoned + run.abandoned, all.moves + run.moves);
         run.refusals.into_iter().for_each(|(code, count)| *all.refusals.entry(code).or_default() += count);
+        run.faults.into_iter().for_each(|(what, count)| *all.faults.entry(what).or_default() += count);
         watch(all.seeds);
         if let Some(why) = run.broken {
             all.broken = Some((seed, format!("{}: {why}", Size::of_seed(seed).name())));
@@ -228,6 +233,7 @@ impl Team {
         if let Some(agent) = self.dice.pick(&mortal).copied() {
             self.alive.remove(&agent);
             self.sessions.remove(&agent);
+            self.count("a supervisor dies");
             self.trail.push(format!("{agent} dies"));
         }
     }
@@ -246,6 +252,7 @@ impl Team {
         let once =
             |action: &Action| matches!(action, Action::Restart(_) | Action::Idle(..) | Action::Crash(..));
         if let Some(action) = self.last.clone().filter(|action| !once(action)) {
+            self.count("a command is sent twice");
             self.take(action);
         }
     }
@@ -253,6 +260,7 @@ impl Team {
     fn speak_late(&mut self) {
         let tasks: Vec<TaskId> = self.world.size.task_ids().collect();
         let Some(task) = self.dice.pick(&tasks).cloned() else { return };
+        self.count("a replaced agent speaks");
         match self.dice.percent() {
             0..50 => self.take(Action::LateSubmit(AgentId::new(Role::Coder, 1), task)),
             _ => self.take(Action::LateApproval(AgentId::new(Role::CodeReviewer, 1), task)),
@@ -274,8 +282,13 @@ impl Team {
     fn meddle(&mut self) {
         let all: Vec<Action> = Action::all(&self.world).into_iter().filter(Action::is_humans).collect();
         if let Some(action) = self.dice.pick(&all).cloned() {
+            self.count("a person does what nobody asks for");
             self.take(action);
         }
+    }
+
+    fn count(&mut self, fault: &'static str) {
+        *self.found.faults.entry(fault).or_default() += 1;
     }
 
     fn work(&mut self, calm: bool) {
@@ -308,6 +321,7 @@ impl Team {
                 }
                 // It dies between git and the blackboard.
                 Work::Merge(task) if quality >= 90 => {
+                    self.count("the record of a merge is lost");
                     self.take(Action::LoseMerge(agent, task)) && self.alive.remove(&agent)
                 }
                 Work::Merge(task) => self.take(match quality {

@@ -6,7 +6,7 @@ use liza_core::evidence::wilson;
 
 use crate::arms::{Ablation, Arm, Rates, Script};
 use crate::statistics::rule_of_three;
-use crate::trial::{Cell, LEVEL, Trial};
+use crate::trial::{Cell, Counts, LEVEL, Trial};
 
 /// All tables.
 pub fn tables(trial: &Trial) -> String {
@@ -39,7 +39,7 @@ fn escaped(cell: &Cell) -> String {
 
 fn arms(trial: &Trial) -> String {
     let mut text = String::from(
-        "### Arms\n\nCatch rate 50 %, false alarms 5 %, shared blindness 25 %. Escaped: per 1,000 merged tasks, measured with its 95 % interval; predicted.\n\n\
+        "### Arms\n\nCatch rate 50 %, false alarms 5 %, shared blindness 25 %. Escaped: per 1,000 merged tasks, measured with its 95 % interval; predicted. Waits for you: the part that ends with a question to the person, who never answers here.\n\n\
          | Arm | Escaped | Found by tests | Found by review | Harm | False blocks | Waits for you | Never ends | Sessions per task (predicted) |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
@@ -98,7 +98,9 @@ fn scripts(trial: &Trial) -> String {
     const ARMS: [Arm; 5] = [Arm::Solo, Arm::SoloTests, Arm::Limits, Arm::Gate, Arm::SecondOther];
     let heads = ARMS.map(Arm::words).join(" | ");
     let mut text = format!(
-        "### Misbehaviours\n\nEscaped of those that occurred, with the prediction; – where it cannot occur.\n\n| Misbehaviour | {heads} |\n|---{}|\n",
+        "### Misbehaviours\n\nEscaped of those that occurred, with the prediction; – where it cannot occur. Where most wait for you, they did not escape because \
+         the person of the trial never answers: one reviewer alone may not approve deleted tests and other work of high impact, two may. So the arm with two reviewers has more escapes there, and \
+         fewer questions.\n\n| Misbehaviour | {heads} |\n|---{}|\n",
         "|---".repeat(ARMS.len())
     );
     for script in Script::ALL {
@@ -116,7 +118,9 @@ fn find_script(trial: &Trial, arm: Arm, script: Script, ablation: Option<Ablatio
 }
 
 fn got_through(cell: &Cell) -> String {
-    format!("{} of {} ({})", cell.measured.escaped, cell.measured.n, percent(cell.expected.escaped))
+    let Counts { escaped, n, asked, .. } = &cell.measured;
+    let waits = if *asked > 0 { format!("; {asked} wait for you") } else { String::new() };
+    format!("{escaped} of {n} ({}){waits}", percent(cell.expected.escaped))
 }
 
 fn ablations(trial: &Trial) -> String {
