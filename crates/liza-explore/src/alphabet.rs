@@ -16,8 +16,8 @@ use liza_core::supervise::{EndedSession, SessionEnd, after_session, planner_need
 use liza_testkit::boards::clean;
 use liza_testkit::worlds::FEEDBACK;
 
+use crate::asked::asked_for;
 use crate::edits::Edit;
-use crate::properties::asked_for;
 use crate::world::{Accepted, LONG, SHORT, Tooth, World, register, sha};
 
 /// One thing that happens.

@@ -17,6 +17,7 @@
 )]
 
 pub mod alphabet;
+mod asked;
 pub mod canonical;
 pub mod edits;
 pub mod evidence;

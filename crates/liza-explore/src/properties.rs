@@ -12,8 +12,6 @@ use liza_core::rules::validation::is_validated;
 use liza_core::supervise::{
     Backoffs, Situation, Step, WorkKind, WorkSubject, next_step, planner_needs_human, unseen_triggers,
 };
-use liza_status::alarms::{ForeignCommits, Observations};
-use liza_status::view::view;
 
 use crate::alphabet::Action;
 use crate::world::{LEASE, Tooth, World, sha};
@@ -357,23 +355,4 @@ fn stop_files_hold(world: &World) -> Answer {
     };
     let all = agents.into_iter().flat_map(|agent| files.map(|file| begins(agent, file)));
     nothing(all.flatten())
-}
-
-/// The commands that NEEDS YOU names.
-pub fn asked_for(world: &World) -> Vec<String> {
-    if world.tooth == Some(Tooth::AsksNobody) {
-        return Vec::new();
-    }
-    let foreign_commits = world.unrecorded.as_ref().map(|(_, expected)| ForeignCommits {
-        head: sha(world.integration),
-        expected: sha(*expected),
-        commits: vec!["a merge".to_owned()],
-        merge_of: None,
-        merges: world.found_merges(),
-    });
-    let foreign_commits = foreign_commits.filter(|found| !found.merges.is_empty());
-    let last_progress = Some(world.now);
-    let seen = Observations { last_progress, foreign_commits, ..Observations::default() };
-    let view = view(&world.state, &seen, world.now);
-    view.needs_you.iter().map(|need| need.command.as_str().to_owned()).collect()
 }

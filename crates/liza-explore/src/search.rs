@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use liza_core::model::{GoalStatus, Status};
 
 use crate::alphabet::{Action, step};
+use crate::asked::asked_for;
 use crate::canonical::fingerprint;
 use crate::graph::{Edge, Graph, Mover};
 use crate::properties;
@@ -62,7 +63,7 @@ pub fn explore(size: Size, most: usize, tooth: Option<Tooth>, watch: &dyn Fn(usi
             found.graph.open.push(at);
             continue;
         }
-        let asked = LazyCell::new(|| properties::asked_for(&world));
+        let asked = LazyCell::new(|| asked_for(&world));
         // After an edit by hand the way out may be another edit; the person is asked for something at least.
         if world.is_edited && !asked.is_empty() {
             found.graph.ends.push(at);

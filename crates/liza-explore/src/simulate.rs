@@ -11,8 +11,9 @@ use liza_core::model::{AgentId, Refusal, ReviewPhase, Role, Seconds, Status, Sto
 use liza_core::supervise::{Step, Work, unseen_triggers};
 
 use crate::alphabet::{Action, Outcome, step};
+use crate::asked::asked_for;
 use crate::canonical::canonical;
-use crate::properties::{self, asked_for, decided};
+use crate::properties::{self, decided};
 use crate::search::is_end;
 use crate::world::{Size, Tooth, World};
 
