@@ -1,8 +1,8 @@
 //! `=== PLANNING CONTEXT ===`: the planner's triggers, the state of the sprint, and the open decisions.
 
 use liza_core::model::{
-    Discovery, EventName, HUMAN_OVERRIDE, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId,
-    TaskRecord, TaskSummary, Urgency,
+    DISCOVERY_MAX, Discovery, EventName, HUMAN_OVERRIDE, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State,
+    Status, TaskId, TaskRecord, TaskSummary, Urgency,
 };
 use liza_core::rules::triggers::{Trigger, TriggerKind};
 use liza_core::text::{count, one_line};
@@ -242,6 +242,8 @@ fn write_discoveries(page: &mut PromptText, state: &State) {
 }
 
 fn describe(found: &Discovery) -> String {
+    let short = (found.size() > DISCOVERY_MAX).then(|| found.bounded());
+    let found = short.as_ref().unwrap_or(found);
     let severity = format!("{:?}", found.severity).to_lowercase();
     let by = found.by.as_deref().map(|by| format!(", by {}", inline(by))).unwrap_or_default();
     let during = found.during.as_ref().map(|task| format!(", during {task}")).unwrap_or_default();

@@ -109,6 +109,23 @@ fn discovery(number: u32, urgency: Urgency, severity: Severity) -> Discovery {
     }
 }
 
+/// Covers: RO-06
+#[test]
+fn a_discovery_without_end_is_cut_and_a_usual_one_is_whole() {
+    let long = |length: usize| Discovery {
+        description: "word ".repeat(length / 5),
+        ..discovery(1, Urgency::Immediate, Severity::High)
+    };
+    let prompt_with = |found: Discovery| {
+        let mut state = state_with([claimed()]);
+        state.board.discovered = Loaded::Ready(vec![found]);
+        planner_prompt(&state).len()
+    };
+    let without = prompt_with(long(0));
+    assert!(prompt_with(long(8_000)) - without >= 7_999);
+    assert!(prompt_with(long(900_000)) - without < 5_000);
+}
+
 /// Covers: AG-11, AG-20, NT-03
 #[test]
 fn immediate_discovery() {

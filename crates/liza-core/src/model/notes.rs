@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use liza_ids::text::bounded;
 use liza_ids::{AgentId, DiscoveryId, Role, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -210,6 +211,9 @@ pub enum Urgency {
     Deferred,
 }
 
+/// The most bytes of the texts of a new discovery.
+pub const DISCOVERY_MAX: usize = 8 << 10;
+
 /// One entry of `discovered`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Discovery {
@@ -243,6 +247,29 @@ impl Discovery {
     /// True if the planner must look at it now.
     pub fn is_pressing(&self) -> bool {
         self.urgency == Urgency::Immediate && self.is_open()
+    }
+
+    /// The bytes of its texts.
+    pub fn size(&self) -> usize {
+        self.description.len() + self.recommendation.as_ref().map_or(0, String::len)
+    }
+
+    /// The same with texts for a screen: those of older programs had no limit.
+    #[must_use]
+    pub fn bounded(&self) -> Self {
+        let short = |text: &String| bounded(text).into_owned();
+        Self {
+            id: self.id,
+            by: self.by.clone(),
+            during: self.during.clone(),
+            description: short(&self.description),
+            recommendation: self.recommendation.as_ref().map(short),
+            severity: self.severity,
+            urgency: self.urgency,
+            created: self.created,
+            converted_to_task: self.converted_to_task.clone(),
+            dismissed: self.dismissed,
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{Discovery, DiscoveryId, LogAction, Refusal, Section, Severity, TaskId, Urgency};
+use crate::model::{
+    DISCOVERY_MAX, Discovery, DiscoveryId, LogAction, Refusal, Section, Severity, TaskId, Urgency,
+};
 
 use super::operation::{LoadScope, Rule};
 use super::permission::{EVERYONE, Rights};
@@ -35,6 +37,8 @@ impl Rule for Discover {
         let task = self.task.as_ref();
         tx.check_known(task)?;
         let description = required(&self.description, "what was discovered (--desc)")?.to_owned();
+        let advice = self.recommendation.as_ref().map_or(0, String::len);
+        check_size(description.len() + advice)?;
         let (by, now) = (tx.actor.to_string(), tx.now);
         let discovered = tx.discovered()?;
         let last = discovered.iter().map(|found| found.id.0).max().unwrap_or(0);
@@ -54,4 +58,17 @@ impl Rule for Discover {
         tx.log(LogAction::Discovered, task, &format!("{id}: {description}"));
         Ok(Discovered { discovery: id })
     }
+}
+
+/// Texts without end cost everyone who lists discoveries, and each prompt of the planner.
+fn check_size(size: usize) -> Result<(), Refusal> {
+    if size <= DISCOVERY_MAX {
+        return Ok(());
+    }
+    let problem = format!(
+        "at most {} KiB, and not {} KiB: what needs doing, and where",
+        DISCOVERY_MAX >> 10,
+        size >> 10
+    );
+    Err(Refusal::BadText { what: "--desc with --recommendation", problem })
 }

@@ -10,6 +10,9 @@ use crate::rules::questions::{Question, questions};
 use crate::text::{count, one_line};
 use liza_ids::order::sort_by_key;
 
+/// The longest text of an agent in a trigger, in characters.
+const DETAIL_MAX: usize = 300;
+
 /// The time that coders get to fix a failed merge before the planner is asked.
 const FIX_GRACE: Seconds = Seconds(60);
 
@@ -185,7 +188,7 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         found.extend(task_trigger(state, id, body, now).or_else(|| draft_trigger(id, body, lacks_plan)));
     }
     for discovery in state.board.discovered.entries().filter(|d| d.is_pressing()) {
-        let detail = discovery.description.clone();
+        let detail = one_line(&discovery.description, DETAIL_MAX);
         found.push(Trigger::new(TriggerKind::ImmediateDiscovery, discovery.id, 0, detail));
     }
     found.extend(note_on_plan(state, goal));

@@ -10,6 +10,25 @@ use liza_core::protocol::{
 use liza_core::rules::notes::{NoteReader, next_readers, notes_for, read_by, unread};
 use liza_testkit::worlds::*;
 
+/// Covers: RO-06
+#[test]
+fn a_discovery_has_some_kilobytes_and_no_more() {
+    let mut world = World::with_task(Status::Claimed);
+    let discover = |description: usize, advice: usize| {
+        Command::from(Discover {
+            task: None,
+            description: "x".repeat(description),
+            severity: Severity::High,
+            urgency: Urgency::Deferred,
+            recommendation: (advice > 0).then(|| "y".repeat(advice)),
+        })
+    };
+    world.must(Actor::Human, discover(8192, 0));
+    world.must(Actor::Human, discover(8000, 192));
+    world.refused_with("bad_text", Actor::Human, discover(8193, 0));
+    world.refused_with("bad_text", Actor::Human, discover(8000, 193));
+}
+
 /// The duty table of the specification, as data.
 const DUTIES: [(Role, &[&str]); 3] = [
     (Role::Coder, &["retry_loop", "trade_off", "spec_ambiguity", "external_blocker", "assumption_violated"]),

@@ -33,7 +33,7 @@ use liza_core::rules::questions::unresolved_anomalies;
 use liza_core::rules::spending::{Spending, spending};
 use liza_core::rules::triggers::{Trigger, TriggerKind, proposed_revision};
 use liza_core::supervise::{planner_needs_human, unseen_triggers};
-use liza_core::text::bounded;
+use liza_core::text::{bounded, one_line};
 use liza_ids::order::sort_by_key;
 
 use broken::{broken_records, invalid};
@@ -419,11 +419,17 @@ fn login(missing: &MissingLogin) -> NeedsYou {
     NeedsYou::new(NeedKind::Login, AlarmLevel::Critical, text, CommandLine::shell(&missing.command))
 }
 
+/// The longest texts of a discovery in the list, in characters; `liza show` and the pages have more.
+const DISCOVERY_MAX: usize = 600;
+const ADVICE_MAX: usize = 200;
+
 fn discovery(found: &Discovery) -> NeedsYou {
     let by = found.by.as_deref().map(|by| format!(", found by {by}")).unwrap_or_default();
-    let advice = found.recommendation.as_deref().map(|text| format!(". Recommended: {text}"));
-    let advice = advice.unwrap_or_default();
-    let what = format!("{} ({}{by}): {}{advice}", found.id, severity(found.severity), found.description);
+    let advice = found.recommendation.as_deref();
+    let advice =
+        advice.map(|text| format!(". Recommended: {}", one_line(text, ADVICE_MAX))).unwrap_or_default();
+    let description = one_line(&found.description, DISCOVERY_MAX);
+    let what = format!("{} ({}{by}): {description}{advice}", found.id, severity(found.severity));
     let what = what.trim_end_matches('.');
     let text = format!("{what}. To make it a task: liza add \"...\", then dismiss it");
     let level = match found.urgency {

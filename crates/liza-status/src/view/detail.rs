@@ -21,7 +21,7 @@ pub struct TaskDetail<'a> {
     pub handoff: Option<&'a Handoff>,
     pub anomalies: Vec<&'a Anomaly>,
     /// The findings of agents during it.
-    pub discoveries: Vec<&'a Discovery>,
+    pub discoveries: Vec<Discovery>,
 }
 
 /// A note, and who has read it.
@@ -66,6 +66,6 @@ pub fn task_detail<'a>(state: &'a State, task: &'a TaskView) -> Option<TaskDetai
             .collect(),
         handoff: board.handoff.ready().and_then(|handoff| handoff.get(id)),
         anomalies: journal.anomalies.iter().filter(|anomaly| about(&anomaly.task)).collect(),
-        discoveries: found.filter(|discovery| about(&discovery.during)).collect(),
+        discoveries: found.filter(|discovery| about(&discovery.during)).map(Discovery::bounded).collect(),
     })
 }

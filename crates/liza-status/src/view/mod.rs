@@ -229,7 +229,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         claimable: seen.found_merges().without_waiting(claimable(board, now)),
         reviewable: seen.found_merges().without_waiting(reviewable(board, now)),
         planner_triggers: triggers(state, now),
-        discoveries: discoveries.cloned().collect(),
+        discoveries: discoveries.map(Discovery::bounded).collect(),
         archived: board.archived.len(),
         budgets: spending(board, now),
         main_branch: seen.main_branch.clone(),

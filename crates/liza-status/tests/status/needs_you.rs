@@ -1,12 +1,12 @@
 //! What waits for the human, as every screen lists it.
 
 use liza_core::model::{
-    AgentStatus, Anomaly, Discovery, EventName, GoalStatus, HistoryEvent, HumanNote, Loaded, Seconds,
-    Severity, State, Status, StopFileTimes, Urgency, Value,
+    AgentStatus, Anomaly, Discovery, DiscoveryId, EventName, GoalStatus, HistoryEvent, HumanNote, Loaded,
+    Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
 };
 use liza_status::alarms::{AlarmKind, AlarmLevel, AlarmText, Observations, VisionGap};
 use liza_status::needs_you::{NeedKind, NeedsYou};
-use liza_status::view::{Liveness, Progress, TaskPhase, View, view};
+use liza_status::view::{Liveness, Progress, TaskPhase, View, task_detail, view};
 use liza_status::words::next_steps;
 use liza_testkit::team::*;
 
@@ -306,4 +306,39 @@ fn a_text_without_end_is_cut_before_a_screen_lays_it_out() {
     assert!(text.len() < 4_000 && text.starts_with("word") && text.ends_with("liza add"), "{}", text.len());
     assert_eq!(AlarmText::from("ä".repeat(4_000)).chars().filter(|c| *c == '…').count(), 1);
     assert_eq!(AlarmText::from("short"), "short");
+}
+
+/// Covers: RO-06
+#[test]
+fn discoveries_without_end_leave_the_page_short_and_say_what_to_do() {
+    let endless = |number: u32| Discovery {
+        id: DiscoveryId(number),
+        by: Some("coder-1".to_owned()),
+        during: Some(task("t")),
+        description: format!("Wörter {}", "word ".repeat(180_000)),
+        severity: Severity::High,
+        urgency: Urgency::Immediate,
+        recommendation: Some("x".repeat(900_000)),
+        created: Some(now()),
+        converted_to_task: None,
+        dismissed: None,
+    };
+    let mut state = state_with(Status::Claimed);
+    state.board.discovered = Loaded::Ready((1..10).map(endless).collect());
+    let shown = shown(&state);
+    let needs = of_kind(&shown, NeedKind::Discovery);
+    assert_eq!(needs.len(), 9);
+    for need in needs {
+        assert!(need.text.chars().count() < 1_000, "{}", need.text.len());
+        assert!(
+            need.text.contains("): Wörter word") && need.text.ends_with("then dismiss it"),
+            "{}",
+            need.text
+        );
+    }
+    let all = serde_json::to_string(&shown).unwrap();
+    assert!(all.len() < 200_000, "{}", all.len());
+    let about = shown.tasks.iter().find(|shown| shown.id == task("t")).unwrap();
+    let detail = serde_json::to_string(&task_detail(&state, about).unwrap()).unwrap();
+    assert!(detail.len() < 100_000, "{}", detail.len());
 }

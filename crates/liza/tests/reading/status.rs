@@ -276,3 +276,32 @@ fn doctor_fits_a_narrow_terminal_and_an_empty_task_is_explained() {
     let error = project.liza(&["add", "", "--json"]).refused(1, "missing");
     assert!(!error.to_string().contains("--desc"), "{error}");
 }
+
+/// Covers: RO-06
+#[test]
+fn a_board_with_nine_discoveries_without_end_is_read_and_shown_on_some_pages() {
+    let project = TestProject::new();
+    project.add_task("t1");
+    let words = "word \\\"quoted\\\" ñ ".repeat(45_000);
+    let entry = |number: u32| {
+        format!(
+            "- {{id: disc-{number}, by: coder-1, during: t1, severity: high, urgency: immediate,\n  description: \"{words}\"}}\n"
+        )
+    };
+    let path = project.root.join(".liza/state.yaml");
+    let board = fs::read_to_string(&path).unwrap();
+    let found: String = (1..10).map(entry).collect();
+    fs::write(&path, board.replace("discovered: []\n", &format!("discovered:\n{found}"))).unwrap();
+    for (verb, lines) in [("status", 200), ("show", 700)] {
+        let mut command = project.program();
+        command.arg(verb).args((verb == "show").then_some("t1")).env("COLUMNS", "80");
+        let run = project.run(&mut command);
+        let shown = run.ok();
+        assert!(
+            shown.contains("disc-1") && shown.lines().count() < lines,
+            "{verb}: {} lines",
+            shown.lines().count()
+        );
+    }
+    project.liza(&["dismiss", "disc-1"]).ok();
+}
