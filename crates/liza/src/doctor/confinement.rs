@@ -28,7 +28,7 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
         }
     };
     let level = level_here(project, config, liza, network);
-    let shared = shared_check(config, matches!(level, Ok(Level::Isolated)));
+    let shared = shared_checks(config, matches!(level, Ok(Level::Isolated)));
     let level = level_check(config, level);
     let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
     let push = push_check(project, config, liza);
@@ -45,17 +45,40 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
         .collect()
 }
 
-/// Everything that sessions share with the person, each with the setting that ends it.
-fn shared_check(config: &Config, has_room: bool) -> Option<Check> {
+/// Shared at every level, and what keeps it apart; no setting of Liza does.
+const ALWAYS: [(&str, &str); 2] = [
+    ("the login of its agent program, whose refreshed tokens become yours", "a key in a variable instead"),
+    (
+        "checkouts of agents below .worktrees, which your tools may read",
+        "leaving that folder out in test runners",
+    ),
+];
+
+/// Everything that sessions share with the person, a line for each thing, with what ends it.
+fn shared_checks(config: &Config, has_room: bool) -> Vec<Check> {
+    if config.sandbox == Sandbox::Off {
+        return Vec::new();
+    }
     let is_open = |role: Role| role_network(config, role).unwrap_or_default() == Network::Open;
     let network = if Role::ALL.into_iter().any(is_open) { Network::Open } else { Network::ModelOnly };
-    let without_room = Shared { what: WITHOUT_ROOM.to_owned(), ended_by: Some("a room".to_owned()) };
-    let all = shared(config, network).into_iter().chain((!has_room).then_some(without_room));
-    let in_words =
-        |part: Shared| format!("{} ({})", part.what, part.ended_by.as_deref().unwrap_or("nothing yet"));
-    let all: Vec<String> = all.map(in_words).collect();
-    let found = format!("with sessions, in brackets what ends it: {}", all.join("; "));
-    (config.sandbox != Sandbox::Off).then(|| good("shared", found))
+    let by_setting = shared(config, network).into_iter().map(|part| (part.what.clone(), end_of(part)));
+    let without_room = (!has_room).then(|| (WITHOUT_ROOM.to_owned(), way_to_room(config).to_owned()));
+    let always = ALWAYS.map(|(what, end)| (what.to_owned(), end.to_owned()));
+    let all = by_setting.chain(without_room).chain(always);
+    all.map(|(what, end)| good("shared", format!("{what}; ends with: {end}"))).collect()
+}
+
+/// The command that ends it.
+fn end_of(part: Shared) -> String {
+    let Some(setting) = part.ended_by else { return "nothing yet; keep tokens out of it".to_owned() };
+    format!("liza config {}", setting.strip_prefix("config.").unwrap_or(&setting))
+}
+
+fn way_to_room(config: &Config) -> &'static str {
+    match config.sandbox_max_abi {
+        Some(_) => "liza config sandbox_max_abi --unset",
+        None => "namespaces: docs/safety.md, \"Without namespaces\"",
+    }
 }
 
 fn old_setting() -> Check {

@@ -41,18 +41,26 @@ fn the_level_is_shown_everywhere() {
         line.is_some_and(|line| line.starts_with("ok") && line.contains("isolated; what you mount while")),
         "{doctor:?}"
     );
-    let shared = doctor.stdout.lines().find(|line| line.contains("shared ")).unwrap_or_default();
-    let parts = [
-        "the network (roles.ROLE.network model-only)",
-        "git's settings",
-        "SERVICE (config.pass_env)",
-        "port 5432 (config.network_ports)",
-    ];
-    assert!(parts.iter().all(|part| shared.contains(part)) && !shared.contains("/dev/shm"), "{doctor:?}");
+    let shared: Vec<&str> = doctor.stdout.lines().filter(|line| line.starts_with("ok    shared ")).collect();
+    for (what, end) in [
+        ("the network;", "liza config roles.ROLE.network model-only"),
+        ("git's settings;", "keep tokens out of it"),
+        ("SERVICE;", "liza config pass_env"),
+        ("port 5432;", "liza config network_ports"),
+    ] {
+        let line = shared.iter().find(|line| line.contains(what));
+        assert!(line.is_some_and(|line| line.ends_with(end)), "{what} {shared:#?}");
+    }
+    assert!(
+        shared.iter().all(|line| line.contains("; ends with: ") && !line.contains("/dev/shm")),
+        "{shared:#?}"
+    );
     bench.project.set_config("sandbox_max_abi", "100");
     let restricted = bench.project.liza(&["doctor"]).stdout;
     let reason = "warn  confinement         restricted: no namespaces (config.sandbox_max_abi is set)";
-    assert!(restricted.contains(reason) && restricted.contains("/dev/shm"), "{restricted}");
+    assert!(restricted.contains(reason), "{restricted}");
+    let files = "/dev/shm, modes and times of your files; ends with: liza config sandbox_max_abi --unset";
+    assert!(restricted.contains(files), "{restricted}");
     bench.project.liza(&["config", "sandbox_max_abi", "--unset"]).ok();
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
     let status = wait_for("status says it", || {
