@@ -32,6 +32,11 @@ pub(crate) fn bait(config: &str, scripts: &[(&str, &str)]) -> Bench {
         ("yours", "text"),
         ("src/other/.liza/clients/login", "key"),
         (".claude/settings.json", "{}"),
+        (".claude/.credentials.json", "{}"),
+        (".npm/_cacache/yours", ""),
+        (".cache/pip/yours", ""),
+        (".cache/go-build/yours", ""),
+        ("go/pkg/mod/yours", ""),
         (".cargo/registry/src/host/package-1.0.0/build.rs", "fn main() {}"),
         (".cargo/.package-cache", ""),
         (".bash_history", "secret"),
@@ -46,6 +51,7 @@ pub(crate) fn bait(config: &str, scripts: &[(&str, &str)]) -> Bench {
         fs::write(home.join(file), text).unwrap();
     }
     fs::set_permissions(home.join("evil"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(bench.project.root.join("target")).unwrap();
     bench.project.git_at(&home, &["init", "-q", "secret"]);
     fs::write(home.join("secret/key"), "the secret\n").unwrap();
     bench.project.git_at(&home.join("secret"), &["add", "key"]);

@@ -11,8 +11,8 @@ use crate::fixture::{Bench, CODER};
 use crate::support::process::wait_for;
 
 /// Something that a session tries.
-struct Attempt {
-    what: &'static str,
+pub(crate) struct Attempt {
+    pub(crate) what: &'static str,
     /// Who refuses it in a room; no one for the rows that are allowed there.
     by: &'static str,
     /// A shell command.
@@ -50,8 +50,9 @@ const ROOM: &str = "room";
 /// How git runs: see docs/design/git.md.
 const GIT: &str = "Liza's git";
 
-const ATTEMPTS: &[Attempt] = &[
+pub(crate) const ATTEMPTS: &[Attempt] = &[
     attempt("write to your checkout", "Landlock", r#"echo x > "$root/planted""#),
+    attempt("leave a program in your build folder", "Landlock", r#"echo x > "$root/target/planted""#),
     attempt("write to `.liza`", "Landlock", r#"echo x > "$root/.liza/planted""#),
     attempt("read the blackboard", "Landlock", r#"cat "$root/.liza/state.yaml""#),
     attempt("hold the blackboard's lock", "Landlock", r#"flock -n "$root/.liza/state.yaml.lock" true"#),
@@ -69,6 +70,7 @@ const ATTEMPTS: &[Attempt] = &[
         "Landlock",
         r#"git -C "$root" update-ref refs/heads/planted HEAD"#,
     ),
+    attempt("add a note to a commit of the project", "Landlock", r#"git -C "$root" notes add -m planted"#),
     attempt("write to the project's objects", "Landlock", r#"echo x > "$root/.git/objects/planted""#),
     attempt(
         "borrow objects for the project",
@@ -107,6 +109,7 @@ const ATTEMPTS: &[Attempt] = &[
         "Landlock",
         r#"echo x > "$HOME/.claude/settings.json""#,
     ),
+    attempt("change the login of its program", "Landlock", r#"echo x > "$HOME/.claude/.credentials.json""#),
     plant(
         "leave settings for the next session of its program",
         "Liza",
@@ -120,6 +123,11 @@ const ATTEMPTS: &[Attempt] = &[
         "change what cargo has downloaded for you",
         "Landlock",
         r#"echo x >> "$HOME/.cargo/registry/src/host/package-1.0.0/build.rs""#,
+    ),
+    attempt(
+        "leave something in your caches of npm, pip or go",
+        "Landlock",
+        r#"for cache in .npm/_cacache .cache/pip .cache/go-build go/pkg/mod; do echo x > "$HOME/$cache/planted" && exit 0; done; exit 1"#,
     ),
     attempt("hold the lock of your cargo", "Landlock", r#"flock -n "$HOME/.cargo/.package-cache" true"#),
     attempt("find a key of your shell in its variables", "Liza", r#"[ -n "$TEST_API_KEY" ]"#),
@@ -454,6 +462,15 @@ printf '#!/bin/sh\n"$HOME/evil" hook\nexit 0\n' > ".git/hooks/$hook"; chmod +x "
         r#"printf 'protocol=https\nhost=own\nusername=u\npassword=p\n\n' | git credential-cache --socket="$TMPDIR/s/socket" store &&
 printf 'protocol=https\nhost=own\n\n' | git credential-cache --socket="$TMPDIR/s/socket" get | grep -q password"#,
     ),
+    plant(
+        "leave a file in your `/tmp`",
+        "Landlock",
+        r#"echo x > "/tmp/liza-planted-${HOME##*/}""#,
+        |bench| {
+            let name = bench.home().file_name().unwrap().to_string_lossy().into_owned();
+            fs::remove_file(Path::new("/tmp").join(format!("liza-planted-{name}"))).is_ok()
+        },
+    ),
     attempt("read what you keep in `/dev/shm`", ROOM, "cat /dev/shm/liza-yours-*"),
     attempt("use `/dev/shm`", NO_ONE, r#"file=$(mktemp -p /dev/shm) && rm "$file""#),
     attempt(
@@ -672,6 +689,32 @@ fn what_a_hostile_session_achieves_is_in_the_safety_page() {
         assert!(level.starts_with(&format!("[liza: confinement {word}")), "{name}: {level}");
     }
     compare_with_page(&table(&columns));
+}
+
+/// The levels of the table by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    Isolated,
+    Restricted,
+    Off,
+}
+
+impl Column {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Column::Isolated => "isolated",
+            Column::Restricted => "restricted",
+            Column::Off => "off",
+        }
+    }
+}
+
+/// What the page says about an attempt at a level.
+pub(crate) fn column_of<'p>(page: &'p str, what: &str, column: Column) -> &'p str {
+    let at = LEVELS.iter().position(|(name, _)| *name == column.name()).unwrap();
+    let row = page.lines().find(|line| line.starts_with(&format!("| {what} | ")));
+    let cells: Vec<&str> = row.unwrap_or_else(|| panic!("{what} is missing")).split(" | ").collect();
+    cells[at + 2].trim_end_matches(" |")
 }
 
 fn table(columns: &[(Vec<String>, String)]) -> String {
