@@ -15,6 +15,8 @@ const DEFAULT_PORT: u16 = 5432;
 
 /// The longest time for a connection, and for sent data to stay unconfirmed.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest time for a connection that must be refused.
+const TRY_TIMEOUT: Duration = Duration::from_secs(2);
 const UNCONFIRMED_TIMEOUT: Duration = Duration::from_secs(15);
 
 pub(crate) fn check(text: &str) -> Result<(), AddressError> {
@@ -37,6 +39,30 @@ pub(crate) fn check(text: &str) -> Result<(), AddressError> {
         return Err(AddressError::Invalid { reason: "it names no database".to_owned() });
     }
     Ok(())
+}
+
+/// The ways on which a client without a password could get in: the address, and for a server of this machine, its port.
+pub(crate) fn ways_in(address: &Address) -> Result<Vec<Config>, AddressError> {
+    let given = parsed(address.as_str())?;
+    let mut ways = vec![given.clone()];
+    if given.get_hosts().iter().all(is_local) {
+        let port = given.get_ports().first().copied().unwrap_or(DEFAULT_PORT);
+        for host in ["127.0.0.1", "::1"] {
+            let mut way = Config::new();
+            way.host(host).port(port);
+            if let Some(name) = given.get_dbname() {
+                way.dbname(name);
+            }
+            if let Some(user) = given.get_user() {
+                way.user(user);
+            }
+            ways.push(way);
+        }
+    }
+    for way in &mut ways {
+        way.connect_timeout(TRY_TIMEOUT);
+    }
+    Ok(ways)
 }
 
 /// The connection options, with the password of this machine.

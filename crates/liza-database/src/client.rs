@@ -7,6 +7,7 @@ use liza_store::backend::{Backend, DatabaseClient, DatabaseSettings, NewBoard};
 use liza_store::{Address, AddressError, StoreError};
 
 use crate::address;
+use crate::connection::lets_anyone_in;
 use crate::create;
 use crate::store::DatabaseStore;
 
@@ -34,5 +35,9 @@ impl DatabaseClient for PostgreSql {
 
     fn find(&self, address: &Address, name: Option<&str>) -> Result<DatabaseSettings, StoreError> {
         create::find(address, name)
+    }
+
+    fn lets_anyone_in(&self, address: &Address) -> bool {
+        lets_anyone_in(address)
     }
 }

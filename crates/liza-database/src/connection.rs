@@ -10,7 +10,7 @@ use postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::address::{config_of, why_no_password};
+use crate::address::{config_of, ways_in, why_no_password};
 use crate::fault::{fault_of, reason_of, wrong_address};
 use crate::proof::OnlyScram;
 
@@ -206,6 +206,14 @@ pub(crate) fn connect(
         }
     }
     config.ssl_negotiation(SslNegotiation::Direct).connect(OnlyScram).map_err(failed)
+}
+
+/// True if a client without a password gets in on one of the ways to a server.
+pub(crate) fn lets_anyone_in(address: &Address) -> bool {
+    ways_in(address).unwrap_or_default().into_iter().any(|mut way| {
+        let in_clear = way.ssl_mode(SslMode::Disable).connect(NoTls).is_ok();
+        in_clear || tls(address).is_ok_and(|tls| way.ssl_mode(SslMode::Require).connect(tls).is_ok())
+    })
 }
 
 fn tls(address: &Address) -> Result<MakeRustlsConnect, DatabaseError> {

@@ -29,6 +29,8 @@ pub trait DatabaseClient: Send + Sync {
     ) -> Result<Arc<dyn Backend>, StoreError>;
     /// Finds the blackboard of that name, or the only one.
     fn find(&self, address: &Address, name: Option<&str>) -> Result<DatabaseSettings, StoreError>;
+    /// True if a client without a password gets in, at this address or another one of this machine.
+    fn lets_anyone_in(&self, address: &Address) -> bool;
 }
 
 static CLIENT: OnceLock<&'static dyn DatabaseClient> = OnceLock::new();

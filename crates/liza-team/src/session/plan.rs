@@ -2,13 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use liza_core::model::{Config, Network, Sandbox, SandboxMin};
+use liza_agents::providers::role_network;
+use liza_core::model::{Config, Network, Role, Sandbox, SandboxMin};
 use liza_git::{GitError, Repo};
 use liza_host::private;
 use liza_sandbox::confine::{
-    DiskLook, EnvironmentUse, Level, Plan, Surroundings, cargo_home, expand, local_ports, make_plan,
-    named_tools, passed_environment, probe, too_low,
+    DiskLook, EnvironmentUse, Level, Plan, ProgramRun, RunEnd, RunStage, Surroundings, Variable, cargo_home,
+    expand, local_ports, make_plan, named_tools, passed_environment, probe, too_low,
 };
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::remove_tree::remove_tree;
@@ -141,6 +143,55 @@ pub fn would_have_rooms(repo: &Repo, folder: &Path, liza: &Path) -> bool {
         .and_then(|()| probe(liza, plan_in(repo, folder, &Config::default(), &no_needs(liza, &scratch))));
     let _ = remove_tree(&scratch);
     matches!(tried, Ok(Level::Isolated))
+}
+
+/// The longest time of a command in a stage, which only tries something.
+const TRY_LIMIT: Duration = Duration::from_secs(30);
+
+/// True if a command of Liza succeeds where code under test of this project runs; `None` if the settings switch the
+/// confinement off.
+pub fn succeeds_in_stage(
+    project: &Project,
+    config: &Config,
+    liza: &Path,
+    arguments: Vec<String>,
+) -> io::Result<Option<bool>> {
+    let scratch = probe_folder(project);
+    private::create_folder(&scratch)?;
+    let tried = try_in_stage(project, config, (liza, &scratch), arguments);
+    let _ = remove_tree(&scratch);
+    tried
+}
+
+fn try_in_stage(
+    project: &Project,
+    config: &Config,
+    (liza, scratch): (&Path, &Path),
+    arguments: Vec<String>,
+) -> io::Result<Option<bool>> {
+    // The most that a session of any role reaches.
+    let is_open = |role| role_network(config, role).unwrap_or_default() == Network::Open;
+    let closed = TcpGrants { proxy: 1, ports: config.network_ports.clone() };
+    let network = (!Role::ALL.into_iter().any(is_open)).then_some(&closed);
+    let needs = SessionNeeds { network, ..no_needs(liza, scratch) };
+    let plan = session_plan(project, config, &needs).map_err(io::Error::other)?;
+    let Some(plan) = plan else { return Ok(None) };
+    let environment: Vec<Variable> = std::env::vars_os().collect();
+    let run = ProgramRun {
+        program: liza.to_owned(),
+        arguments,
+        directory: scratch,
+        environment: &environment,
+        output: &scratch.join("output"),
+        limit: TRY_LIMIT,
+        stage: Some(RunStage { liza, caches: &scratch.join("caches"), scratch, minimum: None, plan }),
+        cancelled: None,
+    };
+    match run.run()? {
+        RunEnd::Exited(status) => Ok(Some(status.success())),
+        RunEnd::TimedOut => Ok(Some(false)),
+        RunEnd::NotStarted(error) => Err(error),
+    }
 }
 
 /// The plan of every session of this project; `None` if the settings switch the confinement off.

@@ -1,6 +1,7 @@
 //! Checks of the blackboard: the file or the database, the log, settings and specifications.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use liza_core::model::{State, Status};
 use liza_core::rules::invariants::{DiskFacts as _, count_violations};
@@ -9,6 +10,7 @@ use liza_store::ProjectDisk;
 use liza_team::observe::database_health::{DatabaseFinding, Verdict, database_findings};
 use liza_team::observe::vision_gap;
 use liza_team::project::{Project, now};
+use liza_team::session::plan::succeeds_in_stage;
 
 use super::result::{Check, broken, good, warning};
 
@@ -35,6 +37,24 @@ pub(super) fn database(project: &Project) -> Vec<Check> {
         Ok(findings) => findings.into_iter().map(checked).collect(),
         Err(error) => vec![broken("database", error.to_string(), "for details: liza status")],
     }
+}
+
+/// Tries, from where sessions are, whether the database lets them in: they have no password.
+pub(super) fn open_database(project: &Project, state: &State, liza: &Path) -> Option<Check> {
+    let ((address, _), config) = (project.store().database()?, state.board.config().ok()?);
+    let arguments = ["doctor", "--reach", address.as_str()].map(str::to_owned);
+    Some(match succeeds_in_stage(project, config, liza, arguments.into()).transpose()? {
+        Ok(true) => {
+            let fix = "scram-sha-256 in place of trust in pg_hba.conf, for 127.0.0.1 and ::1 too; or keep its port from \
+                       sessions: liza config network_ports";
+            broken("database", "a session gets in without a password, and could write the blackboard", fix)
+        }
+        Ok(false) => good("database", "no session gets in without a password, as tried from inside a stage"),
+        Err(error) => {
+            let found = format!("whether a session gets in without a password cannot be tried: {error}");
+            warning("database", found, "for details: liza doctor, in a terminal of your own")
+        }
+    })
 }
 
 pub(super) fn log(project: &Project) -> Check {

@@ -14,7 +14,7 @@ mod start;
 
 use std::path::Path;
 
-use blackboard::{blackboard, database, log, misspelled, specifications};
+use blackboard::{blackboard, database, log, misspelled, open_database, specifications};
 use clients::clients;
 use confinement::confinement;
 use git::{branches, git_version, integration_test, remote, repository, unrecorded_merges, validation};
@@ -60,6 +60,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
         Some(Ok(state)) => {
             checks.extend(project.map(blackboard));
             checks.extend(project.into_iter().flat_map(database));
+            checks.extend(project.and_then(|project| open_database(project, &state, liza)));
             checks.extend(project.map(log));
             checks.extend(project.and_then(misspelled));
             checks.extend(project.and_then(|project| start::team_file(project, home().as_deref())));

@@ -1,5 +1,12 @@
 //! Settings that came from elsewhere: a machine uses what its own person has accepted.
 
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::thread;
+
 use serde_json::Value;
 
 use crate::machine::two_machines;
@@ -64,4 +71,37 @@ fn needs_postgres_what_another_machine_or_an_sql_writer_sets_runs_nothing_until_
     // Nor does a setting that is taken away from elsewhere.
     one.liza(&["config", "setup", "--unset"]).ok();
     assert_eq!(used(&two, "setup"), "touch planted");
+}
+
+/// Leads connections from a port of this machine to a socket.
+fn port_to(socket: PathBuf) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let server = UnixStream::connect(&socket).unwrap();
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || io::copy(&mut from, &mut to));
+            thread::spawn(move || io::copy(&mut &server, &mut &client));
+        }
+    });
+    port
+}
+
+/// Covers: RO-05
+#[test]
+fn needs_postgres_doctor_tries_from_inside_a_stage_whether_a_session_gets_in_without_a_password() {
+    let server = Server::own("");
+    let port = port_to(server.socket());
+    // The person uses the socket of that port.
+    symlink(server.socket(), server.folder().join(format!(".s.PGSQL.{port}"))).unwrap();
+    let machine = TestProject::bare();
+    machine.liza(&["init", "Say hello", "--store", &format!("{}&port={port}", server.address())]).ok();
+    let doctor = machine.liza(&["doctor"]).stdout;
+    assert!(doctor.contains("no session gets in without a password"), "{doctor}");
+    machine.liza(&["config", "network_ports", &format!("[{port}]")]).ok();
+    let doctor = machine.liza(&["doctor"]);
+    let line = doctor.stdout.lines().find(|line| line.contains("a session gets in without a password"));
+    assert!(line.is_some_and(|line| line.starts_with("fail  database")), "{doctor:?}");
+    assert_eq!(doctor.code, 1, "{doctor:?}");
 }

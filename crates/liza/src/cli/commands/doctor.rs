@@ -1,6 +1,7 @@
 //! `liza doctor`: checks the setup and reports how to fix problems.
 
 use liza_git::Git;
+use liza_store::{Address, installed_client};
 use liza_team::lifecycle::{RecoveryReport, recover as recover_project};
 use liza_team::project::Project;
 use serde_json::json;
@@ -27,9 +28,16 @@ pub(crate) struct Args {
     /// Run `liza recover`, then create what is missing: the integration branch and the lines in .git/info/exclude.
     #[arg(long)]
     fix: bool,
+    /// Try whether a database lets a client in without a password: what a doctor runs in a stage.
+    #[arg(long, hide = true, value_name = "ADDRESS", conflicts_with = "fix")]
+    reach: Option<Address>,
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    if let Some(address) = &args.reach {
+        let exit = if installed_client()?.lets_anyone_in(address) { Exit::Success } else { Exit::Refused };
+        return Ok(Reply::already_written().exit(exit));
+    }
     let project = Project::find(&context.directory).map(|root| Project::open(&root)).transpose()?;
     let report = match (&project, args.fix) {
         (Some(project), true) => {
