@@ -1,8 +1,8 @@
 //! What can happen in a world: a finite list of actions, each carried out with the shipped rules.
 
 use liza_core::model::{
-    Actor, AgentId, AgentRecord, AgentStatus, BranchMerge, GateChange, ModelPart, Refusal, Revision, Sha,
-    Status, TaskId, TestFailure, Timestamp, Validation, ValidationResult,
+    Actor, AgentId, AgentRecord, AgentStatus, BranchMerge, GateChange, ModelPart, Refusal, ReviewPhase,
+    Revision, Role, Sha, Status, TaskId, TestFailure, Timestamp, Validation, ValidationResult,
 };
 use liza_core::protocol::{
     AbandonTask, AcceptGate, AcceptIntegration, Answer, BeginMerge, BeginReview, CancelReservation,
@@ -426,7 +426,9 @@ impl World {
     fn exit(&mut self, agent: AgentId, task: &TaskId, exit: UnproductiveExit) -> Result<Accepted, Refusal> {
         // A supervisor counts the end of a session that it has started.
         let entry = self.state.board.agents.ready().and_then(|all| all.get(&agent)).ok_or(NOTHING)?;
-        if entry.current_task.as_ref() != Some(task) {
+        let phase = self.state.board.body(task).ok().and_then(|body| body.record().review_phase);
+        let has_begun = agent.role() != Role::CodeReviewer || phase != Some(ReviewPhase::Validation);
+        if entry.current_task.as_ref() != Some(task) || !has_begun {
             return Err(NOTHING);
         }
         let count = CountExit { task: task.clone(), agent, exit, last_words: None };

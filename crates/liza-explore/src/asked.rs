@@ -17,7 +17,7 @@ pub(crate) fn asked_for(world: &World) -> Vec<String> {
         merge_of: None,
         merges: world.found_merges(),
     });
-    let foreign_commits = foreign_commits.filter(|found| !found.merges.is_empty());
+    let foreign_commits = foreign_commits.filter(|found| found.merges.hold_merges());
     let last_progress = Some(world.now);
     let seen = Observations { last_progress, foreign_commits, ..Observations::default() };
     let view = view(&world.state, &seen, world.now);
