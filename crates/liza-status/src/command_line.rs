@@ -6,6 +6,7 @@ use std::ops::Deref;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use liza_core::model::Role;
+use liza_core::text::shell_word;
 
 /// The placeholder for a text that a person types.
 pub const OPEN: &str = "...";
@@ -22,7 +23,7 @@ impl CommandLine {
         let words: Vec<String> = words.into_iter().map(|word| word.to_string()).collect();
         let shown = |word: &String| match word.is_empty() || word == OPEN {
             true => format!(" \"{word}\""),
-            false => format!(" {word}"),
+            false => format!(" {}", shell_word(word)),
         };
         let text = format!("liza{}", words.iter().map(shown).collect::<String>());
         Self { words, text }

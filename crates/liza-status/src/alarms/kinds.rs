@@ -29,6 +29,7 @@ pub(crate) enum Answer {
     Planner,
     Budget,
     Setup,
+    Port,
     Work,
     Remote,
     TeamFile,
@@ -115,6 +116,7 @@ alarm_kinds! {
     QuietSession "QUIET SESSION" One Agents;
     PlanProposed "PLAN PROPOSED" All Human(&["plan", "--approve"]);
     SetupFailed "SETUP FAILED" One Setup;
+    PortRefused "PORT REFUSED" One Port;
     WorkFails "WORK FAILS" One Work;
     SettingsNotAccepted "SETTINGS NOT ACCEPTED" One Human(&["config", "--trust"]);
     TeamFileChanged "TEAM FILE CHANGED" One TeamFile;

@@ -9,6 +9,7 @@ mod held_merges;
 mod kinds;
 mod observations;
 mod plan;
+pub(super) mod refused;
 pub(super) mod setup;
 mod stalled;
 mod stops;
@@ -33,7 +34,8 @@ pub use kinds::AlarmKind;
 pub(crate) use kinds::Answer;
 pub use observations::{
     Confinement, FailedReviewSetup, FailingJob, ForeignCommits, KeptVersion, MainBranch, MissingLogin,
-    Observations, Remedy, RemoteProblem, RunningMerge, SessionActivity, TeamFileChange, VisionGap,
+    Observations, RefusedPort, Remedy, RemoteProblem, RunningMerge, SessionActivity, TeamFileChange,
+    VisionGap,
 };
 pub use stops::StopAge;
 pub(super) use team::budget_subject;
@@ -201,6 +203,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(stray_changes(state));
     found.extend(team::alarms(state, seen, now));
     found.extend(setup::alarms(state, seen));
+    found.extend(refused::alarms(state, seen));
     found.extend(failing::alarms(state, seen, now));
     found.extend(remote_problem(state, seen));
     found.extend(plan::settings_not_accepted(state));

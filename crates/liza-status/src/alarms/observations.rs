@@ -36,6 +36,7 @@ pub struct Observations {
     pub review_setups: BTreeMap<TaskId, FailedReviewSetup>,
     /// Jobs that supervisors here have failed at again and again, before a session or at a merge.
     pub failing_jobs: Vec<FailingJob>,
+    pub refused_ports: Vec<RefusedPort>,
     pub remote_problem: Option<RemoteProblem>,
     /// The place of changed shared settings on the integration branch that the human has not accepted.
     pub team_file_change: Option<TeamFileChange>,
@@ -73,6 +74,14 @@ pub struct RunningMerge {
     pub is_testing: bool,
     /// True if another agent has left the team since it began.
     pub team_leaves: bool,
+}
+
+/// A port of this machine that a session was refused, because a service outside of the session is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedPort {
+    pub port: u16,
+    pub agent: AgentId,
+    pub task: Option<TaskId>,
 }
 
 /// A job that supervisors try again and again.

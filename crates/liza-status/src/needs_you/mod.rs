@@ -21,7 +21,7 @@ use crate::alarms::{
     Alarm, AlarmKind, AlarmLevel, AlarmSubject, AlarmText, Answer, MissingLogin, Observations,
     TeamFileChange, budget_subject,
 };
-use crate::alarms::{failing, setup};
+use crate::alarms::{failing, refused, setup};
 use crate::command_line::{CommandLine, OPEN, liza};
 use crate::task_words::{anomaly_name, facts};
 use liza_core::model::{
@@ -512,6 +512,7 @@ fn command(
         Answer::Budget if alarm.level == AlarmLevel::Warning => None,
         Answer::Budget => raise_budget(state, &alarm.subject, now),
         Answer::Setup => Some(setup::command(state, &alarm.subject)),
+        Answer::Port => Some(refused::command(state, &alarm.subject)),
         Answer::Work => Some(failing::command(seen, &alarm.subject)),
         Answer::Remote => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
         Answer::TeamFile => seen.team_file_change.as_ref().map(|change| match change {

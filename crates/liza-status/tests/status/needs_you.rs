@@ -4,7 +4,7 @@ use liza_core::model::{
     AgentStatus, Anomaly, Discovery, DiscoveryId, EventName, GoalStatus, HistoryEvent, HumanNote, Loaded,
     Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
 };
-use liza_status::alarms::{AlarmKind, AlarmLevel, AlarmText, Observations, VisionGap};
+use liza_status::alarms::{AlarmKind, AlarmLevel, AlarmText, Observations, RefusedPort, VisionGap};
 use liza_status::needs_you::{NeedKind, NeedsYou};
 use liza_status::view::{Liveness, Progress, TaskPhase, View, task_detail, view};
 use liza_status::words::next_steps;
@@ -341,4 +341,27 @@ fn discoveries_without_end_leave_the_page_short_and_say_what_to_do() {
     let about = shown.tasks.iter().find(|shown| shown.id == task("t")).unwrap();
     let detail = serde_json::to_string(&task_detail(&state, about).unwrap()).unwrap();
     assert!(detail.len() < 100_000, "{}", detail.len());
+}
+
+/// Covers: RO-04
+#[test]
+fn a_refused_port_is_listed_with_the_setting_until_it_is_listed_or_its_task_has_ended() {
+    let mut state = state_with(Status::Claimed);
+    let refused = RefusedPort { port: 5432, agent: "coder-1".parse().unwrap(), task: Some(task("t")) };
+    let seen = Observations { refused_ports: vec![refused], ..seen() };
+    let commands = |state: &State| {
+        let shown = view(state, &seen, now());
+        let needs = of_kind(&shown, NeedKind::Alarm(AlarmKind::PortRefused));
+        needs.iter().map(|need| need.command.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    let Loaded::Ready(config) = &mut state.board.config else { panic!() };
+    config.network_ports = vec![80];
+    assert_eq!(commands(&state), ["liza config network_ports '[80, 5432]'"]);
+    let mut ended = state_with(Status::Merged);
+    assert_eq!(commands(&ended), [""; 0]);
+    ended.board.tasks.clear();
+    assert_eq!(commands(&ended), [""; 0], "the task is gone");
+    let Loaded::Ready(config) = &mut state.board.config else { panic!() };
+    config.network_ports = vec![5432];
+    assert_eq!(commands(&state), [""; 0]);
 }

@@ -163,6 +163,21 @@ kill %1
     assert!(log.contains(&said), "{log}");
     let tail = bench.project.liza(&["tail", "coder-1", "--no-follow"]).stdout;
     assert!(tail.contains(&format!("port {yours} of this machine")), "{tail}");
+    let needs = || bench.project.liza(&["status", "--json"]).result()["needs_you"].clone();
+    let refused = |needs: &serde_json::Value| {
+        let all = needs.as_array().unwrap().iter();
+        all.filter(|need| need["kind"] == "PORT REFUSED").cloned().collect::<Vec<_>>()
+    };
+    let entries = refused(&needs());
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    assert!(
+        entries[0]["text"].as_str().unwrap().starts_with(&format!("coder-1 was refused port {yours}")),
+        "{entries:?}"
+    );
+    let both = format!("[{listed}, {yours}]");
+    assert_eq!(entries[0]["command"], format!("liza config network_ports '{both}'"), "{entries:?}");
+    bench.project.liza(&["config", "network_ports", &both]).ok();
+    assert_eq!(refused(&needs()), [serde_json::Value::Null; 0]);
 }
 
 /// Covers: IS-05, IS-06
