@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use liza_host::durable;
-use liza_ids::{AgentId, Network, SandboxMin};
+use liza_ids::{AgentId, Network, SandboxMin, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// Follows the level of a session that reaches only its model.
@@ -71,28 +71,47 @@ impl fmt::Display for Level {
     }
 }
 
-/// The facts about an agent's session that its helper found out.
+/// A program that runs confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confined<'a> {
+    Session(AgentId),
+    /// A person's shell on a task.
+    Shell(&'a TaskId),
+}
+
+/// The facts about it that the process which started it found out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedSession {
     pub level: Level,
     pub network: Network,
-    /// The agent program.
+    /// The agent program or the shell.
     pub process: u32,
 }
 
 /// Keeps them for later queries.
-pub fn record_session(folder: &Path, agent: AgentId, session: &RecordedSession) {
+pub fn record_session(folder: &Path, of: Confined<'_>, session: &RecordedSession) {
     // Without it, a line of the status is missing and no port is forwarded.
     let session = serde_json::to_vec(session).unwrap_or_default();
-    let _ = durable::replace_private_file(&level_file(folder, agent), &session);
+    let _ = durable::replace_private_file(&level_file(folder, of), &session);
 }
 
-pub fn recorded_session(folder: &Path, agent: AgentId) -> Option<RecordedSession> {
-    serde_json::from_slice(&durable::read_file(&level_file(folder, agent)).ok()?).ok()
+pub fn recorded_session(folder: &Path, of: Confined<'_>) -> Option<RecordedSession> {
+    serde_json::from_slice(&durable::read_file(&level_file(folder, of)).ok()?).ok()
 }
 
-fn level_file(folder: &Path, agent: AgentId) -> PathBuf {
-    folder.join("agent-locks").join(format!("{agent}.confinement"))
+/// Forgets one that has ended, unless another one has taken its place.
+pub fn forget_session(folder: &Path, of: Confined<'_>, session: &RecordedSession) {
+    if recorded_session(folder, of).as_ref() == Some(session) {
+        let _ = durable::remove_if_present(&level_file(folder, of));
+    }
+}
+
+fn level_file(folder: &Path, of: Confined<'_>) -> PathBuf {
+    let name = match of {
+        Confined::Session(agent) => format!("{agent}.confinement"),
+        Confined::Shell(task) => format!("shell-{task}.confinement"),
+    };
+    folder.join("agent-locks").join(name)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use liza_core::rules::found_merges::FoundMerges;
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_git::{BranchStep, Repo};
 use liza_host::durable;
-use liza_sandbox::confine::{Level, RecordedSession, recorded_session};
+use liza_sandbox::confine::{Confined, Level, RecordedSession, recorded_session};
 use liza_sandbox::sys::untrusted::UntrustedFolder;
 use liza_status::alarms::{
     Confinement, ForeignCommits, KeptVersion, MainBranch, MissingLogin, Observations, TeamFileChange,
@@ -175,7 +175,8 @@ fn dead_agents(project: &Project, state: &State, now: Timestamp) -> BTreeSet<Age
 fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, Confinement> {
     let agents = state.board.agents.ready().into_iter().flatten().map(|(agent, _)| *agent);
     let recorded = |agent: AgentId| {
-        let RecordedSession { level, network, .. } = recorded_session(project.folder(), agent)?;
+        let RecordedSession { level, network, .. } =
+            recorded_session(project.folder(), Confined::Session(agent))?;
         let weakness = match level {
             Level::Isolated => 0,
             Level::Restricted(_) => 1,

@@ -12,8 +12,8 @@ use liza_git::GitError;
 use liza_host::private;
 use liza_sandbox::confine::start::NO_SPEAKER;
 use liza_sandbox::confine::{
-    EnvironmentUse, Plan, StageInput, StageOrder, cache_variables, is_of_database, passed_environment,
-    wrapped_stage_command, wrapper_words,
+    Confined, EnvironmentUse, Plan, RecordedSession, StageInput, StageOrder, cache_variables, forget_session,
+    is_of_database, passed_environment, record_session, wrapped_stage_command, wrapper_words,
 };
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::family::{ProcessFamily, ProgramExit};
@@ -76,12 +76,16 @@ impl Shell<'_> {
         };
         let mut variables = self.variables(&worktree, &scratch.0)?;
         variables.extend(proxy.iter().flat_map(|proxy| proxy_variables(proxy.port())));
+        let mut started = None;
         let family = match session_plan(self.project, self.config, &needs)? {
             Some(plan) => {
                 variables.extend(cache_variables(&caches));
                 // Git fails at settings there that exist and cannot be read.
                 variables.push(("XDG_CONFIG_HOME".to_owned(), scratch.0.to_string_lossy().into_owned()));
-                self.start_confined(plan, &worktree, variables)?
+                let (family, session) = self.start_confined(plan, &worktree, variables)?;
+                record_session(self.project.folder(), Confined::Shell(self.task), &session);
+                started = Some(session);
+                family
             }
             None => {
                 let mut command = Command::new(&self.program);
@@ -92,6 +96,9 @@ impl Shell<'_> {
             }
         };
         let ended = family.wait_for_all();
+        if let Some(session) = &started {
+            forget_session(self.project.folder(), Confined::Shell(self.task), session);
+        }
         drop(terminal);
         Ok(match ended {
             ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
@@ -117,7 +124,7 @@ impl Shell<'_> {
         plan: Plan,
         worktree: &Path,
         variables: Vec<(String, String)>,
-    ) -> Result<ProcessFamily, ShellError> {
+    ) -> Result<(ProcessFamily, RecordedSession), ShellError> {
         let wrapper = wrapper_words(&self.config.exec_wrapper, &plan, &worktree.to_string_lossy());
         let (mut command, socket) = wrapped_stage_command(&wrapper, self.liza)?;
         let all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
@@ -126,6 +133,7 @@ impl Shell<'_> {
         command.current_dir(worktree).env_clear().envs(passed).envs(variables);
         let family = ProcessFamily::spawn(&mut command, false)?;
         drop(command);
+        let network = plan.network();
         let order = StageOrder {
             plan,
             minimum: minimum(self.config),
@@ -134,8 +142,9 @@ impl Shell<'_> {
             directory: None,
             input: StageInput::Foreground,
         };
-        socket.start(&order, NO_SPEAKER)?;
-        Ok(family)
+        let started = socket.start(&order, NO_SPEAKER)?;
+        let process = started.client.unwrap_or_else(|| family.id());
+        Ok((family, RecordedSession { level: started.level, network, process }))
     }
 }
 

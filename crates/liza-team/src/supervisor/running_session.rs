@@ -11,7 +11,7 @@ use liza_core::supervise::{
     EXIT_RESTART, EndedSession, SessionEnd, SessionFacts, SessionPhase, Shutdown, StopCause, is_done,
     still_owns, still_registered, stops_session,
 };
-use liza_sandbox::confine::{Level, RecordedSession, record_session};
+use liza_sandbox::confine::{Confined, Level, RecordedSession, record_session};
 
 use crate::project::now;
 
@@ -153,7 +153,7 @@ impl Team<'_> {
         let Some(member) = self.members.get(index) else { return };
         let in_words = format!("process {process}, confinement {}", level.describe(network));
         let session = RecordedSession { level, network, process };
-        record_session(self.project.folder(), member.identity.agent, &session);
+        record_session(self.project.folder(), Confined::Session(member.identity.agent), &session);
         self.debug(index, in_words);
     }
 

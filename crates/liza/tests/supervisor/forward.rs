@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use crate::fixture::{Bench, CODER};
+use crate::interactive::Terminal;
 use crate::support::process::{Running, wait_for};
 
 /// A server in the session that answers with what it was asked.
@@ -75,7 +76,7 @@ fn a_port_here_leads_to_a_server_in_a_room_until_the_session_ends() {
     for forwarding in [&mut same, &mut nothing] {
         assert_eq!(forwarding.wait(), 0, "{}", forwarding.output());
         let said = forwarding.output();
-        assert!(said.contains("the session of coder-1 on t1 has ended"), "{said}");
+        assert!(said.contains("coder-1's session on t1 has ended"), "{said}");
     }
     let ended = bench.project.liza(&["forward", "t1", &port.to_string()]);
     assert!(ended.code == 1 && ended.stderr.contains("t1 has no session"), "{ended:?}");
@@ -98,4 +99,31 @@ fn without_a_room_the_server_is_reachable_directly_and_forward_says_so() {
     assert_eq!(ask(port, "hello"), "room got hello\n");
     fs::write(bench.tree("t1").join("go"), "").unwrap();
     assert_eq!(coder.wait(), 0, "{}", coder.output());
+}
+
+/// Covers: RO-04, RO-03
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_script_a_port_here_leads_to_a_server_in_the_persons_own_shell() {
+    let (port, at) = (free_port(), free_port());
+    let bench = Bench::new("sandbox: auto", &[("c", "exit 1")]);
+    bench.project.add_task("t1");
+    let (there, here) = (port.to_string(), at.to_string());
+    let forward = ["forward", "t1", &there, "--at", &here, "--shell"];
+    bench.agent(&["coder", "--cli", "c", "--once"]).wait();
+    let none = bench.project.liza(&forward);
+    assert!(none.code == 1 && none.stderr.contains("no shell of yours is open on t1"), "{none:?}");
+    let mut terminal = Terminal::open(&bench, "shell t1");
+    terminal.shows("a shell for t1");
+    let server = SERVER.split("while [").next().unwrap();
+    terminal.types(&server.replace("HOST", "127.0.0.1").replace("PORT", &port.to_string()));
+    wait_for("it serves", || bench.tree("t1").join("up").exists().then_some(()));
+    let mut forwarding = Running::liza(&bench.project, &forward);
+    forwarding.wait_for_output(&format!("leads to port {port} of your shell on t1"));
+    assert_eq!(ask(at, "hello"), "room got hello\n", "{}", forwarding.output());
+    terminal.types("exit 3\n");
+    assert_eq!(terminal.wait(), 3, "{}", terminal.screen());
+    assert_eq!(forwarding.wait(), 0, "{}", forwarding.output());
+    assert!(forwarding.output().contains("your shell on t1 has ended"), "{}", forwarding.output());
+    assert!(bench.project.liza(&forward).stderr.contains("no shell of yours"));
 }

@@ -91,8 +91,9 @@ fn needs_script_a_shell_beside_a_running_session_disturbs_neither_it_nor_its_lea
     let before = bench.task("t1");
     let mut terminal = Terminal::open(&bench, "shell t1");
     terminal.shows("coder-1 works in the same files now");
-    terminal.types("echo \"proxy ${HTTPS_PROXY%:*}\"; sleep 1000\n");
-    terminal.shows("proxy http://127.0.0.1");
+    terminal.types("sh -c 'echo \"proxy ${HTTPS_PROXY%:*} to $((40 + 2))\"; exec sleep 1000'\n");
+    // Said by the program in the foreground: before it is there, Ctrl-C would reach the shell.
+    terminal.shows("proxy http://127.0.0.1 to 42");
     // Ctrl-C ends what runs in the foreground, and not the shell.
     terminal.types("\x03");
     terminal.types("git config user.mine yes; exit 3\n");
