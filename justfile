@@ -40,7 +40,7 @@ bless:
 
 # The trial with many pairs: what supervision adds, measured and predicted.
 trial *ARGS:
-    cargo run --release -p liza -- trial --pairs 3000 {{ARGS}}
+    cargo run --release -p liza --features trial -- trial --pairs 3000 {{ARGS}}
 
 # Explores, simulates and runs the trial, and writes docs/scorecard.md with its figures, its chart and the three numbers of the README.
 scorecard BOARDS="20000" SEEDS="10000" PAIRS="3000": (explore BOARDS) (simulate SEEDS)

@@ -42,6 +42,7 @@ const FOUND: &str = "\
 const NOT_TESTED: &str = "\
 - The plan is 3,000 pairs in each cell; the first part of this page says how many were run. With fewer, a small fault of the machine can go unnoticed.
 - `liza drill` was run with scripts as reviewers only. No model was drilled.
+- `liza trial --cli`, which lets a real program work on fresh tasks, has never been run with a real model; a script has played it.
 - No model was run. Agents are dice; their rates are invented and equal in all arms. Nothing here says how good models are.
 - In these runs git is a model in memory (numbered commits, one branch) and nothing is a process. The tests of the program use the real git, kill real processes at every step, race 64 of them, fill the disk and move the clock; they are no part of these numbers.
 - In the trial one task at a time: no planner, no second coder, no circuit breaker. Nowhere here: a second machine, a database, a full disk, a clock that jumps.
@@ -88,7 +89,7 @@ pub fn scorecard(trial: &Trial, run: &Circumstances) -> String {
          ## Does supervision pay?\n\n\
          Agents are dice with known rates, so the result of each arm is arithmetic; the real rules of Liza run beside it. A difference between the two is a fault of the machine. \
          {} pairs in each cell; the same seed has the same task, fault and dice in each arm. 4 repositories with 10 tasks each; 30 % of first submissions have a defect, 80 % of reworks correct one, 10 % of \
-         needless reworks make one. Every number of this part: `{command}`.\n\n![Escaped defects by catch rate](pictures/trial.svg)\n\n{}\n",
+         needless reworks make one. Every number of this part, with a program built with `--features trial`: `{command}`.\n\n![Escaped defects by catch rate](pictures/trial.svg)\n\n{}\n",
         arguments,
         run.machine,
         run.commit,

@@ -16,6 +16,8 @@ mod live_screen;
 mod live_screen;
 mod masked_addresses;
 mod missing_feature;
+#[cfg(feature = "trial")]
+mod model_trial;
 mod own_commands;
 mod own_files;
 mod pager;

@@ -20,6 +20,9 @@ fn needs_small_program_what_a_program_lacks_ends_with_5_and_the_line_that_instal
     let url = "https://127.0.0.1:9/x";
     lacks(&project, &["tui"]);
     lacks(&project, &["web"]);
+    lacks(&project, &["trial"]);
+    let error = small(&project, &["trial"]).refused(5, "missing_feature");
+    assert!(error["hint"].as_str().unwrap().contains("--features trial"), "{error}");
     lacks(&project, &["config", "escalation_webhook", url]);
     lacks(&other, &["init", "--store", "postgresql://127.0.0.1:9/x", "goal"]);
     // What is configured with the whole program never fails in silence.

@@ -9,3 +9,4 @@ mod demo;
 mod detached;
 mod drill;
 mod run;
+mod trial;
