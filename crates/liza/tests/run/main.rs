@@ -8,5 +8,6 @@ mod support;
 mod demo;
 mod detached;
 mod drill;
+mod pairs;
 mod run;
 mod trial;
