@@ -134,7 +134,7 @@ fn exploration(file: &Value) -> String {
         let cells = ["name", "states", "transitions", "depth"].map(|cell| plain(&team[cell]));
         let _ = writeln!(text, "| {} | {bound} |", cells.join(" | "));
     }
-    text.push_str("\n| Promise | The shortest way to a board where it says something | A fault that breaks it | Breaks |\n|---|---|---|---|\n");
+    text.push_str("\n| Promise | Where it first says something, on the machine with the fault | The fault, and the shortest way to it | Breaks |\n|---|---|---|---|\n");
     for promise in file["properties"].as_array().into_iter().flatten() {
         let witness = Some(plain(&promise["witness"])).filter(|way| !way.is_empty());
         let breaks =
