@@ -11,6 +11,7 @@ use liza_core::protocol::{
     RecordMergeFailure, RecordValidation, ReleaseClaim, ReleaseReview, ReserveTask, Resume, RetryValidation,
     SetStatus, SubmitForReview, SubmitVerdict, UnblockTask, UnproductiveExit, Verdict,
 };
+use liza_core::rules::judging_settings::{failing_head, judging_settings};
 use liza_core::rules::triggers::{Trigger, unseen_triggers};
 use liza_core::supervise::{EndedSession, SessionEnd, after_session, planner_needs_human};
 use liza_testkit::boards::clean;
@@ -286,8 +287,7 @@ impl World {
             Action::Leave(agent) => self.run(Actor::Human, Command::from(Deregister::any(*agent))),
             Action::Renew(agent) => self.renew(*agent),
             Action::HumanResumes => {
-                let is_stopped =
-                    self.state.board.goal.ready().is_some_and(|goal| goal.failing_head().is_some());
+                let is_stopped = failing_head(&self.state.board).is_some();
                 let needs = planner_needs_human(&self.state, self.now);
                 // A person resumes what has stopped.
                 if !is_stopped && !needs {
@@ -310,7 +310,10 @@ impl World {
                 if !last.is_some_and(|test| test.head == head && test.failure.is_some()) {
                     return Err(NOTHING);
                 }
-                self.run(self.supervisor(*reviewer), Command::from(RecordHeadTest { head, failure }))
+                self.run(
+                    self.supervisor(*reviewer),
+                    Command::from(RecordHeadTest { head, failure, settings: self.settings() }),
+                )
             }
             Action::ClearStale(reviewer) => {
                 self.run(self.supervisor(*reviewer), Command::from(ClearStaleReviewClaims))
@@ -490,8 +493,13 @@ impl World {
             failure: (!is_green).then(failure),
             flaky: Vec::new(),
             head: (result == ValidationResult::Held).then(|| sha(self.integration)),
+            settings: Vec::new(),
             receipt: None,
         })
+    }
+
+    fn settings(&self) -> String {
+        judging_settings(self.state.board.config().unwrap())
     }
 
     fn merge(&mut self, action: &Action, reviewer: AgentId, task: &TaskId) -> Result<Accepted, Refusal> {
@@ -519,7 +527,11 @@ impl World {
             }
             Action::HoldMerge(..) => {
                 let head = sha(self.integration);
-                let tested = RecordHeadTest { head: head.clone(), failure: Some(failure()) };
+                let tested = RecordHeadTest {
+                    head: head.clone(),
+                    failure: Some(failure()),
+                    settings: self.settings(),
+                };
                 let _ = self.run(supervisor, Command::from(tested));
                 let cause = HoldCause::HeadFails { head };
                 self.run(supervisor, Command::from(HoldMerge { task: id, commit, cause }))

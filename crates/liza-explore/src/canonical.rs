@@ -68,8 +68,9 @@ pub fn canonical(world: &World) -> String {
     board.insert("agents".to_owned(), agents(world, &current));
     board.insert("sprint".to_owned(), sprint(world, &current));
     let goal = world.state.board.goal.ready();
-    let tested =
-        goal.and_then(|goal| goal.head_test.as_ref()).map(|test| (&test.head, test.failure.is_some()));
+    let tested = goal
+        .and_then(|goal| goal.head_test.as_ref())
+        .map(|test| (&test.head, test.failure.is_some(), &test.settings));
     board.insert(
         "goal".to_owned(),
         json!(goal.map(|goal| (goal.status, &goal.integration_head, tested, goal.gate_version))),

@@ -31,7 +31,7 @@ pub use program::refs::{Branch, BranchError};
 pub use program::repo::path as path_of;
 pub use program::repo::{Head, Repo};
 pub use program::version::GitVersion;
-pub use receipts::{LineStep, RECEIPTS, REMOTE_RECEIPTS};
+pub use receipts::{CommitSignature, LineStep, RECEIPTS, REMOTE_RECEIPTS};
 pub use remote::push::Remote;
 pub use remote::work_remote::{PushOutcome, RefChange, RemoteProbe, WorkRemote};
 pub use workspace::rescue::Rescue;

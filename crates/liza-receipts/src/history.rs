@@ -14,6 +14,10 @@ use crate::{Level, Merge, Predicate, Purpose, ReviewVerdict, Statement, Validati
 pub const LIMITS: &str =
     "without a signature this shows that history, receipts and approvals agree, not who made them";
 
+/// The sentence that belongs to signed commits.
+pub const SIGNED_LIMITS: &str = "SIGNED shows that a key in the file of signers made this merge commit, and so names its receipts; what \
+     they say about reviews and commands is still the word of the Liza that ran there";
+
 /// A commit of the line, as git and its message show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineCommit {
@@ -60,6 +64,23 @@ pub struct Evidence {
     pub is_shallow: bool,
     /// The lowest confinement that a validation may state.
     pub min: Option<Level>,
+    /// The signatures of commits, checked with keys that come from outside of the clone; none if no keys are given.
+    pub signatures: BTreeMap<Sha, Signature>,
+}
+
+/// The signature of a commit. It covers the message, and with it the digest of the statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Signature {
+    Good {
+        /// The name of the signer.
+        by: String,
+        /// The fingerprint of the key.
+        key: String,
+    },
+    /// The file of signers does not name the key.
+    UnknownKey(String),
+    /// It is of other content, or of a key that may not sign commits.
+    Bad,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display, IntoStaticStr)]
@@ -68,6 +89,8 @@ pub struct Evidence {
 pub enum Class {
     /// History, receipts and approvals agree.
     Consistent,
+    /// The same, and a known key signed the commit.
+    Signed,
     /// The human merged it without validation.
     Overridden,
     /// The human accepted a commit that Liza did not merge.
@@ -91,7 +114,12 @@ pub enum Class {
 impl Class {
     pub fn is_ok(self) -> bool {
         match self {
-            Self::Consistent | Self::Overridden | Self::Accepted | Self::Sync | Self::BeforeReceipts => true,
+            Self::Consistent
+            | Self::Signed
+            | Self::Overridden
+            | Self::Accepted
+            | Self::Sync
+            | Self::BeforeReceipts => true,
             Self::Missing | Self::Unknown | Self::Foreign | Self::Contradicted => false,
         }
     }
@@ -106,6 +134,9 @@ pub struct Finding {
     pub subject: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// The signer and the fingerprint of the key, whatever the class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
 }
 
 type Judged = (Class, String);
@@ -135,15 +166,37 @@ pub fn judge_line(line: &[LineCommit], evidence: &Evidence) -> Vec<Finding> {
     for result in results.iter_mut().take(start).filter(|(class, _)| *class == Class::Foreign) {
         *result = judged(Class::BeforeReceipts, "");
     }
-    line.iter().zip(results).map(|(step, (class, why))| finding(step, class, why)).collect()
+    let sign = |(step, result): (&LineCommit, Judged)| {
+        let (result, signed_by) = with_signature(result, evidence.signatures.get(&step.commit));
+        finding(step, result, signed_by)
+    };
+    line.iter().zip(results).map(sign).collect()
 }
 
-fn finding(step: &LineCommit, class: Class, why: String) -> Finding {
+/// The class of a commit together with its signature, and the signer if it is good.
+fn with_signature((class, why): Judged, signature: Option<&Signature>) -> (Judged, Option<String>) {
+    match signature {
+        Some(Signature::Good { by, key }) => {
+            let signed = if class == Class::Consistent { Class::Signed } else { class };
+            (judged(signed, why), Some(format!("{by}, {key}")))
+        }
+        Some(Signature::Bad) if class.is_ok() && class != Class::BeforeReceipts => {
+            let why = "its signature is of other content, or of a key that may not sign commits";
+            (judged(Class::Contradicted, why), None)
+        }
+        Some(Signature::UnknownKey(key)) if class == Class::Consistent => {
+            (judged(class, format!("signed by a key that the file of signers does not name, {key}")), None)
+        }
+        Some(Signature::Bad | Signature::UnknownKey(_)) | None => (judged(class, why), None),
+    }
+}
+
+fn finding(step: &LineCommit, (class, why): Judged, signed_by: Option<String>) -> Finding {
     let task = match &step.claim {
         Some(Claim::Task(task)) => Some(task.clone()),
         Some(Claim::Sync | Claim::Finish) | None => None,
     };
-    Finding { commit: step.commit.clone(), class, task, subject: step.subject.clone(), why }
+    Finding { commit: step.commit.clone(), class, task, subject: step.subject.clone(), why, signed_by }
 }
 
 /// The place of an accepted head on the line, and the first commit that the human accepted with it, if the line has the one before.

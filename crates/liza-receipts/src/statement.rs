@@ -12,7 +12,7 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 pub const STATEMENT_MAX: usize = 8 << 10;
 
 /// The longest text of a command in a statement, in characters; its digest is that of the whole command.
-const COMMAND_MAX: usize = 200;
+const TEXT_MAX: usize = 200;
 
 const TYPE: &str = "https://in-toto.io/Statement/v1";
 
@@ -95,7 +95,7 @@ pub struct CommandRun {
 impl CommandRun {
     pub fn new(command: &str, origin: Origin, exit: Option<i32>, seconds: u64, output: Digest) -> Self {
         let digest = Digest::of(command.as_bytes());
-        Self { command: command.chars().take(COMMAND_MAX).collect(), digest, origin, exit, seconds, output }
+        Self { command: command.chars().take(TEXT_MAX).collect(), digest, origin, exit, seconds, output }
     }
 }
 
@@ -250,6 +250,20 @@ impl Predicate {
         }
     }
 
+    /// Shortens what is there for people only: a command has its digest beside it, an agent its name.
+    fn shorten(&mut self, length: usize) {
+        let cut = |text: &mut String| *text = text.chars().take(length).collect();
+        match self {
+            Self::Validation(validation) => {
+                validation.commands.iter_mut().for_each(|run| cut(&mut run.command));
+            }
+            Self::Review(Review { program, model, .. }) => {
+                [program, model].into_iter().flatten().for_each(cut);
+            }
+            Self::Merge(_) | Self::Acceptance(_) => {}
+        }
+    }
+
     fn parse(type_name: &str, details: Value) -> Result<Self, StatementError> {
         let parsed = match type_name {
             "urn:liza:validation:v1" => serde_json::from_value(details).map(Self::Validation),
@@ -280,6 +294,20 @@ impl Statement {
         value.sort_all_objects();
         let text = serde_json::to_vec(&value).map_err(malformed)?;
         if text.len() > STATEMENT_MAX { Err(StatementError::TooLarge(text.len())) } else { Ok(text) }
+    }
+
+    /// The spelling of a statement whose texts for people are shortened until it fits.
+    pub fn encode_shortened(mut self) -> Result<Vec<u8>, StatementError> {
+        let mut length = TEXT_MAX;
+        loop {
+            match self.encode() {
+                Err(StatementError::TooLarge(_)) if length > 0 => {
+                    length /= 2;
+                    self.predicate.shorten(length);
+                }
+                encoded => return encoded,
+            }
+        }
     }
 
     /// Reads a statement; refuses every text that [`Statement::encode`] does not make.

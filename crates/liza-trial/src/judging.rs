@@ -66,6 +66,7 @@ impl Team<'_> {
             failure: is_red.then(failure),
             flaky: Vec::new(),
             head: None,
+            settings: Vec::new(),
             receipt: None,
         }
     }

@@ -70,6 +70,9 @@ pub struct HeadTest {
     /// `None` if it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<TestFailure>,
+    /// Words for the settings under which it was run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,13 +101,6 @@ impl Goal {
             gate_version: 0,
             taken: None,
         }
-    }
-
-    /// The failed integration test on the head of the next merge; `None` if it passed there or was not run.
-    pub fn failing_head(&self) -> Option<(&HeadTest, &TestFailure)> {
-        let test =
-            self.head_test.as_ref().filter(|test| Some(&test.head) == self.integration_head.as_ref())?;
-        Some((test, test.failure.as_ref()?))
     }
 }
 

@@ -17,6 +17,9 @@ pub const FIRST_OF: &str = "first_of";
 /// The key of a failed merge that hidden tests failed: the names that agents were told.
 pub const HIDDEN_TESTS: &str = "tests";
 
+/// The key of the human's approval whose word replaces the commands that validate the task.
+pub const WITHOUT_VALIDATION: &str = "without_validation";
+
 /// One pass over the history gives all of it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Past<'a> {
@@ -70,6 +73,8 @@ pub struct Past<'a> {
 pub struct Judgement<'a> {
     pub by: Option<&'a str>,
     pub commit: Option<String>,
+    /// True for an approval by which the human's word replaces the commands that validate the task.
+    pub without_validation: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -169,7 +174,8 @@ impl<'a> Past<'a> {
 
     fn see_verdict(&mut self, event: &'a HistoryEvent, name: EventName) {
         let by = event.agent.as_deref();
-        let judgement = || Some(Judgement { by, commit: event.text("commit") });
+        let without_validation = by == Some("human") && event.more.contains_key(WITHOUT_VALIDATION);
+        let judgement = || Some(Judgement { by, commit: event.text("commit"), without_validation });
         self.last_verdict_by = Some(by);
         if name == EventName::Approved {
             self.approvals += 1;

@@ -43,9 +43,12 @@ pub struct Validation {
     /// Commands that failed once and then passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaky: Vec<String>,
-    /// The integration head on which the command fails too, if no task is to blame.
+    /// The recorded integration head at which the command fails too, if no task is to blame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Sha>,
+    /// Words for the settings under which no task was to blame.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// The digest of its statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,

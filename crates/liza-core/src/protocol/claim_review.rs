@@ -7,8 +7,9 @@ use crate::model::{
     Sha, Task, TaskId, TaskStatus, Timestamp,
 };
 
+use crate::rules::impact::has_approved;
 use crate::rules::session_budget::SessionBudget;
-use crate::rules::validation::{held_validation, is_validated};
+use crate::rules::validation::{MAX_COMMANDS, commands, held_validation, is_validated};
 
 use super::blocking::at_session_limit;
 use super::budget::{charge_session, check_budget};
@@ -78,6 +79,9 @@ impl Rule for ClaimReview {
         if work.coder == reviewer {
             return Err(Refusal::OwnWork { task: id.clone(), agent: reviewer });
         }
+        if has_approved(&task.record, reviewer) {
+            return Err(Refusal::HasApproved { task: id.clone(), agent: reviewer });
+        }
         if let Some(other) = entry.current_task.as_ref().filter(|other| *other != id)
             && tx.board.summary(other).is_some_and(|summary| summary.reviewing_by == Some(reviewer))
         {
@@ -94,6 +98,10 @@ impl Rule for ClaimReview {
         }
         if let Some(why) = &self.setup_failure {
             return Err(void_submission(tx, task, work, commit, why)?);
+        }
+        let number = commands(tx.config()?, &task.record).len();
+        if number > MAX_COMMANDS {
+            return Err(Refusal::TooManyCommands { task: id.clone(), number });
         }
         // Also the holder of a review without an end, which a typed review leaves out.
         let stale = task.record.reviewing_by.filter(|stale| *stale != reviewer);

@@ -9,6 +9,8 @@ use crate::model::{
     TaskStatus, TestFailure,
 };
 
+use crate::rules::judging_settings::{failing_head, joined};
+
 use super::operation::{LoadScope, Rule};
 use super::permission::{Rights, SUPERVISION};
 use super::reply::TaskReply;
@@ -21,6 +23,8 @@ pub struct RecordHeadTest {
     pub head: Sha,
     /// `None` if it passed.
     pub failure: Option<TestFailure>,
+    /// The word for the settings under which it was run.
+    pub settings: String,
 }
 
 /// Lets a merge wait for the human. The task stays APPROVED.
@@ -70,7 +74,13 @@ impl Rule for RecordHeadTest {
                 format!("the integration test passes without the change of any task, at {}", head.short())
             }
         };
-        tx.goal()?.head_test = Some(HeadTest { head: head.clone(), time, failure });
+        let goal = tx.goal()?;
+        let earlier = goal.head_test.take().filter(|test| test.head == head && test.failure.is_some());
+        let settings = match (&failure, earlier) {
+            (Some(_), Some(earlier)) => joined(&earlier.settings, std::slice::from_ref(&self.settings)),
+            (None, _) | (Some(_), None) => vec![self.settings.clone()],
+        };
+        goal.head_test = Some(HeadTest { head: head.clone(), time, failure, settings });
         tx.log_as("system", LogAction::HeadTested, None, &detail);
         Ok(HeadTested { head, passed: self.failure.is_none() })
     }
@@ -80,7 +90,7 @@ impl Rule for HoldMerge {
     type Reply = TaskReply;
     const VERB: &'static str = "wt-merge (held)";
     const RIGHTS: Rights = SUPERVISION;
-    const LOADS: LoadScope = LoadScope::named(&[Section::Goal]);
+    const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Goal]);
 
     fn target(&self) -> Option<&TaskId> {
         Some(&self.task)
@@ -128,7 +138,7 @@ impl HoldCause {
     fn reason(&self, tx: &Tx<'_>) -> Result<(String, Option<String>), Refusal> {
         let (reason, failure) = match self {
             HoldCause::HeadFails { .. } => {
-                let failure = tx.board.goal()?.failing_head().map(|(_, failure)| failure.clone());
+                let failure = failing_head(tx.board).map(|(_, failure)| failure.clone());
                 ("the integration test fails without this change too".to_owned(), failure)
             }
             HoldCause::Gate { change, .. } => {

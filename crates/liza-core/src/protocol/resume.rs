@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::model::{
     Board, DECISIONS, Effect, LogAction, Refusal, STOP, Section, SprintStatus, StopFile, TaskId, Timestamp,
 };
+use crate::rules::judging_settings::failing_head;
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::spending::{tasks_with_budget, used_up};
 
@@ -89,7 +90,7 @@ fn release_held(tx: &mut Tx<'_>) -> Result<bool, Refusal> {
     if clients {
         tx.sprint()?.clients.clear();
     }
-    let merges = tx.board.goal()?.failing_head().is_some();
+    let merges = failing_head(tx.board).is_some();
     if merges {
         tx.goal()?.head_test = None;
     }

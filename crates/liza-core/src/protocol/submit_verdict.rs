@@ -3,7 +3,7 @@
 use crate::model::{
     Actor, AgentId, AgentStatus, Approval, Approver, Assignment, EventName, FIRST_OF, HistoryEvent,
     LogAction, MergeHold, PRIOR_FEEDBACK, PriorWork, REVIEW_DEADLOCK, Refusal, Role, Section, Sha, Task,
-    TaskId, TaskStatus,
+    TaskId, TaskStatus, WITHOUT_VALIDATION,
 };
 use crate::rules::approvals::{has_approval, incomplete_approval};
 use crate::rules::impact::{APPROVALS, count_approval};
@@ -13,7 +13,7 @@ use crate::text::one_line;
 use super::blocking::at_review_limit;
 use super::operation::{LoadScope, Rule};
 use super::ownership::own_review;
-use super::permission::{REVIEWING_OR_HUMAN, Rights};
+use super::permission::{HUMAN, REVIEWING_OR_HUMAN, Rights};
 use super::reply::{TaskReply, WorktreeFacts};
 use super::tx::{Tx, non_blank, required};
 use super::wt_merge::check_commit;
@@ -40,6 +40,9 @@ pub struct MovedChange {
     pub what: Vec<String>,
 }
 
+/// The evidence of an approval that names none.
+const NO_EVIDENCE: &str = "none";
+
 /// The most refusals of one review for a moved change: on a busy branch a review must end too.
 const MAX_MOVES: u32 = 2;
 
@@ -47,6 +50,9 @@ const MAX_MOVES: u32 = 2;
 pub enum Verdict {
     /// Clear to merge, with the evidence: commands, results, a test per criterion. Optional for a person.
     Approved(Option<String>),
+    /// The human's approval, whose word also replaces the commands that validate the task at its merge. The gate judges
+    /// all the same.
+    WithoutValidation(Option<String>),
     Rejected(String),
 }
 
@@ -81,6 +87,14 @@ impl Rule for SubmitVerdict {
             return Err(Refusal::ReviewTouched { task: id.clone(), paths: facts.changed_tracked.clone() });
         }
         match &self.verdict {
+            Verdict::WithoutValidation(_) => {
+                let (actor, allowed) = (tx.actor.to_string(), HUMAN.names());
+                return Err(Refusal::NotPermitted {
+                    actor,
+                    verb: "submit-verdict --without-validation",
+                    allowed,
+                });
+            }
             Verdict::Approved(evidence) => {
                 let evidence = check_evidence(tx, evidence.as_deref())?;
                 if !is_validated(tx.config()?, &task.record, &commit, None) {
@@ -90,7 +104,10 @@ impl Rule for SubmitVerdict {
                     task = refuse_moved(tx, task, moved)?;
                 }
                 match count_own_approval(tx, &mut task, reviewer, &commit)? {
-                    true => approve(tx, &mut task, work, commit, Approver::Agent(reviewer), evidence)?,
+                    true => {
+                        let event = approval(tx, &commit, evidence);
+                        approve(tx, &mut task, (work, commit), Approver::Agent(reviewer), event)?;
+                    }
                     false => leave_to_another(tx, &mut task, work, commit, evidence),
                 }
             }
@@ -144,9 +161,13 @@ impl SubmitVerdict {
         (work, commit): (Assignment, Sha),
     ) -> Result<TaskReply, Refusal> {
         match &self.verdict {
-            Verdict::Approved(evidence) => {
+            Verdict::Approved(evidence) | Verdict::WithoutValidation(evidence) => {
                 let evidence = evidence.as_deref().and_then(|text| non_blank(Some(text)));
-                approve(tx, &mut task, work, commit, Approver::Human, evidence)?;
+                let mut event = approval(tx, &commit, evidence);
+                if matches!(self.verdict, Verdict::WithoutValidation(_)) {
+                    event = event.with(WITHOUT_VALIDATION, true);
+                }
+                approve(tx, &mut task, (work, commit), Approver::Human, event)?;
             }
             Verdict::Rejected(reason) => {
                 let reason = required(reason, "the reason for the rejection")?;
@@ -171,7 +192,7 @@ impl SubmitVerdict {
         let id = &self.task;
         let record = tx.board.body(id)?.record().clone();
         let named = self.commit.clone().or_else(|| record.review_commit.clone());
-        let is_approval = matches!(self.verdict, Verdict::Approved(_));
+        let is_approval = !matches!(self.verdict, Verdict::Rejected(_));
         if named.is_none() && is_approval {
             return Err(Refusal::Missing { what: "the commit that you approve (--commit SHA)" });
         }
@@ -229,26 +250,33 @@ fn count_own_approval(
 
 /// The first approval of work of high impact: another code reviewer judges the same commit.
 fn leave_to_another(tx: &mut Tx<'_>, task: &mut Task, work: Assignment, commit: Sha, evidence: Option<&str>) {
-    let event = tx.event(EventName::Approved).with("commit", commit.as_str());
-    let event = event.with("evidence", evidence.unwrap_or("none"));
+    let event = approval(tx, &commit, evidence);
     task.push_event(event.with(FIRST_OF, APPROVALS.to_string()));
     let detail = format!("commit {}, the first of {APPROVALS} approvals", commit.short());
     tx.log(LogAction::Task(EventName::Approved), Some(&task.id), &detail);
     task.status = TaskStatus::ReadyForReview { work, commit, review: None };
 }
 
+fn approval(tx: &Tx<'_>, commit: &Sha, evidence: Option<&str>) -> HistoryEvent {
+    let event = tx.event(EventName::Approved).with("commit", commit.as_str());
+    event.with("evidence", evidence.unwrap_or(NO_EVIDENCE))
+}
+
 fn approve(
     tx: &mut Tx<'_>,
     task: &mut Task,
-    work: Assignment,
-    commit: Sha,
+    (work, commit): (Assignment, Sha),
     by: Approver,
-    evidence: Option<&str>,
+    event: HistoryEvent,
 ) -> Result<(), Refusal> {
-    let event = tx.event(EventName::Approved).with("commit", commit.as_str());
-    task.push_event(event.with("evidence", evidence.unwrap_or("none")));
-    let evidence = evidence.map(|text| format!(": {}", one_line(text, 200))).unwrap_or_default();
-    let detail = format!("commit {}{evidence}", commit.short());
+    let mut detail = format!("commit {}", commit.short());
+    if event.more.contains_key(WITHOUT_VALIDATION) {
+        detail.push_str(", without validation");
+    }
+    if let Some(evidence) = event.text("evidence").filter(|text| text != NO_EVIDENCE) {
+        detail.push_str(&format!(": {}", one_line(&evidence, 200)));
+    }
+    task.push_event(event);
     tx.log(LogAction::Task(EventName::Approved), Some(&task.id), &detail);
     // Its coder no longer waits for a verdict.
     tx.stop_waiting(work.coder)?;

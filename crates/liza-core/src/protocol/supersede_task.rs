@@ -11,7 +11,7 @@ use crate::text::one_line;
 
 use super::budget::check_budget;
 use super::dropping::check_removable;
-use super::gates::make_claimable;
+use super::gates::{check_commands, make_claimable};
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_unreserved;
 use super::permission::{PLANNING, Rights};
@@ -134,7 +134,7 @@ fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<
     if !supersedes.contains(&original.id) {
         supersedes.push(original.id.clone());
     }
-    inherit_validation(&original.record, &mut task.record);
+    inherit_validation(&original.record, &mut task.record)?;
     // A new plan lowers nothing.
     task.record.impact = task.record.impact.max(original.record.impact);
     task.record.rescope_reason = Some(reason.to_owned());
@@ -151,13 +151,13 @@ fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<
 }
 
 /// A replacement has to show what the original had to: a planner cannot lose a command by a new plan.
-fn inherit_validation(original: &TaskRecord, record: &mut TaskRecord) {
-    for line in original.validation.iter().flatten() {
-        let own = record.validation.get_or_insert_default();
-        if !own.contains(line) {
-            own.push(line.clone());
-        }
-    }
+fn inherit_validation(original: &TaskRecord, record: &mut TaskRecord) -> Result<(), Refusal> {
+    let Some(inherited) = original.validation.as_ref().filter(|lines| !lines.is_empty()) else {
+        return Ok(());
+    };
+    let own = record.validation.take().unwrap_or_default();
+    record.validation = Some(check_commands(&[own, inherited.clone()].concat())?);
+    Ok(())
 }
 
 /// After too many replacements in a row, the human decides.

@@ -9,6 +9,7 @@ use crate::model::{
     AgentId, AgentStatus, Assignment, EventName, LogAction, Refusal, ReviewClaim, ReviewPhase, Role, Section,
     Sha, Task, TaskId, TaskStatus, Validation, ValidationResult,
 };
+use crate::rules::judging_settings::joined;
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::validation::{commands, is_validated};
 use crate::text::one_line;
@@ -70,7 +71,7 @@ impl Rule for RecordValidation {
         if validation.commit != commit || !wanted.eq(validation.commands.iter().cloned()) {
             return Err(Refusal::ValidationStale { task: self.task.clone() });
         }
-        task.record.validated = Some(validation.clone());
+        task.record.validated = Some(with_earlier(task.record.validated.take(), validation));
         let what = describe(validation);
         match validation.result {
             ValidationResult::Green => {
@@ -152,6 +153,17 @@ fn own_validation(
         Some(claim) => Ok((work.clone(), commit.clone(), claim.clone())),
         None => Err(not_your_review(task, reviewer, review.as_ref())),
     }
+}
+
+/// A result with the settings of the same hold before it, so that machines with different ones do not try in turn.
+fn with_earlier(earlier: Option<Validation>, new: &Validation) -> Validation {
+    let same = earlier.filter(|earlier| {
+        let is_held = [earlier.result, new.result] == [ValidationResult::Held; 2];
+        is_held
+            && (&earlier.commit, &earlier.commands, &earlier.head) == (&new.commit, &new.commands, &new.head)
+    });
+    let settings = same.map_or_else(|| new.settings.clone(), |same| joined(&same.settings, &new.settings));
+    Validation { settings, ..new.clone() }
 }
 
 /// Ends the claim; another reviewer, or the same one, can take the review.

@@ -144,7 +144,7 @@ pub struct Mergeable {
     pub integration_head: Option<Sha>,
     /// The result of the integration test on that head, if it was run.
     #[serde(skip)]
-    pub head_test: Option<HeadTest>,
+    pub head_test: Option<Box<HeadTest>>,
     /// The number of the gate that the merge is judged by.
     #[serde(skip)]
     pub gate_version: u32,
@@ -156,6 +156,9 @@ pub struct Mergeable {
     pub commands: Vec<ValidationCommand>,
     #[serde(skip)]
     pub validated: Option<Box<Validation>>,
+    /// True if the human's approval replaces these commands.
+    #[serde(skip)]
+    pub without_validation: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -194,6 +197,8 @@ impl Rule for BeginMerge {
         let reply = TaskReply::from(&task);
         let commands = commands(tx.config()?, &task.record);
         let validated = result_for(tx.config()?, &task.record, &commit).cloned().map(Box::new);
+        let without_validation =
+            task.record.past().approval.is_some_and(|approval| approval.without_validation);
         let (description, gate_change) = (task.record.description, task.record.gate_change.map(Box::new));
         let goal = tx.board.goal()?;
         Ok(Mergeable {
@@ -203,11 +208,12 @@ impl Rule for BeginMerge {
             description,
             approved_by,
             integration_head: goal.integration_head.clone(),
-            head_test: goal.head_test.clone(),
+            head_test: goal.head_test.clone().map(Box::new),
             gate_version: goal.gate_version,
             gate_change,
             commands,
             validated,
+            without_validation,
         })
     }
 }

@@ -92,7 +92,7 @@ fn part<'v>(entry: &'v Value, name: &str) -> Option<&'v Value> {
     entry.as_map()?.get(name).filter(|value| **value != Value::Null)
 }
 
-fn network_of(roles: &Fields, role: Role) -> Option<&Value> {
+pub(super) fn network_of(roles: &Fields, role: Role) -> Option<&Value> {
     part(spellings(role).iter().find_map(|name| roles.get(name))?, NETWORK)
 }
 

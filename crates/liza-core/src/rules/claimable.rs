@@ -11,6 +11,8 @@ use crate::model::{
 };
 use liza_ids::order::sort_by_key;
 
+use super::judging_settings::failing_head;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimKind {
     First,
@@ -361,7 +363,7 @@ pub fn held_merge<'b>(board: &'b Board, summary: &TaskSummary) -> Option<HeldMer
     let hold = summary.merge_held.as_ref().filter(|_| summary.is(Status::Approved))?;
     match hold {
         MergeHold::HeadFails(head) => {
-            let (test, failure) = goal.failing_head()?;
+            let (test, failure) = failing_head(board)?;
             (test.head == *head).then_some(HeldMerge::HeadFails(failure))
         }
         MergeHold::Gate(version) => (*version == goal.gate_version).then_some(HeldMerge::Gate),

@@ -10,6 +10,7 @@ pub mod found_merges;
 pub mod holdout;
 pub mod impact;
 pub mod invariants;
+pub mod judging_settings;
 pub mod metrics;
 pub mod misspelled;
 pub mod notes;

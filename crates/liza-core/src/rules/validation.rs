@@ -5,6 +5,11 @@ use crate::model::{
     ValidationResult,
 };
 
+use super::judging_settings::is_of_today;
+
+/// The most commands of one validation: so many fit into its statement.
+pub const MAX_COMMANDS: usize = 30;
+
 /// The commands that validate this task: the project's, then its own, each once.
 pub fn commands(config: &Config, record: &TaskRecord) -> Vec<ValidationCommand> {
     let keeps = config.validation.iter().map(|line| (line, ValidationKind::Keeps));
@@ -38,8 +43,9 @@ pub fn held_validation<'b>(board: &'b Board, task: &TaskId) -> Option<(&'b Valid
     let record = board.body(task).ok()?.record();
     let commit = record.review_commit.as_ref().filter(|_| is_submitted(record))?;
     let result = result_for(board.config.ready()?, record, commit)?;
-    let is_held =
-        result.result == ValidationResult::Held && result.head == board.goal.ready()?.integration_head;
+    let is_held = result.result == ValidationResult::Held
+        && result.head == board.goal.ready()?.integration_head
+        && is_of_today(&result.settings, board.config.ready()?);
     Some((result, result.failure.as_ref().filter(|_| is_held)?))
 }
 

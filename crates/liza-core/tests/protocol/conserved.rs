@@ -319,7 +319,7 @@ fn hold_merge(world: &mut World, id: &TaskId) {
     let (what, output) = ("test failed".to_owned(), "x".to_owned());
     let failure = Some(TestFailure { what, output, last_lines: Vec::new() });
     world.edit_goal().integration_head = Some(head.clone());
-    world.edit_goal().head_test = Some(HeadTest { head: head.clone(), time, failure });
+    world.edit_goal().head_test = Some(HeadTest { head: head.clone(), time, failure, settings: Vec::new() });
     if world.status(id.as_str()) == Status::Approved {
         world.edit_record(id.as_str(), |record| record.merge_held = Some(MergeHold::HeadFails(head)));
     }

@@ -1,7 +1,7 @@
 //! What may be merged, by which agent, and what is recorded.
 
 use liza_core::model::BranchMerge;
-use liza_core::model::{Actor, Approver, Effect, Loaded, MergeHold, Sha, Status};
+use liza_core::model::{Actor, Approver, Effect, Loaded, MergeHold, Seconds, Sha, Status};
 use liza_core::protocol::{
     AcceptIntegration, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked, MergeFailure,
     RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
@@ -265,9 +265,9 @@ fn a_merge_that_the_blackboard_does_not_know_is_recorded_when_the_human_accepts_
     }
 }
 
-/// Covers: RV-06
+/// Covers: RV-06, JU-03
 #[test]
-fn a_held_merge_continues_when_the_branch_moves_or_the_human_says_so() {
+fn a_held_merge_continues_when_the_branch_or_a_setting_changes_or_the_human_says_so() {
     let mut moved = held();
     let accept = AcceptIntegration { head: sha('d'), detail: "sync".into(), merged: Vec::new() };
     moved.must(Actor::Human, Command::from(accept));
@@ -276,7 +276,9 @@ fn a_held_merge_continues_when_the_branch_moves_or_the_human_says_so() {
     let mut resumed = held();
     let reply = resumed.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
     assert_eq!(reply.reply("changed"), true);
-    for mut world in [moved, merged, resumed] {
+    let mut set = held();
+    set.config().integration_test_limit = Seconds(9_000);
+    for mut world in [moved, merged, resumed, set] {
         assert_eq!(to_merge(&world), 1);
         assert!(alarms(&world.state, &Observations::default(), world.now).is_empty());
         world.merge("t");

@@ -11,6 +11,7 @@ use liza_core::protocol::{
 };
 use liza_core::rules::clients::MAX_PROBES;
 use liza_core::rules::found_merges::FoundMerges;
+use liza_core::rules::judging_settings::failing_head;
 use liza_core::rules::session_budget::SessionBudget;
 use liza_core::rules::triggers::{Trigger, planner_triggers};
 use liza_core::supervise::{
@@ -118,7 +119,7 @@ impl Adversaries {
 
     /// The merge conflicts, or the integration test fails with the task, or without it too.
     fn fail_merge(&mut self, task: &TaskId, agent: AgentId, commit: Sha) -> bool {
-        let known = self.world.goal().failing_head().is_some();
+        let known = failing_head(&self.world.state.board).is_some();
         match self.choose(3) {
             0 => return self.try_as_supervisor(agent, conflict(task.as_str(), commit)),
             1 if !known => {

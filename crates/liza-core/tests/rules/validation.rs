@@ -2,9 +2,10 @@
 //! without one, held waits for the human.
 
 use liza_core::model::{
-    Actor, ReviewPhase, Status, StopFile, StopFiles, Validation, ValidationKind, ValidationResult,
+    Actor, ReviewPhase, Seconds, Status, StopFile, StopFiles, Validation, ValidationKind, ValidationResult,
 };
 use liza_core::protocol::{Command, NewTask, ReleaseReview, RetryValidation, TaskEdit, Verdict};
+use liza_core::rules::judging_settings::judging_settings;
 use liza_core::rules::validation::{commands, held_validation};
 use liza_core::supervise::{Work, work_of};
 use liza_status::alarms::{AlarmKind, alarms};
@@ -226,6 +227,51 @@ fn a_command_that_fails_without_the_work_holds_the_review_and_asks_the_human() {
         assert_eq!(phase, Some(ReviewPhase::Validation), "what has not passed is run again");
         world.refused_with("no_receipt", world.agent(reviewer(1)), verdict("t", approved()));
     }
+}
+
+/// A result as the supervisor of a machine with these settings finds it.
+fn held_here(world: &World) -> Validation {
+    Validation { settings: vec![judging_settings(world.state.board.config().unwrap())], ..validation(Held) }
+}
+
+/// Covers: JU-03
+#[test]
+fn a_hold_ends_when_a_setting_changes_that_can_have_caused_it() {
+    type Change = (fn(&mut World), bool);
+    let changes: [Change; 4] = [
+        (|world| world.config().validation_limit = Seconds(9_000), true),
+        (|world| world.config().setup = Some("make deps".into()), true),
+        (|world| world.config().pass_env = lines(&["DISPLAY"]), true),
+        (|world| world.config().max_review_cycles = 9, false),
+    ];
+    for (change, ends) in changes {
+        let mut world = validating();
+        let held = held_here(&world);
+        world.must(world.supervisor(reviewer(1)), record_validation("t", reviewer(1), held));
+        assert!(!offered(&world, 1));
+        change(&mut world);
+        assert_eq!(offered(&world, 1), ends);
+    }
+}
+
+/// Each machine tries under the settings that its person has accepted, once.
+///
+/// Covers: JU-03
+#[test]
+fn machines_with_different_settings_do_not_try_in_turn() {
+    let mut world = validating();
+    let before = world.state.board.config().unwrap().setup.clone();
+    let held = held_here(&world);
+    world.must(world.supervisor(reviewer(1)), record_validation("t", reviewer(1), held));
+    // As the other machine sees it.
+    world.config().setup = Some("make deps".into());
+    assert!(offered(&world, 2));
+    world.must(world.supervisor(reviewer(2)), claim_validation("t", reviewer(2)));
+    let held = held_here(&world);
+    world.must(world.supervisor(reviewer(2)), record_validation("t", reviewer(2), held));
+    assert!(!offered(&world, 2));
+    world.config().setup = before;
+    assert!(!offered(&world, 1), "what was tried here is not tried again");
 }
 
 /// Covers: JU-03, JU-04

@@ -95,6 +95,40 @@ fn a_long_command_is_named_by_its_digest_and_a_statement_stays_small() {
     assert!(matches!(Statement::decode(&[b' '; STATEMENT_MAX + 1]), Err(StatementError::TooLarge(_))));
 }
 
+/// `MAX_COMMANDS` of the core is this number: a validation that may run can be stated.
+///
+/// Covers: JU-04
+#[test]
+fn thirty_commands_of_any_length_fit_and_keep_their_digests() {
+    let mut long = validation("");
+    let run = |number: usize| CommandRun {
+        exit: Some(i32::MIN),
+        seconds: 86_400,
+        origin: Origin::Project,
+        ..CommandRun::new(&"\u{1}".repeat(1_000 + number), Origin::Task, None, 0, Digest::of(b"ok\n"))
+    };
+    long.commands = (0..30).map(run).collect();
+    let digests = |runs: &[CommandRun]| runs.iter().map(|run| run.digest.clone()).collect::<Vec<_>>();
+    let expected = digests(&long.commands);
+    let text = statement(Predicate::Validation(long)).encode_shortened().unwrap();
+    let Predicate::Validation(kept) = Statement::decode(&text).unwrap().predicate else { panic!() };
+    assert_eq!(digests(&kept.commands), expected);
+    // One that fits is not shortened.
+    for one in all() {
+        assert_eq!(one.encode(), one.encode_shortened());
+    }
+}
+
+/// Covers: JU-04
+#[test]
+fn a_long_name_of_a_model_keeps_no_review_from_being_stated() {
+    let mut one = all().remove(1);
+    let Predicate::Review(review) = &mut one.predicate else { panic!() };
+    (review.program, review.model) = (Some("p".repeat(9_000)), Some("m".repeat(9_000)));
+    assert!(matches!(one.encode(), Err(StatementError::TooLarge(_))));
+    assert!(Statement::decode(&one.encode_shortened().unwrap()).is_ok());
+}
+
 #[test]
 fn levels_are_ordered() {
     assert!(Level::Off < Level::Unenforced && Level::Restricted < Level::Isolated);

@@ -2,6 +2,7 @@
 
 use liza_core::model::{EventName, State, TaskBody, TaskId, TestFailure};
 use liza_core::rules::claimable::{HeldMerge, held_merge};
+use liza_core::rules::judging_settings::failing_head;
 use liza_core::rules::validation::held_validation;
 use liza_core::text::one_line;
 
@@ -15,7 +16,7 @@ const QUOTED: usize = 120;
 
 /// The integration test is broken on the integration branch itself.
 pub(super) fn alarm(state: &State) -> Option<Alarm> {
-    let (test, failure) = state.board.goal.ready()?.failing_head()?;
+    let (test, failure) = failing_head(&state.board)?;
     let is_held = |hold| matches!(hold, Some(HeldMerge::HeadFails(_)));
     let held = state.board.summaries().filter(|summary| is_held(held_merge(&state.board, summary)));
     let names: Vec<&str> = held.map(|summary| summary.id.as_str()).collect();

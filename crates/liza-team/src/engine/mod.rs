@@ -223,8 +223,8 @@ pub fn integration_branch(board: &Board) -> Result<Branch, EngineError> {
     Ok(Branch::for_integration(&board.config()?.integration_branch)?)
 }
 
-/// The settings and the agents, and the records of these tasks.
+/// The settings, the goal and the agents, and the records of these tasks.
 pub fn read(project: &Project, tasks: &[&TaskId]) -> Result<Board, EngineError> {
     let tasks: Vec<TaskId> = tasks.iter().map(|task| (*task).clone()).collect();
-    Ok(project.store().read_parts(&[Section::Config, Section::Agents], &tasks)?)
+    Ok(project.store().read_parts(&[Section::Config, Section::Goal, Section::Agents], &tasks)?)
 }

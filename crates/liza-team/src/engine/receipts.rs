@@ -1,6 +1,7 @@
 //! Statements about what this process judged, and the check of one that is found on the branch. Only Liza makes
 //! them: no session can write the reference that keeps them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::OnceLock;
 
@@ -55,12 +56,16 @@ impl Engine<'_> {
         let statement = Statement { project: repo.project_name()?, task: task.cloned(), purpose, predicate };
         let unwritten =
             |error| GitError::io("writing a statement", repo.common_dir(), io::Error::other(error));
-        let text = statement.encode().map_err(unwritten)?;
-        Ok(match &statement.predicate {
+        let about = match &statement.predicate {
             Predicate::Validation(Validation { commit, .. }) | Predicate::Review(Review { commit, .. }) => {
-                repo.add_receipt_about(&text, commit)?
+                Some(commit.clone())
             }
-            Predicate::Merge(_) | Predicate::Acceptance(_) => {
+            Predicate::Merge(_) | Predicate::Acceptance(_) => None,
+        };
+        let text = statement.encode_shortened().map_err(unwritten)?;
+        Ok(match about {
+            Some(commit) => repo.add_receipt_about(&text, &commit)?,
+            None => {
                 let digest = Digest::of(&text);
                 repo.add_receipts(&[text])?;
                 digest
@@ -68,31 +73,44 @@ impl Engine<'_> {
         })
     }
 
-    /// The statements about a submitted commit on which its merge can rest: validations that passed, and approvals by these agents.
+    /// The statements about a submitted commit on which its merge can rest: an approval by each of these agents, then
+    /// validations that passed, the named one first. What does not fit into the statement of the merge is a further run
+    /// of the same commands.
     pub fn evidence(
         &self,
         task: &TaskId,
         commit: &Sha,
         approved_by: &[String],
+        validated: Option<&str>,
     ) -> Result<Vec<Digest>, EngineError> {
         let repo = self.repo()?;
         let receipts = repo.read_receipts(&repo.receipts_about(commit)?)?;
-        let counts = |text: &[u8]| match Statement::decode(text) {
-            Ok(statement) if statement.task.as_ref() == Some(task) => match statement.predicate {
-                Predicate::Review(review) => {
-                    review.commit == *commit
-                        && review.verdict == ReviewVerdict::Approved
-                        && approved_by.contains(&review.agent.to_string())
+        let (mut approvals, mut validations) = (BTreeMap::new(), Vec::new());
+        for (digest, text) in receipts {
+            let Ok(statement) = Statement::decode(&text) else { continue };
+            if statement.task.as_ref() != Some(task) {
+                continue;
+            }
+            match statement.predicate {
+                Predicate::Review(review) if review.commit == *commit => {
+                    let agent = review.agent.to_string();
+                    if review.verdict == ReviewVerdict::Approved && approved_by.contains(&agent) {
+                        approvals.insert(agent, digest);
+                    }
                 }
-                Predicate::Validation(validation) => {
-                    validation.commit == *commit && validation.commands.iter().all(|run| run.exit == Some(0))
+                Predicate::Validation(validation) if validation.commit == *commit => {
+                    if validation.commands.iter().all(|run| run.exit == Some(0)) {
+                        validations.push(digest);
+                    }
                 }
-                Predicate::Merge(_) | Predicate::Acceptance(_) => false,
-            },
-            Ok(_) | Err(_) => false,
-        };
-        let evidence = receipts.into_iter().filter(|(_, text)| counts(text));
-        Ok(evidence.map(|(digest, _)| digest).take(EVIDENCE_MAX).collect())
+                Predicate::Review(_)
+                | Predicate::Validation(_)
+                | Predicate::Merge(_)
+                | Predicate::Acceptance(_) => {}
+            }
+        }
+        validations.sort_by_key(|digest| Some(digest.as_str()) != validated);
+        Ok(approvals.into_values().chain(validations).take(EVIDENCE_MAX).collect())
     }
 
     /// States a computed merge, and gives it its commit, which names the statement. The branch does not move.

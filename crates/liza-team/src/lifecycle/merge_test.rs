@@ -8,6 +8,7 @@ use liza_core::model::{
 };
 use liza_core::protocol::{BeginMerge, MergeFailure, Mergeable, RecordHeadTest};
 use liza_core::rules::holdout::HoldoutResult;
+use liza_core::rules::judging_settings::{is_of_today, judging_settings};
 use liza_git::{GitError, PendingMerge, Protected};
 use liza_host::{durable, private};
 use liza_ids::gate::GatePatterns;
@@ -16,6 +17,7 @@ use crate::engine::{Engine, EngineError};
 
 use super::holdout::judge_merge;
 use super::test_run::{TEST_LOGS, TestRun, next_log};
+use super::validation::is_stated;
 
 pub(super) struct MergeTest<'e, 'p> {
     engine: &'e Engine<'p>,
@@ -97,7 +99,7 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         }
     }
 
-    /// True if the commands have passed on exactly this tree, under exactly these protected files.
+    /// True if the commands have passed on exactly this tree, under exactly these protected files, and a statement says so.
     fn is_validated(
         &self,
         merge: &PendingMerge,
@@ -111,7 +113,8 @@ impl<'e, 'p> MergeTest<'e, 'p> {
             && lines.eq(&validated.commands)
             && !gates.after.changes(&gates.before)
             && validated.gate == repo.digest(&gates.before)?
-            && validated.tree == Some(repo.tree_of(&merge.new)?))
+            && validated.tree == Some(repo.tree_of(&merge.new)?)
+            && is_stated(self.engine, &approved.task.task, &approved.commit, validated)?)
     }
 
     /// A failure for which no test has to run; the log has it as its output.
@@ -185,8 +188,12 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         gate: &Protected,
         approved: &Mergeable,
     ) -> Result<Option<TestFailure>, EngineError> {
-        let is_known = |known: &&HeadTest| known.head == *head && self.engine.actor() != Actor::Human;
-        let known = approved.head_test.as_ref().filter(is_known);
+        let state = self.engine.project().state()?;
+        let config = state.board.config()?;
+        let is_known = |known: &&HeadTest| {
+            known.head == *head && is_of_today(&known.settings, config) && self.engine.actor() != Actor::Human
+        };
+        let known = approved.head_test.as_deref().filter(is_known);
         if let Some(known) = known {
             return Ok(known.failure.clone());
         }
@@ -195,7 +202,8 @@ impl<'e, 'p> MergeTest<'e, 'p> {
         let keeps: Vec<ValidationCommand> = keeps.cloned().collect();
         let (of, name) = ((&approved.task.task, head), format!("head-{}", head.short()));
         let failure = self.failure(of, gate, &name, &keeps)?;
-        self.engine.execute(RecordHeadTest { head: head.clone(), failure: failure.clone() })?;
+        let settings = judging_settings(config);
+        self.engine.execute(RecordHeadTest { head: head.clone(), failure: failure.clone(), settings })?;
         Ok(failure)
     }
 

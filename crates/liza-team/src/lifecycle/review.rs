@@ -212,7 +212,7 @@ pub fn submit_verdict(
     let moved = match &verdict {
         // The human's verdict needs no second look.
         Verdict::Approved(_) if engine.actor() != Actor::Human => moved_change(engine, task)?,
-        Verdict::Approved(_) | Verdict::Rejected(_) => None,
+        Verdict::Approved(_) | Verdict::WithoutValidation(_) | Verdict::Rejected(_) => None,
     };
     let command = SubmitVerdict { task: task.clone(), verdict, facts, commit, moved };
     if let (Verdict::Approved(_), Some(agent)) = (&command.verdict, engine.actor().agent())

@@ -8,10 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use liza_core::model::{
-    AgentId, Config, Network, Refusal, ReviewPhase, Sandbox, Sha, TaskId, TestFailure, Validation,
+    AgentId, Board, Config, Network, Refusal, ReviewPhase, Sandbox, Sha, TaskId, TestFailure, Validation,
     ValidationCommand, ValidationKind, ValidationResult,
 };
 use liza_core::protocol::{BeginReview, RecordValidation, ReleaseReview, ReviewClaimed};
+use liza_core::rules::judging_settings::judging_settings;
 use liza_core::rules::validation::commands;
 use liza_git::Protected;
 use liza_host::durable;
@@ -56,12 +57,16 @@ pub(super) fn validate(
         error
     };
     let validation = run(engine, task, reviewer, commit).map_err(release)?;
-    let (result, gate) = (validation.result, validation.gate.clone());
+    let (result, ran_under) = (validation.result, validation.gate.clone());
     let what = in_words(&validation);
     let _ = engine.execute(RecordValidation { task: task.clone(), reviewer, validation }).map_err(release)?;
     let (task, commit) = (task.clone(), commit.clone());
     match result {
-        ValidationResult::Green => engine.execute(BeginReview { task, reviewer, gate }).map_err(release),
+        ValidationResult::Green => {
+            // The commands took their time: the gate of now decides, not the one under which they ran.
+            let gate = gate_of(engine, &task).map_err(release)?.unwrap_or(ran_under);
+            engine.execute(BeginReview { task, reviewer, gate }).map_err(release)
+        }
         ValidationResult::Red => Err(Refusal::ValidationFailed { task, commit, what }.into()),
         ValidationResult::Held => Err(Refusal::ValidationHeld { task, what }.into()),
     }
@@ -124,7 +129,10 @@ struct Run<'e, 'p> {
     engine: &'e Engine<'p>,
     task: &'e TaskId,
     commit: &'e Sha,
+    /// The head of the integration branch, and the one that the blackboard has: they differ while the branch has
+    /// commits that the human has not accepted.
     head: Sha,
+    recorded_head: Option<Sha>,
     config: Config,
     commands: Vec<ValidationCommand>,
     /// The protected files of the integration branch, and those of the work.
@@ -144,9 +152,10 @@ impl<'e, 'p> Run<'e, 'p> {
         let config = board.config()?.clone();
         let commands = commands(&config, board.body(task)?.record());
         let head = integration_head(engine.project(), &board)?.unwrap_or_else(|| commit.clone());
+        let recorded_head = board.goal.ready().and_then(|goal| goal.integration_head.clone());
         let (repo, patterns) = (engine.repo()?, GatePatterns::new(&config.gate));
         let (before, after) = (repo.protected(&head, &patterns)?, repo.protected(commit, &patterns)?);
-        Ok(Self { engine, task, commit, head, config, commands, before, after, cancelled })
+        Ok(Self { engine, task, commit, head, recorded_head, config, commands, before, after, cancelled })
     }
 
     fn validation(&self) -> Result<Validation, EngineError> {
@@ -168,13 +177,17 @@ impl<'e, 'p> Run<'e, 'p> {
             failure: None,
             flaky: end.flaky,
             head: None,
+            settings: Vec::new(),
             receipt,
         };
         if let Some(FailedCommand { command, failure, is_missing }) = end.failed {
             let blames_no_one = is_missing || self.fails_without_it(&command)?.is_some();
-            let held = (ValidationResult::Held, Some(self.head.clone()));
+            let held = (ValidationResult::Held, self.recorded_head.clone());
             (validation.result, validation.head) =
                 if blames_no_one { held } else { (ValidationResult::Red, None) };
+            if blames_no_one {
+                validation.settings = vec![judging_settings(&self.config)];
+            }
             (validation.command, validation.failure) = (Some(command.line), Some(failure));
         }
         if self.cancelled.load(Ordering::Relaxed) {
@@ -268,25 +281,60 @@ pub(super) fn check_receipt(engine: &Engine<'_>, task: &TaskId) -> Result<(), En
         return Ok(());
     }
     let (Some(validated), Some(commit)) = (&record.validated, &record.review_commit) else { return Ok(()) };
+    let counts =
+        is_stated(engine, task, commit, validated)? && ran_on_work(engine, &board, commit, validated)?;
     let refused = || Refusal::NoReceipt { task: task.clone(), commit: commit.clone() }.into();
+    if counts { Ok(()) } else { Err(refused()) }
+}
+
+/// True if a statement says the same as the blackboard: these commands have passed on this tree of this commit, under
+/// these protected files. What the blackboard says alone is nobody's evidence.
+pub(super) fn is_stated(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    commit: &Sha,
+    validated: &Validation,
+) -> Result<bool, EngineError> {
     let receipt: Option<Digest> = validated.receipt.as_ref().and_then(|receipt| receipt.parse().ok());
-    let (Some(receipt), repo) = (receipt, engine.repo()?) else { return Err(refused()) };
+    let (Some(receipt), repo) = (receipt, engine.repo()?) else { return Ok(false) };
     if repo.read_receipts(std::slice::from_ref(&receipt))?.is_empty()
-        && let Some(exchange) = Exchange::with(engine.project(), &board)?
+        && let Some(exchange) = Exchange::of(engine.project())?
     {
         exchange.bring_receipts()?;
     }
     let texts = repo.read_receipts(std::slice::from_ref(&receipt))?;
     let Some(Ok(statement)) = texts.get(&receipt).map(|text| Statement::decode(text)) else {
-        return Err(refused());
+        return Ok(false);
     };
-    let Predicate::Validation(stated) = &statement.predicate else { return Err(refused()) };
+    let Predicate::Validation(stated) = &statement.predicate else { return Ok(false) };
     let lines = validated.commands.iter().map(|line| Digest::of(line.as_bytes()));
-    let counts = statement.task.as_ref() == Some(task)
+    Ok(statement.task.as_ref() == Some(task)
         && repo.project_names()?.contains(&statement.project)
         && stated.commit == *commit
+        && Some(&stated.tree) == validated.tree.as_ref()
         && stated.protected == validated.gate
         && stated.commands.iter().all(|run| run.exit == Some(0))
-        && lines.eq(stated.commands.iter().map(|run| run.digest.clone()));
-    if counts { Ok(()) } else { Err(refused()) }
+        && lines.eq(stated.commands.iter().map(|run| run.digest.clone())))
+}
+
+/// True if the commands ran on the files of the commit, or on these with the protected ones of the integration branch.
+/// If those have changed since, the second cannot be made again, and the merge runs the commands anyway.
+fn ran_on_work(
+    engine: &Engine<'_>,
+    board: &Board,
+    commit: &Sha,
+    validated: &Validation,
+) -> Result<bool, EngineError> {
+    let repo = engine.repo()?;
+    if validated.tree == Some(repo.tree_of(commit)?) {
+        return Ok(true);
+    }
+    let Some(head) = integration_head(engine.project(), board)? else { return Ok(false) };
+    let patterns = GatePatterns::new(&board.config()?.gate);
+    let (before, after) = (repo.protected(&head, &patterns)?, repo.protected(commit, &patterns)?);
+    if repo.digest(&before)? != validated.gate {
+        return Ok(true);
+    }
+    let judged = repo.judged_commit(commit, &before, &after)?;
+    Ok(validated.tree == Some(repo.tree_of(&judged)?))
 }

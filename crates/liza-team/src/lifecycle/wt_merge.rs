@@ -113,7 +113,7 @@ fn merge(engine: &Engine<'_>, task: &TaskId, without_validation: bool) -> Result
     let mut approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     refuse_changed_programs(engine)?;
     let mut job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
-    if without_validation {
+    if without_validation || approved.without_validation {
         job.without_validation = !approved.commands.is_empty();
         approved.commands.clear();
     }
@@ -257,7 +257,8 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         };
         let agents: Vec<String> =
             record.events().filter(is_approval).filter_map(|event| event.agent.clone()).collect();
-        Ok(self.engine.evidence(self.task, &self.commit, &agents)?)
+        let validated = record.validated.as_ref().and_then(|validated| validated.receipt.as_deref());
+        Ok(self.engine.evidence(self.task, &self.commit, &agents, validated)?)
     }
 
     fn moved(&self, approved: &Mergeable) -> Result<EngineError, EngineError> {

@@ -1,7 +1,7 @@
 //! The steps of a task as one-line helpers, and the commands behind them.
 
 use liza_core::model::{
-    Actor, AgentId, Sha, Status, TestFailure, Timestamp, Validation, ValidationResult, WorktreeMode,
+    Actor, AgentId, Config, Sha, Status, TestFailure, Timestamp, Validation, ValidationResult, WorktreeMode,
 };
 use liza_core::protocol::{
     AbandonTask, AddTask, BeginReview, ClaimReview, ClaimRole, ClaimTask, Command, CountExit, EditTask,
@@ -9,6 +9,8 @@ use liza_core::protocol::{
     RecordMergeFailure, RecordValidation, Register, ReleaseClaim, Reply, ReserveTask, SubmitForReview,
     SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict,
 };
+
+use liza_core::rules::judging_settings::judging_settings;
 
 use super::*;
 
@@ -230,6 +232,7 @@ pub fn validation(result: ValidationResult) -> Validation {
         failure: (!is_green).then_some(failure),
         flaky: Vec::new(),
         head: (result == ValidationResult::Held).then(head),
+        settings: Vec::new(),
         receipt: None,
     }
 }
@@ -283,7 +286,7 @@ pub fn head_test(failure: Option<&str>) -> Command {
         output: ".liza/integration-tests/head-1.log".into(),
         last_lines: vec![line.into()],
     });
-    Command::from(RecordHeadTest { head: head(), failure })
+    Command::from(RecordHeadTest { head: head(), failure, settings: judging_settings(&Config::default()) })
 }
 
 pub fn hold(id: &str, commit: Sha) -> Command {

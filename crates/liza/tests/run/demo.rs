@@ -56,10 +56,17 @@ fn the_demo_plays_its_whole_story_and_keeps_the_folder() {
         "rejected, merged (approved by code-reviewer-",
         "blocked, replaced by goodbye and good-night",
         "conflict fixed, merged",
+        "How each merge was judged (liza verify)",
+        "CONSISTENT    ",
+        "commits: 5 CONSISTENT, ",
+        "without a signature this shows that history, receipts and approvals agree, not who made them",
         "Try next",
     ] {
         assert!(said.contains(part), "{part}:\n{said}");
     }
+    // The red validation cost no reviewer's session.
+    let red = said.find("goodbye REJECTED: validation_failed").unwrap();
+    assert!(!said[..red].contains("reviews goodbye"), "{said}");
     let alarm =
         |line: &str| line.contains("⚠️ BLOCKED: farewell") || line.contains("🚨 INTEGRATION FAILED: ");
     // Not everywhere can a session be confined completely.
@@ -101,6 +108,7 @@ fn a_custom_story_is_played_and_reported_as_json() {
     let result = place.liza(&words).result();
     assert_eq!(result["reached"], true, "{result}");
     assert_eq!(result["progress"]["merged"], 1, "{result}");
+    assert_eq!(result["verified"]["classes"]["CONSISTENT"], 1, "{result}");
     assert_eq!(fs::canonicalize(result["folder"].as_str().unwrap()).unwrap().file_name().unwrap(), "own");
 }
 

@@ -109,9 +109,22 @@ pub(crate) fn own_sleep(seconds: u32) -> String {
 
 /// Whether a process with this command line exists.
 pub(crate) fn is_running(line: &str) -> bool {
+    process_of(line).is_some()
+}
+
+/// Ends the process with this command line.
+pub(crate) fn end(line: &str) {
+    assert!(send_signal("TERM", &process_of(line).unwrap()));
+}
+
+fn process_of(line: &str) -> Option<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
-    let mut lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-    lines.any(|found| String::from_utf8_lossy(&found).trim_end_matches('\0').replace('\0', " ") == line)
+    let mut processes = processes.filter_map(|process| {
+        let found = fs::read(process.path().join("cmdline")).ok()?;
+        let found = String::from_utf8_lossy(&found).trim_end_matches('\0').replace('\0', " ");
+        (found == line).then(|| process.file_name().to_string_lossy().into_owned())
+    });
+    processes.next()
 }
 
 /// Waits until there is a result; fails after a long time.

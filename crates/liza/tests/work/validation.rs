@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::fixture::*;
-use crate::support::process::{Running, is_running, own_sleep, wait_for};
+use crate::support::process::{Running, end, is_running, own_sleep, wait_for};
 use crate::support::{Run, TestProject};
 
 /// A team whose work must pass these commands.
@@ -115,6 +115,39 @@ fn a_command_that_fails_without_the_work_too_blames_nobody() {
     check_consistent(&project);
 }
 
+/// The branch has commits that nobody accepted, so its head is not the recorded one.
+///
+/// Covers: JU-03
+#[test]
+fn a_foreign_commit_on_the_branch_lets_no_held_validation_run_without_end() {
+    let project = validated_by(&["exit 7"]);
+    submitted(&project, "one");
+    let foreign = project.git(&["commit-tree", "integration^{tree}", "-p", "integration", "-m", "by hand"]);
+    project.git(&["update-ref", "refs/heads/integration", &foreign]);
+    review(&project, "one").refused(1, "validation_held");
+    assert!(project.liza(&["status"]).ok().contains("VALIDATION HELD"), "{}", project.state());
+    // The human accepts what is there: another head.
+    project.liza(&["accept-integration"]).ok();
+    assert!(!project.liza(&["status"]).ok().contains("VALIDATION HELD"), "it is tried once more");
+    review(&project, "one").refused(1, "validation_held");
+}
+
+/// Covers: JU-03
+#[test]
+fn a_limit_that_was_too_short_holds_the_review_until_it_is_raised() {
+    let project = validated_by(&["sleep 1.5"]);
+    project.liza(&["config", "validation_limit", "1"]).ok();
+    submitted(&project, "one");
+    let error = review(&project, "one").refused(1, "validation_held");
+    assert!(error["message"].as_str().unwrap().contains("took longer than 1 s"), "{error}");
+    assert!(project.liza(&["status"]).ok().contains("VALIDATION HELD"));
+    project.liza(&["config", "max_review_cycles", "7"]).ok();
+    assert!(project.liza(&["status"]).ok().contains("VALIDATION HELD"), "another setting is not the cause");
+    project.liza(&["config", "validation_limit", "60"]).ok();
+    assert!(!project.liza(&["status"]).ok().contains("VALIDATION HELD"));
+    review(&project, "one").ok();
+}
+
 /// Covers: JU-03
 #[test]
 fn a_program_that_is_not_installed_blames_nobody_and_a_missing_file_of_the_work_does() {
@@ -208,6 +241,30 @@ fn a_verdict_of_the_human_kills_the_run() {
     let record = project.record("one");
     assert_eq!((project.status("one"), record.validated, record.reviewing_by), ("REJECTED", None, None));
     check_consistent(&project);
+}
+
+/// Covers: JU-01, JU-03
+#[test]
+fn a_gate_that_changes_while_the_commands_run_lets_no_session_begin() {
+    let project = team();
+    let sleep = own_sleep(33);
+    set_commands(&project, &[&format!("{sleep}; true")]);
+    submitted(&project, "one");
+    let mut claiming = Running::liza(&project, &["claim-review", "one", "code-reviewer-1", "--json"]);
+    wait_for("the command", || is_running(&sleep).then_some(()));
+    advance(&project, "scripts/check.sh", "exit 0\n");
+    end(&sleep);
+    assert_ne!(claiming.wait(), 0);
+    assert!(claiming.output().contains("validation_stale"), "{}", claiming.output());
+    let record = project.record("one");
+    assert_eq!(
+        (record.reviewing_by, record.validated.unwrap().result.to_string()),
+        (None, "green".to_owned())
+    );
+    let old = runs(&project);
+    let again = Running::liza(&project, &["claim-review", "one", "code-reviewer-1", "--json"]);
+    wait_for("the commands, under the new gate", || (runs(&project) > old).then_some(()));
+    drop(again);
 }
 
 /// Covers: JU-03
@@ -313,6 +370,21 @@ fn the_human_merges_without_validation_and_verify_says_so() {
     project.liza(&["submit-verdict", "three", "APPROVED"]).ok();
     advance(&project, "scripts/integration-test.sh", "#!/bin/sh\ntest ! -f three.txt\n");
     project.liza(&["wt-merge", "three", "--without-validation", "--json"]).refused(3, "integration_test");
+    // The same word with the approval: a code reviewer's supervisor merges it so.
+    advance(&project, "scripts/integration-test.sh", "#!/bin/sh\ntest ! -f five.txt\n");
+    let approve = |task| ["submit-verdict", task, "APPROVED", "--without-validation", "--json"];
+    submitted(&project, "six");
+    project.liza_as("code-reviewer-1", &approve("six")).refused(1, "not_permitted");
+    project
+        .liza(&["submit-verdict", "six", "REJECTED", "no", "--without-validation", "--json"])
+        .refused(1, "usage");
+    project.liza(&approve("six")).ok();
+    assert!(project.log().contains("without validation"), "{}", project.log());
+    project.liza_as("code-reviewer-1", &["wt-merge", "six", "--json"]).ok();
+    assert_eq!(newest(&project)["class"], "OVERRIDDEN");
+    submitted(&project, "five");
+    project.liza(&approve("five")).ok();
+    merge(&project, "five").refused(3, "integration_test");
     // Without a command there is nothing to leave out.
     set_commands(&project, &[]);
     submitted(&project, "four");

@@ -160,6 +160,10 @@ refusals! {
     ValidationHeld { task: TaskId, what: String } = "validation_held" Refused
         says("the review of {task} waits for the human: {what}, and its change is not to blame")
         hint("correct the command (liza config validation) or the branch (liza sync); to try again: liza retry-validation {task}");
+    /// more commands than a statement can hold
+    TooManyCommands { task: TaskId, number: usize } = "too_many_commands" Refused
+        says("{task} has {number} commands that validate it, and a statement holds at most 30")
+        hint("put several into one script: liza config validation '[\"sh scripts/check.sh\"]'");
     /// commit, commands or protected files have changed since the validation
     ValidationStale { task: TaskId } = "validation_stale" Refused
         says("the validation of {task} was of another commit, of other commands or of another gate")
@@ -322,6 +326,10 @@ refusals! {
     /// no agent reviews its own code: another code reviewer does
     OwnWork { task: TaskId, agent: AgentId } = "own_work" Refused
         says("{agent} wrote {task} and cannot review it");
+    /// of two approvals the second is another code reviewer's, or the human's
+    HasApproved { task: TaskId, agent: AgentId } = "has_approved" Refused
+        says("{agent} has approved {task} already, and one agent's word counts once")
+        hint("another code reviewer claims it; or the human decides: liza submit-verdict {task} APPROVED");
     /// another agent reviews it
     ReviewClaimed { task: TaskId, by: AgentId, until: Timestamp } = "review_claimed" Refused
         says("{by} is reviewing {task} (lease until {until})")

@@ -28,6 +28,7 @@ use crate::cli::ui::story::Story;
 
 use super::init;
 use super::run::{summary, work};
+use super::verify;
 
 /// The longest that a demo may run; a playbook that takes longer is stuck.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -119,7 +120,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     ended?;
     let state = project.store().snapshot()?;
-    Ok(result(context, &state, &folder, began.elapsed()))
+    let judged = verify::judge_project(&project)?;
+    Ok(result(context, &state, &folder, (began.elapsed(), judged)))
 }
 
 fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, CommandError> {
@@ -138,7 +140,12 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
 }
 
 /// The result, and suggestions for the next step.
-fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Reply {
+fn result(
+    context: &Context,
+    state: &State,
+    folder: &Path,
+    (took, judged): (Duration, Option<Reply>),
+) -> Reply {
     let reached = state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Completed);
     let (words, progress) = summary(state);
     let columns = context.screen.columns();
@@ -146,6 +153,15 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
     let words = wrap(&format!("{words} · {:.1} s", took.as_secs_f64()), columns);
     lines.extend(words.iter().map(|line| paint(BOLD, line)));
     lines.extend(figures_table(state, now(), columns));
+    if let Some(judged) = &judged {
+        lines.push(String::new());
+        lines.push(paint(BOLD, "How each merge was judged (liza verify)"));
+        let fitted = |line: &str| match line.chars().count() <= columns {
+            true => vec![line.to_owned()],
+            false => wrap(line, columns),
+        };
+        lines.extend(judged.text.lines().flat_map(fitted));
+    }
     let (liza, place) = (program_name(&context.program), folder.display());
     let first = state.bodies().next().map_or("TASK".to_owned(), |(id, _)| id.to_string());
     let next = [
@@ -154,7 +170,7 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
         (format!("{liza} show {first}"), "everything about one task"),
         (format!("{liza} log"), "everything that happened"),
         (format!("{liza} diff"), "what the team changed"),
-        (format!("{liza} verify"), "how each merge was judged"),
+        (format!("{liza} verify"), "the same in any clone"),
         ("git log --graph --oneline integration".to_owned(), "the approved work"),
         ("less .liza/state.yaml".to_owned(), "the blackboard"),
     ];
@@ -172,10 +188,10 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
     let own = format!("In your own repository: {liza} init \"GOAL\" --template, then {liza} run");
     lines.extend(wrap(&own, columns));
     lines.extend(rest_of_the_program().iter().flat_map(|rest| wrap(rest, columns)));
-    let result =
-        json!({"folder": folder, "reached": reached, "progress": progress, "seconds": took.as_secs()});
+    let result = json!({"folder": folder, "reached": reached, "progress": progress, "seconds": took.as_secs(), "verified": judged.as_ref().map(|judged| &judged.result)});
     let reply = Reply::new(lines.join("\n"), result).at(state.board.revision.0);
-    if reached { reply } else { reply.exit(Exit::Refused) }
+    let is_judged = judged.is_none_or(|judged| judged.exit == Exit::Success);
+    if reached && is_judged { reply } else { reply.exit(Exit::Refused) }
 }
 
 /// Advice for a person whose `liza` is another one, or none.

@@ -20,7 +20,8 @@ use crate::cli::ui::output::Reply;
   liza submit-verdict retry-orders REJECTED \"orders.rs:12 retries POST without an idempotency key\"
   liza submit-verdict retry-orders REJECTED --reason-file review.md
   liza submit-verdict retry-orders REJECTED - < review.md
-  liza submit-verdict retry-orders APPROVED --commit 3f2c1d9")]
+  liza submit-verdict retry-orders APPROVED --commit 3f2c1d9
+  liza submit-verdict retry-orders APPROVED --without-validation")]
 pub(crate) struct Args {
     /// The task.
     task: TaskId,
@@ -37,6 +38,10 @@ pub(crate) struct Args {
     /// The commit that you judge. Only a task that a person has set to APPROVED and that names no commit needs it.
     #[arg(long, value_name = "SHA")]
     commit: Option<Sha>,
+    /// Approve, and merge without the commands that validate the task. Only for you: your word replaces them, and `liza verify` shows the
+    /// merge as OVERRIDDEN. The integration test runs even then.
+    #[arg(long)]
+    without_validation: bool,
 }
 
 impl Args {
@@ -62,9 +67,18 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         (None, Some(file)) => read_file(context, &file, "--reason-file")?,
         (None, None) => String::new(),
     };
-    let verdict = match args.verdict {
-        VerdictWord::Approved => Verdict::Approved(Some(reason).filter(|text| !text.trim().is_empty())),
-        VerdictWord::Rejected => Verdict::Rejected(reason),
+    let evidence = || Some(reason.clone()).filter(|text| !text.trim().is_empty());
+    let verdict = match (args.verdict, args.without_validation) {
+        (VerdictWord::Approved, false) => Verdict::Approved(evidence()),
+        (VerdictWord::Approved, true) => {
+            context.human_only("submit-verdict --without-validation")?;
+            Verdict::WithoutValidation(evidence())
+        }
+        (VerdictWord::Rejected, false) => Verdict::Rejected(reason),
+        (VerdictWord::Rejected, true) => {
+            let message = "--without-validation belongs to APPROVED: what is rejected is not merged";
+            return Err(CommandError::refused("usage", message));
+        }
     };
     let project = context.project()?;
     let engine = context.engine(&project)?;

@@ -2,14 +2,18 @@
 //! receipts of the clone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::audit::Contradiction;
 use liza_core::text::count;
-use liza_git::{Git, LineStep, RECEIPTS, REMOTE_RECEIPTS, Repo};
+use liza_git::{CommitSignature, Git, LineStep, RECEIPTS, REMOTE_RECEIPTS, Repo};
 use liza_ids::Sha;
-use liza_receipts::{Claim, Class, Evidence, Finding, LIMITS, Level, LineCommit, Recomputed, judge_line};
+use liza_receipts::{
+    Claim, Class, Evidence, Finding, LIMITS, Level, LineCommit, Recomputed, SIGNED_LIMITS, Signature,
+    judge_line,
+};
+use liza_sandbox::sys::find_program;
 use liza_team::engine::integration_branch;
 use liza_team::observe::audit::contradictions;
 use liza_team::project::{Project, now};
@@ -31,18 +35,20 @@ const BRANCHES: [&str; 3] = ["refs/heads/integration", "refs/remotes/origin/inte
 /// Compare a branch with its receipts, in any clone.
 ///
 /// A receipt says what was judged, by whom and with which result. Works in every clone that has the receipts (--fetch gets them). Each commit of the branch's own line gets a class:
-/// CONSISTENT, OVERRIDDEN (you merged it without validation), ACCEPTED (you accepted it), SYNC, BEFORE RECEIPTS; or, and then it exits 4,
+/// CONSISTENT, SIGNED (with --signers), OVERRIDDEN (you merged it without validation), ACCEPTED (you accepted it), SYNC, BEFORE RECEIPTS; or, and then it exits 4,
 /// MISSING (a receipt is not there), UNKNOWN (the clone does not have enough), FOREIGN, CONTRADICTED.
 ///
 /// In a project it also compares blackboard, log, archive, receipts and git with each other, and lists each contradiction with its
 /// kind and place.
 ///
-/// Without a signature it shows that history, receipts and approvals agree, not who made them.
+/// Without a signature it shows that history, receipts and approvals agree, not who made them. With --signers, a CONSISTENT commit that is
+/// signed by a key in FILE is SIGNED (by KEY): that key made the merge commit. Merges are signed if you set it up in git (commit.gpgsign, gpg.format ssh).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza verify
   liza verify --fetch
   liza verify v1.0..integration
+  liza verify --signers ~/.ssh/allowed_signers
   liza verify --min restricted --json")]
 pub(crate) struct Args {
     /// A branch or commit, or OLD..NEW; otherwise the integration branch.
@@ -50,8 +56,8 @@ pub(crate) struct Args {
     /// Fetch the receipts from the remote first.
     #[arg(long)]
     fetch: bool,
-    /// The keys of signers.
-    #[arg(long, value_name = "FILE", hide = true)]
+    /// Check the signatures of merges by ssh keys in this file, in the form of ssh's allowed signers: `NAME KEY`. It must be outside of the clone.
+    #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
     /// The lowest confinement that a validation may state, and then each merge needs one.
     #[arg(long, value_name = "LEVEL", value_parser = clap::builder::PossibleValuesParser::new(Level::VARIANTS))]
@@ -59,10 +65,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    if args.signers.is_some() {
-        let message = "this liza cannot check signatures of receipts yet";
-        return Err(CommandError::refused("missing_feature", message).exit(Exit::Missing));
-    }
     let has_project = context.is_of_session() || Project::find(&context.directory).is_some();
     let project = has_project.then(|| context.project()).transpose()?;
     let repo = match &project {
@@ -76,16 +78,44 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         }
         fetch(&repo)?;
     }
+    let signers = args.signers.map(|file| signers(&repo, &context.directory.join(file))).transpose()?;
+    let asked = Asked {
+        range: args.range,
+        min: args.min.and_then(|level| level.parse().ok()),
+        signers: signers.as_deref(),
+    };
+    judge(&repo, project.as_ref(), &asked)
+}
+
+/// What is asked about a branch.
+#[derive(Default)]
+struct Asked<'a> {
+    range: Option<String>,
+    min: Option<Level>,
+    signers: Option<&'a Path>,
+}
+
+/// The result for the integration branch of a project, for a command that ends with it; `None` if nothing was judged.
+pub(super) fn judge_project(project: &Project) -> Result<Option<Reply>, CommandError> {
+    let repo = project.repo()?;
+    repo.receipts_tip().map(|_| judge(repo, Some(project), &Asked::default())).transpose()
+}
+
+fn judge(repo: &Repo, project: Option<&Project>, asked: &Asked<'_>) -> Result<Reply, CommandError> {
     if repo.receipts_tip().is_none() {
-        return Err(no_receipts(&repo));
+        return Err(no_receipts(repo));
     }
-    let min = args.min.and_then(|level| level.parse().ok());
-    let (head, shown) = range(&repo, project.as_ref(), args.range.as_deref())?;
-    let line = line(&repo, &head)?;
-    let evidence = evidence(&repo, &line, min)?;
+    let (head, shown) = range(repo, project, asked.range.as_deref())?;
+    let line = line(repo, &head)?;
+    let mut evidence = evidence(repo, &line, asked.min)?;
+    if let Some(file) = asked.signers {
+        let signatures = repo.signatures(&head, file)?;
+        evidence.signatures =
+            signatures.into_iter().map(|(commit, made)| (commit, signature(made))).collect();
+    }
     let mut findings = judge_line(&line, &evidence);
     // A part of the branch, or another one, is not what the blackboard is about.
-    let contradictions = match project.as_ref().filter(|_| args.range.is_none()) {
+    let contradictions = match project.filter(|_| asked.range.is_none()) {
         Some(project) => contradictions(project, &line, &evidence.receipts, now())?,
         None => Vec::new(),
     };
@@ -94,6 +124,36 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     findings.reverse();
     Ok(reply(&findings, &contradictions))
+}
+
+/// The file of signers: readable, and not a part of the clone, whose authors would vouch for themselves.
+fn signers(repo: &Repo, file: &Path) -> Result<PathBuf, CommandError> {
+    let bad = |why: String| CommandError::refused("bad_signers", format!("{}: {why}", file.display()));
+    let real = |path: &Path| path.canonicalize().map_err(|error| bad(error.to_string()));
+    let (target, folder) = (real(file)?, real(file.parent().unwrap_or(file))?);
+    for inside in [repo.root(), repo.common_dir()] {
+        let inside = real(inside)?;
+        if target.starts_with(&inside) || folder.starts_with(&inside) {
+            return Err(bad("it is a part of the clone that it is to vouch for".to_owned())
+                .hint("keep the keys of signers outside: liza verify --signers ~/.ssh/allowed_signers"));
+        }
+    }
+    if !target.is_file() {
+        return Err(bad("not a file".to_owned()));
+    }
+    if find_program("ssh-keygen").is_none() {
+        let message = "checking signatures needs ssh-keygen, which is not installed";
+        return Err(CommandError::refused("ssh_keygen_missing", message).exit(Exit::Missing));
+    }
+    Ok(target)
+}
+
+fn signature(made: CommitSignature) -> Signature {
+    match made.result {
+        'G' => Signature::Good { by: clean(&made.signer), key: made.key },
+        'B' => Signature::Bad,
+        _ => Signature::UnknownKey(made.key),
+    }
 }
 
 fn fetch(repo: &Repo) -> Result<(), CommandError> {
@@ -177,6 +237,7 @@ fn evidence(repo: &Repo, line: &[LineCommit], min: Option<Level>) -> Result<Evid
         git: repo.git().version()?.to_string(),
         is_shallow: !repo.shallow_ends().is_empty(),
         min,
+        signatures: BTreeMap::new(),
     })
 }
 
@@ -211,19 +272,27 @@ fn reply(findings: &[Finding], contradictions: &[Contradiction]) -> Reply {
     lines.extend(contradictions.iter().map(described));
     let counts: Vec<String> = classes.iter().map(|(class, number)| format!("{number} {class}")).collect();
     lines.push(format!("{}: {}", count(findings.len(), "commit"), counts.join(", ")));
-    lines.push(LIMITS.to_owned());
+    // What is not signed is no more than consistent, and what is signed no more than that.
+    let has = |class: Class| classes.contains_key(&class);
+    let is_signed = has(Class::Signed) && !has(Class::Consistent);
+    let notes = [(!is_signed, LIMITS), (has(Class::Signed), SIGNED_LIMITS)];
+    let notes: Vec<&str> = notes.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note).collect();
+    lines.extend(notes.iter().map(|note| (*note).to_owned()));
     let counts: serde_json::Map<String, serde_json::Value> =
         classes.iter().map(|(class, number)| (class.to_string(), json!(number))).collect();
     let result = json!({
-        "consistent": is_ok, "signed": false, "commits": findings, "classes": counts,
-        "contradictions": contradictions, "note": LIMITS,
+        "consistent": is_ok, "signed": is_signed && is_ok, "commits": findings, "classes": counts,
+        "contradictions": contradictions, "note": notes.join("; "),
     });
     let exit = if is_ok { Exit::Success } else { Exit::Inconsistent };
     Reply::new(lines.join("\n"), result).exit(exit)
 }
 
 fn shown(finding: &Finding) -> String {
-    let why = if finding.why.is_empty() { String::new() } else { format!(" ({})", finding.why) };
+    let by = finding.signed_by.as_ref().map(|signer| format!("by {signer}"));
+    let why = Some(finding.why.clone()).filter(|why| !why.is_empty());
+    let words: Vec<String> = by.into_iter().chain(why).collect();
+    let why = if words.is_empty() { String::new() } else { format!(" ({})", words.join("; ")) };
     format!("{:12}  {}  {}{why}", finding.class.to_string(), finding.commit.short(), clean(&finding.subject))
 }
 

@@ -1,0 +1,185 @@
+//! What counts as evidence: a statement that says the same as the blackboard, about this work; never the blackboard alone.
+
+use std::fs;
+
+use liza_ids::Digest;
+use liza_receipts::{CommandRun, Origin, Predicate, Statement, Validation};
+use serde_json::Value;
+
+use crate::fixture::*;
+use crate::support::TestProject;
+
+/// A team whose work must pass this command.
+fn validated_by(command: &str) -> TestProject {
+    let project = team();
+    project.liza(&["config", "validation", &serde_json::to_string(&[command]).unwrap()]).ok();
+    project
+}
+
+fn receipt(project: &TestProject, task: &str) -> Digest {
+    project.record(task).validated.unwrap().receipt.unwrap().parse().unwrap()
+}
+
+fn validation(project: &TestProject, receipt: &Digest) -> (Statement, Validation) {
+    let texts = repository(project).read_receipts(std::slice::from_ref(receipt)).unwrap();
+    let statement = Statement::decode(&texts[receipt]).unwrap();
+    let Predicate::Validation(validation) = statement.predicate.clone() else { panic!("{statement:?}") };
+    (statement, validation)
+}
+
+/// Adds a validation that differs, as somebody who can write the receipts does.
+fn forge(project: &TestProject, statement: &Statement, validation: Validation) -> Digest {
+    let commit = validation.commit.clone();
+    let forged = Statement { predicate: Predicate::Validation(validation), ..statement.clone() };
+    repository(project).add_receipt_about(&forged.encode().unwrap(), &commit).unwrap()
+}
+
+/// Writes a part of the file over.
+fn edit(project: &TestProject, from: &str, to: &str) {
+    let text = project.state();
+    assert!(text.contains(from), "{from}: {text}");
+    project.write(".liza/state.yaml", &text.replace(from, to));
+}
+
+/// The blackboard alone says that the commands passed: nobody has stated it.
+///
+/// Covers: JU-03, JU-04
+#[test]
+fn a_green_result_without_its_statement_leaves_no_command_out_of_the_merge() {
+    let project = validated_by("test ! -f broken");
+    submitted_with(&project, "one", "broken", "x\n");
+    project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "validation_failed");
+    project.liza(&["claim-task", "one", "coder-1"]).ok();
+    project.liza(&["retry-validation", "one"]).ok();
+    let head = project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]);
+    submit(&project, "one", "coder-1", &head).ok();
+    project.liza(&["submit-verdict", "one", "APPROVED"]).ok();
+    // Of other work there is an honest result, with the same protected files.
+    submitted_with(&project, "two", "fine", "x\n");
+    project.liza(&["claim-review", "two", "code-reviewer-1"]).ok();
+    let honest = project.record("two").validated.unwrap();
+    let tree = tip(&project, &format!("{head}^{{tree}}"));
+    for receipt in [None, honest.receipt.clone()] {
+        let claimed = serde_json::json!({
+            "commit": head, "result": "green", "commands": honest.commands, "gate": honest.gate, "tree": tree,
+            "time": honest.time, "receipt": receipt,
+        });
+        let known = project.record("one").validated.map(|_| ());
+        let line = format!("    validated: {claimed}\n");
+        let text = project.state();
+        let kept: String =
+            text.split_inclusive('\n').filter(|kept| !kept.starts_with("    validated: {")).collect();
+        let at = kept.find("- id: one\n").unwrap() + "- id: one\n".len();
+        project.write(".liza/state.yaml", &format!("{}{line}{}", &kept[..at], &kept[at..]));
+        assert!(known.is_some() || receipt.is_none());
+        assert_eq!(project.record("one").validated.unwrap().receipt, receipt);
+        merge(&project, "one").refused(3, "integration_test");
+        edit(&project, "status: INTEGRATION_FAILED", "status: APPROVED");
+    }
+}
+
+/// Covers: JU-04
+#[test]
+fn a_receipt_of_another_tree_does_not_count() {
+    let project = validated_by("test -f one.txt");
+    submitted(&project, "one");
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    let own = receipt(&project, "one");
+    let (statement, stated) = validation(&project, &own);
+    let other = tip(&project, "integration^{tree}");
+    let forged = forge(&project, &statement, Validation { tree: other.parse().unwrap(), ..stated.clone() });
+    edit(&project, own.as_str(), forged.as_str());
+    verdict(&project, "one", &["APPROVED"]).refused(1, "no_receipt");
+    // Nor if the blackboard names the same tree: it is not that of the work.
+    edit(&project, &format!("tree: {}", stated.tree), &format!("tree: {other}"));
+    assert_eq!(project.record("one").validated.unwrap().tree.unwrap().as_str(), other);
+    verdict(&project, "one", &["APPROVED"]).refused(1, "no_receipt");
+    edit(&project, &format!("tree: {other}"), &format!("tree: {}", stated.tree));
+    edit(&project, forged.as_str(), own.as_str());
+    verdict(&project, "one", &["APPROVED"]).ok();
+}
+
+/// Covers: JU-04
+#[test]
+fn a_receipt_of_another_task_commit_project_or_of_other_commands_is_a_replay() {
+    let project = validated_by("test -f one.txt");
+    submitted(&project, "one");
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    let own = receipt(&project, "one");
+    let (statement, stated) = validation(&project, &own);
+    let other = tip(&project, "integration").parse().unwrap();
+    let failed = CommandRun { exit: Some(1), ..stated.commands[0].clone() };
+    let easier = CommandRun::new("true", Origin::Project, Some(0), 0, Digest::of(b""));
+    let replays = [
+        forge(
+            &project,
+            &Statement { task: Some("two".parse().unwrap()), ..statement.clone() },
+            stated.clone(),
+        ),
+        forge(&project, &Statement { project: "f".repeat(32), ..statement.clone() }, stated.clone()),
+        forge(&project, &statement, Validation { commit: other, ..stated.clone() }),
+        forge(&project, &statement, Validation { commands: vec![failed], ..stated.clone() }),
+        forge(&project, &statement, Validation { commands: vec![easier], ..stated.clone() }),
+        forge(&project, &statement, Validation { commands: Vec::new(), ..stated.clone() }),
+        forge(&project, &statement, Validation { protected: "0".repeat(64), ..stated }),
+    ];
+    let mut named = own.clone();
+    for (number, replay) in replays.into_iter().enumerate() {
+        edit(&project, named.as_str(), replay.as_str());
+        let run = verdict(&project, "one", &["APPROVED"]);
+        assert_eq!(run.refused(1, "no_receipt")["code"], "no_receipt", "{number}");
+        named = replay;
+    }
+    edit(&project, named.as_str(), own.as_str());
+    verdict(&project, "one", &["APPROVED"]).ok();
+}
+
+/// A merge statement has room for 64 others: the approval is never the one that is left out.
+///
+/// Covers: JU-05
+#[test]
+fn many_runs_of_the_commands_push_no_approval_out_of_the_statement_of_the_merge() {
+    let project = validated_by("test -f one.txt");
+    submitted(&project, "one");
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    verdict(&project, "one", &["APPROVED"]).ok();
+    let own = receipt(&project, "one");
+    let (statement, stated) = validation(&project, &own);
+    let repo = repository(&project);
+    let about = repo.receipts_about(&stated.commit).unwrap();
+    let review = about.into_iter().find(|digest| *digest != own).unwrap();
+    let again = |seconds: u64| {
+        let commands = vec![CommandRun { seconds, ..stated.commands[0].clone() }];
+        let validation = Validation { commands, ..stated.clone() };
+        Statement { predicate: Predicate::Validation(validation), ..statement.clone() }.encode().unwrap()
+    };
+    // Those that come before the approval in the order of their names.
+    let earlier = (1_000..).map(again).filter(|text| Digest::of(text) < review).take(64);
+    earlier.for_each(|text| drop(repo.add_receipt_about(&text, &stated.commit).unwrap()));
+    merge(&project, "one").ok();
+    let newest = project.liza(&["verify", "--min", "off", "--json"]).result()["commits"][0].clone();
+    assert_eq!(newest["class"], Value::from("CONSISTENT"), "{newest}");
+}
+
+/// Covers: JU-04
+#[test]
+fn more_commands_than_a_statement_holds_are_refused_and_nothing_is_lost() {
+    let project = team();
+    let many = |number: usize| {
+        let lines: Vec<String> = (0..number).map(|n| format!("true {n} {}", "x".repeat(300))).collect();
+        project.liza(&["config", "validation", &serde_json::to_string(&lines).unwrap()]).ok();
+    };
+    many(31);
+    submitted(&project, "one");
+    let error =
+        project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "too_many_commands");
+    assert!(error["message"].as_str().unwrap().contains("at most 30"), "{error}");
+    assert_eq!((project.status("one"), project.record("one").reviewing_by), ("READY_FOR_REVIEW", None));
+    many(22);
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    let text = repository(&project).read_receipts(&[receipt(&project, "one")]).unwrap();
+    assert_eq!(validation(&project, &receipt(&project, "one")).1.commands.len(), 22, "{}", text.len());
+    verdict(&project, "one", &["APPROVED"]).ok();
+    merge(&project, "one").ok();
+    assert!(fs::read_dir(project.root.join(".liza/integration-tests")).unwrap().count() >= 22);
+}
