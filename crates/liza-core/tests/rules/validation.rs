@@ -297,6 +297,47 @@ fn only_the_holder_of_the_claim_records_a_result_and_only_of_this_commit() {
     assert_eq!(world.record("t").reviewing_by, Some(reviewer(2)));
 }
 
+/// A supervisor is killed after each write in turn. The same code reviewer goes on, or one of another machine.
+///
+/// Covers: JU-03
+#[test]
+fn a_review_goes_on_after_a_kill_at_any_step() {
+    let steps = [
+        claim_validation("t", reviewer(1)),
+        record_validation("t", reviewer(1), validation(Green)),
+        begin_review("t", reviewer(1)),
+    ];
+    for (killed_after, next) in (0..=steps.len()).flat_map(|step| [(step, reviewer(1)), (step, reviewer(2))])
+    {
+        let mut world = submitted();
+        for step in steps.iter().take(killed_after) {
+            world.must(world.supervisor(reviewer(1)), step.clone());
+        }
+        world.pass(400);
+        world.heartbeat(next);
+        let (supervisor, case) = (world.supervisor(next), format!("after {killed_after}, {next}"));
+        world.must(supervisor, claim_validation("t", next));
+        // What has passed is not run again.
+        assert_eq!(world.record("t").review_phase.is_some(), killed_after < 2, "{case}");
+        if killed_after < 2 {
+            world.must(supervisor, record_validation("t", next, validation(Green)));
+            world.must(supervisor, begin_review("t", next));
+        }
+        if next != reviewer(1) {
+            // The killed one comes back late.
+            world.heartbeat(reviewer(1));
+            let late = world.supervisor(reviewer(1));
+            let result = record_validation("t", reviewer(1), validation(Red));
+            world.refused_with("not_your_review", late, result);
+            world.refused_with("not_your_review", late, begin_review("t", reviewer(1)));
+        }
+        world.must(world.agent(next), verdict("t", approved()));
+        assert_eq!(world.status("t"), Status::Approved, "{case}");
+        let paid = 2 + u32::from(killed_after == 3);
+        assert_eq!(sessions(&world), paid, "{case}: a validation costs no session");
+    }
+}
+
 /// Covers: JU-03
 #[test]
 fn a_human_verdict_ends_a_validation() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::machine::{state, two_machines};
 use crate::server::Server;
 use crate::support::TestProject;
-use crate::support::process::Running;
+use crate::support::process::{Running, end, is_running, own_sleep, wait_for};
 
 /// A database, a remote, and two machines with a team.
 struct Team {
@@ -64,6 +64,35 @@ impl Team {
 fn has(machine: &TestProject, commit: &str) -> bool {
     let mut git = machine.command("git");
     git.args(["cat-file", "-e", commit]).current_dir(&machine.root).status().unwrap().success()
+}
+
+/// A machine dies while it validates a review; another one takes the review, and the merge of the first rests on its statement.
+///
+/// Covers: JU-03, JU-04
+#[test]
+fn needs_postgres_a_validation_killed_on_one_machine_goes_on_on_another() {
+    let team = Team::new();
+    let (one, two) = (&team.one, &team.two);
+    let sleep = own_sleep(38);
+    one.liza(&["config", "validation", &format!("[\"{sleep}; true\"]")]).ok();
+    two.liza(&["config", "--trust"]).ok();
+    team.submitted("t");
+    let mut killed = Running::liza(one, &["claim-review", "t", "code-reviewer-1", "--json"]);
+    wait_for("the command", || is_running(&sleep).then_some(()));
+    killed.kill();
+    wait_for("its end", || (!is_running(&sleep)).then_some(()));
+    two.register("code-reviewer-2");
+    two.liza(&["claim-review", "t", "code-reviewer-2", "--json"]).refused(1, "review_claimed");
+    two.liza(&["release-claim", "t", "--role", "reviewer", "--force"]).ok();
+    let mut claiming = Running::liza(two, &["claim-review", "t", "code-reviewer-2", "--json"]);
+    wait_for("the command there", || is_running(&sleep).then_some(()));
+    end(&sleep);
+    assert_eq!(claiming.wait(), 0, "{}", claiming.output());
+    two.liza_as("code-reviewer-2", &["submit-verdict", "t", "APPROVED", "ran it"]).ok();
+    // The same files have passed: nothing sleeps again.
+    one.liza(&["wt-merge", "t"]).ok();
+    let verified = one.liza(&["verify", "--min", "off", "--json"]).result();
+    assert_eq!(verified["classes"]["CONSISTENT"], 1, "{verified}");
 }
 
 /// Covers: MM-07

@@ -275,6 +275,35 @@ fn needs_strace_a_verdict_is_killed_at_every_step() {
     );
 }
 
+/// The claim of a review whose command validates it: claimed, run, stated, recorded, begun.
+///
+/// Covers: JU-03, JU-04
+#[test]
+fn needs_strace_a_validation_is_killed_at_every_step() {
+    at_every_step(
+        |life, task| {
+            life.project.liza(&["config", "validation", "[\"test -f README.md || true\"]"]).ok();
+            life.claim(task, "coder-1");
+            let head = life.commit(task);
+            life.submit(task, "coder-1", &head);
+        },
+        |_, task| words(&["claim-review", task, "code-reviewer-1"]),
+        None,
+        &["READY_FOR_REVIEW"],
+        |life, task| {
+            let record = life.project.record(task);
+            if record.reviewing_by.is_none() || record.review_phase.is_some() {
+                life.claim_review(task, "code-reviewer-1");
+            }
+            let record = life.project.record(task);
+            assert_eq!(record.validated.unwrap().result.to_string(), "green");
+            assert_eq!(record.review_phase, None);
+            // The statement is there.
+            life.approve(task, "code-reviewer-1");
+        },
+    );
+}
+
 /// Covers: RV-08, RV-10
 #[test]
 fn needs_strace_a_merge_is_killed_at_every_step() {

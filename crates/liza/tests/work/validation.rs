@@ -246,12 +246,7 @@ fn a_verdict_of_the_human_kills_the_run() {
 /// Covers: JU-01, JU-03
 #[test]
 fn a_gate_that_changes_while_the_commands_run_lets_no_session_begin() {
-    let project = team();
-    let sleep = own_sleep(33);
-    set_commands(&project, &[&format!("{sleep}; true")]);
-    submitted(&project, "one");
-    let mut claiming = Running::liza(&project, &["claim-review", "one", "code-reviewer-1", "--json"]);
-    wait_for("the command", || is_running(&sleep).then_some(()));
+    let (project, sleep, mut claiming) = validating(33);
     advance(&project, "scripts/check.sh", "exit 0\n");
     end(&sleep);
     assert_ne!(claiming.wait(), 0);
@@ -270,20 +265,67 @@ fn a_gate_that_changes_while_the_commands_run_lets_no_session_begin() {
 /// Covers: JU-03
 #[test]
 fn a_killed_claim_leaves_nothing_and_the_next_one_runs_again() {
-    let sleep = own_sleep(27);
-    let once = format!(
-        "test -e \"$XDG_CACHE_HOME/mark\" || {{ mkdir -p \"$XDG_CACHE_HOME\"; touch \"$XDG_CACHE_HOME/mark\"; {sleep}; }}"
-    );
-    let project = validated_by(&[&once]);
-    submitted(&project, "one");
-    let mut claiming = Running::liza(&project, &["claim-review", "one", "code-reviewer-1", "--json"]);
-    wait_for("the command", || is_running(&sleep).then_some(()));
+    let (project, sleep, mut claiming) = validating(34);
     claiming.kill();
     wait_for("its end", || (!is_running(&sleep)).then_some(()));
     assert_eq!(project.record("one").validated, None);
-    review(&project, "one").ok();
+    let mut again = claim_in_background(&project, &sleep);
+    end(&sleep);
+    assert_eq!(again.wait(), 0, "{}", again.output());
     assert_eq!(project.record("one").validated.unwrap().result.to_string(), "green");
     check_consistent(&project);
+}
+
+/// Covers: JU-03
+#[test]
+fn abort_kills_a_validation_and_frees_the_review() {
+    let (project, sleep, mut claiming) = validating(35);
+    project.liza(&["abort"]).ok();
+    assert_ne!(claiming.wait(), 0);
+    assert!(!is_running(&sleep));
+    let record = project.record("one");
+    assert_eq!((record.validated, record.reviewing_by, record.review_phase), (None, None, None));
+    assert_eq!(project.status("one"), "READY_FOR_REVIEW");
+    check_consistent(&project);
+}
+
+/// Covers: JU-03
+#[test]
+fn under_pause_and_checkpoint_a_validation_ends_and_no_session_begins() {
+    for (number, stop) in [(36, "pause"), (37, "checkpoint")] {
+        let (project, sleep, mut claiming) = validating(number);
+        project.liza(&[stop]).ok();
+        assert!(is_running(&sleep), "{stop}: it goes on to its end");
+        end(&sleep);
+        assert_ne!(claiming.wait(), 0, "{stop}");
+        let record = project.record("one");
+        assert_eq!(record.validated.unwrap().result.to_string(), "green", "{stop}: its result is kept");
+        assert_eq!((record.reviewing_by, record.review_phase), (None, None), "{stop}: the review is free");
+        project.liza(&["resume"]).ok();
+        let before = runs(&project);
+        review(&project, "one").ok();
+        assert_eq!(
+            (runs(&project), project.record("one").review_phase),
+            (before, None),
+            "{stop}: nothing runs again"
+        );
+        check_consistent(&project);
+    }
+}
+
+/// A submitted task whose validation runs now: one command that lasts, and passes when it is ended.
+fn validating(seconds: u32) -> (TestProject, String, Running) {
+    let sleep = own_sleep(seconds);
+    let project = validated_by(&[&format!("{sleep}; true")]);
+    submitted(&project, "one");
+    let claiming = claim_in_background(&project, &sleep);
+    (project, sleep, claiming)
+}
+
+fn claim_in_background(project: &TestProject, sleep: &str) -> Running {
+    let claiming = Running::liza(project, &["claim-review", "one", "code-reviewer-1", "--json"]);
+    wait_for("the command", || is_running(sleep).then_some(()));
+    claiming
 }
 
 /// Covers: JU-03
