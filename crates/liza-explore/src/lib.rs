@@ -20,6 +20,7 @@ pub mod alphabet;
 mod asked;
 pub mod canonical;
 pub mod edits;
+mod every_command;
 pub mod evidence;
 mod graph;
 pub mod pairs;

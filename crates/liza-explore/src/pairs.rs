@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::alphabet::{Action, step};
 use crate::canonical::fingerprint;
+use crate::every_command::differences;
 use crate::world::{Size, World};
 
 /// What happens to a board under each action: a refusal's code, or the next board.
@@ -16,8 +17,9 @@ pub struct Compared {
     pub differences: Vec<String>,
 }
 
-/// Compares that many pairs of boards that differ and have the same fingerprint.
-pub fn compare(size: Size, most: usize) -> Compared {
+/// Compares that many pairs of boards that differ and have the same fingerprint: under all that can happen in the world,
+/// and every nth pair under a sample of every command.
+pub fn compare(size: Size, most: usize, every: usize) -> Compared {
     let first = World::new(size);
     let mut known: HashMap<u128, (World, Outcomes)> = HashMap::new();
     let mut queue = VecDeque::from([(fingerprint(&first), first)]);
@@ -25,7 +27,10 @@ pub fn compare(size: Size, most: usize) -> Compared {
     while let Some((key, world)) = queue.pop_front() {
         match known.get(&key) {
             Some((other, _)) if other.state == world.state => continue,
-            Some((_, expected)) => {
+            Some((other, expected)) => {
+                if compared.pairs.is_multiple_of(every) {
+                    compared.differences.extend(differences(other, &world));
+                }
                 compared.pairs += 1;
                 let (outcomes, _) = outcomes(&world);
                 let differs = expected.iter().zip(&outcomes).find(|(one, other)| one != other);

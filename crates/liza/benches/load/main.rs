@@ -2,7 +2,8 @@
 //! that are confined and 500 that are not, in two rounds each.
 //!
 //! `cargo bench -p liza --bench load` runs it and prints the figures; `LIZA_LOAD=CODERS,REVIEWERS,TASKS` makes it
-//! smaller; `cargo bench -p liza --bench load -- machines` compares three processes on a database with the file. Whether
+//! smaller; `cargo bench -p liza --bench load -- machines` compares three processes on a database with the file, and `-- validation` tasks
+//! that one trivial command validates with tasks without one. Whether
 //! anything was claimed twice, lost, or merged without approval is read from git and the histories.
 
 #![expect(
@@ -65,11 +66,14 @@ fn main() {
     if std::env::args().any(|word| word == "machines") {
         return machines::compare(Size::wanted("15,3,150"));
     }
+    if std::env::args().any(|word| word == "validation") {
+        return with_validation(Size::wanted("20,5,200"));
+    }
     let size = Size::wanted("50,10,500");
     let half = Size { tasks: size.tasks.div_ceil(2), ..size };
     // In this order, so that what the machine remembers of earlier rounds falls on both.
     let [free_1, confined_1, confined_2, free_2] =
-        ["off", "auto", "auto", "off"].map(|sandbox| under_load(half, sandbox));
+        ["off", "auto", "auto", "off"].map(|sandbox| under_load(half, sandbox, "[]"));
     let share = (free_1 + free_2).as_secs_f64() / (confined_1 + confined_2).as_secs_f64();
     println!(
         "\n  confined / not confined  {:>7.0} % of the tasks per minute (wanted: at least 80 %)",
@@ -78,9 +82,22 @@ fn main() {
     at_rest(size);
 }
 
+/// What the validation of each task by one command that does nothing costs.
+fn with_validation(size: Size) {
+    let half = Size { tasks: size.tasks.div_ceil(2), ..size };
+    let [without_1, with_1, with_2, without_2] =
+        ["[]", "[\"true\"]", "[\"true\"]", "[]"].map(|commands| under_load(half, "auto", commands));
+    let share = (without_1 + without_2).as_secs_f64() / (with_1 + with_2).as_secs_f64();
+    println!(
+        "\n  with a command / without {:>7.0} % of the tasks per minute (wanted: at least 80 %)",
+        share * 100.0
+    );
+}
+
 /// Everybody at work until the goal is reached; returns how long that took.
-fn under_load(size: Size, sandbox: &str) -> Duration {
+fn under_load(size: Size, sandbox: &str, validation: &str) -> Duration {
     let project = TestProject::new();
+    project.liza(&["config", "validation", validation]).ok();
     project.liza(&["lock", "write", "config.sandbox", sandbox]).ok();
     let opened = Project::open(&project.root).unwrap();
     fill(&opened, size);
@@ -101,7 +118,7 @@ fn under_load(size: Size, sandbox: &str) -> Duration {
     let state = opened.store().snapshot().unwrap();
     check(&project, &state, size.tasks, "integration");
     let rate = size.tasks as f64 / took.as_secs_f64() * 60.0;
-    println!("\nunder load, sandbox {sandbox}");
+    println!("\nunder load, sandbox {sandbox}, validation {validation}");
     println!("  tasks per minute         {rate:>8.0}");
     println!("  in all                   {:>8.1} s", took.as_secs_f64());
     watch.print();

@@ -59,7 +59,7 @@ fn the_demo_plays_its_whole_story_and_keeps_the_folder() {
         "How each merge was judged (liza verify)",
         "CONSISTENT    ",
         "commits: 5 CONSISTENT, ",
-        "without a signature this shows that history, receipts and approvals agree, not who made them",
+        "without a signature this shows that history, receipts and approvals agree",
         "Try next",
     ] {
         assert!(said.contains(part), "{part}:\n{said}");

@@ -9,6 +9,7 @@ mod begin;
 mod checkout;
 mod checkout_setup;
 mod claim;
+mod cost;
 mod doctor;
 mod evidence;
 mod facts;
