@@ -14,8 +14,8 @@ full:
 
 # Whole goals with the real agent programs and a scripted model; installs them below target/.
 e2e:
-    .ci/install-clients goose codex claude gemini opencode copilot qwen
-    cargo nextest run -p liza --test clients
+    .ci/install-clients goose codex claude gemini opencode copilot qwen vibe
+    cargo nextest run -p liza --test clients --success-output final
 
 # Every board that small teams can reach, up to that many each; figures in target/evidence/exploration.json.
 explore BOARDS="200000":
@@ -24,6 +24,10 @@ explore BOARDS="200000":
 # Whole teams by seed, with crashes, lost answers and late commands; one seed again: just simulate 1 SEED.
 simulate SEEDS="1000000" FIRST="0":
     cargo run --release -p liza-explore --example simulate -- {{SEEDS}} {{FIRST}}
+
+# What the screens say of a team at work is what happens, in so many random worlds: 10000 take about an hour on a quiet machine.
+worlds NUMBER="10000":
+    LIZA_WORLDS={{NUMBER}} cargo nextest run --release -p liza-core at_work
 
 test *ARGS:
     cargo nextest run --workspace {{ARGS}}

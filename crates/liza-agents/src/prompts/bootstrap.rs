@@ -85,25 +85,27 @@ fn start_up(brief: &Brief, job: &Job) -> Vec<String> {
             "Read {} if it exists, and the specs that your work names.",
             path(&brief.project.join("REPOSITORY.md"))
         ),
-        format!("Look for stops:\n{liza} status\nIf it shows ABORT, PAUSE or CHECKPOINT, {END_TURN}."),
     ];
+    // One command: each turn sends the whole prompt again.
     steps.push(match job {
         Job::Code { task, .. } => lost(&format!("{liza} show {task}"), "CLAIMED", "Coder", brief),
         Job::Review { task, .. } => {
             lost(&format!("{liza} show {task}"), "READY_FOR_REVIEW", "Reviewer", brief)
         }
-        Job::Plan { .. } => format!("Look at the blackboard:\n{liza} status"),
+        Job::Plan { .. } => format!(
+            "Look at the blackboard, and for stops:\n{liza} status\nIf it shows ABORT, PAUSE or CHECKPOINT, {END_TURN}."
+        ),
     });
     steps.push("Read the human notes and handoff notes below, if there are any.".to_owned());
     steps.push(format!("Say: {role} ready. Reading blackboard."));
     steps
 }
 
-/// The check that the work is still this agent's, in the words of `liza show`.
+/// The check for stops, and that the work is still this agent's, in the words of `liza show`.
 fn lost(show: &str, status: &str, label: &str, brief: &Brief) -> String {
     format!(
-        "Check that the work is still yours:\n{show}\nIf its first line does not say {status}, or its line `{label}` does not \
-         name {}, you have lost it: {END_TURN}.",
+        "Check that nothing stops you and that the work is still yours:\n{show}\nIf it has a line `Stop`, {END_TURN}. If its first \
+         line does not say {status}, or its line `{label}` does not name {}, you have lost it: {END_TURN}.",
         brief.agent
     )
 }

@@ -179,11 +179,9 @@ fn steps(config: &Config, brief: &Brief, task: &TaskId, record: &TaskRecord, wor
     };
     vec![
         format!(
-            "Verify HEAD; if this prints another commit, submit no verdict and end your turn:\ngit -C {tree} rev-parse HEAD"
-        ),
-        format!(
-            "Read what its merge would do, then all commits (their messages answer objections):\n{liza} diff \
-             {task}\ngit -C {tree} log {range}\ngit -C {tree} diff --no-ext-diff {range}"
+            "Verify HEAD, then read what its merge would do, then all commits (their messages answer objections), in one \
+             command:\ngit -C {tree} rev-parse HEAD\n{liza} diff {task}\ngit -C {tree} log {range}\nIf it begins with \
+             another commit, submit no verdict and end your turn. The same change since its base:\ngit -C {tree} diff --no-ext-diff {range}"
         ),
         "Compare it with the current SPEC, DESCRIPTION, DONE WHEN, SCOPE, the human notes and the checkpoint.".to_owned(),
         "For code: tests must exist and cover DONE WHEN. Check that they would fail without the change. No such \

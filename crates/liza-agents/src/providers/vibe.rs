@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventReader, ToolEnd, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail};
-use super::tool_calls::OpenCalls;
+use super::tool_calls::{OpenCalls, exchange};
 
 /// Reads the messages of Vibe and, as the last line, the file with its figures.
 #[derive(Default)]
@@ -29,7 +29,9 @@ impl EventReader for VibeEvents {
             events.push(ClientEvent::Started(session));
         }
         let is_typed = event.get("type").is_some();
-        if !is_typed && (event.get("outcome").is_some() || event.get("cost_usd").is_some()) {
+        if text(&event, "/type").as_deref() == Some("effect") {
+            events.extend(effect(&event));
+        } else if !is_typed && (event.get("outcome").is_some() || event.get("cost_usd").is_some()) {
             events.extend(figures(&event));
         } else if event.get("role").is_some() {
             events.extend(message(&event));
@@ -52,6 +54,24 @@ impl VibeEvents {
         let id = text(event, "/tool_call_id");
         is_answer.then(|| self.calls.answer(id.as_deref(), ToolEnd::Unknown, &[event.get("content")]))
     }
+}
+
+/// A tool call with its answer, in one event when it has ended.
+fn effect(event: &Value) -> Vec<ClientEvent> {
+    let state = text(event, "/state/status").unwrap_or_default();
+    if ["blocked", "pending", "running"].contains(&state.as_str()) {
+        return Vec::new();
+    }
+    let name = text(event, "/detail/toolName").unwrap_or_default();
+    // Its group comes first: `file_system.bash`.
+    let name = name.rsplit('.').next().unwrap_or_default();
+    let input = event.pointer("/detail/input");
+    let success = event.pointer("/state/display/success").and_then(Value::as_bool);
+    let failed = success.map(|success| !success).or((state != "completed").then_some(true));
+    let answer =
+        ["/state/outputText", "/state/error/message", "/state/reason"].map(|place| event.pointer(place));
+    let call = ClientEvent::Tool(name.to_owned(), tool_detail(input));
+    vec![call, exchange(name, input, ToolEnd::of(None, failed), &answer)]
 }
 
 fn message(event: &Value) -> Vec<ClientEvent> {
@@ -118,6 +138,29 @@ mod tests {
         let usage = used(EventFormat::Vibe, SESSION).usage;
         assert_eq!((usage.input, usage.output, usage.cost_usd), (900, 40, 0.005));
         assert_eq!(faults(EventFormat::Vibe, SESSION), []);
+    }
+
+    /// Covers: AX-30
+    #[test]
+    fn a_tool_call_of_the_present_version_is_an_effect() {
+        let call = |state: &str| {
+            format!(
+                r#"{{"sessionId":"v-1","type":"effect","title":"file_system.bash","detail":{{"toolName":"file_system.bash","kind":"shell","input":{{"command":"ls"}}}},"state":{state}}}"#
+            )
+        };
+        let done = call(r#"{"status":"completed","outputText":"a.txt\n","display":{"success":true}}"#);
+        let seen = read(EventFormat::Vibe, &done);
+        assert_eq!(seen.get(1), Some(&ClientEvent::Tool("bash".to_owned(), "ls".to_owned())), "{seen:?}");
+        let answer = |line: &str| match VibeEvents::default().read(line).and_then(|mut events| events.pop()) {
+            Some(ClientEvent::Answered(answer)) => (answer.end, answer.lines),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(answer(&done), (ToolEnd::Succeeded, vec!["a.txt".to_owned()]));
+        let red = call(r#"{"status":"completed","outputText":"bad\n","display":{"success":false}}"#);
+        assert_eq!(answer(&red).0, ToolEnd::Failed);
+        let refused = call(r#"{"status":"failed","error":{"message":"no such tool"}}"#);
+        assert_eq!(answer(&refused), (ToolEnd::Failed, vec!["no such tool".to_owned()]));
+        assert_eq!(read(EventFormat::Vibe, &call(r#"{"status":"running"}"#)).len(), 1, "not yet");
     }
 
     /// Covers: AX-32

@@ -138,6 +138,7 @@ impl RecordSession {
     /// A task that is broken or archived must not keep the session from being recorded.
     fn update_history(&self, tx: &mut Tx<'_>) {
         let Some(mut task) = self.task.as_ref().and_then(|id| tx.task(id).ok()) else { return };
+        let context = tx.agent(self.agent).ok().and_then(|entry| entry.context_percent);
         let whole = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
         let event = HistoryEvent::new(tx.now, EventName::SessionEnded, self.agent)
             .with("client", self.client.as_str())
@@ -148,6 +149,7 @@ impl RecordSession {
             .with_some("fault", self.fault.as_ref().map(|fault| fault.kind.to_string()))
             .with_some("by_model", self.by_model.map(|cause| cause.to_string()))
             .with_some("conversation", self.conversation.as_deref())
+            .with_some("context_percent", context.map(u64::from).map(whole))
             .with_some("unsubmitted", self.unsubmitted.as_ref().map(Sha::as_str))
             .with_some("tokens", Some(self.usage.tokens()).filter(|tokens| *tokens > 0).map(whole))
             .with_some("output", Some(self.usage.output).filter(|output| *output > 0).map(whole))

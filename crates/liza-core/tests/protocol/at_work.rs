@@ -29,7 +29,7 @@ const FEW_STEPS: usize = 12;
 /// From this number on, not an agent takes the next step, but a person.
 const INTERRUPTS: u8 = 236;
 
-/// The worlds of a run: few in the gate, as many as asked for by hand (`LIZA_WORLDS=10000`), then with random seeds.
+/// The worlds of a run: few in the gate, as many as asked for by hand (`just worlds 10000`), then with random seeds.
 fn cases() -> u32 {
     worlds().unwrap_or(64)
 }

@@ -6,7 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{AgentId, Config, EventName, HistoryEvent, ModelEnd, TaskId, TaskRecord, Usage};
+use liza_core::model::{
+    AgentId, Config, EventName, HistoryEvent, ModelEnd, Seconds, TaskId, TaskRecord, Timestamp, Usage,
+};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use serde::{Deserialize, Serialize};
@@ -30,14 +32,22 @@ pub(crate) fn conversations_of(liza: &Path, task: &TaskId) -> PathBuf {
     liza.join("conversations").join(task.as_str())
 }
 
+/// Up to this share of its context a conversation is resumed after a rejection: the rest has to do for the work.
+const FULL_AT: u32 = 50;
+
+/// The longest pause after which a conversation is resumed: providers keep it in their caches for about as long,
+/// and later a new one is cheaper.
+const SHORT_PAUSE: Seconds = Seconds::minutes(5);
+
 /// The conversation that a coder's session resumes: its last one on the task with the same client, if nothing
 /// has happened since but that the model left it without a result, or that the task was claimed again after a
-/// rejection.
+/// rejection, soon, and with room in its context. A handoff wants a new conversation.
 pub(crate) fn conversation_to_resume(
     config: &Config,
     record: &TaskRecord,
     agent: AgentId,
     client: &str,
+    now: Timestamp,
 ) -> Option<String> {
     let own = |event: &&HistoryEvent| {
         event.is(EventName::SessionEnded) && event.agent.as_deref() == Some(agent.to_string().as_str())
@@ -47,9 +57,15 @@ pub(crate) fn conversation_to_resume(
     let asked = last.model_end().is_some_and(|end| end != ModelEnd::ContextFull);
     let asked = asked && since.clone().all(|event| event.is(EventName::Resumed));
     let claimed = since.next().is_some_and(|event| event.is(EventName::ReclaimedAfterRejection));
-    let claimed = claimed && config.resume_conversation;
+    let number = |key: &str| last.text(key).and_then(|text| text.parse::<u32>().ok());
+    let has_room = number("context_percent").is_some_and(|percent| percent < FULL_AT);
+    let is_soon = now.since(last.time) <= SHORT_PAUSE;
+    let claimed = claimed && config.resume_conversation && has_room && is_soon;
+    let before = record.events().rev().skip_while(|event| !std::ptr::eq(*event, last)).skip(1);
+    let in_session = before.take_while(|event| !event.is(EventName::SessionEnded));
+    let handed_over = in_session.clone().any(|event| event.is(EventName::Handoff));
     let same = last.text("client").as_deref() == Some(client);
-    last.text("conversation").filter(|_| same && (claimed || asked))
+    last.text("conversation").filter(|_| same && !handed_over && (claimed || asked))
 }
 
 /// The usage of a conversation so far: some programs report that of an earlier session again.
@@ -145,16 +161,39 @@ mod tests {
         format!(r#"{{"time": "2026-01-17T14:00:00Z", "event": "{name}", "agent": "coder-1"{more}}}"#)
     }
 
+    /// Covers: AX-33
+    #[test]
+    fn a_conversation_is_resumed_soon_with_room_and_never_after_a_handoff() {
+        let talked = |percent: &str| {
+            event("session_ended", &format!(r#", "client": "claude", "conversation": "0199-a"{percent}"#))
+        };
+        let half = |percent: u32| talked(&format!(r#", "context_percent": {percent}"#));
+        let (reclaimed, handoff) = (event("reclaimed_after_rejection", ""), event("handoff", ""));
+        let config = Config { resume_conversation: true, ..Config::default() };
+        let resumes = |minutes: u64, events: &[&str]| {
+            let now = "2026-01-17T14:00:00Z".parse::<Timestamp>().unwrap() + Seconds::minutes(minutes);
+            let coder = "coder-1".parse().unwrap();
+            conversation_to_resume(&config, &record(events), coder, "claude", now).is_some()
+        };
+        assert!(resumes(5, &[&half(49), &reclaimed]));
+        assert!(!resumes(6, &[&half(49), &reclaimed]), "late");
+        assert!(!resumes(5, &[&half(50), &reclaimed]), "half of it is used");
+        assert!(!resumes(5, &[&talked(""), &reclaimed]), "nothing is known of its context");
+        assert!(!resumes(5, &[&handoff, &half(10), &reclaimed]), "it was handed over");
+        assert!(resumes(5, &[&handoff, &half(10), &half(20), &reclaimed]), "in another conversation");
+    }
+
     /// Covers: SE-10, AX-30
     #[test]
     fn a_conversation_is_resumed_for_a_nudge_and_after_a_rejection_only_if_it_is_wanted() {
-        let talked = r#", "client": "claude", "conversation": "0199-a""#;
+        let talked = r#", "client": "claude", "conversation": "0199-a", "context_percent": 30"#;
         let (ended, resumed) = (event("session_ended", talked), event("resumed", ""));
         let reclaimed = event("reclaimed_after_rejection", "");
         let left = |how: &str| event("session_ended", &format!(r#"{talked}, "by_model": "{how}""#));
+        let now = "2026-01-17T14:01:00Z".parse().unwrap();
         let resumes = |wanted: bool, agent: &str, client: &str, events: &[&str]| {
             let config = Config { resume_conversation: wanted, ..Config::default() };
-            conversation_to_resume(&config, &record(events), agent.parse().unwrap(), client).is_some()
+            conversation_to_resume(&config, &record(events), agent.parse().unwrap(), client, now).is_some()
         };
         assert!(!resumes(true, "coder-1", "claude", &[&ended]), "it was not rejected");
         assert!(resumes(true, "coder-1", "claude", &[&ended, &reclaimed]));

@@ -220,7 +220,7 @@ fn conversation(
     let (config, record) = (state.board.config()?, state.board.body(task)?.record());
     let client = identity.provider.name();
     let is_kept = || conversations_of(project.folder(), task).join(client).is_dir();
-    let name = conversation_to_resume(config, record, identity.agent, client);
+    let name = conversation_to_resume(config, record, identity.agent, client, now());
     let name = name.filter(|_| config.sandbox == Sandbox::Off || is_kept());
     Ok(name.map(|name| (name.clone(), conversation_usage(record, &name))))
 }

@@ -19,6 +19,7 @@ pub(crate) enum Client {
     Opencode,
     Copilot,
     Qwen,
+    Vibe,
 }
 
 impl Client {
@@ -31,6 +32,7 @@ impl Client {
             Client::Opencode => "opencode",
             Client::Copilot => "copilot",
             Client::Qwen => "qwen",
+            Client::Vibe => "vibe",
         }
     }
 }
@@ -54,6 +56,7 @@ impl Scripted {
         scripted.write_gemini_settings();
         scripted.write_opencode_config();
         scripted.write_qwen_settings();
+        scripted.write_vibe_config();
         scripted
     }
 
@@ -77,6 +80,16 @@ impl Scripted {
         let auth = json!({"selectedType": "openai", "baseUrl": format!("{url}/v1"), "apiKey": "no-real-key"});
         let settings = json!({"security": {"auth": auth}, "model": {"name": "m"}});
         self.write(".qwen/settings.json", &settings.to_string());
+    }
+
+    fn write_vibe_config(&self) {
+        let url = self.model.url();
+        let config = format!(
+            "active_model = \"m\"\nenable_telemetry = false\nenable_update_checks = false\n[[providers]]\nname = \"scripted\"\n\
+             api_base = \"{url}/v1\"\napi_key_env_var = \"MISTRAL_API_KEY\"\n[[models]]\nname = \"m\"\nprovider = \"scripted\"\n\
+             alias = \"m\"\n"
+        );
+        self.write(".vibe/config.toml", &config);
     }
 
     /// Writes a file in the home folder.
@@ -125,6 +138,9 @@ impl Scripted {
             .env("COPILOT_OFFLINE", "true")
             .env("OPENAI_HOST", self.model.url())
             .env("OPENAI_API_KEY", "no-real-key");
+        if clients.contains(&Client::Vibe) {
+            liza.env("MISTRAL_API_KEY", "no-real-key");
+        }
         liza
     }
 }

@@ -1,4 +1,4 @@
-//! A whole goal: a plan with a dependency, tests first, a rejection, its fix, approvals, merges, COMPLETED.
+//! A whole goal of three tasks: a plan with a dependency, tests first, a rejection, its fix, approvals, merges, COMPLETED.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ const PLAN: &str = r#"
 if [ -z "$(LIZA get '.tasks[].id')" ]; then
   LIZA add-task --id one --desc "Write one.txt" --done "one.txt has two lines" --scope one.txt --spec specs/vision.md --draft
   LIZA add-task --id two --desc "Write two.txt" --done "two.txt has a line" --scope two.txt --spec specs/vision.md --depends one --draft
-  LIZA finalize one two
+  LIZA add-task --id three --desc "Write three.txt" --done "three.txt has a line" --scope three.txt --spec specs/vision.md --draft
+  LIZA finalize one two three
 else
   LIZA goal complete
 fi
@@ -76,7 +77,7 @@ pub(crate) fn reach_goal_in(scripted: &Scripted, clients: &[Client], arguments: 
     let goal = project.snapshot().board.goal.ready().map(|goal| goal.status);
     let seen = || format!("{}\n{}\n{:?}", team.output(), outputs(scripted), scripted.model.requests());
     assert_eq!((exit, goal), (Some(0), Some(GoalStatus::Completed)), "{}", seen());
-    for (task, lines) in [("one", 2), ("two", 1)] {
+    for (task, lines) in [("one", 2), ("two", 1), ("three", 1)] {
         let record = project.record(task);
         assert_eq!(record.status, Some(Status::Merged));
         let text = project.git(&["show", &format!("integration:{task}.txt")]);
@@ -88,12 +89,13 @@ pub(crate) fn reach_goal_in(scripted: &Scripted, clients: &[Client], arguments: 
     check_confinement(scripted, &before);
     let log = project.git(&["log", "--format=%an %s", "integration"]);
     assert!(log.contains("coder-1 for Test test: one"), "{log}");
+    println!("{arguments:?}: {}", scripted.model.traffic());
 }
 
 /// The sessions were confined, in rooms where the kernel allows it, and wrote nothing into the home folder.
 fn check_confinement(scripted: &Scripted, before: &[String]) {
     let levels = levels(&outputs(scripted));
-    assert!(levels.len() >= 7 && !levels.iter().any(|level| level.starts_with("off")), "{levels:?}");
+    assert!(levels.len() >= 10 && !levels.iter().any(|level| level.starts_with("off")), "{levels:?}");
     let doctor = scripted.project.liza(&["doctor"]).stdout;
     if doctor.lines().any(|line| line.contains(" confinement ") && line.contains(" isolated")) {
         assert!(levels.iter().all(|level| level.starts_with("isolated")), "{levels:?}\n{doctor}");
@@ -169,6 +171,12 @@ fn needs_copilot_a_goal_is_reached() {
 #[test]
 fn needs_qwen_a_goal_is_reached() {
     reach_goal(&[Client::Qwen], &["--cli", "qwen"]);
+}
+
+/// Covers: IS-03, SE-11
+#[test]
+fn needs_vibe_a_goal_is_reached() {
+    reach_goal(&[Client::Vibe], &["--cli", "vibe"]);
 }
 
 /// Covers: IS-03, SE-11

@@ -139,7 +139,8 @@ fn error(client: Client, status: u16, kind: &str, message: &str, headers: &[(&'s
         | Client::Gemini
         | Client::Opencode
         | Client::Copilot
-        | Client::Qwen => {
+        | Client::Qwen
+        | Client::Vibe => {
             json!({"error": {"type": kind, "code": kind, "message": message, "resets_at": resets(headers)}})
         }
     };
@@ -170,6 +171,7 @@ fn unauthorized(client: Client) {
         Client::Opencode => "Run opencode auth login",
         Client::Copilot => "Run copilot login",
         Client::Qwen => "Run qwen",
+        Client::Vibe => "Run vibe --setup",
     };
     assert!(page.replace("\n     ", " ").contains(login), "{page}");
     lone.not_blamed();
@@ -229,7 +231,8 @@ fn overflow(client: Client) {
         | Client::Gemini
         | Client::Opencode
         | Client::Copilot
-        | Client::Qwen => "Your input exceeds the context window of this model.",
+        | Client::Qwen
+        | Client::Vibe => "Your input exceeds the context window of this model.",
     };
     let kind = if client == Client::Claude { "invalid_request_error" } else { "context_length_exceeded" };
     let fault = error(client, 400, kind, message, &[]);

@@ -48,6 +48,32 @@ pub(crate) type Brain = dyn Fn(&Conversation) -> Move + Send + Sync;
 pub(crate) struct ModelServer {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
+    traffic: Arc<Mutex<Traffic>>,
+}
+
+/// The requests of a goal that offer tools, with their bytes: what a model is paid for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Traffic {
+    requests: usize,
+    bytes: usize,
+    /// Those without an answer of a tool.
+    first_requests: usize,
+    first_bytes: usize,
+    /// Liza's prompts in the first requests.
+    prompt_bytes: usize,
+}
+
+impl Traffic {
+    fn count(&mut self, conversation: &Conversation) {
+        self.requests += 1;
+        self.bytes += conversation.size;
+        if conversation.tool_results == 0 {
+            self.first_requests += 1;
+            self.first_bytes += conversation.size;
+            let prompt = conversation.text.split("=== BOOTSTRAP CONTEXT ===").nth(1).unwrap_or_default();
+            self.prompt_bytes += prompt.len();
+        }
+    }
 }
 
 impl ModelServer {
@@ -57,6 +83,12 @@ impl ModelServer {
         let brain: Arc<Brain> = Arc::new(brain);
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = Arc::clone(&requests);
+        let traffic: Arc<Mutex<Traffic>> = Arc::default();
+        let counted = Arc::clone(&traffic);
+        let brain: Arc<Brain> = Arc::new(move |conversation: &Conversation| {
+            counted.lock().unwrap().count(conversation);
+            (*brain)(conversation)
+        });
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (brain, seen) = (Arc::clone(&brain), Arc::clone(&seen));
@@ -64,7 +96,20 @@ impl ModelServer {
                 thread::spawn(move || drop(serve(&connection, &*brain, &seen)));
             }
         });
-        Self { address, requests }
+        Self { address, requests, traffic }
+    }
+
+    /// What a program has sent so far, for the table of docs/guide/clients/README.md: `just e2e` prints it.
+    pub(crate) fn traffic(&self) -> String {
+        let traffic = *self.traffic.lock().unwrap();
+        let Traffic { requests, bytes, first_requests, first_bytes, prompt_bytes } = traffic;
+        let each = |bytes: usize| bytes / first_requests.max(1) / 1000;
+        format!(
+            "{first_requests} conversations, {requests} requests, {} kB; a first request has {} kB, {} of them Liza's prompt",
+            bytes / 1000,
+            each(first_bytes),
+            each(prompt_bytes)
+        )
     }
 
     /// The address, such as `http://127.0.0.1:1234`.

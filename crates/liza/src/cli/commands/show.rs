@@ -45,6 +45,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let detail = detail.ok_or_else(|| Refusal::UnknownTask { task: id.clone() })?;
     let (columns, times) = (context.screen.page_columns(), context.screen.local_time());
     let for_human = context.actor()? == Actor::Human;
+    let stops = view.stopped.iter().map(|stop| stop.file.name()).collect::<Vec<_>>().join(", ");
     let page = TaskPage {
         state: &state,
         record: detail.record,
@@ -53,6 +54,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         columns,
         times,
         for_human,
+        stops,
     };
     Ok(Reply::new(page.render(), to_json(&detail)).at(state.board.revision.0))
 }
@@ -76,6 +78,8 @@ struct TaskPage<'a> {
     times: LocalTime,
     /// True if a person reads it; otherwise an agent, or someone who plays one.
     for_human: bool,
+    /// The stop files that are present: a session looks at its task and for stops in one command.
+    stops: String,
 }
 
 /// The width of the labels.
@@ -137,6 +141,9 @@ impl TaskPage<'_> {
 
     fn next(&self) -> Vec<String> {
         let mut lines = self.field("Next", &self.task.next.to_string());
+        if !self.for_human && !self.stops.is_empty() {
+            lines.extend(self.field("Stop", &self.stops));
+        }
         let step = if self.for_human { &self.task.human_command } else { &self.task.command };
         lines.extend(step.iter().flat_map(|step| command(step, LABEL, self.columns)));
         for fault in &self.task.broken {
