@@ -63,10 +63,7 @@ pub fn serve() -> u8 {
     let failed = |error: io::Error| (StageReport::Failed(error.to_string()), NOT_STARTED);
     let mut order = match read_order(&socket) {
         Ok(order) => order,
-        Err(error) => {
-            let _ = send(&mut socket, &failed(error).0);
-            return NOT_STARTED;
-        }
+        Err(error) => return fail_early(&mut socket, error.to_string()),
     };
     let room = match enter_room(&order, socket) {
         Ok(RoomSide::Outside(outer)) => return outer.wait(),
@@ -84,12 +81,18 @@ pub fn serve() -> u8 {
     };
     if let (Err(why), true) = (&room, order.plan.placed.iter().any(Placed::is_in_room_only)) {
         // Its files are in a room only.
-        let _ = send(&mut socket, &StageReport::Failed(format!("no copy of the files can be made: {why}")));
-        return NOT_STARTED;
+        return fail_early(&mut socket, format!("no copy of the files can be made: {why}"));
     }
     let (report, code) = run(&order, room, &mut socket).unwrap_or_else(failed);
     let _ = send(&mut socket, &report);
     code
+}
+
+/// Reports a failure before the listener was sent, which the parent expects first.
+fn fail_early(socket: &mut UnixStream, why: String) -> u8 {
+    let sent = send_listener(socket, None, &[], None);
+    let _ = sent.and_then(|()| send(socket, &StageReport::Failed(why)));
+    NOT_STARTED
 }
 
 /// The socket on standard input, moved away so that the client does not inherit it.

@@ -290,9 +290,12 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         let mut command = Command::new(&order.program);
         command.args(&order.arguments);
         match &order.input {
-            Some(input) => command
+            StageInput::File(input) => command
                 .stdin(durable::open(Open::Read, input).map_err(|error| failed("read", input, &error))?),
-            None => command.stdin(File::open("/dev/tty").map_or_else(|_| Stdio::null(), Stdio::from)),
+            StageInput::Nothing => command.stdin(Stdio::null()),
+            StageInput::Terminal | StageInput::Foreground => {
+                command.stdin(File::open("/dev/tty").map_or_else(|_| Stdio::null(), Stdio::from))
+            }
         };
         return Ok((command, None));
     };
@@ -308,7 +311,7 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         program: Some(order.program.clone()),
         arguments: order.arguments.clone(),
         directory: None,
-        input: order.input.clone().map_or(StageInput::Terminal, StageInput::File),
+        input: order.input.clone(),
     };
     Ok((command, Some((socket, stage_order))))
 }

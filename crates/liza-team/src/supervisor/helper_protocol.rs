@@ -9,7 +9,7 @@ use liza_agents::providers::guard::{Allowance, GuardStop};
 use liza_agents::providers::stream::ClientOutcome;
 use liza_agents::providers::usage::SessionUsage;
 use liza_core::model::{AgentId, ClientFault, Generation, Network, SandboxMin};
-use liza_sandbox::confine::{Level, Plan};
+use liza_sandbox::confine::{Level, Plan, StageInput};
 use serde::{Deserialize, Serialize};
 
 use crate::session::client_folder::ClientFolder;
@@ -28,8 +28,7 @@ pub(super) struct SessionOrder {
     pub directory: PathBuf,
     /// In addition to the variables that it gets from the supervisor.
     pub environment: Vec<(String, String)>,
-    /// Its standard input; `None` in an interactive session, which has the terminal.
-    pub input: Option<PathBuf>,
+    pub input: StageInput,
     /// The file with its output; `None` in an interactive session, which has the terminal.
     pub output: Option<PathBuf>,
     /// Created before it starts and removed afterwards.

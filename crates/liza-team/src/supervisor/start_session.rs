@@ -19,8 +19,8 @@ use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_sandbox::confine::{
-    EnvironmentUse, Variable, cache_variables, check_caches, is_withheld, local_ports, passed_environment,
-    review_caches, wrapper_words,
+    EnvironmentUse, StageInput, Variable, cache_variables, check_caches, is_withheld, local_ports,
+    passed_environment, review_caches, wrapper_words,
 };
 use liza_sandbox::sys::confinement::{TcpGrants, protects_files};
 
@@ -305,7 +305,11 @@ fn order(
     environment.push((AGENT_ID.to_owned(), identity.agent.to_string()));
     environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
     let scratch = scratch_folder(project, identity);
-    let input = if line.on_stdin { files.prompt.clone() } else { PathBuf::from("/dev/null") };
+    let input = match (identity.interactive, line.on_stdin) {
+        (true, _) => StageInput::Terminal,
+        (false, true) => StageInput::File(files.prompt.clone()),
+        (false, false) => StageInput::Nothing,
+    };
     Ok(SessionOrder {
         project: project.root().to_owned(),
         agent: identity.agent,
@@ -315,7 +319,7 @@ fn order(
         arguments: line.arguments,
         directory,
         environment,
-        input: (!identity.interactive).then_some(input),
+        input,
         output: (!identity.interactive).then(|| files.output.clone()),
         scratch,
         lock: project.folder().join("agent-locks").join(format!("{}.session", identity.agent)),

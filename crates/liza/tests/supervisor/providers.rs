@@ -57,6 +57,19 @@ fn the_effort_of_a_role_is_an_argument_of_its_program() {
 
 /// Covers: AG-13
 #[test]
+fn a_program_that_wants_its_prompt_in_a_file_has_it_there_and_nothing_on_its_input() {
+    let bench = Bench::new("", &[]);
+    let script = r#"test -z "$(cat)" && grep -c "BOOTSTRAP CONTEXT" "$1""#;
+    let provider = format!("{{f: {{program: sh, args: [-c, '{script}', f, '{{prompt}}'], prompt: file}}}}");
+    bench.project.set_config("providers", &provider);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "f", "--once"]);
+    coder.wait();
+    assert_eq!(bench.outputs().lines().nth(1), Some("1"), "{}", coder.output());
+}
+
+/// Covers: AG-13
+#[test]
 fn a_prompt_of_any_size_reaches_the_program() {
     let bench = Bench::new("", &[("c", &format!("wc -c < \"$HOME/last-prompt\"\n{CODER}"))]);
     bench.project.add_task("t1");
