@@ -59,8 +59,6 @@ pub(crate) struct Traffic {
     /// Those without an answer of a tool.
     first_requests: usize,
     first_bytes: usize,
-    /// Liza's prompts in the first requests.
-    prompt_bytes: usize,
 }
 
 impl Traffic {
@@ -70,8 +68,6 @@ impl Traffic {
         if conversation.tool_results == 0 {
             self.first_requests += 1;
             self.first_bytes += conversation.size;
-            let prompt = conversation.text.split("=== BOOTSTRAP CONTEXT ===").nth(1).unwrap_or_default();
-            self.prompt_bytes += prompt.len();
         }
     }
 }
@@ -102,13 +98,10 @@ impl ModelServer {
     /// What a program has sent so far, for the table of docs/guide/clients/README.md: `just e2e` prints it.
     pub(crate) fn traffic(&self) -> String {
         let traffic = *self.traffic.lock().unwrap();
-        let Traffic { requests, bytes, first_requests, first_bytes, prompt_bytes } = traffic;
-        let each = |bytes: usize| bytes / first_requests.max(1) / 1000;
+        let Traffic { requests, bytes, first_requests, first_bytes } = traffic;
+        let (all, first) = (bytes / 1000, first_bytes / first_requests.max(1) / 1000);
         format!(
-            "{first_requests} conversations, {requests} requests, {} kB; a first request has {} kB, {} of them Liza's prompt",
-            bytes / 1000,
-            each(first_bytes),
-            each(prompt_bytes)
+            "{first_requests} conversations, {requests} requests, {all} kB; a first request has {first} kB"
         )
     }
 
