@@ -1,5 +1,5 @@
 //! Machine services: clock, random numbers, durable and private files, masked text, listening sockets,
-//! terminal columns.
+//! the proxy to a model, terminal columns.
 //!
 //! Knows only the folder of Liza by name, no file in it, and starts nothing.
 
@@ -9,6 +9,7 @@ pub mod columns;
 pub mod durable;
 pub mod listener;
 pub mod local_time;
+pub mod model_proxy;
 mod own_folder;
 pub mod private;
 pub mod random_text;

@@ -7,7 +7,6 @@
 pub mod channel;
 pub mod engine;
 pub mod lifecycle;
-pub mod model_proxy;
 pub mod observe;
 pub mod project;
 pub mod report;

@@ -3,7 +3,7 @@
 use liza_agents::providers::{Provider, ProviderError, role_network};
 use liza_core::model::{Config, Network, Role};
 
-use crate::model_proxy::{ModelHost, hosts_of};
+use liza_host::model_proxy::{ModelHost, hosts_of};
 
 /// `None` if its network is open.
 pub fn allowed_hosts(

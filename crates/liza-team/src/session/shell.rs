@@ -20,11 +20,11 @@ use liza_sandbox::sys::family::{ProcessFamily, ProgramExit};
 use liza_sandbox::sys::foreground::LentTerminal;
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
 
-use crate::model_proxy::{ModelProxy, proxy_variables};
 use crate::project::Project;
 use crate::session::git_settings::{ceiling_variable, identity_variables};
 use crate::session::network::allowed_hosts;
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
+use liza_host::model_proxy::{ModelProxy, proxy_variables};
 
 /// The variable that names the task of a shell.
 pub const SHELL_VARIABLE: &str = "LIZA_SHELL";

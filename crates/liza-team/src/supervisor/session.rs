@@ -12,8 +12,8 @@ use liza_git::ScratchCheckout;
 use liza_sandbox::sys::family::kill_session_of;
 
 use crate::channel::{LastRefusal, OpenChannel};
-use crate::model_proxy::ModelProxy;
 use crate::project::identity::helper_arguments;
+use liza_host::model_proxy::ModelProxy;
 
 use super::error::SupervisorError;
 use super::file_modes::FileModes;

@@ -26,7 +26,6 @@ use liza_sandbox::sys::confinement::{TcpGrants, protects_files};
 
 use crate::channel::CHANNEL;
 use crate::engine::{EngineError, integration_branch};
-use crate::model_proxy::{ModelProxy, proxy_variables};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::session::check::VALIDATION_VARIABLE;
 use crate::session::checkout_setup::{CheckoutUse, set_up};
@@ -37,6 +36,7 @@ use crate::session::git_settings::{ceiling_variable, identity_variables, inert_g
 use crate::session::network::allowed_hosts;
 use crate::session::plan::{SessionNeeds, home, minimum, session_plan};
 use crate::session::shared::shared;
+use liza_host::model_proxy::{ModelProxy, proxy_variables};
 
 use super::error::SupervisorError;
 use super::file_modes::FileModes;
