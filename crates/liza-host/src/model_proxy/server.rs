@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_host::listener::{Accepting, Places};
+use crate::listener::{Accepting, Places};
 
 use super::hosts::ModelHost;
 use super::request::{ProxyRequest, head_length, parse};

@@ -37,7 +37,7 @@ impl Serializer for ToValue {
     type SerializeTupleVariant = ser::Impossible<Value, YamlError>;
     type SerializeMap = MapBuilder;
     type SerializeStruct = MapBuilder;
-    type SerializeStructVariant = ser::Impossible<Value, YamlError>;
+    type SerializeStructVariant = VariantBuilder;
 
     whole_numbers! {
         serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
@@ -162,8 +162,8 @@ impl Serializer for ToValue {
         _index: u32,
         variant: &'static str,
         _length: usize,
-    ) -> Result<Self::SerializeStructVariant, YamlError> {
-        Err(no_form(variant))
+    ) -> Result<VariantBuilder, YamlError> {
+        Ok(VariantBuilder { variant, fields: MapBuilder { fields: Fields::new(), key: None } })
     }
 }
 
@@ -239,5 +239,29 @@ impl ser::SerializeStruct for MapBuilder {
 
     fn end(self) -> Result<Value, YamlError> {
         Ok(Value::Map(self.fields))
+    }
+}
+
+/// A word with a map, as the other variants with a value.
+struct VariantBuilder {
+    variant: &'static str,
+    fields: MapBuilder,
+}
+
+impl ser::SerializeStructVariant for VariantBuilder {
+    type Ok = Value;
+    type Error = YamlError;
+
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), YamlError> {
+        ser::SerializeStruct::serialize_field(&mut self.fields, key, value)
+    }
+
+    fn end(self) -> Result<Value, YamlError> {
+        let inner = ser::SerializeStruct::end(self.fields)?;
+        Ok(Value::Map(Fields::from_iter([(self.variant.to_owned(), inner)])))
     }
 }

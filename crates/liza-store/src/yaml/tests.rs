@@ -191,7 +191,7 @@ fn untyped_scalars_are_numbers_only_if_all_readers_agree() {
     assert_eq!(resolve("true", Style::Quoted), Value::from("true"));
 }
 
-#[derive(Debug, PartialEq, serde::Deserialize)]
+#[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Choice {
     Alone,
@@ -216,6 +216,8 @@ fn a_variant_is_a_word_or_a_word_with_a_value() {
         Choice::Pair { left: 1, right: 2 },
     ];
     assert_eq!(choices(text).unwrap(), wanted);
+    let written = serde_json::to_string(&super::encode::to_value(&wanted).unwrap()).unwrap();
+    assert_eq!(choices(&written).unwrap(), wanted, "{written}");
 }
 
 #[test]

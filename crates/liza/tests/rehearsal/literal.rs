@@ -161,7 +161,7 @@ fn a_literal_reviewer_gets_through() {
     let project = TestProject::new();
     let (reviewer, prompt) = reviewing(&project);
     let tree = project.tree("core");
-    let words = [" status", " show ", "rev-parse", " log ", " diff ", " anomaly workaround ", " discover "];
+    let words = [" show ", "rev-parse", " log ", " diff ", " anomaly workaround ", " discover "];
     succeed(&project, &reviewer, &tree, &prompt, &words);
     let shown = run(&project, &reviewer, &tree, &format!("{PROGRAM} show core")).stdout;
     assert!(shown.lines().next().unwrap().contains("READY_FOR_REVIEW"), "{shown}");
