@@ -216,7 +216,7 @@ fn a_variant_is_a_word_or_a_word_with_a_value() {
         Choice::Pair { left: 1, right: 2 },
     ];
     assert_eq!(choices(text).unwrap(), wanted);
-    let written = serde_json::to_string(&super::encode::to_value(&wanted).unwrap()).unwrap();
+    let written = serde_json::to_string(&super::encode::to_value(&wanted[..]).unwrap()).unwrap();
     assert_eq!(choices(&written).unwrap(), wanted, "{written}");
 }
 
