@@ -2,7 +2,6 @@
 
 use liza_agents::providers::{Provider, ProviderError, role_network};
 use liza_core::model::{Config, Network, Role};
-
 use liza_host::model_proxy::{ModelHost, hosts_of};
 
 /// `None` if its network is open.

@@ -9,6 +9,7 @@ use std::process::Command;
 use liza_agents::providers::{Provider, ProviderError};
 use liza_core::model::{Config, Role, TaskId};
 use liza_git::GitError;
+use liza_host::model_proxy::{ModelProxy, proxy_variables};
 use liza_host::private;
 use liza_sandbox::confine::start::NO_SPEAKER;
 use liza_sandbox::confine::{
@@ -24,7 +25,6 @@ use crate::project::Project;
 use crate::session::git_settings::{ceiling_variable, identity_variables};
 use crate::session::network::allowed_hosts;
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
-use liza_host::model_proxy::{ModelProxy, proxy_variables};
 
 /// The variable that names the task of a shell.
 pub const SHELL_VARIABLE: &str = "LIZA_SHELL";

@@ -9,11 +9,11 @@ use liza_agents::providers::stream::ClientOutcome;
 use liza_core::model::{Price, Repair, Revision, Sha, TaskId};
 use liza_core::rules::triggers::Trigger;
 use liza_git::ScratchCheckout;
+use liza_host::model_proxy::ModelProxy;
 use liza_sandbox::sys::family::kill_session_of;
 
 use crate::channel::{LastRefusal, OpenChannel};
 use crate::project::identity::helper_arguments;
-use liza_host::model_proxy::ModelProxy;
 
 use super::error::SupervisorError;
 use super::file_modes::FileModes;

@@ -16,6 +16,7 @@ use liza_core::rules::spending::left_for;
 use liza_core::rules::triggers::planner_triggers;
 use liza_core::rules::validation::commands;
 use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
+use liza_host::model_proxy::{ModelProxy, proxy_variables};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_sandbox::confine::{
@@ -36,7 +37,6 @@ use crate::session::git_settings::{ceiling_variable, identity_variables, inert_g
 use crate::session::network::allowed_hosts;
 use crate::session::plan::{SessionNeeds, home, minimum, session_plan};
 use crate::session::shared::shared;
-use liza_host::model_proxy::{ModelProxy, proxy_variables};
 
 use super::error::SupervisorError;
 use super::file_modes::FileModes;
