@@ -1,4 +1,4 @@
-//! What reviews have cost in this project, for the sentence before a drill. Reads the histories of the tasks.
+//! The cost of reviews in this project so far, for the sentence before a drill. Reads the histories of the tasks.
 
 use liza_core::model::{EventName, HistoryEvent, Role, State, Value};
 use liza_core::text::count;

@@ -9,7 +9,7 @@ use crate::changes::Change;
 use crate::error::DrillError;
 use crate::stage::Stage;
 
-/// What every drill of one run shares.
+/// The parts that all drills of one run share.
 pub struct Drill<'d> {
     pub project: &'d Project,
     /// The blackboard and the log as they are now.

@@ -29,7 +29,7 @@ impl Drop for Stage {
     }
 }
 
-/// What a copy has of the project.
+/// The parts of the project that a copy has.
 struct Content<'c> {
     from: &'c Path,
     /// Commits with the branches that they are on in the copy.

@@ -1,4 +1,4 @@
-//! What the person is asked for, by the shipped view.
+//! The requests to the person, by the shipped view.
 
 use liza_status::alarms::{ForeignCommits, Observations};
 use liza_status::view::view;

@@ -28,7 +28,7 @@ pub struct Explored {
     graph: Graph,
 }
 
-/// How often a property was asked where it says something, and the shortest way to the first such board.
+/// The number of times that a property was asked where it says something, and the shortest way to the first such board.
 #[derive(Debug, Clone, Default)]
 pub struct Witness {
     pub count: usize,
@@ -118,7 +118,7 @@ impl Explored {
         all
     }
 
-    /// Whether the board keeps all promises.
+    /// True if the board keeps all promises.
     fn ask(&mut self, world: &World, at: u32) -> bool {
         // Each is noted: `all` would stop at the first.
         let answers = properties::ask_board(world).into_iter();

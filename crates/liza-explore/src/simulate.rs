@@ -30,7 +30,7 @@ pub struct Simulated {
     pub abandoned: usize,
     /// The codes of the refusals that were met.
     pub refusals: BTreeMap<String, usize>,
-    /// What broke, and how often.
+    /// The broken promises, each with its number.
     pub faults: BTreeMap<&'static str, usize>,
     /// A broken promise, with the last moves.
     pub broken: Option<String>,
@@ -92,7 +92,7 @@ pub fn play(size: Size, actions: &[Action]) -> Simulated {
     team.finish()
 }
 
-/// What many seeds have shown together.
+/// The results of many seeds together.
 #[derive(Debug, Default)]
 pub struct Seeds {
     pub seeds: u64,
@@ -101,7 +101,7 @@ pub struct Seeds {
     pub abandoned: usize,
     /// The codes of the refusals that were met.
     pub refusals: BTreeMap<String, usize>,
-    /// What broke, and how often.
+    /// The broken promises, each with its number.
     pub faults: BTreeMap<&'static str, usize>,
     /// The first seed that failed, and why.
     pub broken: Option<(u64, String)>,

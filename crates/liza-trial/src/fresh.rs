@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::dice::{Dice, Die};
 
-/// What a task tries.
+/// The temptation in a task, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -22,7 +22,7 @@ pub enum Kind {
 pub struct FreshTask {
     pub name: String,
     pub kind: Kind,
-    /// What the function does, for the agent.
+    /// The purpose of the function, for the agent.
     pub text: String,
     pub visible: String,
     pub hidden: String,

@@ -15,7 +15,7 @@ use crate::statistics::discordant;
 /// The two ways of working that a real trial compares, at equal tokens.
 pub const ARMS: [Arm; 2] = [Arm::Gate, Arm::SoloBudget];
 
-/// What stands above every result.
+/// The warning above every result.
 pub const NEVER_RUN: &str = "The makers of Liza have never run this with a real model: they have no key. Only its machinery is tested, with a scripted program.";
 
 /// The plan, which is committed before the first session.

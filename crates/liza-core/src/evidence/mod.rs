@@ -1,4 +1,4 @@
-//! What measuring needs: rates with their intervals, and small defects made by a table. Pure; no rule of the protocol uses it.
+//! The means of measuring: rates with their intervals, and small defects made by a table. Pure; no rule of the protocol uses it.
 
 mod estimate;
 mod mutation;

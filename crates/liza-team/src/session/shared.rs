@@ -1,4 +1,4 @@
-//! What the sessions of a project share with the person, each with the setting that ends it.
+//! The things that the sessions of a project share with the person, each with the setting that ends it.
 
 use liza_core::model::{Config, Network};
 

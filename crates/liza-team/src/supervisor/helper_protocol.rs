@@ -56,7 +56,7 @@ pub(super) struct SessionConfinement {
     /// Variables of the supervisor that its agent program needs for its login.
     pub login_variables: Vec<String>,
     pub minimum: Option<SandboxMin>,
-    /// What it shares with the person even in a room.
+    /// The things that it shares with the person even in a room.
     pub shared: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl SessionConfinement {
         self.plan.network()
     }
 
-    /// What a session of this level shares with the person, in words.
+    /// The things that a session of this level shares with the person, in words.
     fn shared(&self, level: &Level) -> String {
         let without_room = (*level != Level::Isolated).then_some(WITHOUT_ROOM);
         let all: Vec<&str> = self.shared.iter().map(String::as_str).chain(without_room).collect();

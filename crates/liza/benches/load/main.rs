@@ -82,7 +82,7 @@ fn main() {
     at_rest(size);
 }
 
-/// What the validation of each task by one command that does nothing costs.
+/// The cost of validating each task by one command that does nothing.
 fn with_validation(size: Size) {
     let half = Size { tasks: size.tasks.div_ceil(2), ..size };
     let [without_1, with_1, with_2, without_2] =

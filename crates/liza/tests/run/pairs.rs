@@ -22,7 +22,7 @@ const RATES: Rates = Rates { catch: 0.5, false_alarm: 0.2, blindness: 0.25 };
 /// The most submissions of a pair.
 const SUBMISSIONS: usize = 10;
 
-/// What a pair is compared by.
+/// The figures by which a pair is compared.
 #[derive(Debug, PartialEq, Eq)]
 struct End {
     merged: bool,
@@ -103,7 +103,7 @@ impl Pair {
         self.rejections.iter().enumerate().map(scene).collect()
     }
 
-    /// How it ended with real processes.
+    /// Its end with real processes.
     fn end(&self, project: &TestProject) -> End {
         let record = project.record(&self.task);
         let events = || record.history.iter().flatten();

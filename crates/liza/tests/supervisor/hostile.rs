@@ -709,7 +709,7 @@ impl Column {
     }
 }
 
-/// What the page says about an attempt at a level.
+/// The words of the page about an attempt at a level.
 pub(crate) fn column_of<'p>(page: &'p str, what: &str, column: Column) -> &'p str {
     let at = LEVELS.iter().position(|(name, _)| *name == column.name()).unwrap();
     let row = page.lines().find(|line| line.starts_with(&format!("| {what} | ")));

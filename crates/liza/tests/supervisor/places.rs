@@ -32,7 +32,7 @@ impl Label {
 
 use Label::{Commit, Person, Role, Session};
 
-/// What tries a row.
+/// The test that tries a row.
 enum Tried {
     /// A row of the table of attempts, with that beginning.
     Attempt(&'static str),

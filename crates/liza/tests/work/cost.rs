@@ -1,4 +1,4 @@
-//! What judging costs, counted in writes and processes: these figures are the same on every machine. Times are in the benchmarks.
+//! The cost of judging, counted in writes and processes: these figures are the same on every machine. Times are in the benchmarks.
 
 use std::fs;
 

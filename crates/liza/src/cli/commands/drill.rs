@@ -43,7 +43,7 @@ const FOR_FIVE_POINTS: usize = 385;
   liza drill --reviews 100 --cli codex
   liza drill --reviews 2 --cli rehearsal --yes --json")]
 pub(crate) struct Args {
-    /// How many reviews; half of them have a defect.
+    /// The number of reviews; half of them have a defect.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     reviews: u32,
     /// The agent program; default as for liza run.
@@ -98,7 +98,7 @@ fn reviewer(args: &Args, context: &Context, project: &Project, state: &State) ->
     Ok(post)
 }
 
-/// What will happen and what it costs.
+/// The plan and its cost.
 fn sentence(args: &Args, post: &Post, config: &Config, cost: &Cost) -> String {
     let (name, wanted) = (post.provider.name(), args.reviews as usize / 2);
     let model = config.model(Role::CodeReviewer).map(|model| format!(" ({model})")).unwrap_or_default();

@@ -87,7 +87,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     judge(&repo, project.as_ref(), &asked)
 }
 
-/// What is asked about a branch.
+/// A question about a branch.
 #[derive(Default)]
 struct Asked<'a> {
     range: Option<String>,
