@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use liza_core::model::{Actor, AgentId, EventName, HistoryEvent, Role, Seconds, StopFileTimes, TaskId};
 use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, WriteNote};
-use liza_core::rules::triggers::{PlannerWork, Trigger, TriggerKind, planner_work};
+use liza_core::rules::triggers::{PlannerWork, Trigger, TriggerKind, planner_triggers, planner_work};
 use liza_core::supervise::stop_files::reconcile;
 use liza_status::alarms::AlarmKind;
 use liza_status::forecast::{Next, What, Who};
@@ -209,13 +209,26 @@ impl Work<'_> {
                     && blocked(task).is_none_or(|time| time <= session.started)
             })
         };
+        // Woken for one matter of a task, it has not yet looked at another one.
+        let current = planner_triggers(&self.world.state, self.world.now);
+        let is_other = |trigger: &&Trigger| {
+            planner.is_some_and(|(_, running)| {
+                running
+                    .session
+                    .triggers
+                    .iter()
+                    .all(|known| (known.kind, &known.subject) != (trigger.kind, &trigger.subject))
+            })
+        };
+        let has_other =
+            |task: &TaskId| current.iter().filter(is_other).any(|trigger| trigger.subject == task.as_str());
         let mut wrong = Vec::new();
         for need in &view.needs_you {
             let (Some(looks), Some(task)) = (need.planner_looks, &need.task) else { continue };
             let is_true = match looks {
                 // Without a session it begins one at once.
                 PlannerLooks::Now => planner.is_none() || is_asked(task),
-                PlannerLooks::Next => planner.is_some() && !is_asked(task),
+                PlannerLooks::Next => planner.is_some() && (!is_asked(task) || has_other(task)),
                 PlannerLooks::AfterResume | PlannerLooks::AfterHold => true,
             };
             if !is_true {
