@@ -140,6 +140,12 @@ impl Work<'_> {
             let triggers = runs.map(|running| running.session.triggers.as_slice()).unwrap_or_default();
             let is_deciding = runs.is_some_and(|running| !running.has_acted) && !triggers.is_empty();
             let doing = agent_doing(agent);
+            let current = planner_triggers(&self.world.state, self.world.now);
+            let needs_decision = |trigger: &Trigger| {
+                let is_told =
+                    matches!(trigger.kind, TriggerKind::QuestionAnswered | TriggerKind::HumanDecision);
+                !is_told && current.iter().any(|open| open.key == trigger.key)
+            };
             // Others may have settled what it was to look at first.
             let looks_at = |trigger: &Trigger| doing.starts_with(&format!("LOOKING at {}", trigger.subject));
             let is_so = match planner_work(triggers) {
@@ -147,6 +153,10 @@ impl Work<'_> {
                 PlannerWork::Judging => doing.starts_with("JUDGING"),
                 PlannerWork::LookingAt(_) => triggers.iter().any(|trigger| match trigger.kind {
                     TriggerKind::NewDraft => doing.starts_with("PLANNING"),
+                    // It plans with what it was told, if all that needed a decision is settled.
+                    TriggerKind::QuestionAnswered | TriggerKind::HumanDecision => {
+                        doing.starts_with("PLANNING") && !triggers.iter().any(needs_decision)
+                    }
                     _ => looks_at(trigger),
                 }),
             };
