@@ -195,11 +195,17 @@ impl Work<'_> {
         });
         let planner = self.running.iter().find(|(who, _)| who.role() == Role::Planner);
         let new = planner.filter(|(_, running)| running.session.started == self.world.now);
-        let takes = |task: &TaskId| {
-            let mut triggers = new.iter().flat_map(|(_, running)| &running.session.triggers);
-            triggers.any(|trigger| trigger.subject == task.as_str())
+        // For another matter of the task it may be woken.
+        let takes = |need: &NeedsYou| {
+            let kind = match need.kind {
+                NeedKind::Draft => TriggerKind::NewDraft,
+                _ => TriggerKind::DeadDependency,
+            };
+            let mut triggers = new.into_iter().flat_map(|(_, running)| &running.session.triggers);
+            let subject = need.task.as_ref().map(ToString::to_string);
+            triggers.any(|trigger| trigger.kind == kind && Some(&trigger.subject) == subject.as_ref())
         };
-        left.filter(|need| need.task.as_ref().is_some_and(takes))
+        left.filter(|need| takes(need))
             .map(|need| format!("the planner takes it up: {}", need.text))
             .collect()
     }
