@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -185,7 +186,8 @@ impl Pooler {
         Server::give(&folder);
         let mut command = Server::program_for("pgbouncer");
         let child = command.arg("-q").arg(&file).stdin(Stdio::null()).spawn().unwrap();
-        wait_until("the pooler listens", || folder.join(".s.PGSQL.6432").exists());
+        // The socket's file is there a moment before the pooler listens on it.
+        wait_until("the pooler listens", || UnixStream::connect(folder.join(".s.PGSQL.6432")).is_ok());
         Self { child, folder }
     }
 
