@@ -14,6 +14,7 @@
 )]
 
 pub mod boards;
+pub mod evidence;
 pub mod fuzz;
 pub mod team;
 pub mod worlds;

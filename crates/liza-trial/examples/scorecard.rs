@@ -1,5 +1,5 @@
 //! The last part of `just scorecard`: runs the trial, and writes `docs/scorecard.md`, its figures, its chart, and the three
-//! numbers of the README. Refuses if exploration and simulation were run on another commit.
+//! numbers of the README. Refuses figures of another commit.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::{env, fs, io};
 use liza_trial::arms::Rates;
 use liza_trial::chart::chart;
 use liza_trial::mutants::material;
-use liza_trial::scorecard::{Circumstances, figures, headline, scorecard};
+use liza_trial::scorecard::{Circumstances, faults, figures, headline, scorecard};
 use liza_trial::trial::{Plan, run};
 use serde_json::json;
 
@@ -31,11 +31,10 @@ fn commit() -> String {
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (commit, evidence) = (commit(), root.join("target/evidence"));
-    let read = |name: &str| {
-        let text = fs::read_to_string(evidence.join(name)).unwrap_or_default();
-        figures(name, &text, &commit).map_err(io::Error::other)
-    };
+    let text = |name: &str| fs::read_to_string(evidence.join(name)).unwrap_or_default();
+    let read = |name: &str| figures(name, &text(name), &commit).map_err(io::Error::other);
     let (exploration, simulation) = (read("exploration.json")?, read("simulation.json")?);
+    let faults = faults("faults.jsonl", &text("faults.jsonl"), &commit).map_err(io::Error::other)?;
     let pairs = env::args().nth(1).and_then(|pairs| pairs.parse().ok()).unwrap_or(3000);
     let trial =
         run(&Plan { pairs, seed: 7, rates: Rates::grid() }, &|done, all| eprint!("\r{done} of {all} cells"));
@@ -43,9 +42,9 @@ fn main() -> io::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let machine = format!("{}, {cores} cores, {}", said("uname", &["-sm"]), said("rustc", &["--version"]));
     let figures = json!({
-        "machine": machine, "commit": commit, "trial": trial, "exploration": exploration, "simulation": simulation,
+        "machine": machine, "commit": commit, "trial": trial, "exploration": exploration, "simulation": simulation, "faults": faults,
     });
-    let circumstances = Circumstances { machine, commit, exploration, simulation };
+    let circumstances = Circumstances { machine, commit, exploration, simulation, faults };
     fs::write(root.join("docs/scorecard.json"), format!("{figures}\n"))?;
     fs::write(root.join("docs/scorecard.md"), scorecard(&trial, &circumstances))?;
     fs::write(root.join("docs/pictures/trial.svg"), chart(&trial, &material()))?;

@@ -1,7 +1,7 @@
 //! The scorecard: what was measured, on which machine and commit, with the seed and the command of every number, and what was
 //! not tested. Published as it comes out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -20,6 +20,8 @@ pub struct Circumstances {
     /// The figures of `just explore` and `just simulate` on this commit.
     pub exploration: Value,
     pub simulation: Value,
+    /// How often the tests of the real program tried each fault: the sums of what `just faults` collected.
+    pub faults: BTreeMap<String, usize>,
 }
 
 /// The figures of a run as a file has them. Refuses those of another commit.
@@ -31,6 +33,19 @@ pub fn figures(name: &str, text: &str, commit: &str) -> Result<Value, String> {
             Err(format!("{name} is of commit {}, not of {commit}; run `just scorecard`", of.unwrap_or("?")))
         }
     }
+}
+
+/// The sums of the lines that `just faults` collected; the first line names the commit. Refuses those of another commit.
+pub fn faults(name: &str, text: &str, commit: &str) -> Result<BTreeMap<String, usize>, String> {
+    let (head, lines) = text.split_once('\n').unwrap_or_default();
+    figures(name, head, commit)?;
+    let mut sums = BTreeMap::new();
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).map_err(|error| format!("{name}: {error}"))?;
+        let n = line["n"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        *sums.entry(plain(&line["fault"])).or_default() += n;
+    }
+    Ok(sums)
 }
 
 const FOUND: &str = "\
@@ -45,9 +60,9 @@ const NOT_TESTED: &str = "\
 - `liza trial --cli`, which lets a real program work on fresh tasks, has never been run with a real model; a script has played it.
 - No model was run. Agents are dice; their rates are invented and equal in all arms. Nothing here says how good models are.
 - Real processes: 30 pairs of the shell tasks with catch rate 50 % and false alarms 20 %, in one project with the real program and git, ended as they do in memory (4 found by tests, 5 rejected in review, none escaped). The gate runs 3, `just full` 300; those 300 were not run to their end for this page.
-- In these runs git is a model in memory (numbered commits, one branch) and nothing is a process. The tests of the program use the real git, kill real processes at every step, race 64 of them, fill the disk and move the clock; they are no part of these numbers.
-- In the trial one task at a time: no planner, no second coder, no circuit breaker. Nowhere here: a second machine, a database, a full disk, a clock that jumps.
-- Hostile sessions: `crates/liza/tests/supervisor/hostile.rs` tries them in every gate; no number of them is here.
+- In trial, exploration and simulation git is a model in memory (numbered commits, one branch) and nothing is a process; faults of the real program have a part of their own.
+- In the trial one task at a time: no planner, no second coder, no circuit breaker.
+- Attempts of a hostile session were written by the makers of Liza. Those that are allowed, at each level, are named in docs/safety.md.
 - The simulation was not compared with runs of real processes.
 - Changes of the source (mutants of `protocol`, `rules` and `supervise`): `just mutants`, which takes hours, was not run to its end for this page.
 - The human never answers: what waits for them counts as not merged.
@@ -99,6 +114,7 @@ pub fn scorecard(trial: &Trial, run: &Circumstances) -> String {
     );
     let _ = writeln!(text, "## The protocol, explored\n\n{}", exploration(&run.exploration));
     let _ = writeln!(text, "## Whole teams by seed\n\n{}", simulation(&run.simulation));
+    let _ = writeln!(text, "## Faults of the real program\n\n{}", real_faults(&run.faults));
     let _ = writeln!(text, "## Error codes\n\n{}", codes(run));
     let _ = writeln!(text, "## Found and fixed\n\n{FOUND}");
     let _ = writeln!(text, "## The estimate of drills\n\n{}", drill_lines());
@@ -169,6 +185,18 @@ fn simulation(file: &Value) -> String {
     text
 }
 
+/// The tests of the program with real processes, files, git and databases: one that finds something fails, and then there is no page.
+fn real_faults(faults: &BTreeMap<String, usize>) -> String {
+    let mut text = "Real processes, files, git, namespaces and databases, in the tests of the program: `just faults`, which fails if one of these goes wrong once. \
+         The bound is for faults of the same kind at random moments; kills at a system call are at every one that changes or starts something.\n\n\
+         | What is done | n | Went wrong | At most (95 %) |\n|---|---|---|---|\n"
+        .to_owned();
+    for (fault, n) in faults {
+        let _ = writeln!(text, "| {fault} | {n} | 0 | {:.2} % |", 100.0 * rule_of_three(*n));
+    }
+    text
+}
+
 /// The error codes of the rules that were reached, by exploration or simulation.
 fn codes(run: &Circumstances) -> String {
     let names = |value: &Value| -> BTreeSet<String> {
@@ -209,6 +237,7 @@ mod tests {
             machine: "a machine".to_owned(),
             commit: "abc".to_owned(),
             exploration: serde_json::json!({"teams": [team], "properties": [promise]}),
+            faults: BTreeMap::from([("a kill".to_owned(), 60)]),
             simulation: serde_json::json!({
                 "first": 0, "seeds": 8, "moves": 9, "merged": 2, "abandoned": 0, "faults": {"a death": 300}, "refusals": {}, "codes": ["fenced", "halted"],
             }),
@@ -225,6 +254,7 @@ mod tests {
             "| merged once | merge | Twice: merge, merge | it alone |",
             "| a death | 300 | 0 | 1.0000 % |",
             "just simulate 8 0",
+            "| a kill | 60 | 0 | 5.00 % |",
             "Of 2 error codes of the rules, exploration and simulation met 1",
             "`halted`",
             "963e3555",
@@ -244,5 +274,8 @@ mod tests {
         for text in [r#"{"commit": "abd"}"#, "{}", ""] {
             assert!(figures("x", text, "abc").is_err(), "{text}");
         }
+        let lines = "{\"commit\": \"abc\"}\n{\"fault\": \"a\", \"n\": 2}\n{\"fault\": \"a\", \"n\": 3}\n";
+        assert_eq!(faults("x", lines, "abc").unwrap(), BTreeMap::from([("a".to_owned(), 5)]));
+        assert!(faults("x", lines, "abd").is_err());
     }
 }

@@ -14,6 +14,7 @@ use liza_core::protocol::{
 };
 use liza_store::{Store, StoreError, ValueSyntax, read_state};
 use liza_testkit::boards::clean;
+use liza_testkit::evidence::{KILLED_AT_RANDOM, tried};
 
 use crate::board::{Kind, RealHost, TestBoard, call, claim, entry, human, register, submit};
 use crate::support::{add_task, agent, note, task, wait_until};
@@ -233,6 +234,7 @@ fn exactly_one_of_many_processes_claims_a_task(kind: Kind) {
     let won = outputs.filter(|output| String::from_utf8_lossy(&output.stdout).contains("WON")).count();
     assert_eq!(won, 1);
     assert_eq!(store.validate(board.now()).unwrap(), []);
+    tried("processes claim the same task: one gets it", 4);
 }
 
 fn a_stale_registration_is_fenced(kind: Kind) {
@@ -317,6 +319,7 @@ fn killed_writers_lose_nothing_and_write_the_log_once(kind: Kind) {
     let log = board.store().log_reader().read_new().unwrap();
     assert_eq!(log.iter().filter(|entry| entry.action == "note").count(), notes.len());
     assert_eq!(state.board.revision.0, 1 + notes.len() as u64);
+    tried(KILLED_AT_RANDOM, 10);
 }
 
 fn a_value_and_a_text_are_edited_by_hand(kind: Kind) {

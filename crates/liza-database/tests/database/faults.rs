@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::Actor;
 use liza_store::{DatabaseReason, RequestId, Store, StoreError, ValueSyntax};
+use liza_testkit::evidence::{DATABASE_FAILS, tried};
 
 use crate::board::{Kind, RealHost, TestBoard, call, entry, human, now};
 use crate::proxy::Proxy;
@@ -36,6 +37,7 @@ fn needs_postgres_a_lost_answer_is_found_and_nothing_is_done_twice() {
         assert_eq!(notes(&store), n);
     }
     assert_eq!(proxy.rules.commits.load(Ordering::SeqCst), created + 5, "no commit was sent twice");
+    tried(DATABASE_FAILS, 5);
 }
 
 /// Covers: MM-05
@@ -50,6 +52,7 @@ fn needs_postgres_a_lost_commit_is_sent_again() {
     assert_eq!(written.revision, 2);
     assert_eq!(proxy.rules.commits.load(Ordering::SeqCst), created + 2);
     assert_eq!(notes(&store), 1);
+    tried(DATABASE_FAILS, 1);
 }
 
 /// Whether the last question for a request waits for a lock.
@@ -213,6 +216,7 @@ fn needs_postgres_a_store_waits_for_a_server_that_restarts() {
         assert_eq!(waiting.join().unwrap().revision, 3);
     });
     assert_eq!(notes(&store), 2);
+    tried(DATABASE_FAILS, 1);
 }
 
 /// Covers: MM-04
@@ -257,6 +261,7 @@ fn needs_postgres_a_partition_only_delays() {
         assert_eq!(waiting.join().unwrap().revision, 3);
     });
     assert_eq!(notes(&store), 2);
+    tried(DATABASE_FAILS, 1);
 }
 
 /// Covers: MM-01

@@ -3,6 +3,7 @@
 use liza_core::model::{Actor, Generation, Refusal, Seconds, Status};
 use liza_core::protocol::{Command, Heartbeat, ReserveTask};
 use liza_store::{Store, StoreError};
+use liza_testkit::evidence::{DATABASE_FAILS, tried};
 
 use crate::board::{Done, Kind, TestBoard, claim, human, now, register, submit};
 use crate::server::{Server, clock_at};
@@ -247,4 +248,5 @@ fn needs_postgres_needs_faketime_a_server_whose_clock_jumps_takes_no_one_over() 
     let refused = take_over(&store, "coder-2", second).unwrap_err();
     assert!(matches!(refused, StoreError::Refused(_)), "{refused:?}");
     assert!(beat(&store, "coder-1", first).is_ok(), "its lease can still be renewed");
+    tried(DATABASE_FAILS, 2);
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command as Process, Stdio};
 use std::time::Duration;
 
+use liza_testkit::evidence::{KILLED_AT_A_CALL, KILLED_AT_RANDOM, tried};
+
 use crate::locking::{acknowledged, with_lock_timeout, worker};
 use crate::support::*;
 
@@ -106,8 +108,8 @@ fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) -> String {
             assert_eq!(notes.len(), before + 1 + usize::from(written), "{what}");
         }
     }
-    println!("{points} points");
     assert!(points > 40, "the trace has too few calls: {points}");
+    tried(KILLED_AT_A_CALL, points);
     project.log()
 }
 
@@ -147,9 +149,10 @@ fn needs_strace_a_kill_at_any_system_call_logs_each_direct_edit_once_with_its_pl
 fn needs_strace_a_kill_at_any_system_call_of_a_command_under_the_lock_undoes_or_completes_it() {
     let project = Project::new("kill-modify");
     let counts = counts(&project, "modify 11");
-    let (mut done_by, mut timeout) = (1, 11);
+    let (mut done_by, mut timeout, mut kills) = (1, 11, 0);
     for (call, when) in counts.into_iter().flat_map(|(call, count)| (1..=count).map(move |when| (call, when)))
     {
+        kills += 1;
         let what = format!("killed at {call} #{when}");
         let wanted = timeout + 1;
         let options = ["-o", "/dev/null", "-e", &format!("trace={call}"), "-e"].map(str::to_owned);
@@ -168,6 +171,7 @@ fn needs_strace_a_kill_at_any_system_call_of_a_command_under_the_lock_undoes_or_
         assert_eq!(log.matches("action: goal_created").count(), done_by + 1, "{what}: {log}");
     }
     assert!(timeout > 12, "no command was completed");
+    tried(KILLED_AT_A_CALL, kills);
 }
 
 /// Covers: BB-09, BB-11, BB-12
@@ -210,6 +214,7 @@ fn random_kills_of_concurrent_writers_lose_nothing() {
         state.journal.human_notes.len()
     );
     assert!(kills >= 200 && acknowledged_notes.len() > 60);
+    tried(KILLED_AT_RANDOM, kills);
 }
 
 const SLOT: usize = 64 * 1024;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use liza_core::model::{Actor, StopFile, StopFiles, Timestamp};
 use liza_store::{Call, Host, Store, StoreError};
+use liza_testkit::evidence::{KILLED_AT_RANDOM, tried};
 
 use crate::locking::{acknowledged, worker};
 use crate::support::*;
@@ -136,4 +137,5 @@ fn random_kills_of_a_team_lose_nothing() {
     assert_eq!(project.log().matches("action: note").count(), notes.len());
     assert_eq!(state.board.revision.0, 1 + notes.len() as u64);
     assert!(all.len() > 100, "{}", all.len());
+    tried(KILLED_AT_RANDOM, 30);
 }

@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::thread;
 
+use liza_testkit::evidence::tried;
+
 use crate::bait::{OpenThings, PasswordService, Servers, bait, open_services};
 use crate::fixture::{Bench, CODER};
 use crate::support::process::wait_for;
@@ -689,6 +691,16 @@ fn what_a_hostile_session_achieves_is_in_the_safety_page() {
         assert!(level.starts_with(&format!("[liza: confinement {word}")), "{name}: {level}");
     }
     compare_with_page(&table(&columns));
+    for ((results, _), (level, _)) in columns.iter().zip(LEVELS).take(2) {
+        let refused = results.iter().filter(|result| *result == "refused").count();
+        let all = results.len();
+        tried(
+            &format!(
+                "a hostile session tries what is refused at {level} (of {all} attempts; docs/safety.md names the others)"
+            ),
+            refused,
+        );
+    }
 }
 
 /// The levels of the table by name.

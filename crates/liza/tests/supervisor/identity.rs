@@ -3,6 +3,7 @@
 use std::fs;
 
 use liza_core::model::Status;
+use liza_testkit::evidence::tried;
 
 use crate::fixture::{Bench, CODER};
 use crate::support::process::wait_for;
@@ -43,6 +44,7 @@ fn nobody_in_a_session_is_the_human_or_another_agent() {
         let text = answer(trick);
         assert!(text.contains("no_channel") && text.contains("coder-1"), "{trick}: {text}");
     }
+    tried("a session speaks as the human or as another agent", 6);
     assert!(answer("foreign").contains("\"ok\":true"), "{} {}", answer("init"), answer("foreign"));
     wait_for("the work is submitted", || (bench.status("t1") == Status::ReadyForReview).then_some(()));
 }

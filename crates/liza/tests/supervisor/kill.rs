@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use liza_core::model::Status;
+use liza_testkit::evidence::tried;
 
 use crate::fixture::{Bench, CODER, REVIEWER};
 use crate::support::process::{send_signal, wait_up_to};
@@ -45,6 +46,10 @@ fn a_supervisor_killed_at_any_moment_leaves_nothing_running_and_a_new_one_contin
     bench.check_valid();
     let tree = bench.project.git(&["ls-tree", "--name-only", "integration"]);
     assert!(["t1.txt", "t2.txt", "t3.txt"].iter().all(|file| tree.contains(file)), "{tree}");
+    tried(
+        "supervisors with a session are killed at a random moment: nothing runs on, and the work goes on",
+        2 * ROUNDS as usize,
+    );
 }
 
 /// Covers: AG-02, AG-09

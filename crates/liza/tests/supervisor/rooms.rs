@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use liza_sandbox::confine::{Placed, Plan, StageInput, StageOrder};
 use liza_sandbox::sys::confinement::Grants;
+use liza_testkit::evidence::tried;
 
 use crate::support::process::wait_for;
 
@@ -128,7 +129,7 @@ fn a_killed_supervisor_leaves_no_room_however_early() {
     for number in 0..kills {
         let keeper = Keeper::of_liza(folder.path(), "exec sleep 1000", Stdio::null());
         // From before its first instruction to after the start of the program.
-        let moment = Instant::now() + Duration::from_micros(number % 50 * 1500);
+        let moment = Instant::now() + Duration::from_micros(number as u64 % 50 * 1500);
         thread::sleep(moment.saturating_duration_since(Instant::now()));
         keeper.kill();
     }
@@ -138,6 +139,7 @@ fn a_killed_supervisor_leaves_no_room_however_early() {
     assert!(left(folder.path()) > 1, "a program that runs is found");
     keeper.kill();
     wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
+    tried("a room's supervisor is killed while the room begins: nothing is left", kills);
 }
 
 /// Refuses a system call, or kills the process that makes it, in everything that is started: a kernel without it, and a

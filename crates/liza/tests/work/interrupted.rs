@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
+use liza_testkit::evidence::tried;
+
 use crate::fixture::*;
 use crate::support::{Run, TestProject};
 
@@ -142,7 +144,7 @@ impl Scene {
     /// Kills the command before and after every git command: files are written in between. Each state that a kill leaves is
     /// repaired by each of the commands.
     fn killed_at_every_step(&self) {
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut kills) = (BTreeSet::new(), 0);
         for kill in [Kill::After, Kill::Before] {
             let mut number = 1;
             loop {
@@ -156,12 +158,14 @@ impl Scene {
                 number += 1;
             }
             assert!(number > 10, "only {number} commands");
+            kills += number - 1;
         }
         // Nothing has happened, it is noted, the branch has moved.
         assert!(seen.len() >= 3, "it was killed at different steps: {seen:#?}");
         self.reset();
         self.project.run(self.project.program().args(self.words)).ok();
         self.check("not killed");
+        tried("taking over work is killed around a command of git, then repaired by each command", kills);
     }
 
     fn repaired_by_each(&self, number: usize, kill: Kill) {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Actor, AgentId, Status};
@@ -15,6 +15,7 @@ use liza_core::protocol::Verdict;
 use liza_team::engine::Engine;
 use liza_team::lifecycle::{Submitter, claim_review, claim_task, submit_for_review, submit_verdict};
 use liza_team::project::Project;
+use liza_testkit::evidence::tried;
 
 use crate::fixture::*;
 use crate::support::TestProject;
@@ -41,7 +42,7 @@ struct Life {
     start: String,
     commits: Mutex<Vec<String>>,
     tasks: Mutex<u32>,
-    kills: AtomicU32,
+    kills: AtomicUsize,
 }
 
 impl Life {
@@ -53,7 +54,7 @@ impl Life {
             start,
             commits: Mutex::new(Vec::new()),
             tasks: Mutex::new(0),
-            kills: AtomicU32::new(0),
+            kills: AtomicUsize::new(0),
         }
     }
 
@@ -218,7 +219,7 @@ fn at_every_step(
     }
     life.check();
     assert!(kills >= 10, "only {kills} kills");
-    println!("{kills} kills");
+    tried("a command of an agent is killed at a system call", kills);
 }
 
 fn words(line: &[&str]) -> Vec<String> {
@@ -351,8 +352,8 @@ fn several_processes_are_killed_at_random_repeatedly() {
     life.check();
     let merged = life.project.tasks_in(Status::Merged).len();
     let kills = life.kills.into_inner();
-    println!("{kills} kills, {merged} merges");
     assert!(kills >= 100 && merged > 0, "{kills} kills, {merged} merges");
+    tried("a command of an agent is killed at a random moment", kills);
 }
 
 /// One coder: tries the next step of its task, and every second time the process is killed.
