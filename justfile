@@ -14,8 +14,8 @@ full:
 
 # Whole goals with the real agent programs and a scripted model; installs them below target/.
 e2e:
-    .ci/install-clients goose codex claude gemini opencode copilot qwen
-    cargo nextest run -p liza --test clients -E 'not test(needs_vibe_)' --success-output final
+    .ci/install-clients goose codex claude gemini opencode copilot qwen vibe
+    cargo nextest run -p liza --test clients --success-output final
 
 # Every board that small teams can reach, up to that many each; figures in target/evidence/exploration.json.
 explore BOARDS="200000":

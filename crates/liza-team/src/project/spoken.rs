@@ -54,7 +54,7 @@ impl Program<'_> {
                 let is_equal = || script(process) == script(self.process);
                 !is_interpreter(file) || is_equal() || self.is_beside(process)
             }
-            Some(file) => self.is_launched(file),
+            Some(file) => self.is_launched(file) || self.is_server(process, file),
             // It hides its file; only its name is known.
             None => process.command.first().is_some_and(|name| self.has_name(Path::new(name))),
         }
@@ -77,15 +77,39 @@ impl Program<'_> {
         installation.is_some_and(|folder| file.starts_with(folder)) && self.has_name(file)
     }
 
+    /// True for a Python script that was installed with a native program, of the same package: vibe starts its server so,
+    /// which then shows nothing but the script's name.
+    fn is_server(&self, process: &LineProcess, file: &Path) -> bool {
+        let Some((environment, package)) = self.process.file.as_deref().and_then(python_package) else {
+            return false;
+        };
+        let python = environment.join("bin/python").canonicalize();
+        let is_its_python = python.is_ok_and(|python| python == file);
+        let is_a_python = is_interpreter(file) && SYSTEM.iter().any(|folder| file.starts_with(folder));
+        let name = script(process).or_else(|| Some(process.command.first()?)).map(Path::new);
+        let is_of_package = |name: &OsStr| name.as_encoded_bytes().starts_with(package.as_encoded_bytes());
+        let name = name.and_then(Path::file_name).filter(|name| is_of_package(name));
+        (is_its_python || is_a_python)
+            && name.is_some_and(|name| environment.join("bin").join(name).is_file())
+    }
+
     /// True if a file has the name of the program's script.
     fn has_name(&self, file: &Path) -> bool {
         self.script.as_deref().is_some_and(|script| script.file_stem() == file.file_stem())
     }
 }
 
-/// The script of an interpreter: its first argument that is no option.
+/// The Python environment that a file of a package is in, and the package.
+fn python_package(file: &Path) -> Option<(&Path, &OsStr)> {
+    let is_modules = |path: &&Path| path.ends_with("site-packages") || path.ends_with("dist-packages");
+    let modules = file.ancestors().find(is_modules)?;
+    let package = file.strip_prefix(modules).ok()?.iter().next()?;
+    Some((modules.ancestors().nth(3)?, package))
+}
+
+/// The script of an interpreter: its first argument that is no option. A program that shows another title leaves blanks.
 fn script(process: &LineProcess) -> Option<&OsStr> {
-    let is_option = |word: &&OsStr| word.as_encoded_bytes().starts_with(b"-");
+    let is_option = |word: &&OsStr| word.is_empty() || word.as_encoded_bytes().starts_with(b"-");
     process.command.iter().skip(1).map(AsRef::as_ref).find(|word| !is_option(word))
 }
 
@@ -146,6 +170,42 @@ mod tests {
         assert!(!is_heard(&[shell, (node, "/work/cli.js")], (node, "/work/cli-entry.js")), "no package");
         let twice = [shell, (node, "/m/node_modules/q/cli.js"), shell];
         assert!(!is_heard(&twice, launcher), "only directly below the program");
+    }
+
+    /// Covers: AX-34, JU-08
+    #[test]
+    fn a_native_program_of_a_python_package_may_start_a_script_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |below: &str| folder.path().join(below).display().to_string();
+        std::fs::create_dir(folder.path().join("bin")).unwrap();
+        for name in ["python", "vibe-server", "pip"] {
+            std::fs::write(folder.path().join("bin").join(name), "").unwrap();
+        }
+        let (python, program) =
+            (place("bin/python"), place("lib/python3.12/site-packages/vibe/_bin/vibe-rs"));
+        let (script, pip, other) = (place("bin/vibe-server"), place("bin/pip"), place("bin/vibe-other"));
+        let is_heard = |file: &str, words: &str| is_heard(&[SH, (file, words)], (&program, "-p"));
+        let titled = |file: &str, title: &str| {
+            let command = [title, "", ""].map(Into::into).to_vec();
+            let process = |pid, (file, words): (&str, Vec<std::ffi::OsString>)| LineProcess {
+                pid,
+                command: words,
+                file: Some(file.into()),
+            };
+            let server = process(1, (file, command));
+            Program { process: &process(2, (&program, Vec::new())), script: None, liza: "/x/liza".into() }
+                .is_own(&server)
+        };
+        assert!(is_heard(&python, &script) && is_heard("/usr/bin/python3.12", &script));
+        assert!(titled(&python, "vibe-server"), "it hides its script");
+        for (file, words) in
+            [(&*python, &*pip), (&python, &other), ("/work/python", &script), (&python, "-m x")]
+        {
+            assert!(!is_heard(file, words), "{file} {words}");
+        }
+        assert!(!titled(&python, "pip") && !titled("/work/python", "vibe-server"));
+        let goose = [SH, (&*python, &*script)];
+        assert!(!super::tests::is_heard(&goose, GOOSE), "no package");
     }
 
     /// Covers: JU-08

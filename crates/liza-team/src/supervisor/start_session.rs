@@ -437,11 +437,12 @@ fn confine(
         plan.check_caches = Some(checks);
         let (liza, minimum) = (identity.program.clone(), minimum(config));
         let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
-        order.environment.extend(variables);
-        let login_variables = login_variables(identity);
+        // The variables of the client folder hide where the person's settings are.
         if network.is_none() {
             plan.grants.services.extend(services_of(order, config, identity));
         }
+        order.environment.extend(variables);
+        let login_variables = login_variables(identity);
         let shared = shared(config, plan.network()).into_iter().map(|part| part.what).collect();
         order.confinement = Some(SessionConfinement {
             liza,

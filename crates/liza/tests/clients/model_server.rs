@@ -33,12 +33,22 @@ pub(crate) struct Conversation {
     pub(crate) text: String,
     /// How many tools have answered since the conversation began.
     pub(crate) tool_results: usize,
-    /// The name of the tool that runs shell commands, and of its argument; without it, the request is not for the script.
-    pub(crate) shell: Option<(String, String)>,
+    /// Without it, the request is not for the script.
+    pub(crate) shell: Option<ShellTool>,
     /// The names of all tools that it offers.
     pub(crate) tools: Vec<String>,
     /// The length of the request in bytes.
     pub(crate) size: usize,
+}
+
+/// A program's tool that runs shell commands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ShellTool {
+    pub(crate) name: String,
+    /// The name of its argument with the command.
+    pub(crate) argument: &'static str,
+    /// If true, a call has a description besides.
+    pub(crate) is_described: bool,
 }
 
 /// What decides.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model_server::{Conversation, Move};
+use crate::model_server::{Conversation, Move, ShellTool};
 
 /// How a program talks to its model.
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +11,7 @@ pub(crate) enum Protocol {
     Messages,
     /// OpenAI Responses (codex).
     Responses,
-    /// OpenAI Chat Completions (goose, opencode).
+    /// OpenAI Chat Completions (goose, opencode, vibe).
     Chat,
     /// Gemini's own (gemini).
     Contents,
@@ -120,8 +120,8 @@ fn tool_name(tool: &Value) -> String {
     names.iter().find_map(|name| name.as_str()).unwrap_or_default().to_owned()
 }
 
-/// The tool that runs shell commands, and its argument: names and shapes are the program's own.
-fn shell_tool(tool: &Value) -> Option<(String, String)> {
+/// The tool that runs shell commands: names and shapes are the program's own.
+fn shell_tool(tool: &Value) -> Option<ShellTool> {
     let tool = if tool["function"].is_object() { &tool["function"] } else { tool };
     let name = tool["name"].as_str()?;
     let known =
@@ -132,17 +132,19 @@ fn shell_tool(tool: &Value) -> Option<(String, String)> {
         let kind = schema["properties"][**key]["type"].as_str().unwrap_or_default();
         kind.eq_ignore_ascii_case("string")
     };
-    let argument = ["command", "cmd"].iter().find(is_text)?;
-    known.contains(&name).then(|| (name.to_owned(), (*argument).to_owned()))
+    let argument = *["command", "cmd"].iter().find(is_text)?;
+    // opencode requires a description; vibe refuses what it has not declared.
+    let is_described = schema["properties"]["description"].is_object();
+    known.contains(&name).then(|| ShellTool { name: name.to_owned(), argument, is_described })
 }
 
 /// The call of the shell tool: name and arguments.
 fn call(command: &str, conversation: &Conversation) -> (String, String) {
-    let (name, argument) = conversation.shell.clone().unwrap_or_default();
+    let ShellTool { name, argument, is_described } = conversation.shell.clone().unwrap_or_default();
     // gemini refuses substitutions in a command.
     let command = if name == "run_shell_command" { encoded(command) } else { command.to_owned() };
     let mut arguments = json!({ argument: command });
-    if ["Bash", "bash", "run_shell_command"].contains(&name.as_str()) {
+    if is_described {
         arguments["description"] = json!("work");
     }
     (name, arguments.to_string())

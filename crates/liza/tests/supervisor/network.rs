@@ -126,7 +126,7 @@ fn an_open_network_is_the_default() {
 #[test]
 #[cfg(target_os = "linux")]
 fn of_this_machine_a_session_reaches_its_own_services_and_those_that_the_person_named() {
-    let [yours, listed, model, own] = [server(), server(), server(), free_port()];
+    let [yours, listed, model, settings, own] = [server(), server(), server(), server(), free_port()];
     let tries = format!(
         r#"
 reach() {{ if bash -c "exec 3<> /dev/tcp/$2/$3" 2> /dev/null; then echo "$1: reached"; else echo "$1: refused"; fi; }}
@@ -135,6 +135,7 @@ reach mapped ::ffff:127.0.0.1 {yours}
 reach wildcard 0.0.0.0 {yours}
 reach listed 127.0.0.1 {listed}
 reach model 127.0.0.1 {model}
+reach settings 127.0.0.1 {settings}
 git daemon --listen=127.0.0.1 --port={own} --base-path=. 2> /dev/null &
 for i in $(seq 100); do reach try 127.0.0.1 {own} | grep -q reached && break; sleep 0.1; done
 reach own 127.0.0.1 {own}
@@ -144,6 +145,13 @@ kill %1
     let script = tries + CODER;
     let bench = Bench::new(&format!("sandbox: auto\nnetwork_ports: [{listed}]"), &[("claude", &script)]);
     bench.project.add_task("t1");
+    let folder = bench.project.home().join(".claude");
+    fs::create_dir(&folder).unwrap();
+    fs::write(
+        folder.join("settings.json"),
+        format!(r#"{{"env": {{"A": "http://localhost:{settings}/v1"}}}}"#),
+    )
+    .unwrap();
     let mut command = bench.project.program();
     command.args(["agent", "coder", "--cli", "claude", "--once"]);
     command.env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{model}"));
@@ -153,7 +161,7 @@ kill %1
     for name in ["yours", "mapped", "wildcard"] {
         assert!(log.contains(&format!("{name}: refused")), "{name}\n{log}");
     }
-    for name in ["listed", "model", "own"] {
+    for name in ["listed", "model", "settings", "own"] {
         assert!(log.contains(&format!("{name}: reached")), "{name}\n{log}");
     }
     let said = format!(
