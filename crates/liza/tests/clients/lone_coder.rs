@@ -489,4 +489,10 @@ faults! {
         /// Covers: AX-34, SE-03
         needs_qwen_a_wrong_key_stops_it_and_no_task_is_blamed => unauthorized;
     }
+    Vibe {
+        /// Covers: AX-30, SE-03
+        needs_vibe_a_wrong_key_stops_it_and_no_task_is_blamed => unauthorized;
+        /// Covers: AX-30, SE-11
+        needs_vibe_a_kill_during_a_tool_leaves_nothing => killed;
+    }
 }
