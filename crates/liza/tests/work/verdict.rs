@@ -229,3 +229,25 @@ fn a_merge_that_takes_back_the_work_of_others_is_shown_wherever_the_work_is_judg
     submit(&project, "one", "coder-1", &head).ok();
     assert_eq!(project.record("one").takes_back, None);
 }
+
+/// Covers: LM-02
+#[test]
+fn the_rejection_that_reaches_the_limit_says_that_the_planner_decides() {
+    let project = team();
+    project.set_config("max_review_cycles", "2");
+    for (n, said) in [(1, "REJECTED: it goes back to its coder"), (2, "BLOCKED, its rejections are used up")]
+    {
+        if n == 1 {
+            submitted(&project, "one");
+        } else {
+            project.liza(&["claim-task", "one", "coder-1"]).ok();
+            let head = commit(&project, &project.tree("one"), "one.txt", "again\n");
+            submit(&project, "one", "coder-1", &head).ok();
+        }
+        project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+        let words = ["submit-verdict", "one", "REJECTED", "one.txt:1. Prior Feedback Status: STILL PRESENT"];
+        let run = project.liza_as("code-reviewer-1", &words);
+        assert!(run.stdout.contains(said), "{run:#?}");
+    }
+    assert_eq!(project.status("one"), "BLOCKED");
+}

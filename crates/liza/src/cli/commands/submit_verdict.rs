@@ -85,12 +85,20 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let done =
         context.reported(&engine, submit_verdict(&engine, &args.task, verdict, args.commit.as_ref()))?;
     let (task, status) = (args.task, done.reply.status.map_or("?", Status::name));
-    let next = match args.verdict {
-        VerdictWord::Approved if done.reply.status == Some(Status::ReadyForReview) => {
-            "its impact is high, so another code reviewer has to approve it too".to_owned()
+    let next = match (args.verdict, done.reply.status) {
+        (VerdictWord::Approved, Some(Status::ReadyForReview)) => {
+            ": its impact is high, so another code reviewer has to approve it too".to_owned()
         }
-        VerdictWord::Approved => format!("a running code reviewer merges it; by hand: liza wt-merge {task}"),
-        VerdictWord::Rejected => "it goes back to its coder".to_owned(),
+        (VerdictWord::Approved, _) => {
+            format!(": a running code reviewer merges it; by hand: liza wt-merge {task}")
+        }
+        (VerdictWord::Rejected, Some(Status::Blocked)) => {
+            ", its rejections are used up; the planner decides: unblock-task, supersede-task or abandon-task"
+                .to_owned()
+        }
+        // Its status was written by hand, without a coder.
+        (VerdictWord::Rejected, Some(Status::Unclaimed)) => ": any coder may take it".to_owned(),
+        (VerdictWord::Rejected, _) => ": it goes back to its coder".to_owned(),
     };
-    Ok(context.reply(&done, format!("{task} is {status}: {next}")))
+    Ok(context.reply(&done, format!("{task} is {status}{next}")))
 }
