@@ -304,7 +304,7 @@ impl Next {
     }
 
     /// The time at which the planner looks at it, in words.
-    fn look_time(&self) -> &'static str {
+    pub(crate) fn look_time(&self) -> &'static str {
         match self.behind.first() {
             Some(Behind::Resume) => "after liza resume",
             Some(Behind::Programs) => "when its program can be used again",

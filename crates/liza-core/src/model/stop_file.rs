@@ -57,6 +57,14 @@ pub struct StopFileTimes {
 }
 
 impl StopFileTimes {
+    pub fn since(&self, file: StopFile) -> Option<Timestamp> {
+        match file {
+            StopFile::Pause => self.pause,
+            StopFile::Checkpoint => self.checkpoint,
+            StopFile::Abort => self.abort,
+        }
+    }
+
     /// True if nothing new starts until `liza resume`.
     pub fn is_paused(&self) -> bool {
         self.abort.is_none() && (self.pause.is_some() || self.checkpoint.is_some())

@@ -9,8 +9,8 @@ use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, WriteNote};
 use liza_core::rules::triggers::{PlannerWork, Trigger, TriggerKind, planner_triggers, planner_work};
 use liza_core::supervise::stop_files::reconcile;
 use liza_status::alarms::AlarmKind;
-use liza_status::forecast::{Next, What, Who};
-use liza_status::needs_you::{NeedKind, NeedsYou, PlannerLooks};
+use liza_status::forecast::{Behind, Next, What, Who};
+use liza_status::needs_you::NeedsYou;
 use liza_status::view::{Liveness, TaskPhase, View};
 use liza_status::words::{agent_doing, task_facts};
 use proptest::prelude::*;
@@ -191,14 +191,14 @@ impl Work<'_> {
     /// What the planner is said to have left, no session of it takes up.
     fn taken_up(&self, before: &View) -> Vec<String> {
         let left = before.needs_you.iter().filter(|need| {
-            matches!(need.kind, NeedKind::Draft | NeedKind::DeadDependency) && need.planner_looks.is_none()
+            matches!(need.kind, AlarmKind::Draft | AlarmKind::DeadDependency) && need.planner_looks.is_none()
         });
         let planner = self.running.iter().find(|(who, _)| who.role() == Role::Planner);
         let new = planner.filter(|(_, running)| running.session.started == self.world.now);
         // For another matter of the task it may be woken.
         let takes = |need: &NeedsYou| {
             let kind = match need.kind {
-                NeedKind::Draft => TriggerKind::NewDraft,
+                AlarmKind::Draft => TriggerKind::NewDraft,
                 _ => TriggerKind::DeadDependency,
             };
             let mut triggers = new.into_iter().flat_map(|(_, running)| &running.session.triggers);
@@ -240,15 +240,15 @@ impl Work<'_> {
             |task: &TaskId| current.iter().filter(is_other).any(|trigger| trigger.subject == task.as_str());
         let mut wrong = Vec::new();
         for need in &view.needs_you {
-            let (Some(looks), Some(task)) = (need.planner_looks, &need.task) else { continue };
-            let is_true = match looks {
+            let (Some(looks), Some(task)) = (&need.planner_looks, &need.task) else { continue };
+            let is_true = match looks.behind.first() {
                 // Without a session it begins one at once.
-                PlannerLooks::Now => planner.is_none() || is_asked(task),
-                PlannerLooks::Next => planner.is_some() && (!is_asked(task) || has_other(task)),
-                PlannerLooks::AfterResume | PlannerLooks::AfterHold => true,
+                None => planner.is_none() || is_asked(task),
+                Some(Behind::OtherDecisions) => planner.is_some() && (!is_asked(task) || has_other(task)),
+                Some(_) => true,
             };
             if !is_true {
-                wrong.push(format!("the planner looks at {task} {}: {}", looks.words(), need.text));
+                wrong.push(format!("{task}: {looks}: {}", need.text));
             }
         }
         wrong
@@ -281,15 +281,26 @@ fn rests(next: &Next) -> bool {
     next.what == What::Wait || !next.behind.is_empty()
 }
 
+/// Entries of NEEDS YOU that are no alarms.
+const DECISIONS: [AlarmKind; 6] = [
+    AlarmKind::BrokenRecord,
+    AlarmKind::Discovery,
+    AlarmKind::Anomaly,
+    AlarmKind::Goal,
+    AlarmKind::Draft,
+    AlarmKind::DeadDependency,
+];
+
 /// An alarm that the human answers has the same command in both lists.
 fn answers(view: &View) -> Vec<String> {
-    let is_same = |need: &NeedsYou, kind: AlarmKind| {
-        let mut alerts = view.alerts.iter().filter(|alert| alert.kind == kind && alert.task == need.task);
+    let is_same = |need: &NeedsYou| {
+        let mut alerts =
+            view.alerts.iter().filter(|alert| alert.kind == need.kind && alert.task == need.task);
         alerts.any(|alert| alert.command.as_deref() == Some(&need.command))
     };
-    let needs = view.needs_you.iter().filter_map(|need| Some((need, need.kind.alarm()?)));
-    let lost = needs.filter(|(need, kind)| !is_same(need, *kind));
-    lost.map(|(need, _)| format!("no alert has its command: {need:?}")).collect()
+    let is_alarm = |need: &&NeedsYou| !DECISIONS.contains(&need.kind);
+    let lost = view.needs_you.iter().filter(is_alarm).filter(|need| !is_same(need));
+    lost.map(|need| format!("no alert has its command: {need:?}")).collect()
 }
 
 /// The agent whose step is next, as each open task names it.

@@ -22,7 +22,6 @@ use liza_core::supervise::{
     Backoffs, Situation, Step, Work, WorkKind, WorkSubject, next_step, unseen_triggers,
 };
 use liza_status::alarms::{AlarmKind, Observations};
-use liza_status::needs_you::NeedKind;
 use liza_status::view::{View, view};
 use liza_testkit::team::{agent, task};
 use proptest::prelude::*;
@@ -182,7 +181,7 @@ impl Moment {
     }
 
     fn needs(&self, kind: AlarmKind) -> bool {
-        self.shown().needs_you.iter().any(|need| need.kind == NeedKind::Alarm(kind))
+        self.shown().needs_you.iter().any(|need| need.kind == kind)
     }
 }
 
@@ -212,9 +211,7 @@ impl Moment {
             let mut items = once_free.iter().flatten();
             items.any(|(kind, task)| task.as_ref() == Some(id) || *kind == WorkKind::Plan)
         };
-        let asks = |kinds: &[AlarmKind]| {
-            view.needs_you.iter().any(|need| need.kind.alarm().is_some_and(|kind| kinds.contains(&kind)))
-        };
+        let asks = |kinds: &[AlarmKind]| view.needs_you.iter().any(|need| kinds.contains(&need.kind));
         let whole_team = [AlarmKind::ClientHeld, AlarmKind::PlannerStopped, AlarmKind::SessionBudget];
         let open = board.summaries().filter(|task| !task.status.is_some_and(Status::is_terminal));
         let forgotten = open.filter(|task| {

@@ -21,7 +21,6 @@ use liza_core::supervise::{
 };
 use liza_status::alarms::{AlarmKind, Observations};
 use liza_status::forecast::{Next, Who};
-use liza_status::needs_you::{NeedKind, PlannerLooks};
 use liza_status::view::{TaskPhase, TaskView, View, view};
 use liza_status::words::next_steps;
 use proptest::prelude::*;
@@ -317,7 +316,7 @@ fn is_explained(view: &View, task: &TaskView) -> bool {
         |id: &TaskId| view.tasks.iter().any(|task| task.id == *id && task.phase != TaskPhase::Ended);
     let named = view.needs_you.iter().any(|need| need.task.as_ref() == Some(&task.id));
     let waits = task.waits_for.iter().any(|other| is_open(&other.task));
-    let needs = |kind: AlarmKind| view.needs_you.iter().any(|need| need.kind == NeedKind::Alarm(kind));
+    let needs = |kind: AlarmKind| view.needs_you.iter().any(|need| need.kind == kind);
     let role = match task.phase {
         TaskPhase::Ready | TaskPhase::Stopped | TaskPhase::Working => Role::Coder,
         TaskPhase::Reviewing => Role::CodeReviewer,
@@ -346,7 +345,10 @@ fn dishonest(view: &View) -> Vec<String> {
     let retrying =
         view.agents.iter().filter(|agent| agent.next.retry().is_some() && agent.liveness.is_present());
     wrong.extend(retrying.map(|agent| format!("{} says that it tries again", agent.id)));
-    let looking = view.needs_you.iter().filter(|need| need.planner_looks == Some(PlannerLooks::Now));
+    let looking = view
+        .needs_you
+        .iter()
+        .filter(|need| need.planner_looks.as_ref().is_some_and(|next| next.behind.is_empty()));
     wrong.extend(looking.map(|need| format!("the planner looks at it: {}", need.text)));
     if view.goal.as_ref().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
         return wrong;

@@ -175,13 +175,13 @@ fn an_auth_error_stops_the_client_for_the_whole_team_until_the_human_continues()
     }
     let found = alarms(&world.state, &Observations::default(), world.now);
     let needs = needs_you(&world.state, &Observations::default(), &found, world.now);
-    let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
+    let need = needs.iter().find(|need| need.kind == AlarmKind::ClientHeld).unwrap();
     assert_eq!(need.text, "claude: no valid login. Run claude /login, then continue: liza resume (no)");
     assert_eq!(need.command, "liza resume");
     let gone = world.now + Seconds(100_000);
     let found = alarms(&world.state, &Observations::default(), gone);
     let needs = needs_you(&world.state, &Observations::default(), &found, gone);
-    let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
+    let need = needs.iter().find(|need| need.kind == AlarmKind::ClientHeld).unwrap();
     assert_eq!(need.text, "claude: no valid login. Run claude /login, then continue: liza run (no)");
     assert_eq!(need.command, "liza run", "without a team, its start continues");
     world.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
@@ -213,7 +213,7 @@ fn a_key_that_is_not_set_has_one_way_forward() {
     let need = |now: Timestamp| {
         let found = alarms(&world.state, &Observations::default(), now);
         let needs = needs_you(&world.state, &Observations::default(), &found, now);
-        let need = needs.into_iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
+        let need = needs.into_iter().find(|need| need.kind == AlarmKind::ClientHeld).unwrap();
         (need.text.to_string(), need.command.to_string())
     };
     let said = "(Missing environment variable: `MY_KEY`.)";
@@ -235,7 +235,7 @@ fn a_key_that_is_refused_has_one_way_forward() {
     record(&mut world, RecordSession { repair, ..ended("t", 1, Some(refused)) });
     let found = alarms(&world.state, &Observations::default(), world.now);
     let needs = needs_you(&world.state, &Observations::default(), &found, world.now);
-    let need = needs.into_iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
+    let need = needs.into_iter().find(|need| need.kind == AlarmKind::ClientHeld).unwrap();
     // A running team has the variables with which it was started.
     let text = "claude: no valid login. Stop the team, set MY_KEY, then continue: liza run \
                 (401 Unauthorized: Incorrect API key provided)";

@@ -73,7 +73,7 @@ fn a_change_of_the_gate_asks_the_human_and_blocks_no_other_work() {
     let (state, seen) = (&world.state, Observations::default());
     let asked = needs_you(state, &seen, &alarms(state, &seen, world.now), world.now);
     let [need] = asked.as_slice() else { panic!("{asked:?}") };
-    assert_eq!(need.kind.alarm(), Some(AlarmKind::GateChanged));
+    assert_eq!(need.kind, AlarmKind::GateChanged);
     assert_eq!(need.command, "liza accept-gate t --old-fails");
     for words in
         ["scripts/integration-test.sh", "exit status 7", "error: seven", "liza submit-verdict t REJECTED"]

@@ -234,7 +234,7 @@ fn a_test_that_fails_without_the_task_is_a_question_to_the_human_and_not_the_tas
     let (state, seen) = (&world.state, Observations::default());
     let asked = needs_you(state, &seen, &alarms(state, &seen, world.now), world.now);
     let [need] = asked.as_slice() else { panic!("{asked:?}") };
-    assert_eq!(need.kind.alarm(), Some(AlarmKind::IntegrationTestBroken));
+    assert_eq!(need.kind, AlarmKind::IntegrationTestBroken);
     assert_eq!(need.command, "liza resume");
     for words in ["without the change of any task; waiting: t.", "It printed: pytest: not found", "liza sync"]
     {

@@ -376,7 +376,7 @@ impl Adversaries {
         let (state, now) = (&self.world.state, self.world.now + Seconds::hours(1));
         let seen = Observations { last_progress: Some(self.world.now), ..Observations::default() };
         let needs = needs_you(state, &seen, &alarms(state, &seen, now), now);
-        needs.into_iter().filter_map(|need| need.kind.alarm()).collect()
+        needs.into_iter().map(|need| need.kind).collect()
     }
 }
 

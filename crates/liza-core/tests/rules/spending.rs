@@ -76,7 +76,7 @@ fn dollars_and_tokens_that_are_used_up_are_two_alarms_with_their_own_commands() 
     let day_ends = midnight(&world);
     spend(&mut world, 2.0, day_ends);
     let found = alarms(&world.state, &Observations::default(), world.now);
-    let subjects: Vec<String> = found.iter().map(|alarm| alarm.subject.to_string()).collect();
+    let subjects: Vec<String> = found.iter().map(|alarm| alarm.subject.clone()).collect();
     assert_eq!(subjects, ["sprint 100 % of the dollars", "sprint 100 % of the tokens"]);
     let needs = needs_you(&world.state, &Observations::default(), &found, world.now);
     let commands: Vec<&str> = needs.iter().map(|need| need.command.as_str()).collect();

@@ -206,7 +206,7 @@ fn a_command_that_fails_without_the_work_holds_the_review_and_asks_the_human() {
     world.refused_with("validation_held", world.supervisor(reviewer(1)), claim_validation("t", reviewer(1)));
     let seen = Default::default();
     let needs = needs_you(&world.state, &seen, &alarms(&world.state, &seen, world.now), world.now);
-    let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ValidationHeld)).unwrap();
+    let need = needs.iter().find(|need| need.kind == AlarmKind::ValidationHeld).unwrap();
     assert_eq!(need.command, "liza retry-validation t");
     let shown = view(&world.state, &seen, world.now);
     let shown = shown.tasks.iter().find(|shown| shown.id == task("t")).unwrap();

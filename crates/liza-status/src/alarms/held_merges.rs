@@ -1,12 +1,13 @@
 //! Merges and reviews that wait for the human: a test fails without them too, or they change what judges them.
 
-use liza_core::model::{EventName, State, TaskBody, TaskId, TestFailure};
+use liza_core::model::{EventName, State, TaskBody, TaskId, TaskRecord, TestFailure};
 use liza_core::rules::claimable::{HeldMerge, held_merge};
 use liza_core::rules::judging_settings::failing_head;
 use liza_core::rules::validation::held_validation;
 use liza_core::text::one_line;
 
 use super::{Alarm, AlarmKind};
+use crate::command_line::CommandLine;
 
 /// The most files of a change that an alarm names.
 const SHOWN_FILES: usize = 5;
@@ -28,7 +29,7 @@ pub(super) fn alarm(state: &State) -> Option<Alarm> {
         failure.output,
         quoted(failure)
     );
-    let alarm = Alarm::critical(AlarmKind::IntegrationTestBroken, test.head.as_str(), text);
+    let alarm = Alarm::new(AlarmKind::IntegrationTestBroken, &test.head, text);
     (!names.is_empty()).then(|| alarm.since(test.time))
 }
 
@@ -55,7 +56,14 @@ pub(super) fn gate_changed(state: &State, id: &TaskId, body: &TaskBody) -> Optio
          \"...\"{under_old}",
         shown(&change.files)
     );
-    Some(Alarm::critical(AlarmKind::GateChanged, id, text).since(since))
+    let accept = accept_gate(id, body.record());
+    Some(Alarm::new(AlarmKind::GateChanged, id, text).about(id).since(since).answered(accept))
+}
+
+/// The command that accepts a task's change of the gate.
+pub(crate) fn accept_gate(id: &TaskId, record: &TaskRecord) -> CommandLine {
+    let old = record.gate_change.as_ref().and_then(|change| change.old_failure.as_ref());
+    CommandLine::liza(["accept-gate", id.as_str()].into_iter().chain(old.map(|_| "--old-fails")))
 }
 
 /// A command that validates a task fails without its change too, or is not installed: its review waits.
@@ -69,7 +77,7 @@ pub(super) fn validation_held(state: &State, id: &TaskId) -> Option<Alarm> {
         failure.output,
         quoted(failure)
     );
-    Some(Alarm::critical(AlarmKind::ValidationHeld, id, text).since(validation.time))
+    Some(Alarm::new(AlarmKind::ValidationHeld, id, text).about(id).since(validation.time))
 }
 
 /// The first files of a change, and the number of the others.

@@ -1,9 +1,8 @@
-//! The table of alarms: the words of each, the machines that see it, and its answer.
+//! The table of alarms and decisions: the words of each, its level, the machines that see it, and its answer.
 
-use std::fmt;
+use serde::Serialize;
 
-use serde::{Serialize, Serializer};
-
+use super::AlarmLevel;
 use crate::command_line::OPEN;
 use liza_core::model::StopFile;
 
@@ -22,33 +21,23 @@ pub(crate) enum Answer {
     Human(&'static [&'static str]),
     /// By the human with this command, about its subject.
     About(&'static [&'static str]),
-    /// Each of these is a command that depends on the state.
-    Question,
-    Verdict,
-    Blocked,
-    Planner,
-    Budget,
-    Setup,
-    Port,
-    Work,
-    Remote,
-    TeamFile,
-    Gate,
-    Client,
+    /// By the human with a command that depends on the state: each alarm has its own, if it needs one.
+    Own,
 }
 
 macro_rules! alarm_kinds {
-    ($($kind:ident $words:literal $seen:ident $answer:expr $(, $file:ident)?;)*) => {
-        /// The kinds of alarms; their words are part of the specification.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumIter)]
+    ($($kind:ident $words:literal $level:ident $seen:ident $answer:expr $(, $file:ident)?;)*) => {
+        /// The kinds of alarms, and of decisions that are no alarms. Their words are part of the specification.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::Display, strum::EnumIter)]
         pub enum AlarmKind {
-            $($kind,)*
+            $(#[serde(rename = $words)] #[strum(to_string = $words)] $kind,)*
         }
 
         impl AlarmKind {
-            pub fn words(self) -> &'static str {
+            /// Some alarms of a few kinds have another one.
+            pub(super) fn level(self) -> AlarmLevel {
                 match self {
-                    $(AlarmKind::$kind => $words,)*
+                    $(AlarmKind::$kind => AlarmLevel::$level,)*
                 }
             }
 
@@ -60,7 +49,7 @@ macro_rules! alarm_kinds {
                 seen_by == SeenBy::One
             }
 
-            pub(crate) fn answer(self) -> Answer {
+            pub(super) fn answer(self) -> Answer {
                 use Answer::*;
                 match self {
                     $(AlarmKind::$kind => $answer,)*
@@ -77,64 +66,64 @@ macro_rules! alarm_kinds {
 }
 
 alarm_kinds! {
-    InvalidState "INVALID STATE" One Human(&["validate"]);
-    LeaseExpired "LEASE EXPIRED" All Agents;
-    ReviewLeaseExpired "REVIEW LEASE EXPIRED" All Agents;
-    StaleDraft "STALE DRAFT" All Agents;
-    OrphanedRejected "ORPHANED REJECTED" All Agents;
-    Blocked "BLOCKED" All Blocked;
-    IntegrationFailed "INTEGRATION FAILED" All Agents;
-    Reassigned "REASSIGNED" All Agents;
-    HypothesisExhaustion "HYPOTHESIS EXHAUSTION" All Agents;
-    ReviewLoop "REVIEW LOOP" All Agents;
-    ApproachingLimit "APPROACHING LIMIT" All Agents;
-    ImmediateDiscovery "IMMEDIATE DISCOVERY" All Agents;
-    ContextFull "CONTEXT FULL" All Agents;
-    Stalled "STALLED" All Agents;
-    CheckpointAbandoned "CHECKPOINT ABANDONED?" All Human(&["resume"]), Checkpoint;
-    CheckpointStuck "CHECKPOINT STUCK" All Human(&["resume"]), Checkpoint;
-    CheckpointStale "CHECKPOINT STALE" All Human(&["resume"]), Checkpoint;
-    ForgottenPause "FORGOTTEN PAUSE" All Human(&["resume"]), Pause;
-    StalePause "STALE PAUSE" All Human(&["resume"]), Pause;
-    CircuitBreaker "CIRCUIT BREAKER" All Human(&["resolve", OPEN]);
-    SprintDeadline "SPRINT DEADLINE" All Human(&["resume"]);
-    RubberStamp "RUBBER STAMP" All Agents;
-    StaleEdit "STALE EDIT" One About(&["edit", "--from"]);
-    StrayChanges "STRAY CHANGES" All Agents;
-    Question "QUESTION" All Question;
-    PlannerStopped "PLANNER STOPPED" All Planner;
-    SessionBudget "SESSION BUDGET" All Human(&["note", OPEN]);
-    Budget "BUDGET" All Budget;
-    ReviewDropped "REVIEW DROPPED" All Verdict;
-    SecondReviewer "SECOND REVIEWER" All Verdict;
-    NoApproval "NO APPROVAL" All Verdict;
-    RoleMissing "ROLE MISSING" All About(&["agent"]);
-    ForeignCommits "FOREIGN COMMITS" All Human(&["accept-integration"]);
-    GitProgramsChanged "GIT PROGRAMS CHANGED" One Human(&["config", "--trust"]);
-    DirectEdit "DIRECT EDIT" All About(&["dismiss"]);
-    ClientHeld "CLIENT HELD" All Client;
-    QuietSession "QUIET SESSION" One Agents;
-    PlanProposed "PLAN PROPOSED" All Human(&["plan", "--approve"]);
-    SetupFailed "SETUP FAILED" One Setup;
-    PortRefused "PORT REFUSED" One Port;
-    WorkFails "WORK FAILS" One Work;
-    SettingsNotAccepted "SETTINGS NOT ACCEPTED" One Human(&["config", "--trust"]);
-    TeamFileChanged "TEAM FILE CHANGED" One TeamFile;
-    IntegrationTestBroken "INTEGRATION TEST BROKEN" All Human(&["resume"]);
-    GateChanged "GATE CHANGED" All Gate;
-    ValidationHeld "VALIDATION HELD" All About(&["retry-validation"]);
-    RemoteProblem "REMOTE PROBLEM" One Remote;
-    TakesBack "TAKES BACK" All About(&["diff"]);
-}
-
-impl fmt::Display for AlarmKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.words())
-    }
-}
-
-impl Serialize for AlarmKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
+    InvalidState "INVALID STATE" Critical One Human(&["validate"]);
+    LeaseExpired "LEASE EXPIRED" Warning All Agents;
+    ReviewLeaseExpired "REVIEW LEASE EXPIRED" Warning All Agents;
+    StaleDraft "STALE DRAFT" Warning All Agents;
+    OrphanedRejected "ORPHANED REJECTED" Critical All Agents;
+    Blocked "BLOCKED" Warning All Own;
+    IntegrationFailed "INTEGRATION FAILED" Critical All Agents;
+    Reassigned "REASSIGNED" Warning All Agents;
+    HypothesisExhaustion "HYPOTHESIS EXHAUSTION" Critical All Agents;
+    ReviewLoop "REVIEW LOOP" Critical All Agents;
+    ApproachingLimit "APPROACHING LIMIT" Warning All Agents;
+    ImmediateDiscovery "IMMEDIATE DISCOVERY" Critical All Agents;
+    ContextFull "CONTEXT FULL" Warning All Agents;
+    Stalled "STALLED" Warning All Agents;
+    CheckpointAbandoned "CHECKPOINT ABANDONED?" Critical All Agents, Checkpoint;
+    CheckpointStuck "CHECKPOINT STUCK" Critical All Agents, Checkpoint;
+    CheckpointStale "CHECKPOINT STALE" Warning All Agents, Checkpoint;
+    ForgottenPause "FORGOTTEN PAUSE" Critical All Agents, Pause;
+    StalePause "STALE PAUSE" Warning All Agents, Pause;
+    CircuitBreaker "CIRCUIT BREAKER" Critical All Human(&["resolve", OPEN]);
+    SprintDeadline "SPRINT DEADLINE" Warning All Human(&["resume"]);
+    RubberStamp "RUBBER STAMP" Warning All Agents;
+    StaleEdit "STALE EDIT" Warning One About(&["edit", "--from"]);
+    StrayChanges "STRAY CHANGES" Critical All Agents;
+    Question "QUESTION" Warning All Own;
+    PlannerStopped "PLANNER STOPPED" Critical All Own;
+    SessionBudget "SESSION BUDGET" Critical All Human(&["note", OPEN]);
+    Budget "BUDGET" Warning All Own;
+    ReviewDropped "REVIEW DROPPED" Critical All Own;
+    SecondReviewer "SECOND REVIEWER" Critical All Own;
+    NoApproval "NO APPROVAL" Critical All Own;
+    RoleMissing "ROLE MISSING" Critical All About(&["agent"]);
+    ForeignCommits "FOREIGN COMMITS" Critical All Human(&["accept-integration"]);
+    GitProgramsChanged "GIT PROGRAMS CHANGED" Critical One Human(&["config", "--trust"]);
+    DirectEdit "DIRECT EDIT" Critical All About(&["dismiss"]);
+    ClientHeld "CLIENT HELD" Warning All Own;
+    QuietSession "QUIET SESSION" Warning One Agents;
+    PlanProposed "PLAN PROPOSED" Warning All Human(&["plan", "--approve"]);
+    SetupFailed "SETUP FAILED" Critical One Own;
+    PortRefused "PORT REFUSED" Warning One Own;
+    WorkFails "WORK FAILS" Critical One Own;
+    SettingsNotAccepted "SETTINGS NOT ACCEPTED" Warning One Human(&["config", "--trust"]);
+    TeamFileChanged "TEAM FILE CHANGED" Warning One Own;
+    IntegrationTestBroken "INTEGRATION TEST BROKEN" Critical All Human(&["resume"]);
+    GateChanged "GATE CHANGED" Critical All Own;
+    ValidationHeld "VALIDATION HELD" Critical All About(&["retry-validation"]);
+    RemoteProblem "REMOTE PROBLEM" Critical One Own;
+    TakesBack "TAKES BACK" Warning All About(&["diff"]);
+    // No alarms: only NEEDS YOU has these.
+    Abort "ABORT" Critical All Human(&["goal", "new", OPEN]), Abort;
+    Checkpoint "CHECKPOINT" Critical All Human(&["resume"]), Checkpoint;
+    Pause "PAUSE" Critical All Human(&["resume"]), Pause;
+    BrokenRecord "BROKEN RECORD" Critical All About(&["edit"]);
+    Discovery "DISCOVERY" Warning All Own;
+    Anomaly "ANOMALY" Warning All Own;
+    Vision "VISION" Warning One Own;
+    Goal "GOAL" Warning All Human(&["goal", "new", OPEN]);
+    Login "LOGIN" Critical One Own;
+    Draft "DRAFT" Warning All Own;
+    DeadDependency "DEAD DEPENDENCY" Warning All Own;
 }

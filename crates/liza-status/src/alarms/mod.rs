@@ -2,15 +2,16 @@
 //!
 //! An alarm is raised once per episode: [`Episodes`] remembers a true condition, and forgets it at its end.
 
+mod consent;
 mod episodes;
-pub(crate) mod failing;
+mod failing;
 pub(crate) mod held;
-mod held_merges;
+pub(crate) mod held_merges;
 mod kinds;
+mod moment;
 mod observations;
-mod plan;
-pub(super) mod refused;
-pub(super) mod setup;
+mod refused;
+mod setup;
 mod stalled;
 mod stops;
 pub(crate) mod task;
@@ -21,9 +22,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::command_line::{CommandLine, OPEN, liza};
 use liza_core::model::{
-    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, State, TaskId,
-    Timestamp,
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, State, TaskId, Timestamp,
 };
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::text::count;
@@ -31,14 +32,14 @@ use liza_core::text::count;
 pub use episodes::{Episodes, is_seen_late};
 pub use failing::is_open;
 pub use kinds::AlarmKind;
-pub(crate) use kinds::Answer;
+use kinds::Answer;
+pub(crate) use moment::Moment;
 pub use observations::{
     Confinement, FailedReviewSetup, FailingJob, ForeignCommits, KeptVersion, MainBranch, MissingLogin,
     Observations, RefusedPort, Remedy, RemoteProblem, RunningMerge, SessionActivity, TeamFileChange,
     VisionGap,
 };
 pub use stops::StopAge;
-pub(super) use team::budget_subject;
 pub use team::sessions_without_result;
 pub use text::AlarmText;
 
@@ -61,88 +62,59 @@ impl AlarmLevel {
     }
 }
 
-/// The subject of an alarm; part of the key of its episode.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AlarmSubject {
-    Task(TaskId),
-    /// One figure of a task.
-    Figure(TaskId, &'static str),
-    Agent(AgentId),
-    Discovery(DiscoveryId),
-    /// A sprint, a goal, a file, a length of time: anything else with a name.
-    Name(String),
-}
-
-impl AlarmSubject {
-    pub fn task(&self) -> Option<&TaskId> {
-        match self {
-            AlarmSubject::Task(task) | AlarmSubject::Figure(task, _) => Some(task),
-            AlarmSubject::Agent(_) | AlarmSubject::Discovery(_) | AlarmSubject::Name(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for AlarmSubject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AlarmSubject::Task(task) => task.fmt(f),
-            AlarmSubject::Figure(task, figure) => write!(f, "{task}:{figure}"),
-            AlarmSubject::Agent(agent) => agent.fmt(f),
-            AlarmSubject::Discovery(discovery) => discovery.fmt(f),
-            AlarmSubject::Name(name) => f.write_str(name),
-        }
-    }
-}
-
-impl From<&TaskId> for AlarmSubject {
-    fn from(task: &TaskId) -> Self {
-        AlarmSubject::Task(task.clone())
-    }
-}
-
-impl From<AgentId> for AlarmSubject {
-    fn from(agent: AgentId) -> Self {
-        AlarmSubject::Agent(agent)
-    }
-}
-
-impl From<DiscoveryId> for AlarmSubject {
-    fn from(discovery: DiscoveryId) -> Self {
-        AlarmSubject::Discovery(discovery)
-    }
-}
-
-impl From<&str> for AlarmSubject {
-    fn from(name: &str) -> Self {
-        AlarmSubject::Name(name.to_owned())
-    }
-}
-
+/// A matter for the human: an alarm, or a decision that is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alarm {
     pub level: AlarmLevel,
     pub kind: AlarmKind,
-    pub subject: AlarmSubject,
+    /// A task, an agent, a file, a length of time: part of the key of its episode.
+    pub subject: String,
+    /// The task that it is about.
+    pub task: Option<TaskId>,
     /// The time since which it has been true, if the blackboard has it: an alarm that ended and came back is
     /// another episode, even if no one looked in between.
     pub since: Option<Timestamp>,
     /// The rest of the alert.
     pub text: AlarmText,
+    /// The command with which the human answers it, if it depends on the state.
+    own_answer: Option<CommandLine>,
 }
 
 impl Alarm {
-    fn warning(kind: AlarmKind, subject: impl Into<AlarmSubject>, text: impl Into<AlarmText>) -> Self {
-        let (subject, text) = (subject.into(), text.into());
-        Self { level: AlarmLevel::Warning, kind, subject, since: None, text }
+    pub(crate) fn new(kind: AlarmKind, subject: impl fmt::Display, text: impl Into<AlarmText>) -> Self {
+        let (level, subject, text) = (kind.level(), subject.to_string(), text.into());
+        Self { level, kind, subject, task: None, since: None, text, own_answer: None }
     }
 
-    fn critical(kind: AlarmKind, subject: impl Into<AlarmSubject>, text: impl Into<AlarmText>) -> Self {
-        Self { level: AlarmLevel::Critical, ..Self::warning(kind, subject, text) }
+    /// About a task, which its text names first.
+    fn of_task(kind: AlarmKind, task: &TaskId, words: impl fmt::Display) -> Self {
+        Self::new(kind, task, AlarmText::of_task(task, words)).about(task)
     }
 
-    fn since(mut self, since: impl Into<Option<Timestamp>>) -> Self {
-        self.since = since.into();
-        self
+    pub(crate) fn about<'t>(self, task: impl Into<Option<&'t TaskId>>) -> Self {
+        Self { task: task.into().cloned(), ..self }
+    }
+
+    pub(crate) fn at(self, level: AlarmLevel) -> Self {
+        Self { level, ..self }
+    }
+
+    fn since(self, since: impl Into<Option<Timestamp>>) -> Self {
+        Self { since: since.into(), ..self }
+    }
+
+    pub(crate) fn answered(self, command: impl Into<Option<CommandLine>>) -> Self {
+        Self { own_answer: command.into(), ..self }
+    }
+
+    /// The command with which the human answers it; `None` if agents handle it.
+    pub(crate) fn answer(&self) -> Option<CommandLine> {
+        match self.kind.answer() {
+            Answer::Agents => None,
+            Answer::Human(words) => Some(CommandLine::liza(words)),
+            Answer::About(words) => Some(CommandLine::liza(words.iter().chain([&self.subject.as_str()]))),
+            Answer::Own => self.own_answer.clone(),
+        }
     }
 
     /// The key that identifies this episode.
@@ -161,63 +133,70 @@ impl Alarm {
     }
 }
 
-pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
-    let mut found = Vec::new();
-    if let Some(error) = &seen.unreadable {
-        found.push(Alarm::critical(AlarmKind::InvalidState, "file", error.as_str()));
+/// The command with which the human answers a question about a task, or about the goal.
+fn answer_question(task: Option<&TaskId>) -> CommandLine {
+    match task {
+        Some(task) => liza!("answer", task, OPEN),
+        None => liza!("note", OPEN),
     }
+}
+
+pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
+    let at = Moment { state, seen, now };
+    let mut found = Vec::new();
+    found.extend(seen.unreadable.as_ref().map(|error| Alarm::new(AlarmKind::InvalidState, "file", error)));
     for violation in seen.violations.iter().filter(|violation| !violation.has_alarm) {
-        let text = violation.to_string();
-        found.push(Alarm::critical(AlarmKind::InvalidState, text.as_str(), text.clone()));
+        found.push(Alarm::new(AlarmKind::InvalidState, violation, violation.to_string()));
     }
     for (id, body) in state.bodies() {
-        task::alarms(state, id, body, now, &mut found);
+        task::alarms(at, id, body, &mut found);
         found.extend(held_merges::gate_changed(state, id, body));
         found.extend(held_merges::validation_held(state, id));
     }
     for discovery in state.board.discovered.entries().filter(|d| d.is_pressing()) {
         let text = format!("{} — {} (Planner should wake)", discovery.id, discovery.description);
-        found.push(Alarm::critical(AlarmKind::ImmediateDiscovery, discovery.id, text));
+        found.push(Alarm::new(AlarmKind::ImmediateDiscovery, discovery.id, text));
     }
-    found.extend(plan::alarm(state));
+    found.extend(consent::plan(state));
     found.extend(held_merges::alarm(state));
-    found.extend(full_contexts(state, now));
-    found.extend(quiet_sessions(state, seen, now));
-    found.extend(stalled::alarm(state, seen, now));
-    found.extend(stops::checkpoint(seen, now));
-    found.extend(stops::pause(seen, now));
-    found.extend(governance(state, now));
-    for KeptVersion { file, is_before_rewrite } in &seen.kept_versions {
-        let text = match is_before_rewrite {
-            true => format!(
-                "state.yaml was rewritten without its comments; the previous version is kept in {file}. \
-                 Put back what you need with liza edit, then delete it"
-            ),
-            false => format!(
-                "your save was based on an older revision; it is kept in {file}. \
-                 Merge it: liza edit --from {file}"
-            ),
-        };
-        found.push(Alarm::warning(AlarmKind::StaleEdit, file.as_str(), text));
-    }
+    found.extend(full_contexts(at));
+    found.extend(quiet_sessions(at));
+    found.extend(stalled::alarm(at));
+    found.extend(stops::checkpoint(at));
+    found.extend(stops::pause(at));
+    found.extend(governance(at));
+    found.extend(seen.kept_versions.iter().map(kept_version));
     found.extend(stray_changes(state));
-    found.extend(team::alarms(state, seen, now));
-    found.extend(setup::alarms(state, seen));
-    found.extend(refused::alarms(state, seen));
-    found.extend(failing::alarms(state, seen, now));
-    found.extend(remote_problem(state, seen));
-    found.extend(plan::settings_not_accepted(state));
-    found.extend(seen.team_file_change.as_ref().map(plan::team_file_changed));
+    found.extend(team::alarms(at));
+    found.extend(setup::alarms(at));
+    found.extend(refused::alarms(at));
+    found.extend(failing::alarms(at));
+    found.extend(remote_problem(at));
+    found.extend(consent::settings(at));
+    found.extend(seen.team_file_change.as_ref().map(consent::team_file));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
-    found.extend(git_programs_changed(&seen.changed_programs));
+    found.extend(consent::git_programs(&seen.changed_programs));
     found.extend(state.board.direct_edits.entries().chain(&seen.pending_edit).map(direct_edit));
     found
 }
 
+fn kept_version(KeptVersion { file, is_before_rewrite }: &KeptVersion) -> Alarm {
+    let text = match is_before_rewrite {
+        true => format!(
+            "state.yaml was rewritten without its comments; the previous version is kept in {file}. \
+             Put back what you need with liza edit, then delete it"
+        ),
+        false => format!(
+            "your save was based on an older revision; it is kept in {file}. \
+             Merge it: liza edit --from {file}"
+        ),
+    };
+    Alarm::new(AlarmKind::StaleEdit, file, text)
+}
+
 fn direct_edit(edit: &DirectEdit) -> Alarm {
-    let id = edit.id.to_string();
     // Without a time: the same alarm before and after it is recorded.
-    Alarm::critical(AlarmKind::DirectEdit, id.as_str(), edit.describe())
+    Alarm::new(AlarmKind::DirectEdit, edit.id, edit.describe())
 }
 
 fn foreign_commits(found: &ForeignCommits) -> Alarm {
@@ -243,16 +222,7 @@ fn foreign_commits(found: &ForeignCommits) -> Alarm {
             count(some.len(), "commit")
         ),
     };
-    Alarm::critical(AlarmKind::ForeignCommits, found.head.as_str(), text)
-}
-
-/// Settings of the project's git configuration that the human has not accepted.
-fn git_programs_changed(keys: &[String]) -> Option<Alarm> {
-    let text = format!(
-        "the project's git configuration names programs, or ways to sign, that you have not accepted; merges wait: {}",
-        keys.join(", ")
-    );
-    (!keys.is_empty()).then(|| Alarm::critical(AlarmKind::GitProgramsChanged, keys.join(" ").as_str(), text))
+    Alarm::new(AlarmKind::ForeignCommits, &found.head, text)
 }
 
 /// Changes that a supervisor saw outside any task, in this sprint and since the human's last decision.
@@ -268,69 +238,70 @@ fn stray_changes(state: &State) -> Vec<Alarm> {
     let alarm = |anomaly: &Anomaly| {
         let who = anomaly.reporter.as_deref().unwrap_or("unknown");
         let what = anomaly.details.get("deviation").map(ToString::to_string).unwrap_or_default();
-        Alarm::critical(AlarmKind::StrayChanges, who, format!("{who} — {what}")).since(anomaly.timestamp)
+        Alarm::new(AlarmKind::StrayChanges, who, format!("{who} — {what}")).since(anomaly.timestamp)
     };
     state.journal.anomalies.iter().filter(stray).map(alarm).collect()
 }
 
-fn full_contexts(state: &State, now: Timestamp) -> Vec<Alarm> {
-    let alarm = |(agent, entry): (&AgentId, &AgentRecord)| {
-        let percent = entry.full_context(now)?;
-        let task = entry.current_task.as_ref().map(|task| format!(" on {task}")).unwrap_or_default();
+fn full_contexts(at: Moment<'_>) -> impl Iterator<Item = Alarm> {
+    let alarm = move |(agent, entry): (&AgentId, &AgentRecord)| {
+        let (percent, task) = (entry.full_context(at.now)?, on_task(entry));
         let text = format!("{agent}{task} — {percent} % of its context is used, it should hand off");
-        Some(Alarm::warning(AlarmKind::ContextFull, *agent, text))
+        Some(Alarm::new(AlarmKind::ContextFull, agent, text))
     };
-    state.board.agents.entries().filter_map(alarm).collect()
+    at.board().agents.entries().filter_map(alarm)
+}
+
+fn on_task(entry: &AgentRecord) -> String {
+    entry.current_task.as_ref().map(|task| format!(" on {task}")).unwrap_or_default()
 }
 
 /// Sessions that have printed nothing for too long: the client or one of its tools may hang.
-fn quiet_sessions(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
-    let Some(limit) = state.board.config.ready().map(|config| config.quiet_limit) else { return Vec::new() };
-    let alarm = |(agent, entry): (&AgentId, &AgentRecord)| {
-        let activity = seen.sessions.get(agent).filter(|_| entry.is_live(now))?;
-        let silent = now.since(activity.last_output);
-        let task = entry.current_task.as_ref().map(|task| format!(" on {task}")).unwrap_or_default();
+fn quiet_sessions(at: Moment<'_>) -> impl Iterator<Item = Alarm> {
+    let alarm = move |(agent, entry): (&AgentId, &AgentRecord)| {
+        let activity = at.seen.sessions.get(agent).filter(|_| entry.is_live(at.now))?;
+        let (silent, task) = (at.now.since(activity.last_output), on_task(entry));
         let last = activity.last_action.as_ref().map(|last| format!("; last: {last}")).unwrap_or_default();
         let text = format!("{agent}{task} — no output for {silent}. See it: liza tail {agent}{last}");
-        (silent >= limit)
-            .then(|| Alarm::warning(AlarmKind::QuietSession, *agent, text).since(activity.last_output))
+        let alarm = Alarm::new(AlarmKind::QuietSession, agent, text).since(activity.last_output);
+        (silent >= at.config()?.quiet_limit).then_some(alarm)
     };
-    state.board.agents.entries().filter_map(alarm).collect()
+    at.board().agents.entries().filter_map(alarm)
 }
 
 /// Work cannot be exchanged with other machines, so nothing is submitted or merged.
-fn remote_problem(state: &State, seen: &Observations) -> Option<Alarm> {
-    let problem = seen.remote_problem.as_ref()?;
-    let remote = state.board.config.ready()?.remote.as_ref()?;
+fn remote_problem(at: Moment<'_>) -> Option<Alarm> {
+    let problem = at.seen.remote_problem.as_ref()?;
+    let remote = at.config()?.remote.as_ref()?;
     let text = format!("{}. Liza tries again by itself; no task is blamed", problem.message);
-    Some(Alarm::critical(AlarmKind::RemoteProblem, remote.as_str(), text).since(problem.since))
+    let alarm = Alarm::new(AlarmKind::RemoteProblem, remote, text).since(problem.since);
+    Some(alarm.answered(problem.command.clone()))
 }
 
 /// The breaker, the deadline and reviews that look like rubber stamps.
-fn governance(state: &State, now: Timestamp) -> Vec<Alarm> {
+fn governance(at: Moment<'_>) -> Vec<Alarm> {
     let mut found = Vec::new();
-    if let Some(breaker) = state.board.circuit_breaker.ready()
-        && breaker.status == BreakerStatus::Triggered
-    {
+    let breaker = at.board().circuit_breaker.ready();
+    if let Some(breaker) = breaker.filter(|breaker| breaker.status == BreakerStatus::Triggered) {
         let trip = breaker.current_trigger.as_ref();
         let pattern = trip.map_or("unknown pattern", |trip| trip.pattern.as_str());
         let text = format!("{pattern}; see .liza/circuit_breaker_report.md, then liza resolve");
         let when = trip.map(|trip| trip.timestamp);
-        found.push(Alarm::critical(AlarmKind::CircuitBreaker, pattern, text).since(when));
+        found.push(Alarm::new(AlarmKind::CircuitBreaker, pattern, text).since(when));
     }
-    if let Some(sprint) = state.board.sprint.ready() {
+    if let Some(sprint) = at.sprint() {
         let due = sprint.timeline.deadline.filter(|_| !sprint.status.is_terminal());
-        if let Some(deadline) = due.filter(|deadline| *deadline <= now) {
+        if let Some(deadline) = due.filter(|deadline| *deadline <= at.now) {
             let text = format!("{} was due at {deadline}", sprint.id);
-            found.push(Alarm::warning(AlarmKind::SprintDeadline, sprint.id.as_str(), text).since(deadline));
+            found.push(Alarm::new(AlarmKind::SprintDeadline, &sprint.id, text).since(deadline));
         }
-        let metrics = sprint_metrics(state);
+        let metrics = sprint_metrics(at.state);
         if metrics.looks_rubber_stamped() {
             let text = format!(
                 "{} of {} verdicts are approvals: is the code being read?",
                 metrics.review_verdict_approvals, metrics.review_verdict_count
             );
-            found.push(Alarm::warning(AlarmKind::RubberStamp, sprint.id.as_str(), text));
+            found.push(Alarm::new(AlarmKind::RubberStamp, &sprint.id, text));
         }
     }
     found

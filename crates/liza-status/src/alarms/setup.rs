@@ -3,21 +3,21 @@
 use liza_core::model::{State, TaskId, TaskStatus};
 use liza_core::text::count;
 
-use super::{Alarm, AlarmKind, AlarmSubject, FailedReviewSetup, Observations};
-use crate::command_line::{CommandLine, OPEN, liza};
+use super::{Alarm, AlarmKind, FailedReviewSetup, Moment};
+use crate::command_line::{OPEN, liza};
 
 /// One for each task whose review cannot be set up, and one for any other checkout.
-pub(super) fn alarms(state: &State, seen: &Observations) -> Vec<Alarm> {
-    let config = state.board.config.ready();
-    if !config.is_some_and(|config| config.setup.is_some() || !config.copy.is_empty()) {
+pub(super) fn alarms(at: Moment<'_>) -> Vec<Alarm> {
+    let Some(config) = at.config().filter(|config| config.setup.is_some() || !config.copy.is_empty()) else {
         return Vec::new();
-    }
+    };
     let reviews: Vec<_> =
-        seen.review_setups.iter().filter(|(task, failed)| is_open(state, task, failed)).collect();
+        at.seen.review_setups.iter().filter(|(task, failed)| is_open(at.state, task, failed)).collect();
     let is_named = |why: &&String| reviews.iter().any(|(_, failed)| failed.message == **why);
-    let other = seen.setup_failure.as_ref().filter(|why| !is_named(why)).map(|why| {
+    let other = at.seen.setup_failure.as_ref().filter(|why| !is_named(why)).map(|why| {
         let text = format!("{why}. Liza tries again by itself; no task is blamed");
-        Alarm::critical(AlarmKind::SetupFailed, "setup", text)
+        let setting = if config.setup.is_some() { "setup" } else { "copy" };
+        Alarm::new(AlarmKind::SetupFailed, "setup", text).answered(liza!("config", setting, OPEN))
     });
     let of_task = |(task, failed): &(&TaskId, &FailedReviewSetup)| {
         let text = format!(
@@ -27,7 +27,7 @@ pub(super) fn alarms(state: &State, seen: &Observations) -> Vec<Alarm> {
             count(failed.count as usize, "time"),
             FailedReviewSetup::LIMIT,
         );
-        Alarm::critical(AlarmKind::SetupFailed, *task, text)
+        Alarm::new(AlarmKind::SetupFailed, task, text).about(*task).answered(liza!("show", task))
     };
     reviews.iter().map(of_task).chain(other).collect()
 }
@@ -36,13 +36,4 @@ pub(super) fn alarms(state: &State, seen: &Observations) -> Vec<Alarm> {
 fn is_open(state: &State, task: &TaskId, failed: &FailedReviewSetup) -> bool {
     let status = state.board.task(task).map(|task| task.status);
     matches!(status, Ok(TaskStatus::ReadyForReview { commit, .. }) if commit == failed.commit)
-}
-
-/// The command that answers such an alarm.
-pub(crate) fn command(state: &State, subject: &AlarmSubject) -> CommandLine {
-    if let Some(task) = subject.task() {
-        return liza!("show", task);
-    }
-    let has_setup = state.board.config.ready().is_some_and(|config| config.setup.is_some());
-    liza!("config", if has_setup { "setup" } else { "copy" }, OPEN)
 }

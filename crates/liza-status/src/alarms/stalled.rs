@@ -1,38 +1,35 @@
 //! The alarm that nothing moves, with the reason as far as the blackboard shows it.
 
 use liza_core::model::{
-    AgentId, Goal, GoalStatus, Role, SprintStatus, State, Status, TaskStatus, Timestamp, lease_is_live,
+    AgentId, Goal, Role, SprintStatus, State, Status, TaskStatus, Timestamp, lease_is_live,
 };
 use liza_core::rules::claimable::claimable;
 use liza_core::rules::presence::Presence;
 use liza_core::text::count;
 
 use super::stops::STALE;
-use super::{Alarm, AlarmKind, Observations};
+use super::{Alarm, AlarmKind, Moment};
 
 /// Nothing has happened for half an hour, although there is work and nothing stops it.
-pub(super) fn alarm(state: &State, seen: &Observations, now: Timestamp) -> Option<Alarm> {
-    let goal = state.board.goal.ready()?;
+pub(super) fn alarm(at: Moment<'_>) -> Option<Alarm> {
+    let goal = at.open_goal()?;
     // A stop file that was just removed by hand may still be on the blackboard: its end is not logged yet.
-    let known = state.board.sprint.ready().is_some_and(|sprint| {
+    let known = at.sprint().is_some_and(|sprint| {
         sprint.status == SprintStatus::Checkpoint || sprint.timeline.paused_at.is_some()
     });
-    let stopped = known || seen.stop_files.pause.is_some() || seen.stop_files.checkpoint.is_some();
-    if goal.status != GoalStatus::InProgress || stopped {
+    if known || at.seen.stop_files.pause.is_some() || at.seen.stop_files.checkpoint.is_some() {
         return None;
     }
-    let since = seen.last_progress.or(goal.created)?;
-    let idle = now.since(since);
-    if idle <= STALE {
-        return None;
-    }
-    let text = format!("no progress for {idle} — {}", reason(state, seen, goal, now));
-    Some(Alarm::warning(AlarmKind::Stalled, goal.id.as_str(), text).since(since))
+    let since = at.seen.last_progress.or(goal.created)?;
+    let idle = at.now.since(since);
+    let text = || format!("no progress for {idle} — {}", reason(at, goal));
+    (idle > STALE).then(|| Alarm::new(AlarmKind::Stalled, &goal.id, text()).since(since))
 }
 
 /// The reason that nothing moves: the missing role, else the work that everything waits for.
-fn reason(state: &State, seen: &Observations, goal: &Goal, now: Timestamp) -> String {
-    let here = seen.presence(&state.board, now);
+fn reason(at: Moment<'_>, goal: &Goal) -> String {
+    let Moment { state, seen, now } = at;
+    let here = at.here();
     let in_status = |status: Status| state.board.in_status(status).count();
     let ended = |status: Option<Status>| status.is_some_and(Status::is_terminal);
     let open = state.board.summaries().filter(|summary| !ended(summary.status)).count();

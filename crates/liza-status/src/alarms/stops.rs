@@ -1,8 +1,8 @@
 //! Alarms about stops that last long: nothing happens until the human comes back.
 
-use liza_core::model::{Seconds, Timestamp};
+use liza_core::model::Seconds;
 
-use super::{Alarm, AlarmKind, Observations};
+use super::{Alarm, AlarmKind, Moment};
 
 /// The length of a stop before a reminder.
 pub(super) const STALE: Seconds = Seconds::minutes(30);
@@ -12,20 +12,17 @@ const STUCK: Seconds = Seconds::hours(2);
 const ABANDONED: Seconds = Seconds::hours(8);
 
 /// A checkpoint that waits for the human.
-pub(super) fn checkpoint(seen: &Observations, now: Timestamp) -> Option<Alarm> {
-    let since = seen.stop_files.checkpoint?;
-    let waited = now.since(since);
-    let text = |advice: &str| format!("waiting for human for {waited}{advice}");
-    let found = match StopAge::of(waited)? {
-        StopAge::Abandoned => Alarm::critical(
-            AlarmKind::CheckpointAbandoned,
-            "8h",
-            text("; liza resume to continue, liza abort to stop"),
-        ),
-        StopAge::Stuck => Alarm::critical(AlarmKind::CheckpointStuck, "2h", text("")),
-        StopAge::Stale => Alarm::warning(AlarmKind::CheckpointStale, "30min", text("")),
+pub(super) fn checkpoint(at: Moment<'_>) -> Option<Alarm> {
+    let since = at.seen.stop_files.checkpoint?;
+    let waited = at.now.since(since);
+    let (kind, limit, advice) = match StopAge::of(waited)? {
+        StopAge::Abandoned => {
+            (AlarmKind::CheckpointAbandoned, "8h", "; liza resume to continue, liza abort to stop")
+        }
+        StopAge::Stuck => (AlarmKind::CheckpointStuck, "2h", ""),
+        StopAge::Stale => (AlarmKind::CheckpointStale, "30min", ""),
     };
-    Some(found.since(since))
+    Some(Alarm::new(kind, limit, format!("waiting for human for {waited}{advice}")).since(since))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,13 +43,12 @@ impl StopAge {
 }
 
 /// A long PAUSE.
-pub(super) fn pause(seen: &Observations, now: Timestamp) -> Option<Alarm> {
-    let since = seen.stop_files.pause?;
-    let waited = now.since(since);
-    let text = format!("PAUSE file exists for {}min", waited.in_minutes());
-    let found = match StopAge::of(waited)? {
-        StopAge::Abandoned | StopAge::Stuck => Alarm::critical(AlarmKind::ForgottenPause, "2h", text),
-        StopAge::Stale => Alarm::warning(AlarmKind::StalePause, "30min", text),
+pub(super) fn pause(at: Moment<'_>) -> Option<Alarm> {
+    let since = at.seen.stop_files.pause?;
+    let waited = at.now.since(since);
+    let (kind, limit) = match StopAge::of(waited)? {
+        StopAge::Abandoned | StopAge::Stuck => (AlarmKind::ForgottenPause, "2h"),
+        StopAge::Stale => (AlarmKind::StalePause, "30min"),
     };
-    Some(found.since(since))
+    Some(Alarm::new(kind, limit, format!("PAUSE file exists for {}min", waited.in_minutes())).since(since))
 }

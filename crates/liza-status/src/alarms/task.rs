@@ -10,36 +10,31 @@ use liza_core::model::{
 use liza_core::rules::approvals::{incomplete_approval, lacks_approval};
 
 use super::stops::STALE;
-use super::{Alarm, AlarmKind, AlarmSubject, AlarmText};
+use super::{Alarm, AlarmKind, Moment, answer_question};
 use crate::command_line::{CommandLine, OPEN, liza};
 
 /// The time that a rejected task may wait for its coder.
 const ORPHAN_GRACE: Seconds = Seconds(30);
 
 /// Adds the alarms of this task. A broken record is reported as invalid elsewhere; its limits still count.
-pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp, found: &mut Vec<Alarm>) {
+pub(super) fn alarms(at: Moment<'_>, id: &TaskId, body: &TaskBody, found: &mut Vec<Alarm>) {
     let record = body.record();
     if record.status.is_none_or(Status::is_terminal) {
         return;
     }
     if let Ok(status) = body.status() {
-        found.extend(status_alarm(state, id, record, status, now));
+        found.extend(status_alarm(at, id, record, status));
     }
     found.extend(no_approval(id, body));
     found.extend(takes_back(id, record));
     if coders(record).len() >= 2 {
-        found.push(Alarm::warning(
-            AlarmKind::Reassigned,
-            id,
-            AlarmText::of_task(id, "hypothesis exhaustion risk"),
-        ));
+        found.push(Alarm::of_task(AlarmKind::Reassigned, id, "hypothesis exhaustion risk"));
     }
     if record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS) {
-        let text = AlarmText::of_task(id, "requires rescope");
-        found.push(Alarm::critical(AlarmKind::HypothesisExhaustion, id, text));
+        found.push(Alarm::of_task(AlarmKind::HypothesisExhaustion, id, "requires rescope"));
     }
     // Broken settings have an alarm of their own; without settings there are no limits to check.
-    if let Ok(config) = state.board.config() {
+    if let Some(config) = at.config() {
         limits(config, id, record, found);
     }
 }
@@ -50,35 +45,28 @@ fn takes_back(id: &TaskId, record: &TaskRecord) -> Option<Alarm> {
     let merges = record.takes_back.as_ref().filter(|merges| waits && !merges.is_empty())?;
     let merges = merges.join("; ");
     let what = format!("its work has merges that take back what the integration branch has: {merges}");
-    let text = AlarmText::of_task(id, what);
-    Some(Alarm::warning(AlarmKind::TakesBack, id, text).since(last(record, EventName::ReadyForReview)))
+    Some(Alarm::of_task(AlarmKind::TakesBack, id, what).since(last(record, EventName::ReadyForReview)))
 }
 
-fn status_alarm(
-    state: &State,
-    id: &TaskId,
-    record: &TaskRecord,
-    status: &TaskStatus,
-    now: Timestamp,
-) -> Option<Alarm> {
+fn status_alarm(at: Moment<'_>, id: &TaskId, record: &TaskRecord, status: &TaskStatus) -> Option<Alarm> {
     match status {
-        TaskStatus::Draft => stale_draft(id, record, now),
-        TaskStatus::Claimed { work, lease } => (!lease_is_live(*lease, now)).then(|| {
+        TaskStatus::Draft => stale_draft(id, record, at.now),
+        TaskStatus::Claimed { work, lease } => (!lease_is_live(*lease, at.now)).then(|| {
             let text = format!("{} on {id}", work.coder);
-            Alarm::warning(AlarmKind::LeaseExpired, id, text).since(*lease)
+            Alarm::new(AlarmKind::LeaseExpired, id, text).about(id).since(*lease)
         }),
         TaskStatus::ReadyForReview { review, .. } => {
-            let review = review.as_ref().filter(|review| !review.is_live(now))?;
+            let review = review.as_ref().filter(|review| !review.is_live(at.now))?;
             let text = format!("{} on {id} — review can be reclaimed", review.by);
-            Some(Alarm::warning(AlarmKind::ReviewLeaseExpired, id, text).since(review.lease))
+            Some(Alarm::new(AlarmKind::ReviewLeaseExpired, id, text).about(id).since(review.lease))
         }
-        TaskStatus::Rejected { work, .. } => orphaned(state, id, record, work.coder, now),
+        TaskStatus::Rejected { work, .. } => orphaned(at, id, record, work.coder),
         TaskStatus::Blocked { block, .. } => {
-            let alarm = Alarm::warning(AlarmKind::Blocked, id, AlarmText::of_task(id, &block.reason));
-            Some(alarm.since(last(record, EventName::Blocked)))
+            let alarm = Alarm::of_task(AlarmKind::Blocked, id, &block.reason);
+            Some(alarm.since(last(record, EventName::Blocked)).answered(answer_question(Some(id))))
         }
         TaskStatus::IntegrationFailed { .. } => {
-            let alarm = Alarm::critical(AlarmKind::IntegrationFailed, id, id.to_string());
+            let alarm = Alarm::new(AlarmKind::IntegrationFailed, id, id.as_str()).about(id);
             Some(alarm.since(last(record, EventName::IntegrationFailed)))
         }
         TaskStatus::Unclaimed { .. }
@@ -107,7 +95,7 @@ fn no_approval(id: &TaskId, body: &TaskBody) -> Option<Alarm> {
              approve a commit: liza submit-verdict {id} APPROVED --commit SHA"
         ),
     };
-    Some(Alarm::critical(AlarmKind::NoApproval, id, text))
+    Some(Alarm::new(AlarmKind::NoApproval, id, text).about(id).answered(verdict_command(id, record)))
 }
 
 /// The command with which a person judges such a task.
@@ -127,32 +115,24 @@ fn stale_draft(id: &TaskId, record: &TaskRecord, now: Timestamp) -> Option<Alarm
     // A proposed one waits for the human, not for the planner.
     let created = record.created.filter(|_| record.last_event(EventName::Proposed).is_none())?;
     let age = now.since(created);
-    let text = AlarmText::of_task(id, format!("created {}min ago (Planner crash?)", age.in_minutes()));
-    (age > STALE).then(|| Alarm::warning(AlarmKind::StaleDraft, id, text).since(created))
+    let words = format!("created {}min ago (Planner crash?)", age.in_minutes());
+    (age > STALE).then(|| Alarm::of_task(AlarmKind::StaleDraft, id, words).since(created))
 }
 
 /// A rejected task whose coder does not work on it.
-fn orphaned(
-    state: &State,
-    id: &TaskId,
-    record: &TaskRecord,
-    coder: AgentId,
-    now: Timestamp,
-) -> Option<Alarm> {
-    let status = match state.board.agents.ready()?.get(&coder) {
-        Some(entry) if !entry.is_live(now) => "gone (lease expired)",
+fn orphaned(at: Moment<'_>, id: &TaskId, record: &TaskRecord, coder: AgentId) -> Option<Alarm> {
+    let status = match at.board().agents.ready()?.get(&coder) {
+        Some(entry) if !entry.is_live(at.now) => "gone (lease expired)",
         Some(entry) if entry.status == AgentStatus::Working => return None,
         Some(entry) => entry.status.name(),
         None => "not registered",
     };
     let rejected = last(record, EventName::Rejected);
     // A coder that has just finished another task is about to take this one.
-    let free = rejected.max(last_act(state, coder));
-    if free.is_some_and(|free| now.since(free) <= ORPHAN_GRACE) {
-        return None;
-    }
-    let text = AlarmText::of_task(id, format!("assigned to {coder} but agent is {status}"));
-    Some(Alarm::critical(AlarmKind::OrphanedRejected, id, text).since(rejected))
+    let free = rejected.max(last_act(at.state, coder));
+    let words = format!("assigned to {coder} but agent is {status}");
+    let alarm = Alarm::of_task(AlarmKind::OrphanedRejected, id, words).since(rejected);
+    free.is_none_or(|free| at.now.since(free) > ORPHAN_GRACE).then_some(alarm)
 }
 
 /// The agent's last action on any task.
@@ -174,8 +154,7 @@ fn limits(config: &Config, id: &TaskId, record: &TaskRecord, found: &mut Vec<Ala
     let cycles = record.review_cycles_current.unwrap_or(0);
     let max_cycles = config.max_review_cycles(record);
     if max_cycles > 0 && cycles >= max_cycles {
-        let text = AlarmText::of_task(id, format!("{cycles} cycles (at cliff)"));
-        found.push(Alarm::critical(AlarmKind::ReviewLoop, id, text));
+        found.push(Alarm::of_task(AlarmKind::ReviewLoop, id, format!("{cycles} cycles (at cliff)")));
     } else if max_cycles > 0 && reaches(cycles, max_cycles, 60) {
         found.push(approaching(id, "cycles", &format!("review cycles {cycles}/{max_cycles}")));
     }
@@ -196,6 +175,6 @@ fn reaches(figure: u32, limit: u32, percent: u64) -> bool {
 }
 
 fn approaching(id: &TaskId, figure: &'static str, metric: &str) -> Alarm {
-    let subject = AlarmSubject::Figure(id.clone(), figure);
-    Alarm::warning(AlarmKind::ApproachingLimit, subject, AlarmText::of_task(id, metric))
+    let subject = format!("{id}:{figure}");
+    Alarm { subject, ..Alarm::of_task(AlarmKind::ApproachingLimit, id, metric) }
 }

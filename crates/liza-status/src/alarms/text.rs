@@ -3,15 +3,17 @@
 use std::fmt;
 use std::ops::Deref;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use liza_core::model::TaskId;
 use liza_core::text::bounded;
 
 /// A sentence. One about a task begins with the task's name, which a screen can leave out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
 pub struct AlarmText {
     whole: String,
+    #[serde(skip)]
     words: usize,
 }
 
@@ -62,11 +64,5 @@ impl Deref for AlarmText {
 impl fmt::Display for AlarmText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.whole)
-    }
-}
-
-impl Serialize for AlarmText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.whole)
     }
 }

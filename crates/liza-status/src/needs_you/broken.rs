@@ -1,30 +1,22 @@
 //! Errors of the blackboard itself.
 
-use crate::alarms::{Alarm, AlarmKind, AlarmLevel};
+use crate::alarms::{Alarm, AlarmKind};
 use liza_core::model::{State, Status};
 use liza_core::rules::approvals::incomplete_approval;
 use liza_core::rules::invariants::{Violation, count_violations};
 
-use super::{NeedKind, NeedsYou};
-use crate::command_line::liza;
-
 /// All violations as one entry: `validate` lists them.
-pub(super) fn invalid(violations: &[Violation], alarms: &[Alarm]) -> Option<NeedsYou> {
+pub(super) fn invalid(violations: &[Violation], alarms: &[Alarm]) -> Option<Alarm> {
     let first = alarms.iter().find(|alarm| alarm.kind == AlarmKind::InvalidState)?;
     let text = match violations {
         [] | [_] => first.text.to_string(),
         more => format!("{}, the first: {}", count_violations(more), first.text),
     };
-    Some(NeedsYou::new(
-        NeedKind::Alarm(AlarmKind::InvalidState),
-        AlarmLevel::Critical,
-        text,
-        liza!("validate"),
-    ))
+    Some(Alarm::new(AlarmKind::InvalidState, "", text))
 }
 
 /// Open tasks that no command can work with.
-pub(super) fn broken_records(state: &State) -> impl Iterator<Item = NeedsYou> {
+pub(super) fn broken_records(state: &State) -> impl Iterator<Item = Alarm> {
     state.bodies().filter_map(|(id, body)| {
         let missing = body.status().err()?;
         // A person's verdict completes it.
@@ -33,7 +25,6 @@ pub(super) fn broken_records(state: &State) -> impl Iterator<Item = NeedsYou> {
             return None;
         }
         let text = format!("the record of {id} is broken: {}", missing.join("; "));
-        let command = liza!("edit", id);
-        Some(NeedsYou::new(NeedKind::BrokenRecord, AlarmLevel::Critical, text, command).about(Some(id)))
+        Some(Alarm::new(AlarmKind::BrokenRecord, id, text).about(id))
     })
 }

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::alarms::held::{HeldView, held_program};
-use crate::alarms::{Confinement, Observations};
+use crate::alarms::{Confinement, Moment};
 use crate::forecast::{Behind, Ended, Next, Retry, What};
 use liza_core::model::{
     AgentId, AgentRecord, AgentStatus, Board, Generation, Role, Seconds, SessionSummary, SprintStatus, State,
-    TaskBody, TaskId, Timestamp, Usage,
+    TaskId, Timestamp, Usage,
 };
 use liza_core::rules::questions::open_questions;
 use liza_core::rules::sessions::{decided_since, ending_session, is_between_sessions, of_session};
@@ -83,16 +83,15 @@ fn are_on_several_machines(board: &Board) -> bool {
 }
 
 pub(super) fn agent_view(
-    state: &State,
+    at: Moment<'_>,
     id: AgentId,
     entry: &AgentRecord,
-    seen: &Observations,
     merge: Option<&MergeView>,
-    now: Timestamp,
 ) -> AgentView {
+    let Moment { state, seen, now } = at;
     let (board, activity) = (&state.board, seen.sessions.get(&id));
-    let liveness = seen.presence(board, now).liveness(id, entry);
-    let agent = Agent { state, id, entry, seen, now };
+    let liveness = at.here().liveness(id, entry);
+    let agent = Agent { at, state, id, entry, now };
     AgentView {
         id,
         role: entry.role,
@@ -119,10 +118,10 @@ pub(super) fn agent_view(
 
 /// An agent that is here, with the data for its next step.
 struct Agent<'a> {
+    at: Moment<'a>,
     state: &'a State,
     id: AgentId,
     entry: &'a AgentRecord,
-    seen: &'a Observations,
     now: Timestamp,
 }
 
@@ -177,8 +176,7 @@ impl Agent<'_> {
 
     fn planning(&self) -> What {
         let is_known = self.entry.session.as_ref().is_some_and(|session| !session.about.is_empty());
-        let sprint = self.state.board.sprint.ready();
-        let has_ended = sprint.is_some_and(|sprint| sprint.status == SprintStatus::Completed);
+        let has_ended = self.at.sprint().is_some_and(|sprint| sprint.status == SprintStatus::Completed);
         match planner_work(&of_session(self.state, self.entry, self.now)) {
             PlannerWork::Judging if is_known => What::Judge,
             _ if !is_known && has_ended => What::Judge,
@@ -189,15 +187,14 @@ impl Agent<'_> {
 
     /// The number of a planner's session, if others before it had no result.
     fn attempt(&self) -> Option<(u32, u32)> {
-        let failed =
-            failed_planning(self.state.board.sprint.ready()?, &unseen_triggers(self.state, self.now));
-        let limit = self.state.board.config.ready()?.max_crashes;
+        let failed = failed_planning(self.at.sprint()?, &unseen_triggers(self.state, self.now));
+        let limit = self.at.config()?.max_crashes;
         (1..limit).contains(&failed).then_some((failed + 1, limit))
     }
 
     /// The best of its work, with the obstacles.
     fn between_sessions(&self) -> Next {
-        let work = work_of(self.state, self.id, self.seen.found_merges(), self.now);
+        let work = work_of(self.state, self.id, self.at.seen.found_merges(), self.now);
         let best = work.first();
         let next = |what: What| Next::agent(self.id, what);
         let mut step = match best {
@@ -215,10 +212,10 @@ impl Agent<'_> {
             None if self.awaits_answer() => next(What::Wait).behind(Behind::Answer),
             None => next(What::Wait).behind(Behind::NewWork),
         };
-        if self.seen.stop_files.is_paused() && step.what != What::Wait {
+        if self.at.seen.stop_files.is_paused() && step.what != What::Wait {
             step = step.behind(Behind::Resume);
         }
-        if let Some(held) = held_program(self.state, self.id, self.entry, self.seen, self.now) {
+        if let Some(held) = held_program(self.at, self.id, self.entry) {
             let when = held.again_in.map(|left| self.now + left);
             return step.behind(Behind::Program(held)).at(when);
         }
@@ -256,19 +253,17 @@ impl Agent<'_> {
     }
 
     fn retry(&self) -> Option<Retry> {
-        let board = &self.state.board;
         let last = self.entry.last_session.as_ref().filter(|last| last.failed)?;
         let failed = match (self.entry.role, self.entry.status) {
             (Role::Planner, AgentStatus::Waiting) => {
-                failed_planning(board.sprint.ready()?, &unseen_triggers(self.state, self.now))
+                failed_planning(self.at.sprint()?, &unseen_triggers(self.state, self.now))
             }
             (Role::Coder, _) if self.holds_between_sessions() => {
-                let body = self.entry.current_task.as_ref().and_then(|task| board.body(task).ok());
-                body.map(TaskBody::record)?.crashes?
+                self.at.record(self.entry.current_task.as_ref()?)?.crashes?
             }
             (Role::Planner | Role::Coder | Role::CodeReviewer, _) => return None,
         };
-        let (limit, again) = (board.config.ready()?.max_crashes, last.ended + backoff(failed));
+        let (limit, again) = (self.at.config()?.max_crashes, last.ended + backoff(failed));
         (1..limit).contains(&failed).then(|| Retry { failed, limit, again_in: again.since(self.now) })
     }
 }

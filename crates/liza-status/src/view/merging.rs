@@ -1,10 +1,10 @@
 //! A merge that is running, as a screen shows it.
 
+use crate::alarms::Moment;
 use serde::Serialize;
 
-use crate::alarms::Observations;
 use crate::forecast::{Next, What};
-use liza_core::model::{AgentId, Seconds, Status, TaskId, Timestamp};
+use liza_core::model::{AgentId, Seconds, Status, TaskId};
 
 use super::task::TaskView;
 
@@ -21,11 +21,11 @@ pub struct MergeView {
 }
 
 /// The merge that is running, if its task is still to be merged.
-pub(super) fn merge_view(tasks: &mut [TaskView], seen: &Observations, now: Timestamp) -> Option<MergeView> {
-    let merge = seen.merge.clone()?;
+pub(super) fn merge_view(tasks: &mut [TaskView], at: Moment<'_>) -> Option<MergeView> {
+    let merge = at.seen.merge.clone()?;
     let is_open = |task: &&mut TaskView| task.id == merge.task && task.status == Some(Status::Approved);
     let task = tasks.iter_mut().find(is_open)?;
-    let age = now.since(merge.since);
+    let age = at.now.since(merge.since);
     let (is_testing, team_leaves) = (merge.is_testing, merge.team_leaves);
     let shown = MergeView { task: merge.task, by: merge.by, age, is_testing, team_leaves };
     let what = What::MergeNow { is_testing, age };

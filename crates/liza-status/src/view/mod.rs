@@ -16,12 +16,12 @@ use indexmap::IndexMap;
 
 use serde::Serialize;
 
-use crate::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmText, MainBranch, Observations, alarms};
-use crate::command_line::{CommandLine, OPEN, StartCommands, liza};
+use crate::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmText, MainBranch, Moment, Observations, alarms};
+use crate::command_line::{CommandLine, StartCommands};
 use crate::needs_you::{NeedsYou, needs_you};
 use liza_core::model::{
-    Board, ClientRecord, Discovery, Goal, GoalStatus, Metrics, Revision, Sprint, SprintStatus, State, Status,
-    StopFile, TaskId, Timestamp, Usage,
+    Board, ClientRecord, Discovery, Goal, Metrics, Revision, Sprint, SprintStatus, State, Status, StopFile,
+    TaskId, Timestamp, Usage,
 };
 use liza_core::rules::claimable::{claimable, reviewable};
 use liza_core::rules::clients::{Continuation, describe_hold};
@@ -200,35 +200,35 @@ pub struct TriggerView {
 }
 
 pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
-    let board = &state.board;
-    let mut tasks = task::tasks(state, seen, now);
+    let (board, at) = (&state.board, Moment { state, seen, now });
+    let mut tasks = task::tasks(at);
     let alarms = alarms(state, seen, now);
     let needs_you = needs_you(state, seen, &alarms, now);
     next_step::name_who_answers(&mut tasks, &needs_you);
     let alerts = alerts(alarms, &needs_you, &tasks);
-    let merge = merging::merge_view(&mut tasks, seen, now);
+    let merge = merging::merge_view(&mut tasks, at);
     let agents = board.agents.entries();
     let agents: Vec<AgentView> =
-        agents.map(|(id, entry)| agent::agent_view(state, *id, entry, seen, merge.as_ref(), now)).collect();
+        agents.map(|(id, entry)| agent::agent_view(at, *id, entry, merge.as_ref())).collect();
     next_step::name_when_continued(&mut tasks, &agents);
     next_step::name_when_merged(&mut tasks, &agents, merge.as_ref());
-    next_step::name_commands(&mut tasks, &agents, &seen.start);
-    let open = |discovery: &&Discovery| discovery.is_open();
-    let discoveries = board.discovered.entries().filter(open);
+    next_step::name_commands(&mut tasks, at);
+    let stop = |file| Some(StopView { file, since: seen.stop_files.since(file)? });
+    let discoveries = board.discovered.entries().filter(|discovery| discovery.is_open());
     View {
         revision: board.revision,
         now,
         goal: board.goal.ready().cloned(),
-        sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, &tasks, now)),
-        stopped: stops(seen),
+        sprint: at.sprint().map(|sprint| sprint_view(at, sprint, &tasks)),
+        stopped: StopFile::ALL.into_iter().filter_map(stop).collect(),
         agents,
         merge,
         alerts,
         needs_you,
-        held_clients: held_clients(state, seen, now),
+        held_clients: held_clients(at),
         claimable: seen.found_merges().without_waiting(claimable(board, now)),
         reviewable: seen.found_merges().without_waiting(reviewable(board, now)),
-        planner_triggers: triggers(state, now),
+        planner_triggers: triggers(at),
         discoveries: discoveries.map(Discovery::bounded).collect(),
         archived: board.archived.len(),
         budgets: spending(board, now),
@@ -245,38 +245,27 @@ impl View {
     }
 }
 
-fn held_clients(state: &State, seen: &Observations, now: Timestamp) -> Vec<HeldClient> {
-    let then = Continuation { has_team: true, run: &seen.start.run };
+fn held_clients(at: Moment<'_>) -> Vec<HeldClient> {
+    let then = Continuation { has_team: true, run: &at.seen.start.run };
     let held = |(name, client): (&String, &ClientRecord)| {
         let hold = client.hold.as_ref()?;
-        let (name, text) = (name.clone(), describe_hold(hold, then, now));
+        let (name, text) = (name.clone(), describe_hold(hold, then, at.now));
         Some(HeldClient { name, since: hold.since, until: hold.until, text })
     };
-    state.board.sprint.ready().into_iter().flat_map(|sprint| &sprint.clients).filter_map(held).collect()
+    at.sprint().into_iter().flat_map(|sprint| &sprint.clients).filter_map(held).collect()
 }
 
-fn stops(seen: &Observations) -> Vec<StopView> {
-    let files = seen.stop_files;
-    let all = [
-        (StopFile::Abort, files.abort),
-        (StopFile::Checkpoint, files.checkpoint),
-        (StopFile::Pause, files.pause),
-    ];
-    all.into_iter().filter_map(|(file, since)| Some(StopView { file, since: since? })).collect()
-}
-
-fn sprint_view(state: &State, sprint: &Sprint, tasks: &[TaskView], now: Timestamp) -> SprintView {
+fn sprint_view(at: Moment<'_>, sprint: &Sprint, tasks: &[TaskView]) -> SprintView {
     SprintView {
         id: sprint.id.clone(),
         status: sprint.status,
         started: sprint.timeline.started,
         deadline: sprint.timeline.deadline,
-        deadline_left: sprint.timeline.deadline.map(|deadline| deadline.unix() - now.unix()),
-        progress: Progress::of_tasks(&state.board, sprint, tasks),
-        metrics: sprint_metrics(state),
+        deadline_left: sprint.timeline.deadline.map(|deadline| deadline.unix() - at.now.unix()),
+        progress: Progress::of_tasks(at.board(), sprint, tasks),
+        metrics: sprint_metrics(at.state),
         usage: sprint.usage.clone(),
-        goal_is_open: sprint.status == SprintStatus::Completed
-            && state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::InProgress),
+        goal_is_open: sprint.status == SprintStatus::Completed && at.open_goal().is_some(),
     }
 }
 
@@ -292,7 +281,8 @@ impl Progress {
 
     /// The same, once no agent is running: the tasks that they have left are stopped.
     pub fn after_the_team(state: &State, sprint: &Sprint, now: Timestamp) -> Self {
-        Self::of_tasks(&state.board, sprint, &task::tasks(state, &Observations::default(), now))
+        let at = Moment { state, seen: &Observations::default(), now };
+        Self::of_tasks(&state.board, sprint, &task::tasks(at))
     }
 
     fn of_tasks(board: &Board, sprint: &Sprint, tasks: &[TaskView]) -> Self {
@@ -341,40 +331,40 @@ fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<
         true => IndexMap::new(),
         false => tasks.iter().map(|task| (&task.id, task)).collect(),
     };
+    // With the entry that has its command, if that is the alarm's own.
     let mut included: IndexMap<&(AlarmKind, String), Option<&NeedsYou>> = IndexMap::new();
     for need in needs {
         for key in &need.includes {
             let own = included.entry(key).or_default();
-            *own = own.or((need.kind.alarm() == Some(key.0)).then_some(need));
+            *own = own.or((need.kind == key.0).then_some(need));
         }
     }
     let alert = |alarm: Alarm| {
-        let task = alarm.subject.task().and_then(|id| by_id.get(id));
+        let task = alarm.task.as_ref().and_then(|id| by_id.get(id));
+        // An alarm about a task that was dropped with its goal needs nothing more.
+        if task.is_some_and(|task| task.is_dropped()) {
+            return None;
+        }
         let need = included.get(&alarm.join_key());
         let command = need.copied().flatten().map(|need| need.command.clone());
         // The planner may be faster; a person answers the question, and does not only unblock.
-        let answer = task.filter(|_| alarm.kind == AlarmKind::Blocked);
-        let answer = answer.map(|task| liza!("answer", task.id, OPEN));
-        let command = command.or(answer).or_else(|| task.and_then(|task| task.command.clone()));
-        Alert {
+        let answer = alarm.answer().filter(|_| alarm.kind == AlarmKind::Blocked);
+        let command = command.or(answer).or_else(|| task?.command.clone());
+        Some(Alert {
             level: alarm.level,
             kind: alarm.kind,
             task: task.map(|task| task.id.clone()),
             needs_you: need.is_some(),
             text: alarm.text,
             command,
-        }
+        })
     };
-    // An alarm about a task that was dropped with its goal needs nothing more.
-    let is_dropped = |alarm: &Alarm| {
-        alarm.subject.task().and_then(|id| by_id.get(id)).is_some_and(|task| task.is_dropped())
-    };
-    found.into_iter().filter(|alarm| !is_dropped(alarm)).map(alert).collect()
+    found.into_iter().filter_map(alert).collect()
 }
 
-fn triggers(state: &State, now: Timestamp) -> Vec<TriggerView> {
-    let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice()).unwrap_or_default();
-    let views = planner_triggers(state, now).into_iter().map(|trigger| TriggerView {
+fn triggers(at: Moment<'_>) -> Vec<TriggerView> {
+    let seen = at.sprint().map(|sprint| sprint.seen_triggers.as_slice()).unwrap_or_default();
+    let views = planner_triggers(at.state, at.now).into_iter().map(|trigger| TriggerView {
         kind: trigger.kind.to_string(),
         seen: seen.contains(&trigger.key),
         subject: trigger.subject,

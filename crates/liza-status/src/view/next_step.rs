@@ -2,10 +2,10 @@
 
 use indexmap::IndexMap;
 
-use crate::alarms::AlarmKind;
-use crate::command_line::{CommandLine, OPEN, StartCommands, liza};
+use crate::alarms::{AlarmKind, Moment};
+use crate::command_line::{CommandLine, OPEN, liza};
 use crate::forecast::{Behind, Ended, Next, What};
-use crate::needs_you::{NeedKind, NeedsYou, PlannerLooks};
+use crate::needs_you::NeedsYou;
 use liza_core::model::{MAX_FAILED_CODERS, Role, Status, TaskId};
 
 use super::agent::AgentView;
@@ -41,36 +41,35 @@ fn is_continued(task: &TaskView, agent: &AgentView) -> bool {
 
 /// The next step of a task that waits for the human is that of its entry in `needs_you`.
 pub(super) fn name_who_answers(tasks: &mut [TaskView], needs: &[NeedsYou]) {
-    let own = needs.iter().filter(|need| is_next_step(need.kind));
+    let own = needs.iter().filter(is_next_step);
     let by_task: IndexMap<&TaskId, &NeedsYou> =
         own.filter_map(|need| Some((need.task.as_ref()?, need))).collect();
     for task in tasks {
         let Some(need) = by_task.get(&task.id) else { continue };
         let is_rescoped = task.failed_by.len() >= MAX_FAILED_CODERS;
-        match need.planner_looks {
+        match &need.planner_looks {
             Some(_) if is_rescoped => {}
-            Some(when) => task.next = looks(when),
+            Some(next) => task.next = next.clone(),
             None => {
-                let answers = need.kind == NeedKind::Alarm(AlarmKind::Blocked) && !is_rescoped;
+                let answers = need.kind == AlarmKind::Blocked && !is_rescoped;
                 task.next = Next::you(if answers { What::Answer } else { What::Decide });
                 task.command = Some(need.command.clone());
             }
         }
-        if need.kind == NeedKind::Draft {
+        if need.kind == AlarmKind::Draft {
             task.reason = Some(task.next.to_string());
         }
     }
 }
 
 /// Names the human's next command on each task: answer, look at the work, or start a missing agent.
-pub(super) fn name_commands(tasks: &mut [TaskView], agents: &[AgentView], start: &StartCommands) {
-    let has_team = agents.iter().any(|agent| agent.liveness.is_present());
+pub(super) fn name_commands(tasks: &mut [TaskView], at: Moment<'_>) {
     for task in tasks {
-        task.human_command = human_command(task, has_team, start);
+        task.human_command = human_command(task, at);
     }
 }
 
-fn human_command(task: &TaskView, has_team: bool, start: &StartCommands) -> Option<CommandLine> {
+fn human_command(task: &TaskView, at: Moment<'_>) -> Option<CommandLine> {
     let (id, next) = (&task.id, &task.next);
     match (&next.what, next.missing_role()) {
         (
@@ -85,8 +84,7 @@ fn human_command(task: &TaskView, has_team: bool, start: &StartCommands) -> Opti
         (What::Wait | What::Decide | What::DecideWithout(_) | What::Return, _) => task.command.clone(),
         (What::Merge, Some(_)) => Some(liza!("wt-merge", id)),
         (What::Merge, None) if next.is_after_resume() => Some(liza!("resume")),
-        (_, Some(role)) if has_team => Some(start.agent(role).clone()),
-        (_, Some(_)) => Some(start.run.clone()),
+        (_, Some(role)) => Some(at.start(role).clone()),
         (What::Finalize, None) => Some(liza!("edit-task", id, "--help")),
         _ if task.status == Some(Status::Claimed) && task.phase == TaskPhase::Working => {
             task.owner.map(|owner| liza!("tail", owner))
@@ -96,37 +94,17 @@ fn human_command(task: &TaskView, has_team: bool, start: &StartCommands) -> Opti
     }
 }
 
-fn looks(when: PlannerLooks) -> Next {
-    let next = Next::role(Role::Planner, What::Look);
-    match when {
-        PlannerLooks::Now => next,
-        PlannerLooks::Next => next.behind(Behind::OtherDecisions),
-        PlannerLooks::AfterResume => next.behind(Behind::Resume),
-        PlannerLooks::AfterHold => next.behind(Behind::Programs),
-    }
-}
-
 /// True if nothing happens to the task before the human has decided this.
-fn is_next_step(kind: NeedKind) -> bool {
-    match kind {
-        NeedKind::Alarm(kind) => {
-            matches!(
-                kind,
-                AlarmKind::Blocked
-                    | AlarmKind::ReviewDropped
-                    | AlarmKind::SecondReviewer
-                    | AlarmKind::NoApproval
-            )
-        }
-        NeedKind::Draft | NeedKind::DeadDependency => true,
-        NeedKind::Stopped(_)
-        | NeedKind::BrokenRecord
-        | NeedKind::Discovery
-        | NeedKind::Anomaly
-        | NeedKind::Vision
-        | NeedKind::Goal
-        | NeedKind::Login => false,
-    }
+fn is_next_step(need: &&NeedsYou) -> bool {
+    matches!(
+        need.kind,
+        AlarmKind::Blocked
+            | AlarmKind::ReviewDropped
+            | AlarmKind::SecondReviewer
+            | AlarmKind::NoApproval
+            | AlarmKind::Draft
+            | AlarmKind::DeadDependency
+    )
 }
 
 /// An approved task waits for the session of the agent that approved it, or for the merge that is running.

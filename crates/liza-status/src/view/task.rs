@@ -2,21 +2,20 @@
 
 use serde::Serialize;
 
-use crate::alarms::Observations;
 use crate::alarms::held::held_roles;
+use crate::alarms::held_merges::accept_gate;
 use crate::alarms::task::verdict_command;
+use crate::alarms::{Moment, Observations};
 use crate::forecast::{Behind, Ended, Next, What};
-use crate::needs_you::accept_gate;
+use crate::needs_you::own_questions;
 use crate::task_words::without_dead;
 use liza_core::model::{
-    AgentId, Approver, Config, DEFAULT_PRIORITY, EventName, GoalStatus, MAX_FAILED_CODERS, Revision, Role,
-    State, Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds,
-    lease_is_too_long,
+    AgentId, Approver, DEFAULT_PRIORITY, EventName, GoalStatus, MAX_FAILED_CODERS, Revision, Role, State,
+    Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
 };
 use liza_core::rules::approvals::{incomplete_approval, lacks_approval};
 use liza_core::rules::claimable::{HeldMerge, held_merge, left_to_others, reserved_for};
 use liza_core::rules::impact::{approvals, has_approved, high_impact};
-use liza_core::rules::presence::Presence;
 use liza_core::rules::validation::held_validation;
 use liza_core::supervise::planner_needs_human;
 use liza_core::text::bounded;
@@ -117,29 +116,24 @@ impl TaskView {
 }
 
 /// All loaded tasks: by phase, then priority, then age.
-pub(super) fn tasks(state: &State, seen: &Observations, now: Timestamp) -> Vec<TaskView> {
-    let (config, held) = (state.board.config().ok(), held_roles(state, seen, now));
-    let views = state.bodies().map(|(id, body)| task_view(state, (config, seen, &held), id, body, now));
-    let mut tasks: Vec<TaskView> = views.collect();
+pub(super) fn tasks(at: Moment<'_>) -> Vec<TaskView> {
+    let held = held_roles(at);
+    let mut tasks: Vec<TaskView> =
+        at.state.bodies().map(|(id, body)| task_view(at, &held, id, body)).collect();
     sort_by_key(&mut tasks, |task| (task.phase, task.priority, task.created));
     tasks
 }
 
-fn task_view(
-    state: &State,
-    (config, seen, held): (Option<&Config>, &Observations, &[Role]),
-    id: &TaskId,
-    body: &TaskBody,
-    now: Timestamp,
-) -> TaskView {
-    let (board, record) = (&state.board, body.record());
+fn task_view(at: Moment<'_>, held: &[Role], id: &TaskId, body: &TaskBody) -> TaskView {
+    let Moment { state, seen, now } = at;
+    let (board, record, config) = (&state.board, body.record(), at.config());
     let summary = board.summary(id);
     let unmet = summary.into_iter().flat_map(|summary| board.unmet(summary));
     let unmet = unmet.map(|task| UnmetDependency { task: task.clone(), status: board.status(task) });
     let waits_for: Vec<UnmetDependency> = unmet.collect();
     let outlook = match body.status() {
         Ok(status) => {
-            let situation = TaskSituation { state, seen, id, record, waits_for: &waits_for, now };
+            let situation = TaskSituation { at, state, seen, id, record, waits_for: &waits_for, now };
             match status.name().is_terminal() || !is_aborted(state) {
                 true => situation.with_missing(situation.after_resume(situation.outlook(status)), held),
                 false => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::WithGoal), None),
@@ -167,10 +161,7 @@ fn task_view(
         lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
         stopped: outlook.stopped,
         reason: outlook.reason.as_deref().map(shown),
-        questions: match body.status() {
-            Ok(TaskStatus::Blocked { block, .. }) => block.questions.iter().map(|text| shown(text)).collect(),
-            Ok(_) | Err(_) => Vec::new(),
-        },
+        questions: own_questions(state, id),
         next: outlook.next,
         human_command: None,
         command: outlook.command,
@@ -219,6 +210,7 @@ const ACCEPT: [&str; 1] = ["accept-integration"];
 
 /// The data for the next step of a task, besides its status.
 struct TaskSituation<'a> {
+    at: Moment<'a>,
     state: &'a State,
     seen: &'a Observations,
     id: &'a TaskId,
@@ -338,7 +330,7 @@ impl TaskSituation<'_> {
     fn with_missing(&self, mut outlook: Outlook, held: &[Role]) -> Outlook {
         let needs_program = outlook.next.what != What::Merge;
         let missing = match outlook.by {
-            Some(role) if !self.has(role) => Behind::Start(role),
+            Some(role) if !self.at.here().has_role(role) => Behind::Start(role),
             Some(Role::Planner) if planner_needs_human(self.state, self.now) => Behind::StoppedPlanner,
             Some(role) if needs_program && held.contains(&role) => Behind::Programs,
             Some(_) | None => return outlook,
@@ -382,7 +374,7 @@ impl TaskSituation<'_> {
     /// The outlook of a merge that waits for the human.
     fn waiting_merge(&self) -> Outlook {
         let (what, command, reason) = match self.held() {
-            Some(HeldMerge::Gate) => (What::AcceptGate, accept_gate(self.state, self.id), HELD_BY_GATE),
+            Some(HeldMerge::Gate) => (What::AcceptGate, accept_gate(self.id, self.record), HELD_BY_GATE),
             Some(HeldMerge::HeadFails(_)) | None => (What::FixTest, liza!("resume"), HELD),
         };
         Outlook::new(TaskPhase::Reviewing, Next::you(what), Some(command)).reason(Some(&reason.to_owned()))
@@ -418,7 +410,7 @@ impl TaskSituation<'_> {
             Outlook::new(TaskPhase::Ready, next, self.claim()).by(Role::Coder)
         } else if !self.is_present(coder) {
             // A lease alone is no agent at work.
-            Outlook::stopped(coder, Some(self.start(Role::Coder)))
+            Outlook::stopped(coder, Some(self.at.start(Role::Coder).clone()))
         } else {
             let command = Some(liza!("submit-for-review", self.id, "COMMIT"));
             Outlook::new(TaskPhase::Working, Next::agent(coder, What::Submit), command)
@@ -439,24 +431,8 @@ impl TaskSituation<'_> {
         Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner)
     }
 
-    fn here(&self) -> Presence<'_> {
-        self.seen.presence(&self.state.board, self.now)
-    }
-
     fn is_present(&self, coder: AgentId) -> bool {
-        self.here().has(coder)
-    }
-
-    /// The command that starts an agent of that role: with the whole team if none is running.
-    fn start(&self, role: Role) -> CommandLine {
-        match self.here().has_team() {
-            true => self.seen.start.agent(role).clone(),
-            false => self.seen.start.run.clone(),
-        }
-    }
-
-    fn has(&self, role: Role) -> bool {
-        self.here().has_role(role)
+        self.at.here().has(coder)
     }
 
     fn claim(&self) -> Option<CommandLine> {
@@ -467,7 +443,7 @@ impl TaskSituation<'_> {
 
     /// A live agent of that role that holds no task; an example if there is none.
     fn free(&self, role: Role) -> String {
-        let free = self.here().of(role);
+        let free = self.at.here().of(role);
         let mut free = free.filter(|(id, entry)| {
             entry.is_live(self.now) && entry.current_task.is_none() && !has_approved(self.record, *id)
         });

@@ -4,7 +4,6 @@ use liza_core::model::{Loaded, Status};
 use liza_core::supervise::WorkKind;
 use liza_status::alarms::{AlarmKind, FailingJob, Observations, Remedy};
 use liza_status::command_line::CommandLine;
-use liza_status::needs_you::NeedKind;
 use liza_status::view::view;
 use liza_testkit::team::*;
 
@@ -21,7 +20,7 @@ fn shown(status: Status, job: FailingJob, has_team: bool) -> Option<(String, Str
         state.board.agents = Loaded::Ready(Default::default());
     }
     let needs = view(&state, &seen, now()).needs_you;
-    let own = needs.into_iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::WorkFails));
+    let own = needs.into_iter().find(|need| need.kind == AlarmKind::WorkFails);
     own.map(|need| (need.text.to_string(), need.command.to_string()))
 }
 

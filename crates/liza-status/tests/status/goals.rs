@@ -3,7 +3,6 @@
 use liza_core::model::{Actor, AgentStatus, GoalStatus, Loaded, Sprint, State, Status, StopFileTimes};
 use liza_core::protocol::{Answer, apply};
 use liza_status::alarms::{AlarmKind, Observations};
-use liza_status::needs_you::NeedKind;
 use liza_status::view::{View, view};
 use liza_status::words::{ended_counts, next_steps, sprint_facts, task_facts, task_status};
 use liza_testkit::team::*;
@@ -65,7 +64,7 @@ fn a_planner_that_may_not_start_does_not_look_at_a_question_now() {
     let said = |state: &State, stop_files: StopFileTimes| {
         let seen = Observations { stop_files, last_progress: Some(now()), ..Observations::default() };
         let shown = view(state, &seen, now());
-        let blocked = NeedKind::Alarm(AlarmKind::Blocked);
+        let blocked = AlarmKind::Blocked;
         let text = shown.needs_you.iter().find(|need| need.kind == blocked).unwrap().text.clone();
         let when = text.split_once("; the planner ").unwrap().1.to_owned();
         assert!(

@@ -5,7 +5,7 @@ use liza_core::model::{
     Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
 };
 use liza_status::alarms::{AlarmKind, AlarmLevel, AlarmText, Observations, RefusedPort, VisionGap};
-use liza_status::needs_you::{NeedKind, NeedsYou};
+use liza_status::needs_you::NeedsYou;
 use liza_status::view::{Liveness, Progress, TaskPhase, View, task_detail, view};
 use liza_status::words::next_steps;
 use liza_testkit::team::*;
@@ -18,7 +18,7 @@ fn shown(state: &State) -> View {
     view(state, &seen(), now())
 }
 
-fn of_kind(view: &View, kind: NeedKind) -> Vec<&NeedsYou> {
+fn of_kind(view: &View, kind: AlarmKind) -> Vec<&NeedsYou> {
     view.needs_you.iter().filter(|need| need.kind == kind).collect()
 }
 
@@ -41,7 +41,7 @@ fn a_blocked_task_has_its_questions_and_the_command_that_answers_them() {
     });
     agents(&mut state).retain(|id, _| id.to_string() != "planner-1");
     let shown = shown(&state);
-    let [need] = of_kind(&shown, NeedKind::Alarm(AlarmKind::Blocked)).try_into().unwrap();
+    let [need] = of_kind(&shown, AlarmKind::Blocked).try_into().unwrap();
     assert_eq!(need.questions, ["Which one?", "Both?"]);
     assert_eq!(need.command, "liza answer t \"...\"");
     assert_eq!(need.task, Some(task("t")));
@@ -60,8 +60,8 @@ fn a_question_about_a_blocked_task_is_part_of_its_entry() {
     };
     state.journal.anomalies.push(asked);
     let shown = shown(&state);
-    assert!(of_kind(&shown, NeedKind::Alarm(AlarmKind::Question)).is_empty(), "{:#?}", shown.needs_you);
-    let [need] = of_kind(&shown, NeedKind::Alarm(AlarmKind::Blocked)).try_into().unwrap();
+    assert!(of_kind(&shown, AlarmKind::Question).is_empty(), "{:#?}", shown.needs_you);
+    let [need] = of_kind(&shown, AlarmKind::Blocked).try_into().unwrap();
     assert_eq!(need.questions, ["Up or down?", "planner-1 asks about t: How are totals rounded?"]);
     assert_eq!(need.command, "liza answer t \"...\"");
     assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::Question), "it is listed once");
@@ -74,7 +74,7 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
     let with = |gap| Observations { vision_gap: Some(gap), ..seen() };
     let needs = |state: &State, gap| {
         let shown = view(state, &with(gap), now());
-        let found = of_kind(&shown, NeedKind::Vision).into_iter();
+        let found = of_kind(&shown, AlarmKind::Vision).into_iter();
         found.map(|need| (need.text.to_string(), need.command.to_string())).collect::<Vec<_>>()
     };
     goal(&mut state).spec_ref = Some("specs/vision.md#goal".to_owned());
@@ -101,11 +101,11 @@ fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
 fn after_two_failed_coders_the_planner_comes_first_unless_it_is_dead() {
     let mut state = state_with(Status::Blocked);
     edit_task(&mut state, "t", |record| record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]));
-    assert!(of_kind(&shown(&state), NeedKind::Alarm(AlarmKind::Blocked)).is_empty());
+    assert!(of_kind(&shown(&state), AlarmKind::Blocked).is_empty());
     assert!(shown(&state).other_alerts().any(|alert| alert.kind == AlarmKind::Blocked));
     let dead = Observations { dead: [agent("planner-1")].into(), ..seen() };
     let shown = view(&state, &dead, now());
-    assert_eq!(of_kind(&shown, NeedKind::Alarm(AlarmKind::Blocked)).len(), 1);
+    assert_eq!(of_kind(&shown, AlarmKind::Blocked).len(), 1);
     assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::Blocked), "it is listed once");
 }
 
@@ -128,7 +128,7 @@ fn open_discoveries_are_listed_until_they_are_dismissed() {
     let list = vec![found("disc-1", Urgency::Deferred), found("disc-2", Urgency::Immediate)];
     state.board.discovered = Loaded::Ready(list);
     let shown = shown(&state);
-    let needs = of_kind(&shown, NeedKind::Discovery);
+    let needs = of_kind(&shown, AlarmKind::Discovery);
     let commands: Vec<&str> = needs.iter().map(|need| need.command.as_str()).collect();
     assert_eq!(commands, ["liza dismiss disc-2", "liza dismiss disc-1"], "the urgent one first");
     assert_eq!(needs[0].level, AlarmLevel::Critical);
@@ -138,7 +138,7 @@ fn open_discoveries_are_listed_until_they_are_dismissed() {
     assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::ImmediateDiscovery));
     let Loaded::Ready(list) = &mut state.board.discovered else { panic!() };
     list.iter_mut().for_each(|found| found.dismissed = Some(now()));
-    assert!(of_kind(&self::shown(&state), NeedKind::Discovery).is_empty());
+    assert!(of_kind(&self::shown(&state), AlarmKind::Discovery).is_empty());
 }
 
 /// Covers: UI-03
@@ -147,7 +147,7 @@ fn an_anomaly_is_listed_until_the_human_comments_on_it_or_its_task_ends() {
     let mut state = state_with(Status::Claimed);
     state.journal.anomalies.extend([trade_off(Some("t")), trade_off(None)]);
     let shown_now = shown(&state);
-    let [of_task, of_goal] = of_kind(&shown_now, NeedKind::Anomaly).try_into().unwrap();
+    let [of_task, of_goal] = of_kind(&shown_now, AlarmKind::Anomaly).try_into().unwrap();
     assert_eq!(of_task.text, "coder-1 reports a trade-off: what: no cache");
     assert_eq!(
         (of_task.command.as_str(), of_goal.command.as_str()),
@@ -156,14 +156,14 @@ fn an_anomaly_is_listed_until_the_human_comments_on_it_or_its_task_ends() {
     let mut noted = state.clone();
     let (timestamp, message) = (now() + Seconds(1), "fine".to_owned());
     noted.journal.human_notes.push(HumanNote { timestamp, message, to: Some(task("t")) });
-    assert_eq!(of_kind(&shown(&noted), NeedKind::Anomaly).len(), 1);
+    assert_eq!(of_kind(&shown(&noted), AlarmKind::Anomaly).len(), 1);
     let mut ended = state_with(Status::Merged);
     ended.journal.anomalies.push(trade_off(Some("t")));
-    assert!(of_kind(&shown(&ended), NeedKind::Anomaly).is_empty());
+    assert!(of_kind(&shown(&ended), AlarmKind::Anomaly).is_empty());
     let mut by_human = trade_off(None);
     by_human.reporter = Some("human".to_owned());
     ended.journal.anomalies.push(by_human);
-    assert!(of_kind(&shown(&ended), NeedKind::Anomaly).is_empty());
+    assert!(of_kind(&shown(&ended), AlarmKind::Anomaly).is_empty());
 }
 
 /// Covers: UI-03
@@ -175,7 +175,7 @@ fn what_stops_everything_comes_first_and_once() {
     let shown = view(&state, &Observations { stop_files, ..seen() }, now());
     assert_eq!(shown.needs_you[0].text, "Paused 3h ago; no new work starts");
     assert_eq!(shown.needs_you[0].command, "liza resume");
-    assert!(of_kind(&shown, NeedKind::Alarm(AlarmKind::ForgottenPause)).is_empty());
+    assert!(of_kind(&shown, AlarmKind::ForgottenPause).is_empty());
     assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::ForgottenPause));
     let json = serde_json::to_value(&shown.needs_you).unwrap();
     assert_eq!((&json[0]["kind"], &json[1]["kind"]), (&"PAUSE".into(), &"ANOMALY".into()));
@@ -211,10 +211,10 @@ fn the_progress_counts_merged_tasks_and_what_was_dropped_apart() {
 #[test]
 fn a_team_without_a_goal_needs_the_human_to_state_it() {
     let mut state = state_with(Status::Unclaimed);
-    assert!(of_kind(&shown(&state), NeedKind::Goal).is_empty());
+    assert!(of_kind(&shown(&state), AlarmKind::Goal).is_empty());
     goal(&mut state).description = " ".to_owned();
     let shown = shown(&state);
-    let [need] = of_kind(&shown, NeedKind::Goal).try_into().unwrap();
+    let [need] = of_kind(&shown, AlarmKind::Goal).try_into().unwrap();
     assert_eq!((&*need.text, need.command.as_str()), ("no goal is stated", "liza goal new \"...\""));
     assert_eq!(next_steps(&shown), [], "it is listed once");
 }
@@ -230,8 +230,11 @@ fn a_proposed_plan_that_the_planner_works_on_may_change() {
     });
     let texts = |state: &State| {
         let needs = shown(state).needs_you;
-        assert!(!needs.iter().any(|need| need.kind == NeedKind::Draft), "it is part of the plan: {needs:#?}");
-        let plan = needs.into_iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::PlanProposed));
+        assert!(
+            !needs.iter().any(|need| need.kind == AlarmKind::Draft),
+            "it is part of the plan: {needs:#?}"
+        );
+        let plan = needs.into_iter().find(|need| need.kind == AlarmKind::PlanProposed);
         plan.unwrap().text.to_string()
     };
     let waits = "the plan waits for your approval: 1 task, t. To change it: liza note \"...\"";
@@ -257,7 +260,7 @@ fn a_plan_is_read_where_it_is_approved_in_the_order_of_its_work() {
         plan(&mut state, draft);
     }
     let shown = shown(&state);
-    let [need] = of_kind(&shown, NeedKind::Alarm(AlarmKind::PlanProposed)).try_into().unwrap();
+    let [need] = of_kind(&shown, AlarmKind::PlanProposed).try_into().unwrap();
     let lines: Vec<String> = need.plan.iter().map(|task| task.line()).collect();
     assert_eq!(
         lines,
@@ -278,7 +281,7 @@ fn what_is_said_once_is_not_an_alert_beside_it() {
     let seen = Observations::default();
     let shown = view(&state, &seen, now());
     assert!(shown.alerts.iter().any(|alert| alert.kind == AlarmKind::Stalled), "{:#?}", shown.alerts);
-    assert_eq!(of_kind(&shown, NeedKind::Goal).len(), 1);
+    assert_eq!(of_kind(&shown, AlarmKind::Goal).len(), 1);
     assert!(
         !shown.other_alerts().any(|alert| alert.kind == AlarmKind::Stalled),
         "without a goal nothing moves"
@@ -326,7 +329,7 @@ fn discoveries_without_end_leave_the_page_short_and_say_what_to_do() {
     let mut state = state_with(Status::Claimed);
     state.board.discovered = Loaded::Ready((1..10).map(endless).collect());
     let shown = shown(&state);
-    let needs = of_kind(&shown, NeedKind::Discovery);
+    let needs = of_kind(&shown, AlarmKind::Discovery);
     assert_eq!(needs.len(), 9);
     for need in needs {
         assert!(need.text.chars().count() < 1_000, "{}", need.text.len());
@@ -351,7 +354,7 @@ fn a_refused_port_is_listed_with_the_setting_until_it_is_listed_or_its_task_has_
     let seen = Observations { refused_ports: vec![refused], ..seen() };
     let commands = |state: &State| {
         let shown = view(state, &seen, now());
-        let needs = of_kind(&shown, NeedKind::Alarm(AlarmKind::PortRefused));
+        let needs = of_kind(&shown, AlarmKind::PortRefused);
         needs.iter().map(|need| need.command.as_str().to_owned()).collect::<Vec<_>>()
     };
     let Loaded::Ready(config) = &mut state.board.config else { panic!() };

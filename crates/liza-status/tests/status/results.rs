@@ -167,8 +167,7 @@ fn a_review_that_every_running_reviewer_dropped_needs_the_human() {
     state.board.put(task("t"), dropped);
     assert!(kinds(&state).contains(&AlarmKind::ReviewDropped));
     let shown = view(&state, &Observations::default(), now());
-    let need =
-        shown.needs_you.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ReviewDropped)).unwrap();
+    let need = shown.needs_you.iter().find(|need| need.kind == AlarmKind::ReviewDropped).unwrap();
     assert_eq!(need.command, "liza submit-verdict t APPROVED", "nobody has asked anything");
     assert!(need.text.contains("liza diff t") && need.text.contains("t REJECTED"), "{}", need.text);
 }
@@ -193,7 +192,7 @@ fn a_second_reviewer_that_is_missing_for_longer_than_a_lease_needs_the_human() {
         agents(&mut alive).values_mut().for_each(|entry| entry.lease_expires = Some(later + Seconds(60)));
         let shown = view(&alive, &seen, later);
         let mut needs = shown.needs_you.into_iter();
-        let need = needs.find(|need| need.kind.alarm() == Some(AlarmKind::SecondReviewer));
+        let need = needs.find(|need| need.kind == AlarmKind::SecondReviewer);
         (need, task_facts(&shown.tasks[0]).join("; "), shown.tasks[0].next.to_string())
     };
     let (need, words, _) = found(&state, 1000);
@@ -220,7 +219,7 @@ fn work_that_takes_back_what_others_merged_is_shown_to_the_human_until_it_is_jud
     let seen = Observations::default();
     let found = alarms(&state, &seen, now());
     let needs = needs_you(&state, &seen, &found, now());
-    let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::TakesBack)).unwrap();
+    let need = needs.iter().find(|need| need.kind == AlarmKind::TakesBack).unwrap();
     assert_eq!((need.kind.to_string().as_str(), need.command.as_str()), ("TAKES BACK", "liza diff t"));
     assert!(need.text.contains("merge 1234567: fix.txt"), "{}", need.text);
     taking.status = Some(Status::Claimed);

@@ -5,7 +5,7 @@ use liza_core::model::{
     Seconds, SessionSummary, SprintStatus, State, Status, StopFileTimes, Usage,
 };
 use liza_status::alarms::{AlarmKind, MissingLogin, Observations, RunningMerge};
-use liza_status::needs_you::{NeedKind, NeedsYou};
+use liza_status::needs_you::NeedsYou;
 use liza_status::view::{AgentView, View, view};
 use liza_status::words::{
     agent_activity, agent_doing, is_well, next_steps, sprint_facts, stop_waits_for, task_facts, team_does,
@@ -41,8 +41,7 @@ fn a_team_whose_programs_all_wait_for_the_human_says_that_it_ends() {
     state.board.put(task("other"), record("other", Status::Claimed));
     let ends = |state: &State| {
         let needs = view(state, &seen(), now()).needs_you;
-        let held =
-            needs.into_iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::ClientHeld)).unwrap();
+        let held = needs.into_iter().find(|need| need.kind == AlarmKind::ClientHeld).unwrap();
         held.text.split_once("(Overloaded)").unwrap().1.to_owned()
     };
     assert_eq!(ends(&state), "", "no session is running");
@@ -109,8 +108,8 @@ fn a_program_that_only_the_human_lets_continue_waits_for_the_human() {
     let shown = view(&held(FaultKind::Auth, None), &seen(), now());
     assert_eq!(doing(&shown, "coder-1"), "HELD: codex has no valid login, waits for you");
     assert!(next_steps(&shown).is_empty(), "it is among what needs the human");
-    let kinds: Vec<NeedKind> = shown.needs_you.iter().map(|need| need.kind).collect();
-    assert!(kinds.contains(&NeedKind::Alarm(AlarmKind::ClientHeld)), "{kinds:?}");
+    let kinds: Vec<AlarmKind> = shown.needs_you.iter().map(|need| need.kind).collect();
+    assert!(kinds.contains(&AlarmKind::ClientHeld), "{kinds:?}");
 }
 
 /// Covers: UI-03
@@ -141,7 +140,7 @@ fn a_program_without_a_login_needs_the_human_before_its_first_session_fails() {
     let seen = Observations { missing_logins: vec![login], ..seen() };
     let needs = |state: &State| {
         let found = view(state, &seen, now()).needs_you.into_iter();
-        let logins = found.filter(|need| need.kind == NeedKind::Login);
+        let logins = found.filter(|need| need.kind == AlarmKind::Login);
         logins.map(|need| (need.text.to_string(), need.command.to_string())).collect::<Vec<_>>()
     };
     let text = "no login of codex was found; its sessions fail without one (or set CODEX_API_KEY)";
@@ -179,7 +178,7 @@ fn asking() -> State {
 }
 
 fn blocked_need(view: &View) -> &NeedsYou {
-    let is_blocked = |need: &&NeedsYou| need.kind == NeedKind::Alarm(AlarmKind::Blocked);
+    let is_blocked = |need: &&NeedsYou| need.kind == AlarmKind::Blocked;
     view.needs_you.iter().find(is_blocked).unwrap()
 }
 

@@ -29,7 +29,7 @@ pub struct AlertMessage {
 
 impl AlertMessage {
     pub fn new(alarm: &Alarm, now: Timestamp, masker: &Masker) -> Self {
-        let task = alarm.subject.task().cloned();
+        let task = alarm.task.clone();
         let text = one_line(&masker.mask(&alarm.text), TEXT_MAX);
         Self { at: now, level: alarm.level, kind: alarm.kind, task, since: alarm.since, text }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use liza_core::model::{AgentId, GoalStatus, Seconds, Status, TaskId, Timestamp};
 use liza_status::action::{ActionSubject, AgentSubject};
 use liza_status::alarms::{AlarmKind, AlarmLevel};
-use liza_status::needs_you::{NeedKind, NeedsYou};
+use liza_status::needs_you::NeedsYou;
 use liza_status::view::{AgentView, TaskView, View};
 use liza_status::words::{is_held_up, next_steps, next_steps_short};
 use ratatui::crossterm::event::KeyEvent;
@@ -282,9 +282,8 @@ impl Model {
 
     /// The decision about a budget that is used up: nothing resumes before it is raised.
     pub(crate) fn used_up_budget(&self) -> Option<&NeedsYou> {
-        let is_used_up = |need: &&NeedsYou| {
-            need.kind == NeedKind::Alarm(AlarmKind::Budget) && need.level == AlarmLevel::Critical
-        };
+        let is_used_up =
+            |need: &&NeedsYou| need.kind == AlarmKind::Budget && need.level == AlarmLevel::Critical;
         let is_stopped = self.view.as_ref().is_some_and(|view| !view.stopped.is_empty());
         self.needs().iter().find(is_used_up).filter(|_| is_stopped)
     }

@@ -3,7 +3,7 @@
 use liza_core::model::{FaultKind, GoalStatus, Role, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
 use liza_status::alarms::{AlarmKind, MainBranch};
-use liza_status::needs_you::{NeedKind, NeedsYou};
+use liza_status::needs_you::NeedsYou;
 use liza_status::view::{AgentView, HeldView, MergeView, TaskPhase, TaskView};
 use ratatui::crossterm::event::KeyCode;
 
@@ -19,7 +19,7 @@ fn a_new_view_keeps_the_selected_decision_among_similar_ones() {
     let mut view = (*model.view.clone().unwrap()).clone();
     let discovery = |number: usize| {
         let text = format!("disc-{number} (high): found").into();
-        let (kind, command) = (NeedKind::Discovery, line(&format!("liza dismiss disc-{number}")));
+        let (kind, command) = (AlarmKind::Discovery, line(&format!("liza dismiss disc-{number}")));
         NeedsYou { kind, text, command, ..view.needs_you[0].clone() }
     };
     view.needs_you = (1..=3).map(discovery).collect();
@@ -176,8 +176,7 @@ fn the_key_that_resumes_raises_a_budget_that_is_used_up() {
     let mut model = model_of(FIRE, &paused(), (80, 24));
     let mut view = (*model.view.clone().unwrap()).clone();
     let command = line("liza config budget.day.tokens \"...\"");
-    view.needs_you[0] =
-        NeedsYou { kind: NeedKind::Alarm(AlarmKind::Budget), command, ..view.needs_you[0].clone() };
+    view.needs_you[0] = NeedsYou { kind: AlarmKind::Budget, command, ..view.needs_you[0].clone() };
     let amount = Amount::Tokens { used: 996_000, limit: 880_000 };
     view.budgets = vec![Spending { scope: SpendingScope::Day(Timestamp::from_unix(0)), amount }];
     update(&mut model, Event::View(Arc::new(view)), &dark());

@@ -2,8 +2,8 @@
 
 use liza_core::model::{Revision, Status};
 use liza_status::action::Action;
-use liza_status::alarms::VisionGap;
-use liza_status::needs_you::{NeedKind, PlannedTask};
+use liza_status::alarms::{AlarmKind, VisionGap};
+use liza_status::needs_you::PlannedTask;
 use liza_status::view::{AgentView, TaskView};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -245,7 +245,7 @@ fn a_command_of_another_program_is_only_shown() {
     let unplanned = format!("{goal}\ntasks: []\nagents: {{}}\nsprint:{sprint}");
     let mut model = model_of(&unplanned, &unwritten, (80, 24));
     model.panel = Panel::NeedsYou;
-    model.need = model.needs().iter().position(|need| need.kind == NeedKind::Vision).unwrap();
+    model.need = model.needs().iter().position(|need| need.kind == AlarmKind::Vision).unwrap();
     assert_eq!(type_in(&mut model, "\n"), []);
     assert_eq!(model.notice.as_ref().unwrap().text, "in another terminal: ${EDITOR:-vi} specs/vision.md");
 }

@@ -3,7 +3,7 @@
 use liza_core::model::{FaultKind, GoalStatus, Role, Status, Usage};
 use liza_core::rules::spending::{Amount, Spending, SpendingScope};
 use liza_status::alarms::{AlarmKind, AlarmLevel};
-use liza_status::needs_you::{NeedKind, NeedsYou};
+use liza_status::needs_you::NeedsYou;
 use liza_status::view::{HeldView, View};
 
 use super::*;
@@ -76,15 +76,15 @@ fn figures_give_way_before_words_in_two_columns() {
 #[test]
 fn the_first_decision_is_selected_until_the_person_selects_another() {
     let mut model = model_of(FIRE, &Observations::default(), (80, 24));
-    let need = |kind: NeedKind, command: &str, of: &NeedsYou| NeedsYou {
+    let need = |kind: AlarmKind, command: &str, of: &NeedsYou| NeedsYou {
         kind,
         task: None,
         command: line(command),
         ..of.clone()
     };
     let first = model.needs()[0].clone();
-    let vision = need(NeedKind::Vision, "${EDITOR:-vi} specs/vision.md", &first);
-    let login = need(NeedKind::Login, "codex login", &first);
+    let vision = need(AlarmKind::Vision, "${EDITOR:-vi} specs/vision.md", &first);
+    let login = need(AlarmKind::Login, "codex login", &first);
     change(&mut model, |view| view.needs_you = vec![vision.clone()]);
     change(&mut model, |view| view.needs_you = vec![login.clone(), vision.clone()]);
     assert_eq!(model.need, 0);
@@ -288,7 +288,7 @@ fn an_urgent_decision_that_arrives_is_unfolded_beside_the_selected_one() {
         ..model.needs().iter().find(|need| need.task.is_some()).unwrap().clone()
     };
     let broken = NeedsYou {
-        kind: NeedKind::Alarm(AlarmKind::IntegrationTestBroken),
+        kind: AlarmKind::IntegrationTestBroken,
         level: AlarmLevel::Critical,
         task: None,
         text: "the integration test failed with exit status 1 without any task too".into(),
