@@ -1,7 +1,7 @@
 //! Machine services: clock, random numbers, durable and private files, masked text, listening sockets,
-//! the proxy to a model, terminal columns.
+//! the proxy to a model, terminal columns, the place of worktrees.
 //!
-//! Knows only the folder of Liza by name, no file in it, and starts nothing.
+//! Knows only the folder of Liza by name, and in it the note about that place; starts nothing.
 
 #![forbid(unsafe_code)]
 
@@ -14,3 +14,4 @@ mod own_folder;
 pub mod private;
 pub mod random_text;
 pub mod secrets;
+pub mod worktrees;

@@ -27,6 +27,17 @@ pub enum SandboxMin {
     Isolated,
 }
 
+/// The place of agents' checkouts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorktreePlace {
+    /// Below the root of the project.
+    #[default]
+    Inside,
+    /// Where no tool that walks through the project meets them.
+    Outside,
+}
+
 /// The former choices of what a session can read in the home folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -2,6 +2,7 @@ use std::path::{Component, Path, PathBuf};
 
 use liza_core::model::Worktree;
 use liza_core::rules::invariants::DiskFacts;
+use liza_host::worktrees::{WORKTREES, worktrees_folder};
 
 /// The facts that the rules need from the disk: the worktrees and specifications below the project root.
 #[derive(Debug, Clone)]
@@ -26,7 +27,12 @@ impl ProjectDisk {
 
 impl DiskFacts for ProjectDisk {
     fn worktree_exists(&self, worktree: &Worktree) -> bool {
-        self.several_machines || self.root.join(worktree.as_str()).is_dir()
+        let inside = Path::new(worktree.as_str()).strip_prefix(WORKTREES);
+        let place = inside.map_or_else(
+            |_| self.root.join(worktree.as_str()),
+            |inside| worktrees_folder(&self.root).join(inside),
+        );
+        self.several_machines || place.is_dir()
     }
 
     fn spec_exists(&self, path: &str) -> bool {

@@ -25,6 +25,7 @@ pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, job: &J
         let folders: Vec<String> = brief.writable.iter().map(|folder| path(folder)).collect();
         page.line(format!("WRITABLE: {} (TMPDIR is the last)", folders.join(", ")));
         page.line("(\"Permission denied\" elsewhere is caused by your confinement: use these folders, or record what you need as a question)");
+        page.line("(so is a refused connection to a port of this machine that you do not serve: the human lists it in config.network_ports)");
     }
     if brief.model_only {
         page.line("NETWORK: only your model; downloads and other hosts are refused");

@@ -28,6 +28,8 @@ pub struct Brief {
     /// `.liza/state.yaml` of the project.
     pub state_file: PathBuf,
     pub specs: PathBuf,
+    /// The folder with the checkouts of agents.
+    pub worktrees: PathBuf,
     pub contract: Contract,
     pub program: PathBuf,
     pub agent: AgentId,

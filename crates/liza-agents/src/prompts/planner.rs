@@ -180,7 +180,7 @@ fn write_blocked(page: &mut PromptText, state: &State, brief: &Brief) {
             page.line(format!("Failed by: {}{note}", failed.join(", ")));
         }
         if record.worktree.is_some() {
-            page.line(format!("Work so far: {}", path(&brief.project.join(".worktrees").join(id.as_str()))));
+            page.line(format!("Work so far: {}", path(&brief.worktrees.join(id.as_str()))));
         }
         if is_deadlock(record) {
             let rejections = count(record.review_cycles_current.unwrap_or(0) as usize, "rejection");

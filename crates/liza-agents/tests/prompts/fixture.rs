@@ -127,6 +127,7 @@ pub(crate) fn brief(id: &str) -> Brief {
         project: "/home/dev/shop".into(),
         state_file: "/home/dev/shop/.liza/state.yaml".into(),
         specs: "/home/dev/shop/specs".into(),
+        worktrees: "/home/dev/shop/.worktrees".into(),
         contract: Contract {
             paths: vec!["/home/dev/.liza/CORE.md".into(), "/home/dev/.liza/MULTI_AGENT_MODE.md".into()],
             text: "(the contract)\n".to_owned(),

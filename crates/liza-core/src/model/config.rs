@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use liza_ids::{GateSettings, Role, Sandbox, SandboxMin, SandboxRead, Seconds};
+use liza_ids::{GateSettings, Role, Sandbox, SandboxMin, SandboxRead, Seconds, WorktreePlace};
 use serde::{Deserialize, Serialize};
 
 use crate::model::impact::ReviewDiversity;
@@ -46,6 +46,8 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// The lowest level at which `sandbox: require` starts a session.
     pub sandbox_min: SandboxMin,
+    /// The place of agents' checkouts.
+    pub worktrees: WorktreePlace,
     /// Without effect: sessions read the tools in the home folder and nothing else there.
     pub sandbox_read: Option<SandboxRead>,
     /// Further files and folders that sessions can read.
@@ -173,6 +175,7 @@ impl Default for Config {
             client_settings: ClientSettings::default(),
             sandbox: Sandbox::default(),
             sandbox_min: SandboxMin::default(),
+            worktrees: WorktreePlace::default(),
             sandbox_read: None,
             sandbox_readable: Vec::new(),
             sandbox_writable: Vec::new(),

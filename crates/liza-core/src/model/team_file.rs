@@ -10,7 +10,7 @@ use crate::model::value::{Fields, Value};
 pub const TEAM_FILE: &str = "liza.yaml";
 
 /// Settings never taken from the file: targets of merges and work, and all that opens a confinement.
-pub const NEVER_SHARED: [&str; 16] = [
+pub const NEVER_SHARED: [&str; 17] = [
     "team_file",
     "integration_branch",
     "main_branch",
@@ -27,6 +27,7 @@ pub const NEVER_SHARED: [&str; 16] = [
     "exec_wrapper",
     "model_hosts",
     "network_ports",
+    "worktrees",
 ];
 
 /// `config.team_file`: the accepted content.

@@ -118,7 +118,7 @@ fn places_below(path: &str, (old, new): (&Value, &Value), depth: usize) -> Vec<S
 }
 
 /// The settings that decide which programs run, where merges go, and what agents may spend, reach or begin.
-const ALARMING_SETTINGS: [&str; 15] = [
+const ALARMING_SETTINGS: [&str; 16] = [
     "providers",
     "roles",
     "integration_branch",
@@ -134,6 +134,7 @@ const ALARMING_SETTINGS: [&str; 15] = [
     "model_hosts",
     "network_ports",
     "pass_env",
+    "worktrees",
 ];
 
 /// True if only commands, or the human on purpose, should change this place outside the tasks: the identity

@@ -29,7 +29,7 @@ macro_rules! protected_settings {
 // Of `roles`, only `network`.
 protected_settings! {
     client_settings sandbox sandbox_min sandbox_readable sandbox_writable sandbox_sockets sandbox_max_abi
-    pass_env model_hosts network_ports exec_wrapper providers setup copy validation gate holdout
+    pass_env model_hosts network_ports exec_wrapper providers setup copy validation gate holdout worktrees
 }
 
 const NETWORK: &str = "network";

@@ -233,14 +233,14 @@ impl Repo {
     /// A folder for temporary files, removed like a checkout.
     pub fn scratch_folder(&self) -> Result<ScratchCheckout, GitError> {
         self.check_worktrees_folder()?;
-        let path = self.root().join(".worktrees").join(temporary_name(PREFIX));
+        let path = self.worktrees_folder().join(temporary_name(PREFIX));
         private::create_folder(&path).map_err(|error| GitError::io("creating a folder", &path, error))?;
         Ok(ScratchCheckout { path })
     }
 
     /// Removes scratch checkouts of dead processes; returns them.
     pub(crate) fn remove_test_leftovers(&self) -> Vec<PathBuf> {
-        let left = leftovers(&self.root().join(".worktrees"), PREFIX);
+        let left = leftovers(&self.worktrees_folder(), PREFIX);
         for path in &left {
             let _ = remove_tree(path);
         }
@@ -280,7 +280,7 @@ impl Repo {
 
     pub fn scratch_checkout(&self, commit: &Sha) -> Result<ScratchCheckout, GitError> {
         self.remove_test_leftovers();
-        let path = self.root().join(".worktrees").join(temporary_name(PREFIX));
+        let path = self.worktrees_folder().join(temporary_name(PREFIX));
         self.create_checkout(&NewCheckout {
             place: &path,
             commit,

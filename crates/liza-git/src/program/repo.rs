@@ -8,7 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use liza_ids::{Sha, TaskId, Worktree};
+use liza_host::worktrees::{self, WORKTREES};
+use liza_ids::{Sha, TaskId};
 use liza_sandbox::confine::RoomRules;
 
 use crate::program::accepted_programs::AcceptedPrograms;
@@ -109,8 +110,13 @@ impl Repo {
         &self.common_dir
     }
 
+    /// The folder with the checkouts of agents, below the root or outside.
+    pub fn worktrees_folder(&self) -> PathBuf {
+        worktrees::worktrees_folder(&self.root)
+    }
+
     pub fn worktree_path(&self, task: &TaskId) -> PathBuf {
-        self.root.join(Worktree::of(task).as_str())
+        self.worktrees_folder().join(task.as_str())
     }
 
     pub(crate) fn command_in(&self, action: impl Into<String>, folder: &Path) -> GitCommand {
@@ -367,13 +373,16 @@ impl Repo {
     }
 }
 
-/// Projects in whose checkout a path may lie, with that checkout: the path up to `.worktrees`, and one name
-/// more.
+/// Projects in whose checkout a path may lie, with that checkout: the path up to `.worktrees`, or the project that is
+/// named there, and one name more.
 fn projects_around(path: &Path) -> Vec<(PathBuf, PathBuf)> {
     let is_checkout = |folder: &&Path| {
-        folder.parent().and_then(Path::file_name).is_some_and(|name| name == OsStr::new(".worktrees"))
+        folder.parent().and_then(Path::file_name).is_some_and(|name| name == OsStr::new(WORKTREES))
     };
-    let pair = |folder: &Path| Some((folder.parent()?.parent()?.to_owned(), folder.to_owned()));
+    let pair = |folder: &Path| {
+        let project = worktrees::project_around(folder);
+        Some((project.or_else(|| Some(folder.parent()?.parent()?.to_owned()))?, folder.to_owned()))
+    };
     path.ancestors().filter(is_checkout).filter_map(pair).collect()
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use liza_host::worktrees;
 use liza_sandbox::confine::{DiskLook, GitSurroundings, RoomRules, git_grants};
 use liza_sandbox::sys::confinement::{Grants, TcpGrants};
 
@@ -73,6 +74,7 @@ impl Room {
         let mut grants = git_grants(&around, &DiskLook);
         // As for sessions: paths that you name count, even among credentials.
         grants.read.extend(self.rules.readable.iter().cloned());
+        grants.read.extend(worktrees::outside(&self.root));
         grants.write.extend(self.rules.writable.iter().cloned());
         Grants { network, max_abi: self.rules.max_abi, ..grants }
     }

@@ -17,7 +17,7 @@ use crate::workspace::worktree::TRASH;
 impl Repo {
     /// Deletes the leftovers of dead processes; returns them.
     pub fn remove_leftovers(&self) -> Vec<PathBuf> {
-        let worktrees = self.root().join(".worktrees");
+        let worktrees = self.worktrees_folder();
         let mut removed = self.remove_test_leftovers();
         let places = [TRASH, UNFINISHED].iter().map(|prefix| (worktrees.as_path(), *prefix));
         let inside = [ISOLATED, QUARANTINE, VIEW].iter().map(|prefix| (self.common_dir(), *prefix));

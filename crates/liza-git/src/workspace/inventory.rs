@@ -15,7 +15,7 @@ impl Repo {
     pub fn inventory(&self) -> Result<BTreeMap<TaskId, TaskArtifacts>, GitError> {
         let entries = self.worktrees()?;
         let branches = self.task_branches()?;
-        let folder = self.root().join(".worktrees");
+        let folder = self.worktrees_folder();
         let named = |name: &std::ffi::OsStr| name.to_str().and_then(|name| name.parse::<TaskId>().ok());
         let mut tasks: Vec<TaskId> = branches.keys().cloned().collect();
         let inside =

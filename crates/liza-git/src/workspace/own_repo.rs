@@ -11,6 +11,7 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use liza_host::worktrees;
 use liza_ids::{Sha, TaskId};
 use liza_sandbox::sys::untrusted::{EntryKind, UntrustedFolder};
 
@@ -34,6 +35,8 @@ pub(crate) const UNFINISHED: &str = ".new-";
 pub(crate) const INTEGRATION: &str = "refs/remotes/liza/integration";
 
 const ACTION: &str = "creating a worktree";
+
+const USING: &str = "using the folder of worktrees";
 
 /// Settings of the project that apply in its checkouts: identity, and the writing and comparison of files. No
 /// remotes, credentials, addresses or includes.
@@ -118,14 +121,16 @@ impl Repo {
         files.remove(link).map_err(|error| GitError::io("restoring the settings of a worktree", &path, error))
     }
 
-    /// Checks that `.worktrees` is a folder: behind a link, checkouts would be outside the confinement.
+    /// Checks that `.worktrees` is a folder: behind a link, checkouts would be outside the confinement. One that is
+    /// outside the project is made.
     pub(crate) fn check_worktrees_folder(&self) -> Result<(), GitError> {
-        let folder = self.root().join(".worktrees");
+        let folder = self.worktrees_folder();
+        worktrees::prepare(self.root()).map_err(|error| GitError::io(USING, &folder, error))?;
         if !fs::symlink_metadata(&folder).is_ok_and(|meta| meta.is_symlink()) {
             return Ok(());
         }
         let link = io::Error::other("it is a link; remove it, Liza makes a folder there");
-        Err(GitError::io("using the folder of worktrees", &folder, link))
+        Err(GitError::io(USING, &folder, link))
     }
 
     fn fill_checkout(&self, new: &NewCheckout<'_>, folder: &Path) -> Result<(), GitError> {
@@ -224,8 +229,10 @@ impl Repo {
     pub fn alternates(&self) -> Vec<u8> {
         let objects = self.common_dir().join("objects");
         let place = match objects.strip_prefix(self.root()) {
-            Ok(inside) => Path::new("../../../..").join(inside),
-            Err(_) => objects,
+            Ok(inside) if self.worktrees_folder().starts_with(self.root()) => {
+                Path::new("../../../..").join(inside)
+            }
+            Ok(_) | Err(_) => objects,
         };
         let mut line = place.into_os_string().into_encoded_bytes();
         line.push(b'\n');

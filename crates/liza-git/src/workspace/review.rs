@@ -30,7 +30,7 @@ pub fn prepared_of(review: &Path) -> Option<PathBuf> {
 
 impl Repo {
     pub fn review_path(&self, task: &TaskId) -> PathBuf {
-        self.root().join(".worktrees").join(format!("{PREFIX}{task}"))
+        self.worktrees_folder().join(format!("{PREFIX}{task}"))
     }
 
     /// Checks out the submitted commit in the place of an earlier review's checkout.
@@ -74,7 +74,7 @@ impl Repo {
     }
 
     fn prepared_path(&self, task: &TaskId) -> PathBuf {
-        self.root().join(".worktrees").join(format!("{PREPARED}{task}"))
+        self.worktrees_folder().join(format!("{PREPARED}{task}"))
     }
 
     /// Saves the changes in the checkout of a review. Untracked files, such as test output, don't count.
@@ -103,7 +103,7 @@ impl Repo {
             if fs::symlink_metadata(&path).is_err() {
                 continue;
             }
-            let trash = self.root().join(".worktrees").join(temporary_name(TRASH));
+            let trash = self.worktrees_folder().join(temporary_name(TRASH));
             fs::rename(&path, &trash).map_err(|error| GitError::io(&action, &path, error))?;
             self.forget_index(&format!("{PREFIX}{task}"));
             remove_tree(&trash).map_err(|error| GitError::io(&action, &trash, error))?;
@@ -112,7 +112,7 @@ impl Repo {
     }
 
     pub fn reviews(&self) -> Vec<TaskId> {
-        let folders = fs::read_dir(self.root().join(".worktrees")).into_iter().flatten().flatten();
+        let folders = fs::read_dir(self.worktrees_folder()).into_iter().flatten().flatten();
         let task = |name: std::ffi::OsString| name.to_str()?.strip_prefix(PREFIX)?.parse().ok();
         folders.filter_map(|folder| task(folder.file_name())).collect()
     }

@@ -396,7 +396,7 @@ impl Repo {
     fn clear(&self, task: &TaskId, found: &TaskArtifacts, refs: &TaskRefs) -> Result<(), GitError> {
         let action = format!("removing the worktree of {task}");
         let path = self.worktree_path(task);
-        let trash = self.root().join(".worktrees").join(temporary_name(TRASH));
+        let trash = self.worktrees_folder().join(temporary_name(TRASH));
         if found.folder != FolderState::Absent {
             fs::rename(&path, &trash).map_err(|error| GitError::io(&action, &path, error))?;
         }

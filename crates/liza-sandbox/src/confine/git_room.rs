@@ -59,6 +59,7 @@ pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
     let session = Surroundings {
         root: around.root,
         folder: &liza,
+        worktrees: around.root,
         git: around.git,
         checkout: None,
         scratch: around.git,

@@ -86,6 +86,13 @@ pub(super) const CLOSED: &[&str] = &[
     ".mozilla",
 ];
 
+/// True if a path leads to logins of the person, which nobody should be asked to open, or if there is no home folder to
+/// know that by.
+pub fn has_logins(path: &Path, home: Option<&Path>) -> bool {
+    let Some(home) = home else { return true };
+    path == home || CLOSED.iter().any(|name| path.starts_with(home.join(name)))
+}
+
 /// Contracts of agents, which prompts name.
 const CONTRACTS: &str = ".liza";
 const CONTRACT: &str = "md";

@@ -40,7 +40,7 @@ pub use exits::NOT_STARTED;
 pub use filter_keeper::{KeptFilters, kept_filter, serve_filter};
 pub use forward::{Forwarding, forwarded, serve_forward};
 pub use git_room::{GitSurroundings, RoomRules, git_grants};
-pub use home::{expand, is_read_by_sessions};
+pub use home::{expand, has_logins, is_read_by_sessions};
 pub use level::{Confined, Level, RecordedSession, forget_session, record_session, recorded_session};
 pub use local_ports::local_ports;
 pub use placed::{Placed, PlacedFiles};

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use liza_host::worktrees::WORKTREES;
 use liza_ids::Network;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,8 @@ pub struct RoomSettings {
 pub struct Surroundings<'a> {
     pub root: &'a Path,
     pub folder: &'a Path,
+    /// The folder with the checkouts of agents, which may be outside the project.
+    pub worktrees: &'a Path,
     pub git: &'a Path,
     /// The session's own checkout.
     pub checkout: Option<&'a Path>,
@@ -74,6 +77,8 @@ pub struct Plan {
     /// The caches of code under test; `None` if it has those of the session.
     pub check_caches: Option<PathBuf>,
     pub checkout: Option<PathBuf>,
+    /// The path under which a room shows the checkout too, by a link.
+    pub also_at: Option<PathBuf>,
     /// The person's cargo home, whose downloads fill the session's own.
     pub cargo_home: Option<PathBuf>,
     pub pass_env: Vec<String>,
@@ -140,8 +145,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     sockets.extend(around.settings.sockets.iter().map(|path| expand(path, around.home)));
     let logins = around.home.into_iter().flat_map(|home| CLOSED.iter().map(|name| home.join(name)));
     let not_read = left_out.paths().iter().cloned().chain(logins);
-    let worktrees = around.root.join(".worktrees");
-    let protected = [around.root, around.folder, around.git, &worktrees, Path::new(ETC)].into_iter();
+    let protected = [around.root, around.folder, around.git, around.worktrees, Path::new(ETC)].into_iter();
     let protected = protected.chain(around.home).map(Path::to_owned);
     Plan {
         not_written: protected.collect(),
@@ -151,6 +155,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         private: Vec::new(),
         check_caches: None,
         checkout: around.checkout.map(Path::to_owned),
+        also_at: around.checkout.and_then(|checkout| documented_place(around, checkout)),
         cargo_home: around.cargo_home.map(Path::to_owned),
         pass_env: around.settings.pass_env.clone(),
         not_named: None,
@@ -170,9 +175,18 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     }
 }
 
+/// The place of a checkout below the root, where documents and the blackboard say that it is.
+fn documented_place(around: &Surroundings<'_>, checkout: &Path) -> Option<PathBuf> {
+    let name = checkout.strip_prefix(around.worktrees).ok()?;
+    (!checkout.starts_with(around.root)).then(|| around.root.join(WORKTREES).join(name))
+}
+
 fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
     let mut left_out = LeftOut::default();
     left_out.add_path(look, around.folder);
+    if !around.worktrees.starts_with(around.root) {
+        left_out.add_path(look, &around.root.join(WORKTREES));
+    }
     around.passwords.iter().for_each(|file| left_out.add_path(look, file));
     left_out.add(look, Path::new(ETC), IN_ETC);
     if let Some(cargo) = around.cargo_home {
@@ -284,6 +298,7 @@ mod tests {
             root: Path::new("/home/a/project"),
             folder: Path::new("/home/a/project/.liza"),
             git: Path::new("/home/a/project/.git"),
+            worktrees: Path::new("/home/a/project/.worktrees"),
             checkout: Some(Path::new("/home/a/project/.worktrees/t1")),
             scratch: Path::new("/home/a/project/.liza/tmp/coder-1"),
             own: &own,

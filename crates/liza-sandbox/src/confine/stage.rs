@@ -16,7 +16,7 @@ use liza_ids::SandboxMin;
 use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{self, Restrictions, RoomSockets, Witnesses, can_read, can_write};
-use crate::sys::foreground::lead_foreground;
+use crate::sys::foreground::{hang_up_with_parent, lead_foreground};
 
 use super::caches::CARGO_HOME;
 use super::cargo_home;
@@ -132,6 +132,9 @@ fn run(order: &StageOrder, room: Room, socket: &mut UnixStream) -> io::Result<(S
     }
     let Some(program) = &order.program else { return Ok((StageReport::Started(level), 0)) };
     fill_cargo_home(&order.plan);
+    if order.input == StageInput::Foreground {
+        hang_up_with_parent();
+    }
     send(socket, &StageReport::Started(level))?;
     let mut command = Command::new(program);
     if let Some(directory) = &order.directory {

@@ -9,7 +9,7 @@ use std::io;
 
 use rustix::process::{Pid, getpgrp};
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
-use rustix::process::{getpid, setpgid};
+use rustix::process::{Signal, getpid, set_parent_process_death_signal, setpgid};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr, tcsetpgrp};
 
 use super::process::is_in_foreground;
@@ -41,6 +41,16 @@ pub(crate) fn lead_foreground() {
     let _ = setpgid(None, None);
     let _ = set_foreground(getpid());
 }
+
+/// Ends the shell that this process becomes when its Liza is killed: without a room nothing else would. A shell passes
+/// the signal to its jobs.
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+pub(crate) fn hang_up_with_parent() {
+    let _ = set_parent_process_death_signal(Some(Signal::HUP));
+}
+
+#[cfg(any(not(target_os = "linux"), feature = "portable-sys"))]
+pub(crate) fn hang_up_with_parent() {}
 
 /// Without rooms a shell does it itself.
 #[cfg(any(not(target_os = "linux"), feature = "portable-sys"))]

@@ -106,6 +106,7 @@ alarm_kinds! {
     PlanProposed "PLAN PROPOSED" Warning All Human(&["plan", "--approve"]);
     SetupFailed "SETUP FAILED" Critical One Own;
     PortRefused "PORT REFUSED" Warning One Own;
+    PathRefused "PATH REFUSED" Warning One Own;
     WorkFails "WORK FAILS" Critical One Own;
     SettingsNotAccepted "SETTINGS NOT ACCEPTED" Warning One Human(&["config", "--trust"]);
     TeamFileChanged "TEAM FILE CHANGED" Warning One Own;

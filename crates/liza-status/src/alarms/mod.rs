@@ -36,8 +36,8 @@ use kinds::Answer;
 pub(crate) use moment::Moment;
 pub use observations::{
     Confinement, FailedReviewSetup, FailingJob, ForeignCommits, KeptVersion, MainBranch, MissingLogin,
-    Observations, RefusedPort, Remedy, RemoteProblem, RunningMerge, SessionActivity, TeamFileChange,
-    VisionGap,
+    Observations, Refused, RefusedPlace, Remedy, RemoteProblem, RunningMerge, SessionActivity,
+    TeamFileChange, VisionGap,
 };
 pub use stops::StopAge;
 pub use team::sessions_without_result;

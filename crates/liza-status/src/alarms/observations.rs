@@ -36,7 +36,7 @@ pub struct Observations {
     pub review_setups: BTreeMap<TaskId, FailedReviewSetup>,
     /// Jobs that supervisors here have failed at again and again, before a session or at a merge.
     pub failing_jobs: Vec<FailingJob>,
-    pub refused_ports: Vec<RefusedPort>,
+    pub refused_places: Vec<Refused>,
     pub remote_problem: Option<RemoteProblem>,
     /// The place of changed shared settings on the integration branch that the human has not accepted.
     pub team_file_change: Option<TeamFileChange>,
@@ -76,12 +76,29 @@ pub struct RunningMerge {
     pub team_leaves: bool,
 }
 
-/// A port of this machine that a session was refused, because a service outside of the session is there.
+/// A place of this machine that a session was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RefusedPort {
-    pub port: u16,
+pub struct Refused {
+    pub place: RefusedPlace,
     pub agent: AgentId,
     pub task: Option<TaskId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RefusedPlace {
+    /// A service outside of the session is there.
+    Port(u16),
+    Path(String),
+}
+
+impl fmt::Display for RefusedPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Port(port) => write!(f, "{port}"),
+            Self::Path(path) => f.write_str(path),
+        }
+    }
 }
 
 /// A job that supervisors try again and again.

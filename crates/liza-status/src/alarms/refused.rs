@@ -1,27 +1,69 @@
-//! Services of this machine that sessions were refused: the person decides whether sessions may use them.
+//! Places of this machine that sessions were refused: the person decides whether sessions may use them.
 
-use liza_core::model::Status;
+use std::path::{Path, PathBuf};
 
-use super::{Alarm, AlarmKind, Moment, RefusedPort};
-use crate::command_line::liza;
+use liza_core::model::{Config, Status};
 
-/// One for each port, until it is listed or the task has ended.
+use super::{Alarm, AlarmKind, Moment, Refused, RefusedPlace};
+use crate::command_line::{CommandLine, liza};
+
+/// One for each place, until it is listed or the task has ended.
 pub(super) fn alarms(at: Moment<'_>) -> Vec<Alarm> {
-    let listed = at.config().map(|config| config.network_ports.as_slice()).unwrap_or_default();
-    let is_open = |refused: &&RefusedPort| {
+    let is_open = |refused: &&Refused| {
         let status = refused.task.as_ref().map(|task| at.board().status(task));
-        !listed.contains(&refused.port)
+        !at.config().is_some_and(|config| is_listed(config, &refused.place))
             && status.is_none_or(|status| status.is_some_and(|status| !Status::is_terminal(status)))
     };
-    let alarm = |RefusedPort { port, agent, task }: &RefusedPort| {
+    let alarm = |Refused { place, agent, task }: &Refused| {
         let during = task.as_ref().map(|task| format!(" during {task}")).unwrap_or_default();
+        let (kind, what, how) = match place {
+            RefusedPlace::Port(port) => (
+                AlarmKind::PortRefused,
+                format!("port {port} of this machine{during}, where a service of yours is"),
+                "list the port",
+            ),
+            RefusedPlace::Path(path) => (
+                AlarmKind::PathRefused,
+                format!("{path}{during}"),
+                "list the path (sandbox_readable, or sandbox_writable to change it)",
+            ),
+        };
         let text = format!(
-            "{agent} was refused port {port} of this machine{during}, where a service of yours is. If sessions may use it, list \
-             the port; else leave it: the entry ends with the task"
+            "{agent} was refused {what}. If sessions may use it, {how}; else leave it: the entry ends with the task"
         );
-        let ports: Vec<String> = listed.iter().chain([port]).map(u16::to_string).collect();
-        let command = liza!("config", "network_ports", format!("[{}]", ports.join(", ")));
-        Alarm::new(AlarmKind::PortRefused, port, text).answered(command)
+        Alarm::new(kind, place, text).answered(command(at.config(), place))
     };
-    at.seen.refused_ports.iter().filter(is_open).map(alarm).collect()
+    at.seen.refused_places.iter().filter(is_open).map(alarm).collect()
+}
+
+fn is_listed(config: &Config, place: &RefusedPlace) -> bool {
+    match place {
+        RefusedPlace::Port(port) => config.network_ports.contains(port),
+        RefusedPlace::Path(path) => {
+            let contains = |listed: &String| {
+                let setting = Path::new(listed);
+                let inside: PathBuf = setting.components().skip(1).collect();
+                match setting.starts_with("~") {
+                    true => Path::new(path).ancestors().any(|above| above.ends_with(&inside)),
+                    false => Path::new(path).starts_with(setting),
+                }
+            };
+            config.sandbox_readable.iter().chain(&config.sandbox_writable).any(contains)
+        }
+    }
+}
+
+/// The command that lists the place beside those that are listed already.
+fn command(config: Option<&Config>, place: &RefusedPlace) -> CommandLine {
+    let (setting, mut listed): (_, Vec<String>) = match place {
+        RefusedPlace::Port(_) => {
+            let ports = config.into_iter().flat_map(|config| &config.network_ports);
+            ("network_ports", ports.map(u16::to_string).collect())
+        }
+        RefusedPlace::Path(_) => {
+            ("sandbox_readable", config.map(|config| config.sandbox_readable.clone()).unwrap_or_default())
+        }
+    };
+    listed.push(place.to_string());
+    liza!("config", setting, format!("[{}]", listed.join(", ")))
 }

@@ -4,7 +4,7 @@ use liza_core::model::{
     AgentStatus, Anomaly, Discovery, DiscoveryId, EventName, GoalStatus, HistoryEvent, HumanNote, Loaded,
     Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
 };
-use liza_status::alarms::{AlarmKind, AlarmLevel, AlarmText, Observations, RefusedPort, VisionGap};
+use liza_status::alarms::{AlarmKind, AlarmLevel, AlarmText, Observations, Refused, RefusedPlace, VisionGap};
 use liza_status::needs_you::NeedsYou;
 use liza_status::view::{Liveness, Progress, TaskPhase, View, task_detail, view};
 use liza_status::words::next_steps;
@@ -348,15 +348,23 @@ fn discoveries_without_end_leave_the_page_short_and_say_what_to_do() {
 
 /// Covers: RO-04
 #[test]
-fn a_refused_port_is_listed_with_the_setting_until_it_is_listed_or_its_task_has_ended() {
+fn a_refused_place_is_listed_with_the_setting_until_it_is_listed_or_its_task_has_ended() {
     let mut state = state_with(Status::Claimed);
-    let refused = RefusedPort { port: 5432, agent: "coder-1".parse().unwrap(), task: Some(task("t")) };
-    let seen = Observations { refused_ports: vec![refused], ..seen() };
-    let commands = |state: &State| {
+    let refused = |place| Refused { place, agent: "coder-1".parse().unwrap(), task: Some(task("t")) };
+    let places = [RefusedPlace::Port(5432), RefusedPlace::Path("/home/me/data/x".to_owned())];
+    let seen = Observations { refused_places: places.map(refused).into(), ..seen() };
+    let of = |state: &State, kind| {
         let shown = view(state, &seen, now());
-        let needs = of_kind(&shown, AlarmKind::PortRefused);
+        let needs = of_kind(&shown, kind);
         needs.iter().map(|need| need.command.as_str().to_owned()).collect::<Vec<_>>()
     };
+    let commands = |state: &State| of(state, AlarmKind::PortRefused);
+    assert_eq!(of(&state, AlarmKind::PathRefused), ["liza config sandbox_readable '[/home/me/data/x]'"]);
+    for listed in ["/home/me/data", "~/data"] {
+        let Loaded::Ready(config) = &mut state.board.config else { panic!() };
+        config.sandbox_readable = vec![listed.to_owned()];
+        assert_eq!(of(&state, AlarmKind::PathRefused), [""; 0], "{listed}");
+    }
     let Loaded::Ready(config) = &mut state.board.config else { panic!() };
     config.network_ports = vec![80];
     assert_eq!(commands(&state), ["liza config network_ports '[80, 5432]'"]);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use liza_core::model::{Board, Config, Loaded, Sha, TaskId};
 use liza_git::{Branch, Repo, Rescue};
+use liza_host::worktrees::{WORKTREES, keep_inside, worktrees_folder};
 use liza_store::kept_in_git;
 
 use crate::engine::{EngineError, FileLock, integration_branch};
@@ -58,7 +59,7 @@ pub fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
     }
     Ok(Removal {
         folder: project.folder().to_owned(),
-        worktrees: project.root().join(".worktrees"),
+        worktrees: worktrees_folder(project.root()),
         tasks,
         unreadable,
         references: repo.own_refs()?.len(),
@@ -97,9 +98,10 @@ pub fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec<Rescue
     repo.delete_refs(&repo.own_refs()?)?;
     // Not empty if a person put something there.
     let _ = fs::remove_dir(&plan.worktrees);
+    keep_inside(project.root()).map_err(EngineError::io("remove", &plan.worktrees))?;
     let [blackboard, worktrees] = EXCLUDED;
     repo.include_again(&[blackboard])?;
-    if !plan.worktrees.exists() {
+    if !project.root().join(WORKTREES).exists() {
         repo.include_again(&[worktrees])?;
     }
     kept_in_git(project.root()).as_deref().and_then(Path::parent).map_or(Ok(()), remove_folder)?;

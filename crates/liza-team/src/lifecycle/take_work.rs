@@ -4,6 +4,7 @@ use std::fs;
 
 use liza_core::model::{Board, Generation, Sha, Status, TaskId};
 use liza_git::{is_sent, is_taken};
+use liza_host::worktrees::worktrees_folder;
 
 use crate::engine::{EngineError, Exchange, TaskSender, discard, read};
 use crate::project::Project;
@@ -75,7 +76,7 @@ pub fn remove_ended_worktrees(project: &Project) {
     if state.board.config.ready().is_none_or(|config| config.remote.is_none()) {
         return;
     }
-    let folders = fs::read_dir(project.root().join(".worktrees")).into_iter().flatten().flatten();
+    let folders = fs::read_dir(worktrees_folder(project.root())).into_iter().flatten().flatten();
     let tasks = folders.filter_map(|folder| folder.file_name().to_str()?.parse::<TaskId>().ok());
     for task in tasks.filter(|task| state.board.status(task).is_some_and(Status::is_terminal)) {
         let _ = discard(project, &task);

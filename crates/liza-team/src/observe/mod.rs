@@ -9,7 +9,7 @@ pub mod live_view;
 pub mod missing_logins;
 pub mod push_access;
 pub mod reconcile;
-pub(crate) mod refused_ports;
+pub(crate) mod refused_places;
 pub mod running_merge;
 
 use std::cell::LazyCell;
@@ -44,7 +44,7 @@ use crate::observe::activity::session_activity;
 use crate::observe::failing_jobs::failing_jobs;
 use crate::observe::last_run::last_run;
 use crate::observe::missing_logins::look;
-use crate::observe::refused_ports::refused_ports;
+use crate::observe::refused_places::refused_places;
 use crate::observe::running_merge::running_merge;
 use crate::project::Project;
 use crate::project::machine::machine_name;
@@ -78,7 +78,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         setup_failure: last_failure(project),
         review_setups: failed_review_setups(project),
         failing_jobs: failing_jobs(project.folder()),
-        refused_ports: refused_ports(project.folder()),
+        refused_places: refused_places(project.folder()),
         remote_problem: remote_problem(project.folder(), &state.board),
         team_file_change: team_file_change(project, state),
         dead: dead_agents(project, state, now),

@@ -15,6 +15,7 @@ use liza_core::model::{Actor, Config, Generation, Sandbox, Sha, State, StopFile,
 use liza_git::{Git, GitError, Repo};
 use liza_host::durable;
 use liza_host::local_time::{local_clock, wall_clock};
+use liza_host::worktrees::{WORKTREES, project_around};
 use liza_ids::BranchSteps;
 use liza_sandbox::confine::{RoomRules, RoomSettings};
 use liza_status::alarms::ForeignCommits;
@@ -44,8 +45,8 @@ pub struct Project {
 
 impl Project {
     /// The project of `from`: the nearest folder upwards with a blackboard. A task's worktree lies below its
-    /// project, so this works from there too; a blackboard inside a project's `.worktrees` is never used,
-    /// since an agent wrote it.
+    /// project, or its folder names the project, so this works from there too; a blackboard inside a project's
+    /// `.worktrees` is never used, since an agent wrote it.
     pub fn find(from: &Path) -> Option<PathBuf> {
         // A blackboard whose file or folder was deleted can be restored: its last version is kept.
         let has_board = |folder: &&Path| {
@@ -54,7 +55,8 @@ impl Project {
                 .any(|name| folder.join(".liza").join(name).symlink_metadata().is_ok())
                 || kept_in_git(folder).is_some_and(|kept| kept.is_file())
         };
-        from.ancestors().filter(has_board).find(|folder| !is_below_worktrees(folder)).map(Path::to_owned)
+        let below = from.ancestors().filter(has_board).find(|folder| !is_below_worktrees(folder));
+        below.map(Path::to_owned).or_else(|| project_around(from))
     }
 
     pub fn open(root: &Path) -> Result<Self, StoreError> {
@@ -185,9 +187,9 @@ impl Project {
 
 fn is_below_worktrees(folder: &Path) -> bool {
     let worktrees =
-        folder.ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == ".worktrees"));
+        folder.ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == WORKTREES));
     let mut projects = worktrees.filter_map(Path::parent);
-    projects.any(|project| project.join(".liza").exists())
+    projects.any(|project| project.join(".liza").exists()) || project_around(folder).is_some()
 }
 
 pub(crate) fn room_settings(config: &Config) -> RoomSettings {

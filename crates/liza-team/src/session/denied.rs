@@ -1,7 +1,12 @@
 //! Recognizes refusals of the confinement, from the words of tools and of errors.
 
+use std::path::Path;
+
 /// The system's words, without and with a room.
 const DENIED: [&str; 2] = ["Permission denied", "Read-only file system"];
+
+/// What a room says of other paths.
+const MISSING: &str = "No such file or directory";
 
 /// The prompt itself explains the words, and some programs repeat their prompt.
 const EXPLAINED: [&str; 2] = ["\" elsewhere", "\\\" elsewhere"];
@@ -14,6 +19,15 @@ pub fn denied_path(text: &str) -> Option<&str> {
     };
     let (at, _) = DENIED.iter().flat_map(|words| text.match_indices(words)).find(is_own)?;
     Some(path_before(text.get(..at).unwrap_or_default()))
+}
+
+/// The same; also a path that is here, and that a session did not find: in a room, nothing else is there.
+pub fn refused_path(text: &str) -> Option<&str> {
+    let missing = || {
+        let path = path_before(text.get(..text.find(MISSING)?)?);
+        (!path.is_empty() && Path::new(path).exists()).then_some(path)
+    };
+    denied_path(text).or_else(missing)
 }
 
 /// The path at the end of a text such as `cannot create '/etc/x': `, or nothing.
@@ -53,6 +67,13 @@ mod tests {
             (r#"{"prompt":"(\"Permission denied\" elsewhere is caused by your confinement"}"#, None),
         ] {
             assert_eq!(denied_path(text), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("cat: /etc: No such file or directory", Some("/etc")),
+            ("cat: /not/here: No such file or directory", None),
+            ("cat: /not/here: Permission denied", Some("/not/here")),
+        ] {
+            assert_eq!(refused_path(text), expected, "{text}");
         }
     }
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use liza_core::model::AgentId;
 use liza_git::Repo;
+use liza_host::worktrees::worktrees_folder;
 
 const COUNT: &str = "GIT_CONFIG_COUNT";
 
@@ -30,7 +31,7 @@ pub(crate) fn inert_git_variables(variable: &dyn Fn(&str) -> Option<OsString>) -
 
 /// If a checkout loses its repository, git must not take the one around it, which is the person's.
 pub(crate) fn ceiling_variable(root: &Path) -> (String, String) {
-    ("GIT_CEILING_DIRECTORIES".to_owned(), root.join(".worktrees").to_string_lossy().into_owned())
+    ("GIT_CEILING_DIRECTORIES".to_owned(), worktrees_folder(root).to_string_lossy().into_owned())
 }
 
 /// The variables with the git identity: some agent programs hide the person's git settings from their tools. An agent is

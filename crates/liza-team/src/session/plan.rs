@@ -62,6 +62,7 @@ fn plan_in(repo: &Repo, folder: &Path, config: &Config, needs: &SessionNeeds<'_>
     let around = Surroundings {
         root: repo.root(),
         folder,
+        worktrees: &repo.worktrees_folder(),
         git: repo.common_dir(),
         checkout: needs.checkout,
         scratch: needs.scratch,

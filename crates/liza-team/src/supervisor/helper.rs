@@ -18,6 +18,7 @@ use liza_core::model::{FaultKind, Network, Role};
 use liza_host::durable::{self, Open};
 use liza_host::private;
 use liza_host::secrets::Masker;
+use liza_host::worktrees::worktrees_folder;
 use liza_sandbox::confine::{
     EnvironmentUse, Level, StageInput, StageOrder, StageSocket, is_of_database, is_withheld,
     passed_environment, search_path_outside, wrapped_stage_command,
@@ -339,7 +340,7 @@ fn withhold(command: &mut Command, order: &SessionOrder) {
         command.env_remove(name);
     }
     if let Some(path) = std::env::var_os("PATH") {
-        let folders = [".worktrees", ".liza"].map(|name| order.project.join(name));
+        let folders = [worktrees_folder(&order.project), order.project.join(".liza")];
         command.env("PATH", search_path_outside(&path, &folders.each_ref().map(PathBuf::as_path)));
     }
 }

@@ -19,6 +19,7 @@ use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use liza_host::model_proxy::{ModelProxy, proxy_variables};
 use liza_host::private;
 use liza_host::secrets::Masker;
+use liza_host::worktrees::{outside, worktrees_folder};
 use liza_sandbox::confine::{
     EnvironmentUse, StageInput, Variable, cache_variables, check_caches, is_withheld, local_ports,
     passed_environment, review_caches, wrapper_words,
@@ -236,6 +237,7 @@ fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorErro
         project: project.root().to_owned(),
         state_file: project.folder().join("state.yaml"),
         specs: project.root().join("specs"),
+        worktrees: worktrees_folder(project.root()),
         contract: Contract::load(project.root(), home.as_deref(), agent.role())?,
         program: identity.program.clone(),
         agent,
@@ -430,7 +432,11 @@ fn confine(
     };
     if let Some(mut plan) = session_plan(project, config, &needs)? {
         if role == Role::CodeReviewer {
-            plan = plan.judging(&project.root().join(".worktrees"));
+            plan = plan.judging(&worktrees_folder(project.root()));
+        }
+        if role == Role::Planner {
+            // It looks at the work so far, which is otherwise in the project.
+            plan.grants.read.extend(outside(project.root()));
         }
         plan.private =
             vec![client.path.clone(), order.scratch.clone(), own.prompt.to_owned(), caches.clone()];
@@ -481,7 +487,7 @@ fn agent_commits(project: &Project) -> AgentCommits {
 /// True if a session could change the project's own checkout; else changes there are the person's.
 fn can_write_to(root: &Path, order: &SessionOrder) -> bool {
     let Some(confinement) = order.confinement.as_ref().filter(|_| protects_files()) else { return true };
-    let own = [root.join(".worktrees"), root.join(".liza")];
+    let own = [worktrees_folder(root), root.join(".liza")];
     let is_own = |folder: &&PathBuf| own.iter().any(|own| folder.starts_with(own));
     let mut others = confinement.plan.grants.write.iter().filter(|folder| !is_own(folder));
     others.any(|folder| root.starts_with(folder) || folder.starts_with(root))

@@ -5,15 +5,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_agents::providers::role_network;
-use liza_core::model::{Config, Network, Role, Sandbox, SandboxMin, State};
+use liza_core::model::{Config, Network, Role, Sandbox, SandboxMin, State, WorktreePlace};
 use liza_git::Repo;
+use liza_host::worktrees::WORKTREES;
 use liza_sandbox::confine::{EnvironmentUse, Level, passed_environment};
 use liza_sandbox::sys::confinement::protects_files;
+use liza_team::lifecycle::place_of_worktrees;
 use liza_team::observe::push_access::{HTTPS_LOGINS, SessionReach, TOKEN_VARIABLES, way_to_push};
 use liza_team::project::Project;
 use liza_team::session::network::strictest_network;
 use liza_team::session::plan::{home, level_here, plan_here, refusal};
 use liza_team::session::shared::{Shared, WITHOUT_ROOM, shared};
+
+use crate::recognition::collectors;
 
 use super::environment::{environment, login_variables};
 use super::result::{Check, Health, broken, good, warning};
@@ -28,7 +32,7 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
         }
     };
     let level = level_here(project, config, liza, network);
-    let shared = shared_checks(config, matches!(level, Ok(Level::Isolated)));
+    let shared = shared_checks(config, matches!(level, Ok(Level::Isolated)), place_of_worktrees(project));
     let level = level_check(config, level);
     let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
     let push = push_check(project, config, liza);
@@ -37,6 +41,7 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
     [level]
         .into_iter()
         .chain(shared)
+        .chain(place_check(project, config))
         .chain(git_check(project))
         .chain(environment)
         .chain(network)
@@ -45,17 +50,16 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
         .collect()
 }
 
-/// Shared at every level, and what keeps it apart; no setting of Liza does.
-const ALWAYS: [(&str, &str); 2] = [
-    ("the login of its agent program, whose refreshed tokens become yours", "a key in a variable instead"),
-    (
-        "checkouts of agents below .worktrees, which your tools may read",
-        "leaving that folder out in test runners",
-    ),
-];
+/// Shared at every level, and what keeps it apart.
+const LOGIN: (&str, &str) =
+    ("the login of its agent program, whose refreshed tokens become yours", "a key in a variable instead");
+
+/// Shared if worktrees are below the root.
+const CHECKOUTS: (&str, &str) =
+    ("checkouts of agents below .worktrees, which your tools may read", "liza config worktrees outside");
 
 /// Everything that sessions share with the person, a line for each thing, with what ends it.
-fn shared_checks(config: &Config, has_room: bool) -> Vec<Check> {
+fn shared_checks(config: &Config, has_room: bool, place: WorktreePlace) -> Vec<Check> {
     if config.sandbox == Sandbox::Off {
         return Vec::new();
     }
@@ -63,9 +67,27 @@ fn shared_checks(config: &Config, has_room: bool) -> Vec<Check> {
     let network = if Role::ALL.into_iter().any(is_open) { Network::Open } else { Network::ModelOnly };
     let by_setting = shared(config, network).into_iter().map(|part| (part.what.clone(), end_of(part)));
     let without_room = (!has_room).then(|| (WITHOUT_ROOM.to_owned(), way_to_room(config).to_owned()));
-    let always = ALWAYS.map(|(what, end)| (what.to_owned(), end.to_owned()));
+    let checkouts = (place == WorktreePlace::Inside).then_some(CHECKOUTS);
+    let always = [LOGIN].into_iter().chain(checkouts).map(|(what, end)| (what.to_owned(), end.to_owned()));
     let all = by_setting.chain(without_room).chain(always);
     all.map(|(what, end)| good("shared", format!("{what}; ends with: {end}"))).collect()
+}
+
+/// Warns of a tool that meets agents' files, and of a setting that does not apply yet.
+fn place_check(project: &Project, config: &Config) -> Option<Check> {
+    const NAME: &str = "place of worktrees";
+    let (here, fix) = match config.worktrees {
+        WorktreePlace::Outside => ("below the project", "liza config worktrees outside"),
+        WorktreePlace::Inside => ("outside the project", "liza config worktrees inside"),
+    };
+    if place_of_worktrees(project) != config.worktrees {
+        let found = format!("still {here}; the setting applies once no task has a worktree");
+        return Some(warning(NAME, found, format!("after that: {fix}")));
+    }
+    let tool = collectors::find(project.root()).filter(|_| config.worktrees == WorktreePlace::Inside)?;
+    let found =
+        format!("{tool} collects files below {WORKTREES} too: it reads and runs what agents have written");
+    Some(warning(NAME, found, "liza config worktrees outside"))
 }
 
 /// The command that ends it.

@@ -344,7 +344,7 @@ const WITH_OWN_FILES: [&str; 6] = [
 ];
 
 /// The files of these crates that open other files: of the person, of a session, of git or of the system.
-const OF_OTHERS: [&str; 36] = [
+const OF_OTHERS: [&str; 37] = [
     "liza-database/src/address.rs",
     "liza-host/src/durable.rs",
     "liza-sandbox/src/confine/cargo_home.rs",
@@ -380,6 +380,7 @@ const OF_OTHERS: [&str; 36] = [
     "liza/src/cli/session/forward.rs",
     "liza/src/cli/session/modify.rs",
     "liza/src/cli/starting_files.rs",
+    "liza/src/recognition/collectors.rs",
     "liza/src/recognition/test_command.rs",
 ];
 

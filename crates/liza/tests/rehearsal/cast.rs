@@ -30,6 +30,7 @@ impl<'p> Player<'p> {
         Brief {
             state_file: root.join(".liza/state.yaml"),
             specs: root.join("specs"),
+            worktrees: root.join(".worktrees"),
             project: root,
             contract: Contract::embedded(role),
             program: env!("CARGO_BIN_EXE_liza").into(),

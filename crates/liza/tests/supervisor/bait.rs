@@ -30,6 +30,7 @@ pub(crate) fn bait(config: &str, scripts: &[(&str, &str)]) -> Bench {
     for (file, text) in [
         (".ssh/id_ed25519", "key"),
         ("yours", "text"),
+        ("hidden/run", "exit 0"),
         ("src/other/.liza/clients/login", "key"),
         (".claude/settings.json", "{}"),
         (".claude/.credentials.json", "{}"),

@@ -456,6 +456,10 @@ fn a_refusal_is_named(config: &str) {
     let tail = bench.project.liza(&["tail", "coder-1", "--no-follow"]).stdout;
     let hint = format!("outside the workspace: {}", bench.home().join("x").display());
     assert!(tail.contains(&hint) && tail.contains("sandbox_writable"), "{tail}");
+    let status = bench.project.liza(&["status"]).stdout;
+    let opens = format!("liza config sandbox_readable '[{}]'", bench.home().join("x").display());
+    assert!(status.contains("PATH REFUSED") && status.contains(&opens), "{status}");
+    assert!(!status.contains(".ssh"), "nobody is asked to open a login: {status}");
 }
 
 /// Covers: IS-14

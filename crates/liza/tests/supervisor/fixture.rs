@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use liza_core::model::{AgentRecord, State, Status, TaskRecord};
+use liza_host::worktrees::worktrees_folder;
 use liza_team::project::Project;
 
 use crate::support::TestProject;
@@ -189,7 +190,7 @@ impl Bench {
     }
 
     pub(crate) fn tree(&self, task: &str) -> PathBuf {
-        self.project.root.join(".worktrees").join(task)
+        worktrees_folder(&self.project.root).join(task)
     }
 
     /// Checks that the blackboard is valid.

@@ -99,6 +99,17 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         "Landlock",
         r#"echo x > "$TMPDIR/a" && mv "$TMPDIR/a" "$root/moved""#,
     ),
+    attempt("read your hidden acceptance tests", "Landlock", r#"cat "$HOME/hidden/run""#),
+    attempt(
+        "accept settings for you",
+        "Landlock",
+        r#"place="$HOME/.config/liza/projects$root/.liza"; mkdir -p "$place" && echo 'sandbox: "off"' > "$place/settings.yaml""#,
+    ),
+    attempt(
+        "leave something for the tests of another task",
+        "Landlock",
+        r#"place="$root/.liza/caches/checks/t2"; mkdir -p "$place" && echo x > "$place/planted""#,
+    ),
     attempt("read an ssh key", "Landlock", r#"cat "$HOME/.ssh/id_ed25519""#),
     attempt(
         "read logins in another project's `.liza`",
@@ -625,7 +636,7 @@ cd ..
 fn results(config: &str) -> (Vec<String>, String) {
     // The compiler may be anywhere.
     let toolchain = Path::new(env!("CARGO")).ancestors().nth(2).unwrap();
-    let config = format!("{config}\nsandbox_readable: [\"{}\"]", toolchain.display());
+    let config = format!("{config}\nsandbox_readable: [\"{}\"]\nholdout: ~/hidden", toolchain.display());
     let victim = format!("{VICTIM}\n{CODER}");
     let bench = bait(&config, &[("c", &hostile()), ("v", &victim), ("r", &reviewer())]);
     bench.project.run(bench.project.command(bench.home().join("evil")).arg("control"));

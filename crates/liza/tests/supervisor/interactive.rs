@@ -19,11 +19,15 @@ pub(crate) struct Terminal<'b> {
 
 impl<'b> Terminal<'b> {
     pub(crate) fn open(bench: &'b Bench, words: &str) -> Self {
-        let screen = fs::File::create(bench.home().join("screen")).unwrap();
         // Without a shell in between, which would handle Ctrl-C itself.
-        let line = format!("exec {} {words}", env!("CARGO_BIN_EXE_liza"));
+        Self::run(bench, &format!("exec {} {words}", env!("CARGO_BIN_EXE_liza")))
+    }
+
+    /// Runs a line of a shell.
+    pub(crate) fn run(bench: &'b Bench, line: &str) -> Self {
+        let screen = fs::File::create(bench.home().join("screen")).unwrap();
         let mut script = bench.project.command("script");
-        script.args(["-qefc", &line, "/dev/null"]).envs(bench.variables());
+        script.args(["-qefc", line, "/dev/null"]).envs(bench.variables());
         script
             .env("SHELL", "/bin/bash")
             .env("TEST_API_KEY", "a key")

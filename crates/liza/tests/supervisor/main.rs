@@ -31,6 +31,7 @@ mod manual_edit;
 mod misbehaviour;
 mod network;
 mod no_result;
+mod outside;
 mod places;
 mod planner;
 mod providers;

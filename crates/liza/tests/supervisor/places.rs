@@ -75,7 +75,7 @@ const PLACES: &[Place] = &[
     place("caches and downloads of a role", &[Role], &[Role], RESTRICTED,
         &[Attempt("change the reviewer's caches"), Test("supervisor/cargo.rs", "what_a_session_plants_in_cargos_downloads_is_built_by_no_other_role_and_not_by_the_person")]),
     place("caches and build folders of tests", &[Commit], &[Commit], RESTRICTED,
-        &[Test("work/merge.rs", "the_test_of_a_merge_reads_nothing_that_the_test_of_another_merge_left"), Test("supervisor/copies.rs", "nothing_that_is_written_in_a_copy_reaches_what_it_is_a_copy_of")]),
+        &[Attempt("leave something for the tests"), Test("work/merge.rs", "the_test_of_a_merge_reads_nothing_that_the_test_of_another_merge_left"), Test("supervisor/copies.rs", "nothing_that_is_written_in_a_copy_reaches_what_it_is_a_copy_of")]),
     place("the checkout of a task, until it is submitted", &[Session], &[Session], RESTRICTED,
         &[Attempt("write to another worktree")]),
     place("the checkout of a review", &[Person], &[Role, Commit], RESTRICTED,
@@ -94,11 +94,11 @@ const PLACES: &[Place] = &[
     place("answers at a port of this machine", &[Person], &[Person], ISOLATED,
         &[Attempt("answer for a server of yours"), Test("supervisor/rooms.rs", "no_session_answers_for_a_service_of_the_person_or_of_another_session")]),
     place("the files that judge a merge, where tested code runs", &[Person], &[Person, Commit], ISOLATED,
-        &[Test("supervisor/copies.rs", "sealed_files_cannot_be_changed_replaced_or_moved_away")]),
+        &[Attempt("accept its own change of what judges it"), Test("supervisor/copies.rs", "sealed_files_cannot_be_changed_replaced_or_moved_away")]),
     place("hidden acceptance tests (`holdout`)", &[Person], &[Person], RESTRICTED,
-        &[Test("work/holdout.rs", "what_it_runs_is_a_copy_at_a_random_path_without_network_and_no_other_code_reads_it")]),
+        &[Attempt("read your hidden acceptance tests"), Test("work/holdout.rs", "what_it_runs_is_a_copy_at_a_random_path_without_network_and_no_other_code_reads_it")]),
     place("accepted settings of a shared blackboard", &[Person], &[Person], RESTRICTED,
-        &[Test("machines/settings.rs", "needs_postgres_what_another_machine_or_an_sql_writer_sets_runs_nothing_until_it_is_accepted")]),
+        &[Attempt("accept settings for you"), Test("machines/settings.rs", "needs_postgres_what_another_machine_or_an_sql_writer_sets_runs_nothing_until_it_is_accepted")]),
 ];
 
 /// Covers: RO-01
@@ -117,6 +117,9 @@ fn no_place_that_a_session_writes_is_read_by_a_program_of_a_higher_label() {
 #[test]
 fn each_place_is_tried_at_its_level_by_an_attack_that_succeeds_without_it() {
     let page = fs::read_to_string(crates().join("../docs/safety.md")).unwrap();
+    let is_attempt = |tried: &Tried| matches!(tried, Attempt(_));
+    let others: Vec<_> = PLACES.iter().filter(|place| !place.tried.iter().any(is_attempt)).collect();
+    assert!(others.is_empty(), "a hostile session tries each place: {}", others[0].what);
     for Place { what, from, tried, .. } in PLACES {
         for tried in *tried {
             match tried {

@@ -1,12 +1,14 @@
 //! `liza shell`: a person looks at an agent's files from inside the agent's confinement.
 
 use std::fs;
+use std::time::Duration;
 
 use liza_core::model::Status;
 
 use crate::bait::{PasswordService, Servers, bait};
 use crate::fixture::{Bench, CODER};
 use crate::interactive::Terminal;
+use crate::support::process::wait_up_to;
 
 /// What both try, one line each: `TRIED NUMBER allowed` or `refused`. The first is allowed.
 const TRIES: [&str; 16] = [
@@ -108,6 +110,32 @@ fn needs_script_a_shell_beside_a_running_session_disturbs_neither_it_nor_its_lea
     assert_eq!(session.wait(), 0, "{}\n{}", session.output(), bench.outputs());
     assert_eq!(bench.status("t1"), Status::ReadyForReview);
     bench.until_nothing_runs();
+}
+
+/// Covers: RO-03
+#[test]
+#[cfg(target_os = "linux")]
+fn needs_script_a_shell_ends_with_its_liza_however_that_ends() {
+    for config in ["sandbox: auto", "sandbox: auto\nsandbox_max_abi: 100"] {
+        let bench = Bench::new(config, &[]);
+        bench.project.add_task("t1");
+        bench.project.liza(&["register", "coder-1"]).ok();
+        bench.project.liza(&["claim-task", "t1", "coder-1"]).ok();
+        // The terminal stays open, as it does in a person's shell.
+        let mut terminal =
+            Terminal::run(&bench, &format!("{} shell t1; echo back in $0; cat", env!("CARGO_BIN_EXE_liza")));
+        terminal.shows("confinement");
+        terminal.types("sleep 1000 & echo \"job $((40 + 2))\"\n");
+        terminal.shows("job 42");
+        let is_liza = |line: &str| line.starts_with(env!("CARGO_BIN_EXE_liza")) && line.contains("shell t1");
+        let liza = bench.processes().into_iter().find(|(_, line)| is_liza(line)).unwrap();
+        assert!(bench.project.run(bench.project.command("kill").args(["-9", &liza.0])).code == 0);
+        terminal.shows("back in");
+        let is_left = |line: &String| line.contains("sleep 1000") || line.trim_end() == "/bin/bash";
+        let ended =
+            wait_up_to(Duration::from_secs(30), || (!bench.running().iter().any(is_left)).then_some(()));
+        assert!(ended.is_some(), "{config}: {:#?}", bench.running());
+    }
 }
 
 /// Covers: RO-03

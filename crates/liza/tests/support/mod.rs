@@ -15,6 +15,7 @@ use std::process::{Command, Output, Stdio};
 
 use liza_core::model::{Actor, State, Status, TaskRecord, Timestamp};
 use liza_core::protocol::Operation;
+use liza_host::worktrees::worktrees_folder;
 use liza_team::engine::Engine;
 use liza_team::project::Project;
 use serde_json::Value;
@@ -227,7 +228,7 @@ impl TestProject {
 
     /// The path of a task's worktree.
     pub(crate) fn tree(&self, task: &str) -> PathBuf {
-        self.root.join(".worktrees").join(task)
+        worktrees_folder(&self.root).join(task)
     }
 
     /// Runs a command in this process, at that time; it must be accepted.

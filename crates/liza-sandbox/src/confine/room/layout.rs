@@ -58,6 +58,7 @@ impl Layout {
             .chain(grants.devices.iter().map(|path| (path, BindRights::Device)))
             .chain(grants.write.iter().map(|path| (path, BindRights::Write)));
         let mut layout = Self { placed: plan.placed.clone(), ..Self::default() };
+        layout.links.extend(plan.also_at.clone().zip(plan.checkout.clone()));
         layout.placed.sort_by(|one, other| one.at.cmp(&other.at));
         for (path, rights) in granted {
             layout.add(path, rights);

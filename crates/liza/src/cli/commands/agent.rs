@@ -326,11 +326,11 @@ fn explain(
     let repo = project.repo()?;
     let agent = post.agent.unwrap_or_else(|| liza_core::model::AgentId::new(post.role, 1));
     let directory = match (post.role, &post.task) {
-        (Role::Planner, _) => project.root().join(".worktrees/COPY"),
+        (Role::Planner, _) => repo.worktrees_folder().join("COPY"),
         (Role::Coder, Some(task)) => repo.worktree_path(task),
         (Role::CodeReviewer, Some(task)) => repo.review_path(task),
-        (Role::Coder, None) => project.root().join(".worktrees/TASK"),
-        (Role::CodeReviewer, None) => project.root().join(".worktrees/.review-TASK"),
+        (Role::Coder, None) => repo.worktrees_folder().join("TASK"),
+        (Role::CodeReviewer, None) => repo.worktrees_folder().join(".review-TASK"),
     };
     let prompt = project.folder().join("agent-prompts").join(format!("{agent}-TIME-TASK.md"));
     let worktree_git = directory.join(".git");

@@ -1,6 +1,6 @@
 //! `liza claim-task`: a coder gets a task and a worktree.
 
-use liza_core::model::{AgentId, TaskId, Worktree};
+use liza_core::model::{AgentId, TaskId};
 use liza_team::lifecycle::{TaskClaim, claim_task};
 
 use crate::cli::context::Context;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let claim = context.reported(&engine, claim_task(&engine, &args.task, args.agent))?;
     let TaskClaim { revision, claimed, worktree } = claim;
     context.report_rescue(&args.task, worktree.rescued.as_ref());
-    let path = claimed.task.worktree.as_ref().map_or("", Worktree::as_str);
+    let path = worktree.path.strip_prefix(project.root()).unwrap_or(&worktree.path).display();
     let text = format!(
         "{} is claimed by {}, lease until {} (attempt {})\nworktree {path}, branch {}",
         args.task,

@@ -1,11 +1,12 @@
 //! `liza config`: every setting and its source; sets one, or accepts the shared file.
 
 use liza_core::model::{
-    Actor, Config, Fields, LogAction, SettingSource, TEAM_FILE, TeamFile, Value, source_of,
+    Actor, Config, Fields, LogAction, SettingSource, TEAM_FILE, TeamFile, Value, WorktreePlace, source_of,
 };
 use liza_core::rules::misspelled::{meant_setting, unknown_gate_part, unknown_role_part, unknown_settings};
 use liza_git::{GitError, Repo};
 use liza_store::{ValueSyntax, settings_as_fields, yaml};
+use liza_team::lifecycle::{place_of_worktrees, place_worktrees, worktrees_in_use};
 use liza_team::project::team_file::{self, TeamFileContent, TeamFileError};
 use liza_team::project::{Project, now};
 use liza_team::run::{TOKEN_BUDGET, TeamOptions, team_posts};
@@ -24,6 +25,9 @@ use crate::cli::ui::output::Reply;
 use crate::cli::ui::settings_text::{changes, first_part, in_lines, in_one_line, without_setting};
 
 use super::lock::{as_refusal, begin_edit, log_entry, masked_addresses, unmasked};
+
+/// The setting with the place of worktrees.
+const PLACE: &str = "worktrees";
 
 /// Show the settings and where each comes from; set one.
 ///
@@ -140,6 +144,9 @@ fn change(
         return Err(CommandError::refused("unknown_setting", problem).hint("what is set: liza config roles"));
     }
     let value = value.map(|value| unmasked(project, value.to_owned())).transpose()?;
+    if first == PLACE {
+        check_no_worktrees(project)?;
+    }
     if let Some(value) = value.as_deref() {
         check_form(key, value)?;
         setting_check::check(project, key, value)?;
@@ -181,12 +188,33 @@ fn change(
         ));
     }
     accept_setting(context, project, key, edited.revision)?;
+    if first == PLACE {
+        place_worktrees(project)?;
+    }
     if first == "budget" && value.is_some() {
         warn_of_unknown_cost(context, project)?;
     }
     let addresses = masked_addresses(project, false, context)?;
     let result = addresses.mask_json(json!({"key": key, "value": value}));
     Ok(Reply::new(addresses.mask(&text), result).at(edited.revision.0))
+}
+
+/// Refuses another place of worktrees while there are some: none is moved.
+fn check_no_worktrees(project: &Project) -> Result<(), CommandError> {
+    let found = worktrees_in_use(project);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = found.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+    let place = match place_of_worktrees(project) {
+        WorktreePlace::Inside => "below the project",
+        WorktreePlace::Outside => "outside the project",
+    };
+    let message = format!("worktrees stay {place} while there are some: {}", clean(&names.join(", ")));
+    Err(CommandError::refused("worktrees_in_use", message).hint(
+        "once their tasks are merged or dropped, try again; to take one away now, its work saved on a branch: \
+         liza wt-delete TASK",
+    ))
 }
 
 /// Says if a budget in dollars cannot be kept, before the next run is refused.
@@ -264,6 +292,7 @@ fn trust(context: &Context, project: &Project, yes: bool) -> Result<Reply, Comma
     let ask = !yes && at_terminal(context);
     let programs = trust_programs(context, project, ask)?;
     let settings = trust_settings(context, project, ask)?;
+    place_worktrees(project)?;
     let accepted = accepted_in_words(&programs, &settings);
     let Some(content) = team_file::read(project)? else {
         if !accepted.is_empty() {
@@ -361,6 +390,7 @@ pub(crate) fn use_team_file(context: &Context, project: &Project) -> Result<(), 
     if context.actor()? != Actor::Human {
         return Ok(());
     }
+    place_worktrees(project)?;
     use_accepted_file(context, project)?;
     note_unused_settings(context, project.store())
 }

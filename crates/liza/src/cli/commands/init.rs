@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use liza_agents::contracts::vision_template;
 use liza_core::model::{
     Alignment, Config, Goal, Loaded, LogAction, LogEntry, Revision, SandboxMin, Sha, Sprint, State, TaskId,
-    Timestamp,
+    Timestamp, WorktreePlace,
 };
 use liza_core::text::{count, one_line};
 use liza_git::{Branch, Git, Head, RemovedWorktree, Repo, UntrackedFiles, UnusedTest};
 use liza_status::alarms::VisionGap;
 use liza_store::{Address, Store};
-use liza_team::lifecycle::{create_on_remote, try_remote};
+use liza_team::lifecycle::{create_on_remote, place_worktrees, try_remote};
 use liza_team::project::{EXCLUDED, Project, now};
 use liza_team::session::plan::would_have_rooms;
 use serde_json::json;
@@ -33,6 +33,7 @@ use crate::cli::starting_files::{
 use crate::cli::test_trial::TriedProposal;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
+use crate::recognition::collectors;
 use crate::recognition::test_command::{self, SCRIPT};
 
 /// The folder in which the blackboard is built before it is moved to `.liza`.
@@ -117,7 +118,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     note_accepted_programs(context, &repo);
     let earlier = plan.carry_out(&repo, &place, &context.program)?;
     let unused = repo.unused_test(&plan.branch)?;
-    let proposal = TriedProposal::new(context, &Project::open(repo.root())?, plan.test);
+    let project = Project::open(repo.root())?;
+    if let Err(error) = place_worktrees(&project) {
+        context.screen.note(&format!("liza: {error}; again: liza config worktrees outside"));
+    }
+    let proposal = TriedProposal::new(context, &project, plan.test);
     // All is created: a test that cannot be tried takes nothing back.
     let proposal = proposal.unwrap_or_else(|error| {
         context.screen.note(&format!("liza: the test could not be tried: {}", error.message));
@@ -165,6 +170,8 @@ struct Plan {
     uncommitted: usize,
     template: bool,
     test: bool,
+    /// A tool of the project that would collect agents' files below its root.
+    collector: Option<&'static str>,
 }
 
 /// The remains of a task of an earlier blackboard.
@@ -231,6 +238,8 @@ impl Plan {
             uncommitted,
             template,
             test: args.test,
+            // Machines that share a database differ.
+            collector: collectors::find(repo.root()).filter(|_| args.store.is_none()),
         })
     }
 
@@ -301,7 +310,9 @@ impl Plan {
         let integration_branch = self.branch.as_str().to_owned();
         let main_branch = self.main_branch.clone();
         let remote = self.remote.as_ref().map(|(name, _)| name.clone());
-        let config = Config { integration_branch, main_branch, remote, sandbox_min, ..Config::default() };
+        let worktrees = self.collector.map_or(WorktreePlace::Inside, |_| WorktreePlace::Outside);
+        let config =
+            Config { integration_branch, main_branch, remote, sandbox_min, worktrees, ..Config::default() };
         board.config = Loaded::Ready(config);
         board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now));
         board.circuit_breaker = Loaded::Ready(Default::default());
@@ -369,8 +380,13 @@ impl Plan {
         let earlier: Vec<String> = earlier.iter().map(ToString::to_string).collect();
         let test = test_in_words(root, self.test, unused);
         let old: String = earlier.iter().map(|task| format!("earlier task        {task}\n")).collect();
+        let place = self.collector.map_or_else(String::new, |tool| {
+            format!(
+                "worktrees           outside the project: {tool} would collect the agents' files below it\n"
+            )
+        });
         let text = format!(
-            "blackboard          {}\nintegration branch  {}{distance}\n{old}integration test    {test}\n{}next                {next}",
+            "blackboard          {}\nintegration branch  {}{distance}\n{old}{place}integration test    {test}\n{}next                {next}",
             self.place(root),
             self.branch,
             proposal.lines(),

@@ -1,11 +1,14 @@
 //! `liza show`: everything about one task, and the actions that are possible now.
 
+use std::path::PathBuf;
+
 use liza_core::model::{
     Actor, AgentId, EventName, Fields, GateChange, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord,
-    Usage, Value,
+    Usage, Value, Worktree,
 };
 use liza_core::text::count;
 use liza_host::local_time::LocalTime;
+use liza_host::worktrees::outside;
 use liza_status::task_words::{self, anomaly_name, event_name, validation_words};
 use liza_status::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
 use liza_status::words::{approvals_in_words, task_status};
@@ -54,6 +57,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         columns,
         times,
         for_human,
+        worktrees: outside(project.root()),
         stops,
     };
     Ok(Reply::new(page.render(), to_json(&detail)).at(state.board.revision.0))
@@ -78,6 +82,8 @@ struct TaskPage<'a> {
     times: LocalTime,
     /// True if a person reads it; otherwise an agent, or someone who plays one.
     for_human: bool,
+    /// The folder of worktrees, if it is outside the project.
+    worktrees: Option<PathBuf>,
     /// The stop files that are present: a session looks at its task and for stops in one command.
     stops: String,
 }
@@ -198,7 +204,7 @@ impl TaskPage<'_> {
             ("Coder", coder),
             ("Code reviewer", reviewer),
             ("Rejections", cycles),
-            ("Worktree", record.worktree.as_ref().map(|worktree| format!("{worktree}{base}"))),
+            ("Worktree", record.worktree.as_ref().map(|worktree| format!("{}{base}", self.place(worktree)))),
             ("Submitted", record.review_commit.as_ref().map(|commit| commit.short().to_owned())),
             ("Impact", impact),
             ("Facts", record.facts.as_ref().map(|facts| bullets(&facts.lines()))),
@@ -206,6 +212,12 @@ impl TaskPage<'_> {
             ("Merged as", record.merge_commit.as_ref().map(|commit| commit.short().to_owned())),
             ("Used", record.usage.as_ref().map(Usage::in_full)),
         ])
+    }
+
+    /// The path of a worktree, as a person enters it.
+    fn place(&self, worktree: &Worktree) -> String {
+        let outside = self.worktrees.as_ref().map(|folder| folder.join(self.task.id.as_str()));
+        outside.map_or_else(|| worktree.to_string(), |place| place.display().to_string())
     }
 
     fn trouble(&self) -> Vec<String> {

@@ -9,7 +9,7 @@ use liza_agents::providers::stream::EventStream;
 use liza_core::text::count;
 use liza_host::durable::{self, Open};
 use liza_team::observe::activity::describe;
-use liza_team::session::denied::denied_path;
+use liza_team::session::denied::refused_path;
 
 use crate::cli::ui::clean::clean;
 
@@ -78,7 +78,7 @@ impl SessionOutput {
             self.stream.push(line, &mut |event| lines.extend(render(event)));
             let text = String::from_utf8_lossy(line);
             self.is_confined |= CONFINED.iter().any(|start| text.starts_with(start));
-            lines.extend(denied_path(&text).filter(|_| self.is_confined).map(hint));
+            lines.extend(refused_path(&text).filter(|_| self.is_confined).map(hint));
             lines.extend(refused_service(&text));
         }
         Ok(lines)
