@@ -7,24 +7,22 @@ use std::ffi::OsString;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::sys::untrusted::UntrustedFolder;
+use super::downloads::lock_files;
 
 /// The parts of the person's cargo home that sessions read: no credentials, no programs.
-pub(crate) const READABLE: &[&str] = &["registry", "git", "config.toml", "config"];
+pub(super) const READABLE: &[&str] = &["registry", "git", "config.toml", "config"];
 
 /// The parts that no session reads. A program that can open a lock can hold it, and the person's cargo waits.
-pub(crate) const HIDDEN: &[&str] = &["credentials*", ".package-cache*"];
+pub(super) const HIDDEN: &[&str] = &["credentials*", ".package-cache*"];
 
 /// The mark of a completely unpacked package, and its beginning in versions that don't unpack again.
 const UNPACKED: &str = ".cargo-ok";
 const UNPACKED_BY_NOW: &[u8] = b"{";
 
-const LOCK_MAX: u64 = 8 << 20;
-
 /// Fills `own` from `yours` for the packages of a checkout; does nothing in one without.
-pub fn fill(own: &Path, yours: &Path, checkout: &Path) -> io::Result<()> {
+pub(super) fn fill(own: &Path, yours: &Path, checkout: &Path) -> io::Result<()> {
     if !has_package(checkout) {
         return Ok(());
     }
@@ -166,11 +164,7 @@ fn copy_tree(own: &Path, yours: &Path) -> io::Result<()> {
 
 /// The names of the packages in the `Cargo.lock` of a checkout, or of the folders directly below.
 fn locked_packages(checkout: &Path) -> HashSet<String> {
-    let Ok(folder) = UntrustedFolder::open(checkout) else { return HashSet::new() };
-    let below = entries(checkout).map(|entry| Path::new(&entry.file_name()).join("Cargo.lock"));
-    let files = [PathBuf::from("Cargo.lock")].into_iter().chain(below);
-    let texts = files.filter_map(|file| folder.read(&file, LOCK_MAX).ok());
-    texts.flat_map(|text| names_in(&String::from_utf8_lossy(&text))).collect()
+    lock_files(checkout, &["Cargo.lock"]).iter().flat_map(|text| names_in(text)).collect()
 }
 
 /// The names in the text of a `Cargo.lock`; an index has them in lower case.

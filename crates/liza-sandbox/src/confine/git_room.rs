@@ -64,7 +64,7 @@ pub fn git_grants(around: &GitSurroundings<'_>, look: &dyn Look) -> Grants {
         checkout: None,
         scratch: around.git,
         own: &[],
-        cargo_home: None,
+        caches: &[],
         needed: &[],
         program: None,
         search_path: around.search_path,

@@ -4,10 +4,11 @@
 
 mod allowed_variables;
 pub mod caches;
-pub mod cargo_home;
+mod cargo_home;
 pub mod copies;
 mod credentials;
 mod descriptor;
+mod downloads;
 pub mod environment;
 mod exits;
 mod filter_keeper;
@@ -28,8 +29,8 @@ mod system_folders;
 mod wrapper;
 
 pub use caches::{
-    cache_variables, cargo_home, check_caches, merge_caches, remove_check_caches, review_caches,
-    validation_caches,
+    YourCache, cache_variables, check_caches, merge_caches, remove_check_caches, review_caches,
+    validation_caches, your_caches,
 };
 pub use copies::ThrowAwayCopy;
 pub use environment::{

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{Grants, TcpGrants};
 
-use super::cargo_home::{HIDDEN, READABLE as READABLE_OF_CARGO};
+use super::caches::YourCache;
 use super::credentials::{IN_ETC, IN_GIT, IN_MODULE};
 use super::home::{CLOSED, expand, is_deep, readable_in_home};
 use super::placed::Placed;
@@ -42,7 +42,8 @@ pub struct Surroundings<'a> {
     pub scratch: &'a Path,
     /// Further folders of the session.
     pub own: &'a [PathBuf],
-    pub cargo_home: Option<&'a Path>,
+    /// The person's caches, which fill those of the session.
+    pub caches: &'a [YourCache],
     /// Needed wherever they are.
     pub needed: &'a [PathBuf],
     pub program: Option<&'a Path>,
@@ -79,8 +80,8 @@ pub struct Plan {
     pub checkout: Option<PathBuf>,
     /// The path under which a room shows the checkout too, by a link.
     pub also_at: Option<PathBuf>,
-    /// The person's cargo home, whose downloads fill the session's own.
-    pub cargo_home: Option<PathBuf>,
+    /// The person's caches, which fill those of the session.
+    pub caches: Vec<YourCache>,
     pub pass_env: Vec<String>,
     /// Services that must be unreachable: a name and a socket.
     pub not_reached: Vec<(String, PathBuf)>,
@@ -129,8 +130,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let mut read = readable(around, look, &left_out);
     read.extend(around.needed.iter().cloned());
     read.extend(around.needed.iter().filter_map(|path| look.real(path)));
-    let downloads =
-        around.cargo_home.into_iter().flat_map(|cargo| READABLE_OF_CARGO.iter().map(|name| cargo.join(name)));
+    let downloads = around.caches.iter().flat_map(YourCache::readable);
     read.extend(downloads.filter_map(|path| look.real(&path)));
     if let Some(program) = around.program {
         let real = look.real(program).unwrap_or_else(|| program.to_owned());
@@ -156,7 +156,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         check_caches: None,
         checkout: around.checkout.map(Path::to_owned),
         also_at: around.checkout.and_then(|checkout| documented_place(around, checkout)),
-        cargo_home: around.cargo_home.map(Path::to_owned),
+        caches: around.caches.to_vec(),
         pass_env: around.settings.pass_env.clone(),
         not_named: None,
         not_connected: None,
@@ -189,8 +189,8 @@ fn left_out(around: &Surroundings<'_>, look: &dyn Look) -> LeftOut {
     }
     around.passwords.iter().for_each(|file| left_out.add_path(look, file));
     left_out.add(look, Path::new(ETC), IN_ETC);
-    if let Some(cargo) = around.cargo_home {
-        left_out.add(look, cargo, HIDDEN);
+    for cache in around.caches {
+        left_out.add(look, &cache.folder, cache.hidden());
     }
     left_out.add(look, around.git, IN_GIT);
     for module in submodules(around.git, look) {
@@ -294,6 +294,7 @@ mod tests {
 
     fn plan_with(settings: &RoomSettings, look: &FakeLook) -> Plan {
         let own = [PathBuf::from("/home/a/project/.liza/clients/coder-1")];
+        let cargo = [YourCache { variable: "CARGO_HOME".to_owned(), folder: "/data/cargo".into() }];
         let around = Surroundings {
             root: Path::new("/home/a/project"),
             folder: Path::new("/home/a/project/.liza"),
@@ -302,7 +303,7 @@ mod tests {
             checkout: Some(Path::new("/home/a/project/.worktrees/t1")),
             scratch: Path::new("/home/a/project/.liza/tmp/coder-1"),
             own: &own,
-            cargo_home: Some(Path::new("/data/cargo")),
+            caches: &cargo,
             needed: &[PathBuf::from("/srv/prompt.md")],
             program: Some(Path::new("/data/tool/node_modules/agent/bin/agent")),
             search_path: &[

@@ -18,8 +18,6 @@ use serde::{Deserialize, Serialize};
 use crate::sys::confinement::{self, Restrictions, RoomSockets, Witnesses, can_read, can_write};
 use crate::sys::foreground::{hang_up_with_parent, lead_foreground};
 
-use super::caches::CARGO_HOME;
-use super::cargo_home;
 use super::descriptor::send_listener;
 use super::exits::NOT_STARTED;
 use super::level::Level;
@@ -131,7 +129,10 @@ fn run(order: &StageOrder, room: Room, socket: &mut UnixStream) -> io::Result<(S
         return Ok((StageReport::TooLow(level), NOT_STARTED));
     }
     let Some(program) = &order.program else { return Ok((StageReport::Started(level), 0)) };
-    fill_cargo_home(&order.plan);
+    // With nothing but the rights of the program: an earlier session may have left anything there.
+    if let Some(checkout) = &order.plan.checkout {
+        order.plan.caches.iter().for_each(|cache| cache.fill(checkout));
+    }
     if order.input == StageInput::Foreground {
         hang_up_with_parent();
     }
@@ -145,14 +146,6 @@ fn run(order: &StageOrder, room: Room, socket: &mut UnixStream) -> io::Result<(S
     }
     let error = command.args(&order.arguments).exec();
     Ok((StageReport::Failed(format!("cannot start {}: {error}", program.display())), NOT_STARTED))
-}
-
-/// Fills the program's cargo home; cargo downloads the rest.
-fn fill_cargo_home(plan: &Plan) {
-    let own = std::env::var_os(CARGO_HOME).map(PathBuf::from);
-    if let (Some(own), Some(yours), Some(checkout)) = (own, &plan.cargo_home, &plan.checkout) {
-        let _ = cargo_home::fill(&own, yours, checkout);
-    }
 }
 
 fn open_input(input: &StageInput) -> io::Result<File> {

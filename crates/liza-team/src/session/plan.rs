@@ -9,8 +9,8 @@ use liza_core::model::{Config, Network, Role, Sandbox, SandboxMin};
 use liza_git::{GitError, Repo};
 use liza_host::private;
 use liza_sandbox::confine::{
-    DiskLook, EnvironmentUse, Level, Plan, ProgramRun, RunEnd, RunStage, Surroundings, Variable, cargo_home,
-    expand, local_ports, make_plan, named_tools, passed_environment, probe, too_low,
+    DiskLook, EnvironmentUse, Level, Plan, ProgramRun, RunEnd, RunStage, Surroundings, Variable, expand,
+    local_ports, make_plan, named_tools, passed_environment, probe, too_low, your_caches,
 };
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::remove_tree::remove_tree;
@@ -48,7 +48,7 @@ pub(crate) fn session_plan(
 
 fn plan_in(repo: &Repo, folder: &Path, config: &Config, needs: &SessionNeeds<'_>) -> Plan {
     let home = home();
-    let cargo_home = cargo_home(home.as_deref());
+    let caches = your_caches(home.as_deref());
     let search_path = std::env::var_os("PATH").unwrap_or_default();
     let search_path: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
     let mut needed = needs.files.to_vec();
@@ -67,7 +67,7 @@ fn plan_in(repo: &Repo, folder: &Path, config: &Config, needs: &SessionNeeds<'_>
         checkout: needs.checkout,
         scratch: needs.scratch,
         own: needs.own,
-        cargo_home: cargo_home.as_deref(),
+        caches: &caches,
         needed: &needed,
         program: needs.program,
         search_path: &search_path,

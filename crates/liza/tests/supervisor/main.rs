@@ -15,6 +15,7 @@ mod confinement;
 mod conserved;
 mod copies;
 mod credentials;
+mod downloads;
 mod environment;
 mod fixture;
 mod flow;
