@@ -8,6 +8,7 @@ mod support;
 mod activity;
 mod agent_ids;
 mod bait;
+mod builds;
 mod cargo;
 mod channel;
 mod clients;
