@@ -121,9 +121,11 @@ fn needs_script_a_shell_ends_with_its_liza_however_that_ends() {
         bench.project.add_task("t1");
         bench.project.liza(&["register", "coder-1"]).ok();
         bench.project.liza(&["claim-task", "t1", "coder-1"]).ok();
-        // The terminal stays open, as it does in a person's shell.
-        let mut terminal =
-            Terminal::run(&bench, &format!("{} shell t1; echo back in $0; cat", env!("CARGO_BIN_EXE_liza")));
+        // The terminal stays open, as it does in a person's shell. What reads it in the background would end.
+        let mut terminal = Terminal::run(
+            &bench,
+            &format!("{} shell t1; echo back in $0; tail -f /dev/null", env!("CARGO_BIN_EXE_liza")),
+        );
         terminal.shows("confinement");
         terminal.types("sleep 1000 & echo \"job $((40 + 2))\"\n");
         terminal.shows("job 42");
