@@ -8,31 +8,30 @@ use crate::view::{AgentView, TaskView};
 use liza_core::model::{AgentId, Generation, Revision, Role, Status, TaskId};
 use liza_core::rules::spending::{Amount, Spending};
 
+/// A command line with open texts, and what a screen asks before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    Pause,
-    /// After a pause or a checkpoint.
-    Resume,
-    Checkpoint,
-    Abort,
-    /// A note for the agents of one task, or for all.
-    Note(Option<TaskId>),
-    /// An answer for a task; a blocked one continues.
-    Answer(TaskId),
-    /// Approve the submission up to this revision of the task: the one that the person has seen.
-    Approve(TaskId, Revision),
-    /// Reject the submission up to this revision of the task.
-    Reject(TaskId, Revision),
-    Release(TaskId),
-    Add,
-    /// Block a task, so that the planner plans it again.
-    Replan(TaskId),
-    StartAgent,
-    /// End an agent and its session: the registration that the person has seen.
-    StopAgent(AgentSubject),
-    /// The command that answers a need of the human; the person types `...`.
-    Suggested(Vec<String>),
+pub struct Action {
+    /// `None` for a command that Liza proposes.
+    pub name: Option<ActionName>,
+    pub task: Option<TaskId>,
+    pub title: String,
+    /// True if its title is more than the command.
+    pub has_own_title: bool,
+    /// The warning before it happens; `None` if it can be undone without a loss.
+    pub warning: Option<&'static str>,
+    /// The texts to type.
+    pub fields: Vec<ActionField>,
+    /// Without the name of the program; `...` for each text.
+    words: Vec<String>,
 }
+
+/// The places of a name's command that its subject fills: a task, the seen revision of it, an agent.
+const TASK: &str = "TASK";
+const SEEN: &str = "REVISION";
+const AGENT: &str = "AGENT";
+
+/// The option of a text that may be left out.
+const REASON: &str = "--reason";
 
 /// The warning before an agent is started.
 const IN_BACKGROUND: &str = "It runs in the background until its role has nothing left to do.";
@@ -41,18 +40,24 @@ const IN_BACKGROUND: &str = "It runs in the background until its role has nothin
 #[strum(serialize_all = "kebab-case")]
 pub enum ActionName {
     Pause,
+    /// After a pause or a checkpoint.
     Resume,
     Checkpoint,
     Abort,
+    /// For the agents of one task.
     Note,
     NoteAll,
+    /// A blocked task continues.
     Answer,
+    /// The submission up to the revision of the task that the person has seen.
     Approve,
     Reject,
     Release,
+    /// Block a task, so that the planner plans it again.
     Replan,
     Add,
     StartAgent,
+    /// End an agent and its session: the registration that the person has seen.
     StopAgent,
 }
 
@@ -111,35 +116,89 @@ impl ActionField {
 }
 
 impl Action {
+    fn of(name: ActionName, title: &str, words: &[&str]) -> Self {
+        let (title, words) = (title.to_owned(), words.iter().map(ToString::to_string).collect());
+        let (task, warning, fields) = (None, None, Vec::new());
+        Self { name: Some(name), task, title, has_own_title: true, warning, fields, words }
+    }
+
+    fn asks(self, field: ActionField) -> Self {
+        Self { fields: vec![field], ..self }
+    }
+
+    fn warns(self, warning: &'static str) -> Self {
+        Self { warning: Some(warning), ..self }
+    }
+
+    /// The command of that name, before its subject is filled in.
+    fn template(name: ActionName) -> Self {
+        let of = |title: &str, words: &[&str]| Self::of(name, title, words);
+        let (required, optional) = (ActionField::required, ActionField::optional);
+        match name {
+            ActionName::Pause => of("Pause", &["pause"]),
+            ActionName::Resume => of("Resume", &["resume"]),
+            ActionName::Checkpoint => of("Checkpoint", &["checkpoint"])
+                .warns("Running sessions may end their work; no new work starts until you resume."),
+            ActionName::Abort => of("Abort the goal", &["abort"])
+                .warns("All agents stop for good. Nothing is deleted, but the goal cannot be resumed."),
+            ActionName::NoteAll => of("Note for all agents", &["note", OPEN]).asks(required("Note")),
+            ActionName::Note => {
+                of("Note for the agents of TASK", &["note", OPEN, "--for", TASK]).asks(required("Note"))
+            }
+            ActionName::Answer => of("Answer TASK", &["answer", TASK, OPEN]).asks(required("Answer")),
+            ActionName::Approve => {
+                of("Approve TASK", &["submit-verdict", "--if-revision", SEEN, TASK, "APPROVED", OPEN])
+                    .asks(optional("Evidence"))
+                    .warns("The commit is merged to the integration branch without another review.")
+            }
+            ActionName::Reject => {
+                of("Reject TASK", &["submit-verdict", "--if-revision", SEEN, TASK, "REJECTED", OPEN])
+                    .asks(required("Reason"))
+                    .warns("The task goes back to its coder with your reason.")
+            }
+            ActionName::Release => {
+                of("Release the claim on TASK", &["release-claim", TASK, "--force", REASON, OPEN])
+                    .asks(optional("Reason"))
+                    .warns("The session is stopped. Unmerged work is kept on a branch rescue/TASK-N.")
+            }
+            ActionName::Add => of("Add a task", &["add", OPEN]).asks(required("What to build")),
+            ActionName::Replan => of("Block TASK", &["mark-blocked", TASK, REASON, OPEN])
+                .asks(optional("Reason"))
+                .warns("The task stops; the planner decides what becomes of it."),
+            ActionName::StartAgent => of("Start an agent", &["agent", OPEN, "--detach"])
+                .asks(ActionField::one_of("Role", &ROLES))
+                .warns(IN_BACKGROUND),
+            ActionName::StopAgent => of("Stop AGENT", &["deregister", AGENT]).warns(
+                "Its session ends. What it has committed is kept; another agent takes the task when the lease ends.",
+            ),
+        }
+    }
+
+    fn has(&self, place: &str) -> bool {
+        self.words.iter().any(|word| word == place)
+    }
+
+    fn fill(mut self, place: &str, value: &str) -> Self {
+        self.title = self.title.replace(place, value);
+        self.words.iter_mut().filter(|word| *word == place).for_each(|word| value.clone_into(word));
+        self
+    }
+
     /// The action of that name about this task or agent, if it makes sense now.
     pub fn new(name: ActionName, subject: ActionSubject<'_>) -> Result<Self, &'static str> {
         let action = Self::requested(name, subject, None)?;
+        let is = |names: [ActionName; 2]| names.contains(&name);
         let status = subject.task.and_then(|task| task.status);
-        match &action {
-            Action::Answer(_) | Action::Replan(_) if status.is_some_and(Status::is_terminal) => {
-                Err("the task has ended")
-            }
-            Action::Approve(..) | Action::Reject(..) if status != Some(Status::ReadyForReview) => {
-                Err("only a task that waits for a verdict can be approved or rejected")
-            }
-            Action::Release(_) if !subject.task.is_some_and(is_claimed) => {
-                Err("no agent has claimed the task")
-            }
-            Action::Pause
-            | Action::Resume
-            | Action::Checkpoint
-            | Action::Abort
-            | Action::Note(_)
-            | Action::Answer(_)
-            | Action::Approve(..)
-            | Action::Reject(..)
-            | Action::Release(_)
-            | Action::Add
-            | Action::Replan(_)
-            | Action::StartAgent
-            | Action::StopAgent(_)
-            | Action::Suggested(_) => Ok(action),
+        if is([ActionName::Answer, ActionName::Replan]) && status.is_some_and(Status::is_terminal) {
+            return Err("the task has ended");
         }
+        if is([ActionName::Approve, ActionName::Reject]) && status != Some(Status::ReadyForReview) {
+            return Err("only a task that waits for a verdict can be approved or rejected");
+        }
+        if name == ActionName::Release && !subject.task.is_some_and(is_claimed) {
+            return Err("no agent has claimed the task");
+        }
+        Ok(action)
     }
 
     /// The action of a person who has seen that revision of the task. The rules decide if it still applies,
@@ -149,93 +208,83 @@ impl Action {
         subject: ActionSubject<'_>,
         seen: Option<Revision>,
     ) -> Result<Self, &'static str> {
-        let task = || subject.task.map(|task| task.id.clone()).ok_or("select a task first");
-        let seen = seen.or(subject.task.map(|task| task.revision)).unwrap_or_default();
-        Ok(match name {
-            ActionName::Pause => Action::Pause,
-            ActionName::Resume => Action::Resume,
-            ActionName::Checkpoint => Action::Checkpoint,
-            ActionName::Abort => Action::Abort,
-            ActionName::NoteAll => Action::Note(None),
-            ActionName::Note => Action::Note(Some(task()?)),
-            ActionName::Add => Action::Add,
-            ActionName::Answer => Action::Answer(task()?),
-            ActionName::Replan => Action::Replan(task()?),
-            ActionName::Approve => Action::Approve(task()?, seen),
-            ActionName::Reject => Action::Reject(task()?, seen),
-            ActionName::Release => Action::Release(task()?),
-            ActionName::StartAgent => Action::StartAgent,
-            ActionName::StopAgent => Action::StopAgent(subject.agent.ok_or("select an agent first")?),
-        })
+        let mut action = Self::template(name);
+        if action.has(TASK) {
+            let task = subject.task.ok_or("select a task first")?;
+            action = action.fill(SEEN, &seen.unwrap_or(task.revision).to_string());
+            action = Self { task: Some(task.id.clone()), ..action.fill(TASK, task.id.as_str()) };
+        }
+        if action.has(AGENT) {
+            let agent = subject.agent.ok_or("select an agent first")?;
+            action = action.fill(AGENT, &agent.id.to_string());
+            let seen = agent.generation.map(|seen| ["--if-generation".to_owned(), seen.to_string()]);
+            action.words.extend(seen.into_iter().flatten());
+        }
+        Ok(action)
     }
 
     /// A command that Liza proposes; without words if another program answers.
     pub fn suggested(command: &CommandLine) -> Self {
         match command.words() {
             // The same dialog as for the key that answers.
-            [verb, task, open] if verb == "answer" && open == OPEN => match task.parse() {
-                Ok(task) => Action::Answer(task),
-                Err(_) => Action::Suggested(command.words().to_vec()),
-            },
-            words => Action::Suggested(words.to_vec()),
+            [verb, task, open] if verb == "answer" && open == OPEN => {
+                let task_id = task.parse().ok();
+                Self { task: task_id, ..Self::template(ActionName::Answer).fill(TASK, task) }
+            }
+            words => Self::proposed(words.to_vec()),
         }
+    }
+
+    fn proposed(mut words: Vec<String>) -> Self {
+        let verb = words.first().map(String::as_str).unwrap_or_default();
+        let warning = match verb {
+            "dismiss" | "accept-integration" | "resolve" => Some("This cannot be undone."),
+            "accept-gate" => Some("The change of what judges the work is merged with the task."),
+            "agent" => Some(IN_BACKGROUND),
+            "plan" => Some("Coders begin with those that wait for no other."),
+            // These read, resume or carry a person's text; `goal` is asked for only if none is open.
+            "resume" | "validate" | "status" | "answer" | "note" | "config" | "goal" => None,
+            _ => Some("This changes the project."),
+        };
+        let label = match (raised_budget(&words), verb) {
+            (Some((_, "dollars")), _) => "Dollars",
+            (Some(_), _) => "Tokens",
+            (None, "config") => "Value",
+            (None, _) => "Text",
+        };
+        let before = [""].into_iter().chain(words.iter().map(String::as_str));
+        let open = before.zip(&words).filter(|(_, word)| *word == OPEN);
+        let fields = open.map(|(option, _)| ActionField::required(option_label(option).unwrap_or(label)));
+        let (fields, own_title) = (fields.collect(), own_title(&words));
+        let has_own_title = own_title.is_some();
+        let title = own_title.unwrap_or_else(|| format!("liza {}", words.join(" ")));
+        // The screen keeps its terminal.
+        words.extend((verb == "agent").then(|| "--detach".to_owned()));
+        Self { name: None, task: None, title, has_own_title, warning, fields, words }
     }
 
     /// The command that answers a decision, about exactly what the person has seen.
     pub fn answering(need: &NeedsYou) -> Self {
-        match (Self::suggested(&need.command), need.seen) {
-            (Action::Suggested(mut words), Some(seen)) => {
-                words.extend(["--if-revision".to_owned(), seen.to_string()]);
-                Action::Suggested(words)
+        match need.seen {
+            Some(seen) => {
+                let seen = ["--if-revision".to_owned(), seen.to_string()];
+                Self::proposed(need.command.words().iter().cloned().chain(seen).collect())
             }
-            (action, _) => action,
+            None => Self::suggested(&need.command),
         }
     }
 
     /// True if it needs a terminal or a process of its own, so that it cannot run here.
     pub fn needs_terminal(&self) -> bool {
-        let Action::Suggested(words) = self else { return false };
-        let Some(verb) = words.first().map(String::as_str) else { return true };
+        let Some(verb) = self.words.first() else { return true };
         // The changes of a shared file are shown only there, before it is accepted.
-        let accepts_file = verb == "config" && words.iter().any(|word| word == "--trust");
-        accepts_file || matches!(verb, "edit" | "run" | "demo" | "tui" | "web")
-    }
-
-    pub fn title(&self) -> String {
-        match self {
-            Action::Pause => "Pause".to_owned(),
-            Action::Resume => "Resume".to_owned(),
-            Action::Checkpoint => "Checkpoint".to_owned(),
-            Action::Abort => "Abort the goal".to_owned(),
-            Action::Note(None) => "Note for all agents".to_owned(),
-            Action::Note(Some(task)) => format!("Note for the agents of {task}"),
-            Action::Answer(task) => format!("Answer {task}"),
-            Action::Approve(task, _) => format!("Approve {task}"),
-            Action::Reject(task, _) => format!("Reject {task}"),
-            Action::Release(task) => format!("Release the claim on {task}"),
-            Action::Add => "Add a task".to_owned(),
-            Action::Replan(task) => format!("Block {task}"),
-            Action::StartAgent => "Start an agent".to_owned(),
-            Action::StopAgent(agent) => format!("Stop {}", agent.id),
-            Action::Suggested(words) => match raised_budget(words) {
-                Some(("day", _)) => "Raise the budget of today".to_owned(),
-                Some(("sprint", _)) => "Raise the budget of the sprint".to_owned(),
-                Some(_) => "Raise the budget of each task".to_owned(),
-                None => own_title(words).unwrap_or_else(|| format!("liza {}", words.join(" "))),
-            },
-        }
-    }
-
-    /// True if its title is more than the command.
-    pub fn has_own_title(&self) -> bool {
-        let Action::Suggested(words) = self else { return true };
-        raised_budget(words).is_some() || own_title(words).is_some()
+        let accepts_file = verb == "config" && self.has("--trust");
+        accepts_file || matches!(verb.as_str(), "edit" | "run" | "demo" | "tui" | "web")
     }
 
     /// The label of a text to type, with the old value of a budget.
     pub fn label(&self, field: &ActionField, budgets: &[Spending]) -> String {
-        let words = if let Action::Suggested(words) = self { words.as_slice() } else { &[] };
-        let key = raised_budget(words).and(words.get(1));
+        let key = raised_budget(&self.words).and(self.words.get(1));
         let old = budgets.iter().find(|spent| key.is_some_and(|key| key == spent.setting()));
         match old.map(|spent| &spent.amount) {
             Some(Amount::Tokens { limit, .. }) => format!("{} (now {limit})", field.label),
@@ -244,121 +293,29 @@ impl Action {
         }
     }
 
-    /// The warning before it happens; `None` if it can be undone without a loss.
-    pub fn warning(&self) -> Option<&'static str> {
-        match self {
-            Action::Abort => {
-                Some("All agents stop for good. Nothing is deleted, but the goal cannot be resumed.")
-            }
-            Action::Checkpoint => {
-                Some("Running sessions may end their work; no new work starts until you resume.")
-            }
-            Action::Approve(..) => {
-                Some("The commit is merged to the integration branch without another review.")
-            }
-            Action::Reject(..) => Some("The task goes back to its coder with your reason."),
-            Action::Release(_) => {
-                Some("The session is stopped. Unmerged work is kept on a branch rescue/TASK-N.")
-            }
-            Action::StartAgent => Some(IN_BACKGROUND),
-            Action::StopAgent(_) => Some(
-                "Its session ends. What it has committed is kept; another agent takes the task when the lease ends.",
-            ),
-            Action::Replan(_) => Some("The task stops; the planner decides what becomes of it."),
-            Action::Suggested(words) => {
-                let verb = words.first().map(String::as_str).unwrap_or_default();
-                match verb {
-                    "dismiss" | "accept-integration" | "resolve" => Some("This cannot be undone."),
-                    "accept-gate" => Some("The change of what judges the work is merged with the task."),
-                    "agent" => Some(IN_BACKGROUND),
-                    "plan" => Some("Coders begin with those that wait for no other."),
-                    // These read, resume or carry a person's text; `goal` is asked for only if none is open.
-                    "resume" | "validate" | "status" | "answer" | "note" | "config" | "goal" => None,
-                    _ => Some("This changes the project."),
-                }
-            }
-            Action::Pause | Action::Resume | Action::Note(_) | Action::Answer(_) | Action::Add => None,
-        }
-    }
-
-    /// The texts to type.
-    pub fn fields(&self) -> Vec<ActionField> {
-        match self {
-            Action::Pause | Action::Resume | Action::Checkpoint | Action::Abort | Action::StopAgent(_) => {
-                Vec::new()
-            }
-            Action::StartAgent => vec![ActionField::one_of("Role", &ROLES)],
-            Action::Note(_) => vec![ActionField::required("Note")],
-            Action::Answer(_) => vec![ActionField::required("Answer")],
-            Action::Approve(..) => vec![ActionField::optional("Evidence")],
-            Action::Reject(..) => vec![ActionField::required("Reason")],
-            Action::Release(_) => vec![ActionField::optional("Reason")],
-            Action::Add => vec![ActionField::required("What to build")],
-            Action::Replan(_) => vec![ActionField::optional("Reason")],
-            Action::Suggested(words) => {
-                let label = match (raised_budget(words), words.first().map(String::as_str)) {
-                    (Some((_, "dollars")), _) => "Dollars",
-                    (Some(_), _) => "Tokens",
-                    (None, Some("config")) => "Value",
-                    (None, _) => "Text",
-                };
-                let before = [""].into_iter().chain(words.iter().map(String::as_str));
-                let open = before.zip(words).filter(|(_, word)| *word == "...");
-                open.map(|(option, _)| ActionField::required(option_label(option).unwrap_or(label))).collect()
-            }
-        }
-    }
-
     /// The command with the typed texts.
     pub fn words(&self, texts: &[&str]) -> Vec<String> {
-        // A typed text is never an option.
-        let guarded =
-            |text: &&str| if text.starts_with('-') { format!(" {text}") } else { (*text).to_owned() };
-        let texts: Vec<String> = texts.iter().map(guarded).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let text = texts.first().copied().unwrap_or_default();
-        let with = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let optional = |words: &[&str], option: Option<&str>| {
-            let more = [option, Some(text)].into_iter().flatten();
-            let more = more.filter(|_| !text.trim().is_empty());
-            with(&words.iter().copied().chain(more).collect::<Vec<_>>())
-        };
-        match self {
-            Action::Pause => with(&["pause"]),
-            Action::Resume => with(&["resume"]),
-            Action::Checkpoint => with(&["checkpoint"]),
-            Action::Abort => with(&["abort"]),
-            Action::Note(None) => with(&["note", text]),
-            Action::Note(Some(task)) => with(&["note", text, "--for", task.as_str()]),
-            Action::Answer(task) => with(&["answer", task.as_str(), text]),
-            Action::Approve(task, seen) => {
-                let seen = seen.0.to_string();
-                optional(&["submit-verdict", "--if-revision", &seen, task.as_str(), "APPROVED"], None)
+        let (mut texts, mut fields) = (texts.iter().copied(), self.fields.iter());
+        let mut words = Vec::new();
+        for word in &self.words {
+            if word != OPEN {
+                words.push(word.clone());
+                continue;
             }
-            Action::Reject(task, seen) => {
-                let seen = seen.0.to_string();
-                with(&["submit-verdict", "--if-revision", &seen, task.as_str(), "REJECTED", text])
-            }
-            Action::Release(task) => optional(&["release-claim", task.as_str(), "--force"], Some("--reason")),
-            Action::Add => with(&["add", text]),
-            Action::Replan(task) => optional(&["mark-blocked", task.as_str()], Some("--reason")),
-            Action::StartAgent => with(&["agent", text.trim().trim_start_matches('-'), "--detach"]),
-            Action::StopAgent(AgentSubject { id, generation }) => {
-                let seen =
-                    generation.map(|generation| ["--if-generation".to_owned(), generation.to_string()]);
-                with(&["deregister", &id.to_string()]).into_iter().chain(seen.into_iter().flatten()).collect()
-            }
-            Action::Suggested(words) => {
-                let mut texts = texts.iter();
-                let word = |word: &String| match word.as_str() {
-                    "..." => texts.next().map(|text| (*text).to_owned()).unwrap_or_default(),
-                    word => word.to_owned(),
-                };
-                let is_agent = words.first().is_some_and(|verb| verb == "agent");
-                // The screen keeps its terminal.
-                words.iter().map(word).chain(is_agent.then(|| "--detach".to_owned())).collect()
+            let text = texts.next().unwrap_or_default();
+            match fields.next() {
+                Some(field) if field.optional && text.trim().is_empty() => {
+                    words.pop_if(|word| word == REASON);
+                }
+                Some(field) if !field.choices.is_empty() => {
+                    words.push(text.trim().trim_start_matches('-').to_owned());
+                }
+                // A typed text is never an option.
+                Some(_) | None if text.starts_with('-') => words.push(format!(" {text}")),
+                Some(_) | None => words.push(text.to_owned()),
             }
         }
+        words
     }
 }
 
@@ -367,7 +324,11 @@ fn own_title(words: &[String]) -> Option<String> {
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["plan", "--approve", ..] => Some("Approve the plan".to_owned()),
         ["edit-task", task, "--done", ..] => Some(format!("Complete {task}")),
-        _ => None,
+        _ => Some(match raised_budget(words)?.0 {
+            "day" => "Raise the budget of today".to_owned(),
+            "sprint" => "Raise the budget of the sprint".to_owned(),
+            _ => "Raise the budget of each task".to_owned(),
+        }),
     }
 }
 
@@ -375,7 +336,7 @@ fn option_label(option: &str) -> Option<&'static str> {
     match option {
         "--done" => Some("Done when"),
         "--scope" => Some("Scope"),
-        "--reason" => Some("Reason"),
+        REASON => Some("Reason"),
         _ => None,
     }
 }
@@ -413,20 +374,6 @@ impl ActionLane {
 }
 
 fn is_claimed(task: &TaskView) -> bool {
-    match task.status {
-        Some(Status::Claimed) => true,
-        Some(Status::ReadyForReview) => task.reviewing_by.is_some(),
-        Some(
-            Status::Draft
-            | Status::Unclaimed
-            | Status::Rejected
-            | Status::Approved
-            | Status::Merged
-            | Status::Blocked
-            | Status::Superseded
-            | Status::Abandoned
-            | Status::IntegrationFailed,
-        )
-        | None => false,
-    }
+    let is_reviewed = task.status == Some(Status::ReadyForReview) && task.reviewing_by.is_some();
+    task.status == Some(Status::Claimed) || is_reviewed
 }

@@ -11,9 +11,11 @@ use liza_core::text::shell_word;
 /// The placeholder for a text that a person types.
 pub const OPEN: &str = "...";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct CommandLine {
     /// The words after `liza`; empty if another program answers.
+    #[serde(skip)]
     words: Vec<String>,
     text: String,
 }
@@ -100,20 +102,8 @@ impl fmt::Display for CommandLine {
     }
 }
 
-impl PartialEq<str> for CommandLine {
-    fn eq(&self, other: &str) -> bool {
-        self.text == other
-    }
-}
-
-impl PartialEq<&str> for CommandLine {
-    fn eq(&self, other: &&str) -> bool {
-        self.text == *other
-    }
-}
-
-impl Serialize for CommandLine {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+impl<T: AsRef<str> + ?Sized> PartialEq<T> for CommandLine {
+    fn eq(&self, other: &T) -> bool {
+        self.text == other.as_ref()
     }
 }

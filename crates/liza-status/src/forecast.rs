@@ -189,10 +189,6 @@ impl Next {
         self.behind.contains(&Behind::Resume)
     }
 
-    pub fn after_work(&self) -> Option<&TaskId> {
-        self.behind.iter().find_map(|behind| if let Behind::Work(task) = behind { Some(task) } else { None })
-    }
-
     pub fn held(&self) -> Option<&HeldView> {
         self.behind
             .iter()
@@ -212,16 +208,6 @@ impl Next {
             .find_map(|behind| if let Behind::Start(role) = behind { Some(*role) } else { None })
     }
 
-    fn tasks_before(&self) -> Vec<&str> {
-        let mut names = Vec::new();
-        for behind in &self.behind {
-            if let Behind::Task(task) = behind {
-                names.push(task.as_str());
-            }
-        }
-        names
-    }
-
     /// The merge of an approved task, in words beside "approved"; `None` if nothing is in the way.
     pub(crate) fn merge_words(&self) -> Option<String> {
         let (What::Merge | What::MergeNow { .. }) = self.what else { return None };
@@ -232,7 +218,7 @@ impl Next {
             (_, Behind::Session(agent)) => format!("merged when {agent}'s session ends"),
             (Who::Agent(agent), Behind::Review(task)) => format!("merged after {agent}'s review of {task}"),
             (_, Behind::Merge(task)) => format!("merged after {task}"),
-            (_, Behind::Resume) => MERGE_AFTER_RESUME.to_owned(),
+            (_, Behind::Resume) => "its merge waits for liza resume".to_owned(),
             (_, _) => return None,
         })
     }
@@ -261,8 +247,7 @@ impl Next {
                 None => format!("{who} gives its verdict"),
             },
             What::Merge => match (self.who, self.behind.first()) {
-                (_, Some(Behind::Resume)) => MERGE_AFTER_RESUME.to_owned(),
-                (_, Some(Behind::Merge(task))) => format!("merged after {task}"),
+                (_, Some(Behind::Resume | Behind::Merge(_))) => self.merge_words().unwrap_or_default(),
                 (_, Some(Behind::Session(_))) => format!("{who} merges {it} when its session ends"),
                 (_, Some(Behind::Review(task))) => format!("{who} merges {it} after its review of {task}"),
                 (Who::Role(_), _) => "the code reviewer's supervisor merges it".to_owned(),
@@ -293,7 +278,13 @@ impl Next {
                 Some(Behind::Answer) => format!("{who} waits for your answer"),
                 Some(Behind::StoppedPlanner) => format!("{who} waits for you"),
                 Some(Behind::NewWork) => format!("{who} waits for work"),
-                _ => format!("{} must be merged first", self.tasks_before().join(", ")),
+                _ => {
+                    let task = |behind: &Behind| {
+                        if let Behind::Task(task) = behind { Some(task.to_string()) } else { None }
+                    };
+                    let tasks: Vec<String> = self.behind.iter().filter_map(task).collect();
+                    format!("{} must be merged first", tasks.join(", "))
+                }
             },
             What::Nothing(ended) => format!("nothing: {ended}"),
             What::Plan { .. } => format!("{who} plans"),
@@ -313,8 +304,6 @@ impl Next {
         }
     }
 }
-
-const MERGE_AFTER_RESUME: &str = "its merge waits for liza resume";
 
 /// The progress of a running merge: `: integration test, 23s`.
 pub(crate) fn progress(is_testing: bool, age: Seconds) -> String {

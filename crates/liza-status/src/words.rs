@@ -84,7 +84,9 @@ pub fn agent_doing_short(agent: &AgentView) -> String {
 
 fn doing(agent: &AgentView, is_long: bool) -> String {
     let holding = agent.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
-    let was = || format!("was {}{holding}", status_word(agent.status));
+    // One word for every agent that waits.
+    let is_idle = agent.status == AgentStatus::Idle;
+    let was = || format!("was {}{holding}", if is_idle { AgentStatus::Waiting } else { agent.status });
     match agent.liveness {
         Liveness::Live => {}
         Liveness::Grace => return format!("silent, {}", was()),
@@ -188,7 +190,11 @@ fn first_held(view: &View) -> Option<&HeldView> {
 fn status_words(agent: &AgentView) -> String {
     let next = &agent.next;
     if !matches!(agent.status, AgentStatus::Waiting | AgentStatus::Idle) {
-        return format!("{}{}", agent.status, which_try(&next.what));
+        // The number of a running session's try, after others without a result.
+        let What::Plan { attempt: Some((number, limit)) } = next.what else {
+            return agent.status.to_string();
+        };
+        return format!("{}, try {number} of {limit}", agent.status);
     }
     let on = next.on.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
     let what = match (&next.what, next.behind.first(), agent.role) {
@@ -204,17 +210,6 @@ fn status_words(agent: &AgentView) -> String {
         (_, _, Role::CodeReviewer) => "for a submission".to_owned(),
     };
     format!("WAITING {what}")
-}
-
-/// The number of a running session's try, after others without a result: `, try 5 of 5`.
-fn which_try(what: &What) -> String {
-    let What::Plan { attempt: Some((number, limit)) } = what else { return String::new() };
-    format!(", try {number} of {limit}")
-}
-
-/// One word for every agent that waits.
-fn status_word(status: AgentStatus) -> AgentStatus {
-    if status == AgentStatus::Idle { AgentStatus::Waiting } else { status }
 }
 
 /// The lease of an agent that holds a task; that of another one is no news.
@@ -253,24 +248,13 @@ fn of(limit: Option<u32>) -> String {
 
 /// The state of a task, as the board's headings name it.
 pub fn task_status(task: &TaskView) -> String {
-    let heading = || PHASES.iter().find(|(phase, _)| *phase == task.phase).map(|(_, heading)| *heading);
-    match task.status {
-        None => "unknown status".to_owned(),
-        Some(_) if task.phase == TaskPhase::Stopped => heading().unwrap_or_default().to_owned(),
-        Some(_) if task.is_dropped() => "ENDED".to_owned(),
-        Some(status @ (Status::Claimed | Status::Unclaimed | Status::ReadyForReview)) => {
-            heading().map_or_else(|| status.to_string(), str::to_owned)
-        }
-        Some(
-            status @ (Status::Draft
-            | Status::Rejected
-            | Status::Approved
-            | Status::Merged
-            | Status::Blocked
-            | Status::IntegrationFailed
-            | Status::Superseded
-            | Status::Abandoned),
-        ) => plain(&status.to_string()),
+    let heading = PHASES.iter().find(|(phase, _)| *phase == task.phase).map(|(_, heading)| *heading);
+    let Some(status) = task.status else { return "unknown status".to_owned() };
+    let is_by_phase = matches!(status, Status::Claimed | Status::Unclaimed | Status::ReadyForReview);
+    match heading.filter(|_| is_by_phase || task.phase == TaskPhase::Stopped) {
+        _ if task.is_dropped() => "ENDED".to_owned(),
+        Some(heading) => heading.to_owned(),
+        None => plain(&status.to_string()),
     }
 }
 
@@ -282,8 +266,10 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
     let owner = task.owner.map(|owner| owner.to_string());
     match task.phase {
         TaskPhase::Working => {
-            let after = task.next.after_work().map(|other| format!(" after {other}"));
-            let after = after.unwrap_or_default();
+            let after = match task.next.behind.first() {
+                Some(Behind::Work(other)) => format!(" after {other}"),
+                _ => String::new(),
+            };
             facts.extend(owner.map(|owner| format!("{owner}{after}{later}")));
             if task.status == Some(Status::Rejected) {
                 facts.push("rejected".to_owned());

@@ -136,9 +136,9 @@ fn command(snapshot: &Snapshot, form: &ActionForm) -> Result<Vec<String>, String
         (None, None) => return Err("The form names no action.".to_owned()),
     };
     if action.needs_terminal() {
-        return Err(format!("This needs a terminal: {}", action.title()));
+        return Err(format!("This needs a terminal: {}", action.title));
     }
-    let missing = action.fields().iter().any(|field| !field.optional) && text.trim().is_empty();
+    let missing = action.fields.iter().any(|field| !field.optional) && text.trim().is_empty();
     if missing {
         return Err("Type a text first.".to_owned());
     }

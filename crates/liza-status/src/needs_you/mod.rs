@@ -8,13 +8,13 @@ mod left_by_planner;
 mod plan;
 mod planner;
 mod stops;
-mod team_end;
 
 use std::cmp::Reverse;
 
 use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
+use crate::alarms::held::sessions_before_end;
 use crate::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmText, MissingLogin, Moment, Observations};
 use crate::command_line::{CommandLine, OPEN, liza};
 use crate::forecast::Next;
@@ -35,7 +35,6 @@ pub use plan::PlannedTask;
 use plan::proposed_plan;
 use planner::PlannerState;
 use stops::{running_sessions, stops};
-use team_end::announce_end;
 
 /// One decision that waits for the human.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -111,6 +110,18 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     include_others(&mut needs, alarms);
     announce_change(&mut needs, at);
     budgets_first(needs, at)
+}
+
+/// Adds the end of the team to each program that waits for the human.
+fn announce_end(needs: &mut [NeedsYou], at: Moment<'_>) {
+    let sentence = match sessions_before_end(at) {
+        0 => return,
+        1 => ". The team ends by itself after the running session".to_owned(),
+        n => format!(". The team ends by itself after the {n} running sessions"),
+    };
+    for need in needs.iter_mut().filter(|need| need.kind == AlarmKind::ClientHeld) {
+        need.text.push_str(&sentence);
+    }
 }
 
 /// Adds to the plan that waits for approval that the planner may change it.

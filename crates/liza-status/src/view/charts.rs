@@ -80,7 +80,7 @@ pub fn charts(state: &State, now: Timestamp) -> Charts {
 }
 
 fn cycle_time(id: &TaskId, record: &TaskRecord) -> Option<CycleTime> {
-    let merged = record.events().rev().find(|event| event.is(EventName::Merged))?.time;
+    let merged = record.last_event(EventName::Merged)?.time;
     let claimed = record.events().find(|event| event.is_claim())?.time;
     let rejections = record.events().filter(|event| event.is(EventName::Rejected)).count();
     Some(CycleTime { task: id.clone(), merged, took: merged.since(claimed), rejections })
@@ -94,30 +94,16 @@ fn burn_up(state: &State, records: &[(&TaskId, &TaskRecord)], now: Timestamp) ->
         let first = record.events().map(|event| event.time).min();
         let Some(created) = record.created.or(first) else { continue };
         steps.push((created, (1, 0)));
-        let ended = |name: EventName| record.events().rev().find(|event| event.is(name));
-        match record.status {
-            Some(Status::Merged) => {
-                if let Some(event) = ended(EventName::Merged) {
-                    steps.push((event.time, (0, 1)));
-                }
-            }
+        let ended = |name: EventName| record.last_event(name).map(|event| event.time);
+        let step = match record.status {
+            Some(Status::Merged) => ended(EventName::Merged).map(|time| (time, (0, 1))),
             Some(Status::Superseded | Status::Abandoned) => {
-                let event = ended(EventName::Superseded).or_else(|| ended(EventName::Abandoned));
-                let time = event.map_or(created, |event| event.time);
-                steps.push((time, (-1, 0)));
+                let time = ended(EventName::Superseded).or_else(|| ended(EventName::Abandoned));
+                Some((time.unwrap_or(created), (-1, 0)))
             }
-            Some(
-                Status::Draft
-                | Status::Unclaimed
-                | Status::Claimed
-                | Status::ReadyForReview
-                | Status::Rejected
-                | Status::Approved
-                | Status::Blocked
-                | Status::IntegrationFailed,
-            )
-            | None => {}
-        }
+            Some(_) | None => None,
+        };
+        steps.extend(step);
     }
     let (mut planned, mut merged) = (archived, archived);
     let mut points: Vec<BurnUpPoint> = Vec::new();

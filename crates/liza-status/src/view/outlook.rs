@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::command_line::{CommandLine, liza};
 use crate::forecast::{Next, What};
-use liza_core::model::{AgentId, Role, Status, TaskId, TaskRecord, Timestamp};
+use liza_core::model::{AgentId, Status, TaskId, TaskRecord, Timestamp};
 
 /// The phase of a task, in the order in which a person wants to see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -31,8 +31,6 @@ pub(super) struct Outlook {
     pub(super) stopped: bool,
     pub(super) reason: Option<String>,
     pub(super) next: Next,
-    /// The role that takes the next step, if any agent of it may.
-    pub(super) by: Option<Role>,
     pub(super) command: Option<CommandLine>,
     pub(super) broken: Vec<String>,
 }
@@ -40,7 +38,7 @@ pub(super) struct Outlook {
 impl Outlook {
     pub(super) fn new(phase: TaskPhase, next: Next, command: Option<CommandLine>) -> Self {
         let (owner, lease, reason, broken) = (None, None, None, Vec::new());
-        Self { phase, owner, lease, stopped: false, reason, next, by: None, command, broken }
+        Self { phase, owner, lease, stopped: false, reason, next, command, broken }
     }
 
     /// Work that its agent has left and continues later.
@@ -48,16 +46,12 @@ impl Outlook {
         Self { stopped: true, ..Self::new(TaskPhase::Stopped, Next::agent(agent, What::Return), command) }
     }
 
-    pub(super) fn by(self, role: Role) -> Self {
-        Self { by: Some(role), ..self }
-    }
-
     pub(super) fn owner(self, owner: impl Into<Option<AgentId>>, lease: Option<Timestamp>) -> Self {
         Self { owner: owner.into(), lease, ..self }
     }
 
-    pub(super) fn reason(self, reason: Option<&String>) -> Self {
-        Self { reason: reason.cloned(), ..self }
+    pub(super) fn reason(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
     }
 }
 
@@ -68,5 +62,6 @@ pub(super) fn broken_outlook(id: &TaskId, record: &TaskRecord, missing: &[String
     let outlook = Outlook::new(phase, Next::you(What::FixRecord), Some(liza!("edit", id)));
     let broken = vec![format!("the record of {id} is broken: {}", missing.join("; "))];
     let reason = record.blocked_reason.as_ref().or(record.rejection_reason.as_ref());
-    Outlook { broken, ..outlook.owner(record.assigned_to, record.lease_expires).reason(reason) }
+    let outlook = outlook.owner(record.assigned_to, record.lease_expires);
+    Outlook { broken, reason: reason.cloned(), ..outlook }
 }

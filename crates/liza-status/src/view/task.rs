@@ -1,12 +1,12 @@
 //! A task as a screen shows it: its phase, its obstacles and its next step.
 
+use crate::alarms::Moment;
 use serde::Serialize;
 
 use crate::alarms::held::held_roles;
 use crate::alarms::held_merges::accept_gate;
 use crate::alarms::task::verdict_command;
-use crate::alarms::{Moment, Observations};
-use crate::forecast::{Behind, Ended, Next, What};
+use crate::forecast::{Behind, Ended, Next, What, Who};
 use crate::needs_you::own_questions;
 use crate::task_words::without_dead;
 use liza_core::model::{
@@ -125,7 +125,7 @@ pub(super) fn tasks(at: Moment<'_>) -> Vec<TaskView> {
 }
 
 fn task_view(at: Moment<'_>, held: &[Role], id: &TaskId, body: &TaskBody) -> TaskView {
-    let Moment { state, seen, now } = at;
+    let Moment { state, now, .. } = at;
     let (board, record, config) = (&state.board, body.record(), at.config());
     let summary = board.summary(id);
     let unmet = summary.into_iter().flat_map(|summary| board.unmet(summary));
@@ -133,7 +133,7 @@ fn task_view(at: Moment<'_>, held: &[Role], id: &TaskId, body: &TaskBody) -> Tas
     let waits_for: Vec<UnmetDependency> = unmet.collect();
     let outlook = match body.status() {
         Ok(status) => {
-            let situation = TaskSituation { at, state, seen, id, record, waits_for: &waits_for, now };
+            let situation = TaskSituation { at, id, record, waits_for: &waits_for };
             match status.name().is_terminal() || !is_aborted(state) {
                 true => situation.with_missing(situation.after_resume(situation.outlook(status)), held),
                 false => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::WithGoal), None),
@@ -188,41 +188,26 @@ fn is_aborted(state: &State) -> bool {
     state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Aborted)
 }
 
-/// The reason that an approved task is not merged.
-const HELD: &str = "the integration test fails without it too";
-
-/// The reason that a merge of protected files waits.
-const HELD_BY_GATE: &str = "it changes what judges it";
-const HELD_VALIDATION: &str = "its validation fails without its change too";
-
-/// The reason that a task which is APPROVED by its status alone is not merged.
-const UNAPPROVED: &str = "no approval of its commit is recorded";
-
 /// The outlook of a task that is APPROVED by its status alone.
 fn unapproved(id: &TaskId, record: &TaskRecord) -> Outlook {
-    let outlook =
-        Outlook::new(TaskPhase::Reviewing, Next::you(What::Decide), Some(verdict_command(id, record)));
-    outlook.owner(record.approved_by.and_then(Approver::agent), None).reason(Some(&UNAPPROVED.to_owned()))
+    let command = verdict_command(id, record);
+    let outlook = Outlook::new(TaskPhase::Reviewing, Next::you(What::Decide), Some(command));
+    let outlook = outlook.owner(record.approved_by.and_then(Approver::agent), None);
+    outlook.reason("no approval of its commit is recorded")
 }
-
-/// The command that records merges which the blackboard does not know.
-const ACCEPT: [&str; 1] = ["accept-integration"];
 
 /// The data for the next step of a task, besides its status.
 struct TaskSituation<'a> {
     at: Moment<'a>,
-    state: &'a State,
-    seen: &'a Observations,
     id: &'a TaskId,
     record: &'a TaskRecord,
     waits_for: &'a [UnmetDependency],
-    now: Timestamp,
 }
 
 impl TaskSituation<'_> {
     /// The outlook of a task whose merge is on the integration branch and not on the blackboard.
     fn merged_before(&self, status: &TaskStatus) -> Option<Outlook> {
-        let merge = self.seen.found_merges().of(self.id)?;
+        let merge = self.at.seen.found_merges().of(self.id)?;
         let phase = match status {
             TaskStatus::Unclaimed { .. }
             | TaskStatus::IntegrationFailed { .. }
@@ -236,7 +221,7 @@ impl TaskSituation<'_> {
             | TaskStatus::Superseded { .. } => return None,
         };
         let next = Next::you(What::RecordMerge(merge.clone()));
-        let outlook = Outlook::new(phase, next, Some(CommandLine::liza(ACCEPT)));
+        let outlook = Outlook::new(phase, next, Some(liza!("accept-integration")));
         Some(outlook.owner(self.record.assigned_to, None))
     }
 
@@ -250,13 +235,15 @@ impl TaskSituation<'_> {
         match status {
             TaskStatus::Draft if self.record.events().any(|event| event.is(EventName::Proposed)) => {
                 Outlook::new(TaskPhase::Draft, Next::you(What::ApprovePlan), command("finalize"))
-                    .reason(Some(&"proposed; you approve it".to_owned()))
+                    .reason("proposed; you approve it")
             }
             TaskStatus::Draft => {
                 let next = Next::role(Role::Planner, What::Finalize);
-                Outlook::new(TaskPhase::Draft, next, command("finalize"))
-                    .by(Role::Planner)
-                    .reason(Some(&self.draft_reason().to_owned()))
+                let reason = match planner_needs_human(self.at.state, self.at.now) {
+                    true => "the planner has stopped",
+                    false => "the planner completes it",
+                };
+                Outlook::new(TaskPhase::Draft, next, command("finalize")).reason(reason)
             }
             TaskStatus::Unclaimed { .. } => match self.reserved_for().filter(|_| self.waits_for.is_empty()) {
                 Some(coder) => self.open(Next::agent(coder, What::Continue)).owner(coder, None),
@@ -268,35 +255,35 @@ impl TaskSituation<'_> {
             TaskStatus::Rejected { work, reason, .. } if self.reserved_for() == Some(work.coder) => {
                 let next = Next::agent(work.coder, What::Continue);
                 let outlook = Outlook::new(TaskPhase::Working, next, self.claim());
-                outlook.owner(work.coder, None).reason(Some(reason))
+                outlook.owner(work.coder, None).reason(reason)
             }
             TaskStatus::Rejected { work, reason, .. } => {
                 // A coder that is here waits for its program.
                 let what = What::ClaimRejected { coder_is_here: self.is_present(work.coder) };
                 let outlook = Outlook::new(self.open_phase(), Next::role(Role::Coder, what), self.claim());
-                outlook.by(Role::Coder).owner(work.coder, None).reason(Some(reason))
+                outlook.owner(work.coder, None).reason(reason)
             }
             TaskStatus::Claimed { work, lease } => self.claimed(work.coder, *lease),
             TaskStatus::ReadyForReview { review, .. } => match review {
-                Some(review) if review.is_live(self.now) && self.is_present(review.by) => {
+                Some(review) if review.is_live(self.at.now) && self.is_present(review.by) => {
                     let what = if review.phase.is_some() { What::Validate } else { What::Verdict };
                     let next = Next::agent(review.by, what);
                     let command = Some(liza!("submit-verdict", id, "APPROVED"));
                     Outlook::new(TaskPhase::Reviewing, next, command).owner(review.by, Some(review.lease))
                 }
-                _ if held_validation(&self.state.board, id).is_some() => {
+                _ if held_validation(self.at.board(), id).is_some() => {
                     let (next, command) = (Next::you(What::FixValidation), command("retry-validation"));
                     Outlook::new(TaskPhase::Reviewing, next, command)
-                        .reason(Some(&HELD_VALIDATION.to_owned()))
+                        .reason("its validation fails without its change too")
                 }
                 review => {
                     let command = Some(liza!("claim-review", id, self.free(Role::CodeReviewer)));
                     let (owner, lease) =
                         (self.record.reviewing_by, review.as_ref().map(|review| review.lease));
-                    let stopped = review.as_ref().is_some_and(|review| review.is_live(self.now));
+                    let stopped = review.as_ref().is_some_and(|review| review.is_live(self.at.now));
                     let next = Next::role(Role::CodeReviewer, What::Review);
                     let outlook = Outlook::new(TaskPhase::Reviewing, next, command);
-                    Outlook { stopped, ..outlook.by(Role::CodeReviewer).owner(owner, lease) }
+                    Outlook { stopped, ..outlook.owner(owner, lease) }
                 }
             },
             TaskStatus::Approved { .. } if lacks_approval(self.record) => unapproved(id, self.record),
@@ -307,33 +294,40 @@ impl TaskSituation<'_> {
                 let next = Next::role(Role::CodeReviewer, What::Merge).behind(Behind::Resume);
                 let reason = next.merge_words();
                 let outlook = Outlook::new(TaskPhase::Reviewing, next, Some(liza!("resume")));
-                outlook.owner(by.and_then(Approver::agent), None).reason(reason.as_ref())
+                Outlook { reason, ..outlook.owner(by.and_then(Approver::agent), None) }
             }
             TaskStatus::Approved { by, .. } => {
                 let next = Next::role(Role::CodeReviewer, What::Merge);
                 let outlook = Outlook::new(TaskPhase::Reviewing, next, command("wt-merge"));
-                outlook.by(Role::CodeReviewer).owner(by.and_then(Approver::agent), None)
+                outlook.owner(by.and_then(Approver::agent), None)
             }
-            TaskStatus::Blocked { block, .. } => {
-                self.blocked().owner(assigned, None).reason(Some(&block.reason))
-            }
+            TaskStatus::Blocked { block, .. } => self.blocked().owner(assigned, None).reason(&block.reason),
             TaskStatus::Merged { .. } => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::Merged), None),
             TaskStatus::Abandoned => Outlook::new(TaskPhase::Ended, Next::nothing(Ended::Abandoned), None),
             TaskStatus::Superseded { by, reason } => {
                 let next = Next::nothing(Ended::ReplacedBy(by.clone()));
-                Outlook::new(TaskPhase::Ended, next, None).reason(Some(reason))
+                Outlook::new(TaskPhase::Ended, next, None).reason(reason)
             }
         }
     }
 
     /// Adds the obstacles of the role that should take the next step.
     fn with_missing(&self, mut outlook: Outlook, held: &[Role]) -> Outlook {
-        let needs_program = outlook.next.what != What::Merge;
-        let missing = match outlook.by {
-            Some(role) if !self.at.here().has_role(role) => Behind::Start(role),
-            Some(Role::Planner) if planner_needs_human(self.state, self.now) => Behind::StoppedPlanner,
-            Some(role) if needs_program && held.contains(&role) => Behind::Programs,
-            Some(_) | None => return outlook,
+        let role = match outlook.next.who {
+            Who::Role(role) => role,
+            // It is kept for its coder, who is here.
+            Who::Agent(_) if outlook.phase == TaskPhase::Ready => Role::Coder,
+            Who::Agent(_) | Who::You | Who::Nobody => return outlook,
+        };
+        let is_merge = outlook.next.what == What::Merge;
+        let is_stopped = role == Role::Planner && planner_needs_human(self.at.state, self.at.now);
+        let missing = match () {
+            // It waits for the human first.
+            () if is_merge && self.is_paused() => return outlook,
+            () if !self.at.here().has_role(role) => Behind::Start(role),
+            () if is_stopped => Behind::StoppedPlanner,
+            () if !is_merge && held.contains(&role) => Behind::Programs,
+            () => return outlook,
         };
         outlook.next = outlook.next.behind(missing);
         outlook
@@ -353,35 +347,31 @@ impl TaskSituation<'_> {
         outlook
     }
 
-    /// The reason that a task is still a draft: the planner completes it, unless it has stopped.
-    fn draft_reason(&self) -> &'static str {
-        match planner_needs_human(self.state, self.now) {
-            true => "the planner has stopped",
-            false => "the planner completes it",
-        }
-    }
-
     fn reserved_for(&self) -> Option<AgentId> {
-        let summary = self.state.board.summary(self.id)?;
-        reserved_for(&self.state.board, summary, self.now).ok()?.filter(|coder| self.is_present(*coder))
+        let summary = self.at.board().summary(self.id)?;
+        reserved_for(self.at.board(), summary, self.at.now).ok()?.filter(|coder| self.is_present(*coder))
     }
 
     fn held(&self) -> Option<HeldMerge<'_>> {
-        let board = &self.state.board;
+        let board = self.at.board();
         held_merge(board, board.summary(self.id)?)
     }
 
     /// The outlook of a merge that waits for the human.
     fn waiting_merge(&self) -> Outlook {
         let (what, command, reason) = match self.held() {
-            Some(HeldMerge::Gate) => (What::AcceptGate, accept_gate(self.id, self.record), HELD_BY_GATE),
-            Some(HeldMerge::HeadFails(_)) | None => (What::FixTest, liza!("resume"), HELD),
+            Some(HeldMerge::Gate) => {
+                (What::AcceptGate, accept_gate(self.id, self.record), "it changes what judges it")
+            }
+            Some(HeldMerge::HeadFails(_)) | None => {
+                (What::FixTest, liza!("resume"), "the integration test fails without it too")
+            }
         };
-        Outlook::new(TaskPhase::Reviewing, Next::you(what), Some(command)).reason(Some(&reason.to_owned()))
+        Outlook::new(TaskPhase::Reviewing, Next::you(what), Some(command)).reason(reason)
     }
 
     fn is_paused(&self) -> bool {
-        self.seen.stop_files.is_paused()
+        self.at.seen.stop_files.is_paused()
     }
 
     fn open_phase(&self) -> TaskPhase {
@@ -391,23 +381,23 @@ impl TaskSituation<'_> {
     /// A task that can be claimed once its dependencies are merged.
     fn open(&self, next: Next) -> Outlook {
         let Some(first) = self.waits_for.first() else {
-            return Outlook::new(TaskPhase::Ready, next, self.claim()).by(Role::Coder);
+            return Outlook::new(TaskPhase::Ready, next, self.claim());
         };
         let never =
             |status: Option<Status>| matches!(status, None | Some(Status::Abandoned | Status::Superseded));
         if let Some(dead) = self.waits_for.iter().find(|waiting| never(waiting.status)) {
             let next = Next::role(Role::Planner, What::DecideWithout(dead.task.clone()));
-            let command = without_dead(&self.state.board, self.id, self.record);
-            return Outlook::new(TaskPhase::Waiting, next, Some(command)).by(Role::Planner);
+            let command = without_dead(self.at.board(), self.id, self.record);
+            return Outlook::new(TaskPhase::Waiting, next, Some(command));
         }
         let next = Next::wait_for(self.waits_for.iter().map(|waiting| waiting.task.clone()));
         Outlook::new(TaskPhase::Waiting, next, Some(liza!("show", first.task)))
     }
 
     fn claimed(&self, coder: AgentId, lease: Timestamp) -> Outlook {
-        let outlook = if !lease_holds(lease, self.now) {
+        let outlook = if !lease_holds(lease, self.at.now) {
             let next = Next::role(Role::Coder, What::TakeOver { from: coder });
-            Outlook::new(TaskPhase::Ready, next, self.claim()).by(Role::Coder)
+            Outlook::new(TaskPhase::Ready, next, self.claim())
         } else if !self.is_present(coder) {
             // A lease alone is no agent at work.
             Outlook::stopped(coder, Some(self.at.start(Role::Coder).clone()))
@@ -416,19 +406,20 @@ impl TaskSituation<'_> {
             Outlook::new(TaskPhase::Working, Next::agent(coder, What::Submit), command)
         };
         let again = self.record.review_cycles_current.unwrap_or(0) > 0;
-        outlook.owner(coder, Some(lease)).reason(self.record.rejection_reason.as_ref().filter(|_| again))
+        let reason = self.record.rejection_reason.clone().filter(|_| again);
+        Outlook { reason, ..outlook.owner(coder, Some(lease)) }
     }
 
     fn blocked(&self) -> Outlook {
-        let id = self.id;
-        if self.record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS) {
-            let command = liza!("supersede-task", id, "--by", "NEW", "--reason", "T", "--root-cause", "T");
-            let next = Next::role(Role::Planner, What::Rescope);
-            return Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner);
-        }
-        let command = liza!("unblock-task", id);
-        let next = Next::role(Role::Planner, What::Decide);
-        Outlook::new(TaskPhase::Stuck, next, Some(command)).by(Role::Planner)
+        let (id, failed) = (self.id, self.record.failed_by.as_ref().map_or(0, Vec::len));
+        let (what, command) = match failed >= MAX_FAILED_CODERS {
+            true => (
+                What::Rescope,
+                liza!("supersede-task", id, "--by", "NEW", "--reason", "T", "--root-cause", "T"),
+            ),
+            false => (What::Decide, liza!("unblock-task", id)),
+        };
+        Outlook::new(TaskPhase::Stuck, Next::role(Role::Planner, what), Some(command))
     }
 
     fn is_present(&self, coder: AgentId) -> bool {
@@ -445,7 +436,7 @@ impl TaskSituation<'_> {
     fn free(&self, role: Role) -> String {
         let free = self.at.here().of(role);
         let mut free = free.filter(|(id, entry)| {
-            entry.is_live(self.now) && entry.current_task.is_none() && !has_approved(self.record, *id)
+            entry.is_live(self.at.now) && entry.current_task.is_none() && !has_approved(self.record, *id)
         });
         free.next().map_or_else(|| format!("{}-1", role.id_prefix()), |(id, _)| id.to_string())
     }

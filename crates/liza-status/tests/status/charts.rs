@@ -105,7 +105,7 @@ fn only_what_makes_sense_is_offered_and_a_verdict_is_about_what_was_seen() {
 #[test]
 fn an_agent_is_started_by_its_role_and_stopped_by_its_name_and_registration() {
     let start = Action::new(ActionName::StartAgent, ActionSubject::default()).unwrap();
-    assert_eq!(start.fields()[0].choices, ["planner", "coder", "code-reviewer"]);
+    assert_eq!(start.fields[0].choices, ["planner", "coder", "code-reviewer"]);
     assert_eq!(start.words(&[" coder "]), ["agent", "coder", "--detach"]);
     assert_eq!(start.words(&["--explain"]), ["agent", "explain", "--detach"], "never an option");
     assert!(Action::new(ActionName::StopAgent, ActionSubject::default()).is_err());
@@ -121,17 +121,22 @@ fn an_agent_is_started_by_its_role_and_stopped_by_its_name_and_registration() {
 #[test]
 fn what_stops_something_waits_for_nothing_slow() {
     let lane = |action: Action| ActionLane::of(&action.words(&["coder"]));
-    for action in [Action::Pause, Action::Resume, Action::Checkpoint, Action::Abort] {
-        assert_eq!(lane(action), ActionLane::Team);
+    let shown = the_task(&state_with(Status::Claimed));
+    let agent = AgentSubject { id: "coder-2".parse().unwrap(), generation: None };
+    let subject = ActionSubject { task: Some(&shown), agent: Some(agent) };
+    let action = |name: ActionName| Action::new(name, subject).unwrap();
+    let team = [ActionName::Pause, ActionName::Resume, ActionName::Checkpoint, ActionName::Abort];
+    for name in team {
+        assert_eq!(lane(action(name)), ActionLane::Team);
     }
     // Resume is in the lane of pause: the last key decides.
     assert_eq!(lane(suggested("liza resume")), ActionLane::Team);
-    let task = || "t".parse().unwrap();
-    let agent = AgentSubject { id: "coder-2".parse().unwrap(), generation: None };
-    for action in [Action::StopAgent(agent), Action::Release(task()), Action::Replan(task())] {
-        assert_eq!(lane(action), ActionLane::Stop);
+    for name in [ActionName::StopAgent, ActionName::Release, ActionName::Replan] {
+        assert_eq!(lane(action(name)), ActionLane::Stop);
     }
-    for action in [Action::StartAgent, Action::Add, suggested("liza accept-integration")] {
+    for action in
+        [action(ActionName::StartAgent), action(ActionName::Add), suggested("liza accept-integration")]
+    {
         assert_eq!(lane(action), ActionLane::Other);
     }
 }
@@ -139,7 +144,7 @@ fn what_stops_something_waits_for_nothing_slow() {
 /// Covers: UI-01, UI-02, UI-03
 #[test]
 fn of_what_needs_the_human_only_what_loses_nothing_runs_without_a_question() {
-    let asks = |command: &str| suggested(command).warning().is_some();
+    let asks = |command: &str| suggested(command).warning.is_some();
     for command in
         ["liza resume", "liza validate", "liza status", "liza answer t \"...\"", "liza note \"...\""]
     {
@@ -156,11 +161,10 @@ fn of_what_needs_the_human_only_what_loses_nothing_runs_without_a_question() {
 /// Covers: UI-01, UI-02
 #[test]
 fn what_is_typed_for_a_suggested_command_has_a_name() {
-    let labels = |command: &str| -> Vec<&str> {
-        suggested(command).fields().iter().map(|field| field.label).collect()
-    };
+    let labels =
+        |command: &str| -> Vec<&str> { suggested(command).fields.iter().map(|field| field.label).collect() };
     assert_eq!(labels("liza edit-task t --done \"...\" --scope \"...\""), ["Done when", "Scope"]);
     assert_eq!(labels("liza abandon-task t --reason \"...\""), ["Reason"]);
     assert_eq!(labels("liza plan --approve"), [""; 0]);
-    assert_eq!(suggested("liza plan --approve").title(), "Approve the plan");
+    assert_eq!(suggested("liza plan --approve").title, "Approve the plan");
 }

@@ -2,7 +2,7 @@
 
 use liza_core::model::{GoalStatus, Status};
 use liza_host::columns::{cut, one_line, width, wrap};
-use liza_status::action::Action;
+use liza_status::action::{Action, ActionName};
 use liza_status::needs_you::{NeedsYou, PlannedTask};
 use liza_status::view::View;
 use ratatui::buffer::Buffer;
@@ -128,7 +128,7 @@ impl Painter<'_> {
         let action = Action::answering(need);
         match action.needs_terminal() {
             true => "show the command",
-            false if action.fields().is_empty() => "run it",
+            false if action.fields.is_empty() => "run it",
             false => "answer",
         }
     }
@@ -141,7 +141,7 @@ impl Painter<'_> {
         }
         let by_enter = self.model.page.is_none() && self.model.panel == Panel::NeedsYou;
         let is_asked = |need: &NeedsYou| {
-            need.task.as_ref() == Some(&task.id) && matches!(Action::answering(need), Action::Answer(_))
+            need.task.as_ref() == Some(&task.id) && Action::answering(need).name == Some(ActionName::Answer)
         };
         let asks = task.status == Some(Status::Blocked) || self.model.needs().iter().any(is_asked);
         if asks && !by_enter {
@@ -156,9 +156,9 @@ impl Painter<'_> {
     fn dialog(&self, buffer: &mut Buffer, area: Rect, dialog: &Dialog) -> Option<Position> {
         let columns = usize::from(area.width);
         let room = columns.saturating_sub(2).max(10);
-        let mut lines = vec![self.heading(&cut(&dialog.action.title(), room), "", true, area.width)];
+        let mut lines = vec![self.heading(&cut(&dialog.action.title, room), "", true, area.width)];
         lines.extend(self.asked(dialog, room));
-        let warning = dialog.action.warning().unwrap_or_default();
+        let warning = dialog.action.warning.unwrap_or_default();
         lines.extend(
             wrap(warning, room).into_iter().map(|line| Line::styled(format!(" {line}"), self.theme.warning)),
         );
@@ -230,22 +230,22 @@ impl Painter<'_> {
         };
         // Other actions may be about something else than the selected decision.
         let answers = |need: &&NeedsYou| {
-            self.model.panel == Panel::NeedsYou
-                && (matches!(dialog.action, Action::Suggested(_)) || about(need))
+            self.model.panel == Panel::NeedsYou && (dialog.action.name.is_none() || about(need))
         };
         let selected = self.model.needs().get(self.model.need).filter(answers);
         let need = selected.or_else(|| self.model.needs().iter().find(about));
         if let Some(need) = need.filter(|need| !need.plan.is_empty()) {
             return plan_lines(&need.plan, room, usize::from(self.model.size.1).saturating_sub(8));
         }
-        let (text, questions) = match (need, &dialog.action) {
+        let answered = dialog.action.task.as_ref().filter(|_| dialog.action.name == Some(ActionName::Answer));
+        let (text, questions) = match (need, answered) {
             (Some(need), _) => (Some(need.text.to_string()), need.questions.clone()),
             // The planner has the question first; the person may be faster.
-            (None, Action::Answer(task)) => match self.model.task_view(task) {
+            (None, Some(task)) => match self.model.task_view(task) {
                 Some(task) => (task.reason.clone(), task.questions.clone()),
                 None => (None, Vec::new()),
             },
-            (None, _) => (None, Vec::new()),
+            (None, None) => (None, Vec::new()),
         };
         let text = text.into_iter().chain(questions.iter().map(|text| format!("? {text}")));
         let lines = text.flat_map(|text| wrap(&one_line(&text), room)).take(6);

@@ -18,8 +18,8 @@ impl Dialog {
     /// The dialog of an action; `None` if it can run at once.
     pub(crate) fn of(action: &Action, budgets: &[Spending]) -> Option<Self> {
         let field = |field: ActionField| InputField::of(field, action.label(&field, budgets));
-        let fields: Vec<InputField> = action.fields().into_iter().map(field).collect();
-        let asks = !fields.is_empty() || action.warning().is_some();
+        let fields: Vec<InputField> = action.fields.iter().copied().map(field).collect();
+        let asks = !fields.is_empty() || action.warning.is_some();
         asks.then(|| Self { action: action.clone(), fields, current: 0 })
     }
 

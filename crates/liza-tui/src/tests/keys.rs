@@ -1,7 +1,6 @@
 //! The keys: the commands that they run, the questions that they ask, and the keys that do nothing.
 
 use liza_core::model::{Revision, Status};
-use liza_status::action::Action;
 use liza_status::alarms::{AlarmKind, VisionGap};
 use liza_status::needs_you::PlannedTask;
 use liza_status::view::{AgentView, TaskView};
@@ -229,7 +228,7 @@ fn an_answer_goes_to_the_task_that_asks_and_shows_its_question() {
     (model.panel, model.task) = (Panel::Tasks, ended);
     // A key that does nothing here would let the text that follows act as keys.
     assert_eq!(type_in(&mut model, "a"), []);
-    assert_eq!(model.dialog.as_ref().unwrap().action, Action::Answer(asked.clone()));
+    assert_eq!(model.dialog.as_ref().unwrap().action.task, Some(asked.clone()));
     let screen = picture(&model);
     assert!(screen.contains("? None or an error?"), "{screen}");
     assert_eq!(commands(&type_in(&mut model, "pause\n")), [format!("answer {asked} pause")]);

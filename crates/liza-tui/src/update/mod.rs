@@ -8,7 +8,7 @@
 pub(crate) mod keys;
 pub(crate) mod search;
 
-use liza_status::action::Action;
+use liza_status::action::{Action, ActionName, ActionSubject};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::Line;
 
@@ -180,12 +180,16 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             None => refuse(model, NO_TASK),
         },
         KeyCode::Char(key) => match action_of(key, model.action_subject()) {
-            Ok(Action::Resume) => resume(model),
+            Ok(action) if action.name == Some(ActionName::Resume) => resume(model, &action),
             Ok(action) => begin(model, &action),
             Err("") => Vec::new(),
             Err(_) if key == 'a' && model.asking_task().is_some() => {
-                let action = model.asking_task().map(|task| Action::Answer(task.id.clone()));
-                action.map_or_else(Vec::new, |action| begin(model, &action))
+                let subject = ActionSubject { task: model.asking_task(), agent: None };
+                let action = Action::requested(ActionName::Answer, subject, None);
+                match action {
+                    Ok(action) => begin(model, &action),
+                    Err(why) => refuse(model, why),
+                }
             }
             Err(why) => refuse(model, why),
         },
@@ -254,9 +258,9 @@ fn page_height(model: &Model) -> usize {
 }
 
 /// Lets the team continue; a budget that is used up has to be raised first.
-fn resume(model: &mut Model) -> Vec<Effect> {
+fn resume(model: &mut Model, action: &Action) -> Vec<Effect> {
     let raise = model.used_up_budget().map(Action::answering);
-    begin(model, &raise.unwrap_or(Action::Resume))
+    begin(model, raise.as_ref().unwrap_or(action))
 }
 
 /// Ctrl-C: leaves the screen, or stops the team of this process.

@@ -24,7 +24,6 @@ pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, subject: Act
     let Ok(action) = Action::new(name, subject) else { return html! {} };
     let word: &'static str = name.into();
     let id = subject.task.map(|task| task.id.as_str()).unwrap_or("team");
-    let fields = action.fields();
     let class = if is_dangerous(name) { "danger" } else { "primary" };
     html! {
         details.action {
@@ -39,8 +38,8 @@ pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, subject: Act
                     input type="hidden" name="task" value=(task.id);
                     input type="hidden" name="seen" value=(task.revision);
                 }
-                @if let Some(warning) = action.warning() { p.warning { (warning) } }
-                @for (at, field) in fields.iter().enumerate() {
+                @if let Some(warning) = action.warning { p.warning { (warning) } }
+                @for (at, field) in action.fields.iter().enumerate() {
                     (text_field(&format!("{word}-{id}-{at}"), *field, field.label))
                 }
                 p.command { code { (example(&action)) } }
@@ -61,10 +60,10 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
         } @else {
             form.answer method="post" action=(page.links.to("act")) {
                 input type="hidden" name="need" value=(key);
-                @for (at, field) in action.fields().into_iter().enumerate() {
+                @for (at, field) in action.fields.iter().copied().enumerate() {
                     (text_field(&format!("need-{key}-{at}"), field, &need_label(page, &action, &field, label)))
                 }
-                @if let Some(warning) = action.warning() { p.warning { (warning) } }
+                @if let Some(warning) = action.warning { p.warning { (warning) } }
                 div.row {
                     button.primary { (button(&action, label)) }
                     p.command { code { (need.command) } }
@@ -76,7 +75,7 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
 
 /// The words on the button: the title of the action, or the verb of its command.
 fn button(action: &Action, verb: &str) -> String {
-    if action.has_own_title() { action.title() } else { capitalized(verb) }
+    if action.has_own_title { action.title.clone() } else { capitalized(verb) }
 }
 
 /// The label of a command's text.
@@ -105,7 +104,7 @@ fn text_field(id: &str, field: ActionField, label: &str) -> Markup {
 
 /// The command of an action, with a place for the text.
 fn example(action: &Action) -> String {
-    let is_choice = action.fields().iter().any(|field| !field.choices.is_empty());
+    let is_choice = action.fields.iter().any(|field| !field.choices.is_empty());
     let open = if is_choice { "ROLE" } else { "\"…\"" };
     let words = action.words(&["…"]);
     let words: Vec<String> =
