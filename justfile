@@ -11,6 +11,7 @@ full:
     LIZA_FULL=1 ./check --all
     cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
     cargo deny check bans licenses sources
+    just mutants
 
 # Whole goals with the real agent programs and a scripted model; installs them below target/.
 e2e:
@@ -72,6 +73,6 @@ demo:
 fuzz SECONDS="60" SEED="2":
     LIZA_FUZZ_SECONDS={{SECONDS}} LIZA_FUZZ_SEED={{SEED}} cargo test --workspace --lib fuzz_ -- --nocapture --test-threads 2
 
-# Small changes in the rules, a random sample by seed: the tests of liza-core notice at least 95 of 100. Hours; the result is target/mutants.json.
+# Small changes in the rules, all in one build, a random sample by seed, of which the tests should notice 95 of 100. Writes docs/mutants.md.
 mutants NUMBER="300" SEED="1":
-    cargo run -q -p liza-testkit --example mutants -- {{NUMBER}} {{SEED}}
+    cargo run -q -p liza-mutants --example mutants -- {{NUMBER}} {{SEED}}

@@ -64,7 +64,7 @@ const NOT_TESTED: &str = "\
 - In the trial one task at a time: no planner, no second coder, no circuit breaker.
 - Attempts of a hostile session were written by the makers of Liza. Those that are allowed, at each level, are named in docs/safety.md.
 - The simulation was not compared with runs of real processes.
-- Changes of the source (mutants of `protocol`, `rules` and `supervise`): `just mutants`, which takes hours, was not run to its end for this page.
+- Changes of the source (mutants of `protocol`, `rules` and `supervise`) have [a page of their own](mutants.md), by `just mutants`; no number of it is here.
 - The human never answers: what waits for them counts as not merged.
 - Cost in seconds and tokens is not measured, only sessions per task (table of arms). A review costs about as much as a small task.
 - Defects are single mutants of small functions, made by one table. The reviewer that runs mutants uses the same table, so its row is the best case.
