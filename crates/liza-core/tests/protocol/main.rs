@@ -17,3 +17,4 @@ mod quiet_team;
 mod random;
 mod way_out;
 mod world;
+mod writes;

@@ -155,7 +155,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
 }
 
 /// The name of the row group; a command with different facts has one group for each.
-fn title(command: &Command) -> String {
+pub(crate) fn title(command: &Command) -> String {
     match command {
         Command::ClaimReview(ClaimReview { setup_failure: Some(_), .. }) => {
             "claim-review, if its set-up fails".to_owned()
@@ -258,7 +258,7 @@ fn table(index: usize) -> String {
 }
 
 /// The commands that are not about the status of one task.
-fn other_commands(actor: &Actor) -> Vec<Command> {
+pub(crate) fn other_commands(actor: &Actor) -> Vec<Command> {
     let text = || "text".to_owned();
     let own = actor.agent().unwrap_or(agent("coder-1"));
     vec![

@@ -1,13 +1,13 @@
 //! What the first acceptance test found, rule by rule; `session_budget.rs` has the loops.
 
 use liza_core::model::{
-    Actor, AgentStatus, AnomalyType, Approver, DiscoveryId, EventName, Seconds, Severity, Status, TaskStatus,
-    Urgency, Value,
+    Actor, AgentStatus, AnomalyType, Approver, DiscoveryId, EventName, Revision, Seconds, Severity, Status,
+    TaskStatus, Urgency, Value,
 };
 use liza_core::protocol::{
     AddTask, Answer, BeginMerge, Checkpoint, CheckpointCause, Command, CompleteGoal, Deregister, Discover,
-    DismissDiscovery, HandoffNotes, Heartbeat, LogAnomaly, RecordSpecChange, Resume, SubmitVerdict,
-    UnblockTask, Verdict, WriteHandoff,
+    DismissDiscovery, Finalize, HandoffNotes, Heartbeat, LogAnomaly, NewTask, RecordSpecChange, Resume,
+    SubmitVerdict, TaskEdit, UnblockTask, Verdict, WriteHandoff,
 };
 use liza_core::rules::claimable::{claimable_for, reviewable_for};
 use liza_core::rules::questions::questions;
@@ -366,4 +366,29 @@ fn a_code_reviewer_that_starts_again_takes_again_what_it_dropped() {
     world.must(Actor::Human, Command::from(Deregister::any(reviewer(1))));
     world.register(reviewer(1));
     assert_eq!(takes(&world), [task("t")]);
+}
+
+/// Covers: SP-07
+#[test]
+fn a_person_who_completes_a_draft_finalizes_it_and_a_planner_does_not() {
+    for (by_human, status) in [(true, Status::Unclaimed), (false, Status::Draft)] {
+        let mut world = World::new();
+        world.add("d", NewTask { done_when: None, ..draft() });
+        let completed = TaskEdit { done_when: Some("it does".into()), ..TaskEdit::default() };
+        let actor = if by_human { Actor::Human } else { world.agent(planner()) };
+        world.must(actor, edit("d", completed));
+        assert_eq!(world.status("d"), status);
+    }
+}
+
+/// Covers: SP-07
+#[test]
+fn a_plan_that_was_not_changed_since_it_was_seen_is_finalized() {
+    let mut world = World::new();
+    world.add("d", draft());
+    let seen = world.record("d").revision;
+    let finalize = |unchanged_since| Command::from(Finalize { tasks: vec![task("d")], unchanged_since });
+    let earlier = seen.map(|seen| Revision(seen.0 - 1));
+    world.refused_with("stale_revision", Actor::Human, finalize(earlier));
+    world.must(Actor::Human, finalize(seen));
 }

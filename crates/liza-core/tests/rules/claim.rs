@@ -1,10 +1,10 @@
 //! Which agents may claim which tasks, in which order, and what a claim sets and keeps.
 
 use liza_core::model::WorktreeMode::{Fresh, Keep};
-use liza_core::model::{Actor, AgentId, AgentStatus, RefusalClass, Status};
+use liza_core::model::{Actor, AgentId, AgentStatus, FileVersion, RefusalClass, Status};
 use liza_core::protocol::{
     CancelReservation, ClaimTask, Command, CreateWorktree, DeleteWorktree, Deregister, NewTask, Reply,
-    UnblockTask, WriteHandoff,
+    TaskEdit, UnblockTask, WriteHandoff,
 };
 use liza_core::rules::claimable::claimable_for;
 use liza_testkit::worlds::*;
@@ -491,4 +491,25 @@ fn wt_delete_works_only_if_no_agent_needs_the_worktree() {
             world.refused_with("wrong_status", Actor::Human, delete);
         }
     }
+}
+
+/// Covers: CL-02
+#[test]
+fn a_worktree_of_its_own_raises_the_version_of_the_file() {
+    let mut world = World::new();
+    world.state.board.version = FileVersion::FIRST;
+    let done = world.must(world.supervisor(coder(1)), reserve("t", coder(1), base()));
+    assert_eq!(done.version, Some(FileVersion::OWN_REPOSITORIES));
+    assert_eq!(world.must(world.supervisor(coder(1)), claim("t", coder(1))).version, None);
+}
+
+/// Covers: CL-02
+#[test]
+fn a_reservation_that_has_ended_keeps_nobody_from_an_edit() {
+    let mut world = World::new();
+    world.reserve("t", coder(1), base());
+    let lower = || TaskEdit { priority: Some(4), ..TaskEdit::default() };
+    world.refused_with("reserved", Actor::Human, edit("t", lower()));
+    world.pass(200);
+    world.must(Actor::Human, edit("t", lower()));
 }

@@ -1,13 +1,13 @@
 //! Clients that fail: who is held, for how long, and that no task is blamed for it.
 
 use liza_core::model::{
-    Actor, ClientFault, ClientHold, FaultKind, LimitReset, ModelEnd, ModelPart, RefusedResult, Repair,
-    Seconds, Status, Timestamp, Usage,
+    Actor, ClientFault, ClientHold, ClientRecord, FaultKind, LimitReset, ModelEnd, ModelPart, RefusedResult,
+    Repair, Seconds, Status, Timestamp, Usage,
 };
 use liza_core::protocol::{Command, RecordSession, Resume, UseClient};
 use liza_core::rules::clients::{
-    ClientChoice, Continuation, MAX_PROBES, choose_client, describe_hold, no_client_left, probe_pause,
-    session_line,
+    ClientChoice, ClientEnd, Continuation, MAX_PROBES, after_end, choose_client, describe_hold,
+    no_client_left, probe_pause, repair_command, session_line,
 };
 use liza_core::rules::found_merges::FoundMerges;
 use liza_core::supervise::{
@@ -413,4 +413,68 @@ fn a_model_that_leaves_no_result_is_asked_once_and_then_the_task_is_blocked_with
     }
     let reason = "coder-1 ended without a result 2 times in a row: the model called no tool";
     assert_eq!(world.record("t").blocked_reason.as_deref(), Some(reason));
+}
+
+/// Covers: SE-04
+#[test]
+fn of_held_clients_the_one_that_is_tried_first_is_named() {
+    let mut world = World::new();
+    let (since, kind) = (world.now, FaultKind::Overloaded);
+    for (name, seconds) in [("never", None), ("late", Some(60)), ("soon", Some(30))] {
+        let until = seconds.map(|seconds| since + Seconds(seconds));
+        let hold = Some(ClientHold { kind, message: "no".into(), repair: None, since, until, probes: 0 });
+        world.edit_sprint().clients.insert(name.into(), ClientRecord { hold, failures: None });
+    }
+    let named = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        match choose_client(world.sprint(), &names, world.now) {
+            ClientChoice::Held { client, .. } => client,
+            ClientChoice::Use(_) | ClientChoice::Probe(_) => panic!("all are held"),
+        }
+    };
+    assert_eq!(named(&["never", "late", "soon"]), "soon");
+    assert_eq!(named(&["soon", "late", "never"]), "soon");
+    assert_eq!(named(&["never", "late"]), "late");
+    assert_eq!(named(&["late", "never"]), "late");
+}
+
+/// Covers: SE-04
+#[test]
+fn a_running_team_is_stopped_before_its_key_is_set() {
+    let repair = Repair::Set { variable: "KEY".into(), meaning: None };
+    let (since, kind) = (World::new().now, FaultKind::Auth);
+    let hold = ClientHold { kind, message: "no".into(), repair: Some(repair), since, until: None, probes: 0 };
+    let command = |has_team| repair_command(&hold, Continuation { has_team, run: "liza run" });
+    assert_eq!(command(true), "liza stop, export KEY=KEY, then: liza run");
+    assert_eq!(command(false), "export KEY=KEY, then: liza run");
+}
+
+/// Covers: SE-04
+#[test]
+fn failures_name_only_as_many_subjects_as_they_need() {
+    let mut client = ClientRecord::default();
+    for subject in ["t", "u", "v", "w", "x"] {
+        let (end, subject) = ("exited 1".to_owned(), subject.to_owned());
+        let end =
+            ClientEnd { fault: None, failed: true, is_silent: false, end, said: None, subject, repair: None };
+        client = after_end(&client, &end, World::new().now).0;
+        client.hold = None;
+    }
+    assert_eq!(client.failures.unwrap().subjects, ["t", "u"]);
+}
+
+/// Covers: SE-04
+#[test]
+fn a_try_of_a_held_client_sets_the_time_of_the_next() {
+    let mut world = World::new();
+    let (now, kind) = (world.now, FaultKind::Overloaded);
+    let hold =
+        ClientHold { kind, message: "no".into(), repair: None, since: now, until: Some(now), probes: 0 };
+    let client = ClientRecord { hold: Some(hold), failures: None };
+    world.edit_sprint().clients.insert("claude".into(), client);
+    let agent = coder(1);
+    world.must(world.supervisor(agent), Command::from(UseClient { agent, client: "claude".into() }));
+    let hold = world.sprint().clients["claude"].hold.clone().unwrap();
+    assert_eq!((hold.until, hold.probes), (Some(now + probe_pause(1)), 1));
+    assert_eq!(world.entry(agent).client.as_deref(), Some("claude"));
 }

@@ -1,12 +1,13 @@
 //! What may be merged, by which agent, and what is recorded.
 
-use liza_core::model::BranchMerge;
 use liza_core::model::{Actor, Approver, Effect, Loaded, MergeHold, Seconds, Sha, Status};
+use liza_core::model::{BranchMerge, BranchSteps};
 use liza_core::protocol::{
     AcceptIntegration, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked, MergeFailure,
     RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
 };
 use liza_core::rules::claimable::{held_merge, mergeable_for};
+use liza_core::rules::found_merges::FoundMerges;
 use liza_status::alarms::{AlarmKind, Observations, alarms};
 use liza_status::needs_you::needs_you;
 use liza_testkit::worlds::*;
@@ -260,6 +261,7 @@ fn a_merge_that_the_blackboard_does_not_know_is_recorded_when_the_human_accepts_
         assert_eq!((record.status, record.merge_commit), (Some(Status::Merged), Some(sha('d'))), "{status}");
         assert_eq!((record.assigned_to, record.worktree), (None, None));
         assert_eq!(world.last_event("t").event, "merged");
+        assert_eq!(world.last_log().task, Some(task("t")));
         world.must(Actor::Human, Command::from(accept()));
         assert_eq!(world.record("t").history.as_ref().map(Vec::len), record.history.as_ref().map(Vec::len));
     }
@@ -271,6 +273,7 @@ fn a_held_merge_continues_when_the_branch_or_a_setting_changes_or_the_human_says
     let mut moved = held();
     let accept = AcceptIntegration { head: sha('d'), detail: "sync".into(), merged: Vec::new() };
     moved.must(Actor::Human, Command::from(accept));
+    assert_eq!(moved.last_log().detail, "sync");
     let mut merged = held();
     merged.must(merged.supervisor(planner()), head_test(None));
     let mut resumed = held();
@@ -325,4 +328,17 @@ fn the_commit_whose_merge_failed_is_not_submitted_again() {
     world.must(Actor::Human, Command::from(Answer { task: task("t"), text: "the test was flaky".into() }));
     world.claim("t", coder(1));
     world.submit("t", coder(1), sha('a'));
+}
+
+/// Covers: MM-12
+#[test]
+fn a_merge_that_is_recorded_already_holds_nothing() {
+    let world = World::with_task(Status::Merged);
+    let merge_commit = world.record("t").merge_commit.clone().unwrap();
+    let beyond = |merge_commit| BranchSteps {
+        merges: vec![BranchMerge { task: task("t"), commit: sha('a'), merge_commit }],
+        has_others: false,
+    };
+    assert_eq!(FoundMerges::new(&world.state.board, &beyond(merge_commit)), FoundMerges::NONE);
+    assert!(FoundMerges::new(&world.state.board, &beyond(sha('9'))).hold_merges());
 }

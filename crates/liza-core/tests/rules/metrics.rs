@@ -124,3 +124,11 @@ fn over_95_percent_of_at_least_five_verdicts_looks_rubber_stamped() {
     assert!(verdicts(96, 100).looks_rubber_stamped());
     assert!(verdicts(24, 25).looks_rubber_stamped());
 }
+
+/// Covers: SP-02
+#[test]
+fn one_approval_of_one_verdict_is_a_hundred_percent() {
+    let found = metrics_of(&World::with_task(Status::Approved));
+    assert_eq!(found.review_verdict_approval_rate_percent, Some(100));
+    assert_eq!(found.task_outcome_approval_rate_percent, Some(100));
+}

@@ -418,3 +418,37 @@ fn a_note_is_unread_until_a_session_on_its_task_was_given_it() {
     world.edit_record("t", |record| record.status = Some(Status::Merged));
     assert_eq!(notes_for(&world.state, planner(), None).len(), 1, "a planner needs none of ended tasks");
 }
+
+/// Covers: RO-06
+#[test]
+fn a_discovery_is_about_a_task_that_exists() {
+    let mut world = World::new();
+    let Command::Discover(mut found) = discover(Urgency::Deferred) else { panic!() };
+    found.task = Some(task("nobody"));
+    world.refused_with("unknown_task", Actor::Human, Command::from(found));
+    world.must(Actor::Human, discover(Urgency::Deferred));
+    assert_eq!(world.last_log().detail, "disc-1: no timeout");
+}
+
+/// Covers: NT-01
+#[test]
+fn a_question_is_the_result_of_a_session_and_no_other_anomaly_is() {
+    for (kind, is_result) in [(AnomalyType::SystemAmbiguity, true), (AnomalyType::RetryLoop, false)] {
+        let mut world = World::with_task(Status::Claimed);
+        let before = world.entry(coder(1)).last_result;
+        world.must(world.agent(coder(1)), anomaly(kind, required(kind)));
+        assert_eq!(world.entry(coder(1)).last_result != before, is_result, "{kind}");
+    }
+}
+
+/// Covers: NT-01
+#[test]
+fn only_a_planners_question_without_a_task_is_about_the_blocked_one() {
+    let kind = AnomalyType::SystemAmbiguity;
+    let question = || Command::from(LogAnomaly { kind, task: None, details: required(kind) });
+    let mut world = World::with_task(Status::Blocked);
+    world.must(Actor::Human, question());
+    assert_eq!(world.last_log().task, None);
+    world.must(world.agent(planner()), question());
+    assert_eq!(world.last_log().task, Some(task("t")));
+}

@@ -1,7 +1,9 @@
 //! Names on the blackboard that lead nowhere, and IDs that are used twice.
 
-use liza_core::model::{Actor, Discovery, DiscoveryId, Loaded, Severity, Status, Urgency};
+use liza_core::model::{Actor, Discovery, DiscoveryId, Loaded, Severity, Status, Urgency, Value};
+use liza_core::protocol::direct_edit::EditFound;
 use liza_core::protocol::{AddTask, Command};
+use liza_core::rules::misspelled::distance;
 use liza_testkit::worlds::*;
 
 /// Covers: AC-32
@@ -48,4 +50,20 @@ fn a_dependency_that_is_named_twice_is_reported() {
     world.must(Actor::Human, Command::from(AddTask { task: task("other"), new: ready() }));
     world.edit_record("t", |record| record.depends_on = Some(vec![task("other"), task("other")]));
     assert_eq!(world.violations(), ["t: depends_on names other twice"]);
+}
+
+/// Covers: AX-09
+#[test]
+fn a_section_that_was_edited_is_named_to_the_depth_of_three() {
+    let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let with = |number| value(&format!(r#"{{"config": {{"providers": {{"mine": {{"a": {number}}}}}}}}}"#));
+    let found = EditFound::between(&with(1), &with(2)).unwrap();
+    assert_eq!(found.log_entry(World::new().now).detail, "config.providers.mine");
+}
+
+/// Covers: AC-11
+#[test]
+fn two_swapped_letters_are_one_typo() {
+    assert_eq!(["ba", "a", "abc", "cd"].map(|other| distance("ab", other)), [1, 1, 1, 2]);
+    assert_eq!(distance("abcd", "abdc"), 1);
 }

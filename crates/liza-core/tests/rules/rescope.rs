@@ -377,3 +377,13 @@ fn the_replacement_of_a_stretch_task_is_stretch() {
     assert_eq!(world.sprint().scope.stretch, [task("extra"), task("new")]);
     assert_eq!(world.sprint().scope.planned, [task("t")]);
 }
+
+/// Covers: AC-05
+#[test]
+fn with_a_used_up_budget_only_a_person_replaces_a_task() {
+    let mut world = World::with_task(Status::Blocked);
+    world.add("a", ready());
+    world.edit_sprint().sessions.tasks.insert(task("t"), 1000);
+    world.refused_with("session_budget", world.agent(planner()), supersede("t", &["a"]));
+    world.must(Actor::Human, supersede("t", &["a"]));
+}

@@ -387,3 +387,32 @@ fn the_facts_of_a_submission_replace_those_of_the_last_one() {
     world.must(world.agent(coder(1)), submit_facts(sha('a'), facts));
     assert_eq!(world.record("t").facts, Some(work));
 }
+
+/// Covers: RV-01
+#[test]
+fn an_approval_without_evidence_is_logged_without_it() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.must(Actor::Human, verdict("t", Verdict::Approved(None)));
+    let log = world.last_log();
+    assert!(!log.detail.contains("none"), "{log:?}");
+}
+
+/// Covers: RV-01
+#[test]
+fn a_review_without_commands_is_logged_as_a_review() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.claim_review("t", reviewer(1));
+    assert!(!world.last_log().detail.contains("validation"), "{:?}", world.last_log());
+}
+
+/// Covers: RV-01
+#[test]
+fn a_person_who_names_another_commit_judges_nothing() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    let judged = |commit| {
+        let (task, verdict) = (task("t"), Verdict::Approved(None));
+        Command::from(SubmitVerdict { task, verdict, facts: None, commit: Some(commit), moved: None })
+    };
+    assert!(world.run(Actor::Human, judged(sha('9'))).is_err());
+    world.must(Actor::Human, judged(sha('a')));
+}

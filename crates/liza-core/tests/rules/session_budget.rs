@@ -482,3 +482,15 @@ fn chains_of_replacements_and_blocks_end_with_the_human() {
     }
     world.refused_with("block_limit", planner, same());
 }
+
+/// Covers: AC-05
+#[test]
+fn tasks_that_are_added_before_work_begins_have_budgets_of_their_own() {
+    let mut world = World::new();
+    let add = |id: &str| Command::from(AddTask { task: task(id), new: ready() });
+    world.must(world.agent(planner()), add("before"));
+    assert_eq!(world.record("before").shared_budget, None);
+    world.claim("t", coder(1));
+    world.must(world.agent(planner()), add("after"));
+    assert_eq!(world.record("after").shared_budget, Some(true));
+}

@@ -8,6 +8,7 @@ use liza_core::protocol::{
     HandoffNotes, NewGoal, NewSprint, NewTask, Pause, Resume, SetDeadline, SetStatus, UpdateSprintMetrics,
     WriteHandoff, WriteRetro,
 };
+use liza_core::supervise::failed_planning;
 use liza_testkit::worlds::*;
 
 fn complete(world: &mut World) {
@@ -38,6 +39,15 @@ fn resume() -> Command {
 
 fn new_goal() -> Command {
     Command::from(NewGoal { description: "Caches".into(), spec_ref: None })
+}
+
+/// Covers: SP-01
+#[test]
+fn no_task_joins_an_aborted_sprint() {
+    let mut world = World::new();
+    world.edit_sprint().status = SprintStatus::Aborted;
+    let add = AddTask { task: task("late"), new: ready() };
+    world.refused_with("sprint_status", world.agent(planner()), Command::from(add));
 }
 
 /// Covers: SP-01
@@ -472,4 +482,15 @@ fn a_new_goal_abandons_the_open_tasks_of_an_aborted_one() {
     assert_eq!(world.state.board.archived[&task("t")], Status::Abandoned);
     assert_eq!(world.entry(coder(1)).current_task, None);
     assert!(world.state.board.handoff.ready().unwrap().is_empty());
+}
+
+/// Covers: SP-01
+#[test]
+fn failed_planning_counts_only_while_its_matter_is_left() {
+    let mut world = World::new();
+    let sprint = world.edit_sprint();
+    sprint.planner_exits.count = 3;
+    assert_eq!(failed_planning(sprint, &[]), 3, "an older version does not know the matter");
+    sprint.planner_exits.woken_for.push("t is blocked".to_owned());
+    assert_eq!(failed_planning(sprint, &[]), 0);
 }

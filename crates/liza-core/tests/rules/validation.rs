@@ -395,3 +395,14 @@ fn a_project_without_commands_works_as_before() {
     world.must(world.supervisor(reviewer(1)), claim_validation("t", reviewer(1)));
     assert_eq!((world.record("t").review_phase, sessions(&world)), (None, 2));
 }
+
+/// Covers: JU-03
+#[test]
+fn thirty_commands_are_run_and_no_more() {
+    for (number, is_run) in [(30, true), (31, false)] {
+        let mut world = World::with_task(Status::ReadyForReview);
+        world.config().validation = (0..number).map(|command| format!("make {command}")).collect();
+        let claimed = world.run(world.supervisor(reviewer(1)), claim_validation("t", reviewer(1)));
+        assert_eq!(claimed.is_ok(), is_run, "{number}: {claimed:?}");
+    }
+}

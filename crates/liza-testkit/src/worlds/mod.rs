@@ -10,7 +10,7 @@ use liza_core::model::{
     Refusal, Revision, Role, Seconds, Section, Sha, Sprint, State, Status, StopFiles, TaskRecord, TaskSlot,
     Timestamp, Worktree,
 };
-use liza_core::protocol::{Command, Decided, NewTask, Reply, Request, apply};
+use liza_core::protocol::{Command, Decided, NewTask, Operation, Reply, Request, apply};
 use liza_core::rules::invariants::{DiskFacts, Violation, introduced, validate};
 use liza_core::rules::metrics::sprint_metrics;
 
@@ -296,6 +296,11 @@ impl World {
         if let Some(log) = &change.log {
             assert!(!log.detail.contains('\n'), "{log:?}");
             assert_eq!(log.timestamp, self.now);
+            let of_one = command.target();
+            assert!(
+                of_one.is_none() || log.task.as_ref() == of_one,
+                "{command:?} is logged without its task"
+            );
         }
     }
 
