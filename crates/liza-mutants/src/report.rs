@@ -146,6 +146,8 @@ One build has all mutants, each behind a switch that an environment variable tur
 A first run without a mutant records which test reaches which switch; then each mutant of the sample runs the tests that reach it, the shortest first, until one fails. \
 A test that needs more than ten times as long as without the mutant, and five seconds more, fails. \
 Only tests of `liza-core`, `liza-status` and `liza-explore` that need at most three seconds are asked; those of the program and its other crates may notice more.\n\n\
+The first run of the sample with seed 1 noticed 246 of 300 (82.0 %). Tests were then written for its survivors, so the number of that sample says how many of these are noticed now, \
+and little about other mutants. A run with another seed is the fair estimate; none has been made since.\n\n\
 No switch fits into a `const fn`, a constant, a pattern or the arguments of a macro: these are not tried.\n";
 
 fn table(report: &Report, fate: Fate) -> String {
