@@ -3,16 +3,16 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::socket_folder::{SocketFolder, SocketUse};
-use crate::sys::confinement::{ConnectPolicy, NamedSocket, decide_connects};
+use crate::sys::confinement::{ConnectPolicy, NamedSocket, ProbedServer, decide_connects};
 use crate::sys::peer::{Silenced, SpeakerRule};
 
 use super::descriptor::{ReceivedListener, learn_sender, receive_listener};
@@ -83,7 +83,7 @@ impl StageSocket {
         let line = serde_json::to_string(&order).map_err(io::Error::other)?;
         writeln!(self.0, "{line}")?;
         // Made while the stage restricts itself: its first connect waits for it.
-        let policy = policy(&order.plan, speakers);
+        let policy = ConnectPolicy { probed: Arc::clone(&probes.granted), ..policy(&order.plan, speakers) };
         let ReceivedListener { listener, stage: client, own, sockets } = receive_listener(&self.0)?;
         if let Some(listener) = listener {
             decide_connects(listener, ConnectPolicy { client, own, log, ..policy }, sockets)?;
@@ -113,22 +113,36 @@ struct Probes {
     socket: Option<OutsideSocket>,
     named: Option<NamedSocket>,
     servers: [Option<TcpListener>; 2],
+    /// The address of the second server.
+    granted: ProbedServer,
 }
 
 impl Probes {
     fn prepare() -> Self {
         let server = |()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
         let socket = OutsideSocket::create(&std::env::temp_dir());
-        Self { socket, named: NamedSocket::create(), servers: [(), ()].map(server) }
+        let servers = [(), ()].map(server);
+        let granted = Arc::new(Mutex::new(address(servers[1].as_ref())));
+        Self { socket, named: NamedSocket::create(), servers, granted }
     }
 
     fn added_to(&self, mut plan: Plan) -> Plan {
         let socket = self.socket.as_ref().map(|socket| ("sockets outside".to_owned(), socket.path.clone()));
         plan.not_reached = to_try(plan.not_reached, socket);
         plan.not_named = self.named.as_ref().map(|socket| socket.name.clone());
-        let address = |server: &Option<TcpListener>| server.as_ref()?.local_addr().ok();
-        [plan.not_connected, plan.connected] = self.servers.each_ref().map(address);
+        [plan.not_connected, plan.connected] = self.servers.each_ref().map(|server| address(server.as_ref()));
         plan
+    }
+}
+
+fn address(server: Option<&TcpListener>) -> Option<SocketAddr> {
+    server?.local_addr().ok()
+}
+
+impl Drop for Probes {
+    /// The grant ends before the servers do: their ports may then belong to another program.
+    fn drop(&mut self) {
+        *self.granted.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -157,10 +171,8 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
     let network = grants.network.clone();
-    // The stage tries two servers: this one it must reach from a room.
-    let reached = plan.connected.map(|server| server.port());
-    let services = grants.services.iter().copied().chain(reached).collect();
-    // This one must be refused.
+    let services = grants.services.clone();
+    // The stage tries it, and must be refused.
     let tried = plan.not_connected.map(|server| server.port());
     let noted = Arc::new(Mutex::new(tried.into_iter().collect()));
     ConnectPolicy {
@@ -168,6 +180,7 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
         channel,
         network,
         services,
+        probed: ProbedServer::default(),
         log: None,
         noted,
         speakers,
@@ -222,9 +235,12 @@ mod tests {
         for server in [tried.not_connected, tried.connected] {
             assert!(std::net::TcpStream::connect(server.unwrap()).is_ok(), "{tried:?}");
         }
-        // Only one of them is granted.
-        let granted = policy(&tried, NO_SPEAKER).services;
-        assert_eq!(granted, [tried.connected.unwrap().port()]);
+        // Only one of them is granted, by its whole address, and only for the probe.
+        assert!(policy(&tried, NO_SPEAKER).services.is_empty());
+        let granted = Arc::clone(&probes.granted);
+        assert_eq!(*granted.lock().unwrap(), tried.connected);
+        drop(probes);
+        assert_eq!(*granted.lock().unwrap(), None);
     }
 
     /// Covers: IS-05

@@ -216,11 +216,15 @@ impl ConnectPolicy {
         self.network.as_ref().is_some_and(|network| network.is_proxy(target))
     }
 
+    fn is_probed(&self, target: SocketAddr) -> bool {
+        self.probed.lock().is_ok_and(|probed| *probed == Some(target))
+    }
+
     /// True if a target lies outside of the session's room, and it may be reached; false if it lies inside.
     fn leads_outside(&self, target: SocketAddr, is_stream: bool) -> Result<bool, Errno> {
         let address = target.ip().to_canonical();
-        let is_listed = is_stream && (self.services.contains(&target.port()) || self.is_proxy(target));
-        if is_listed {
+        let is_service = || self.services.contains(&target.port()) && is_here(target);
+        if is_stream && (self.is_proxy(target) || self.is_probed(target) || is_service()) {
             return Ok(true);
         }
         if address.is_loopback() || address.is_unspecified() {
@@ -268,6 +272,41 @@ impl ConnectPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::confine::start::NO_SPEAKER;
+
+    impl ConnectPolicy {
+        /// A session that may connect to nothing.
+        pub(crate) fn default_for_tests() -> Self {
+            Self {
+                allowed: Vec::new(),
+                channel: None,
+                network: None,
+                services: Vec::new(),
+                probed: Arc::default(),
+                log: None,
+                noted: Arc::default(),
+                speakers: NO_SPEAKER,
+                client: None,
+                own: Vec::new(),
+            }
+        }
+    }
+
+    /// Covers: IS-06, RO-04
+    #[test]
+    fn in_a_closed_network_a_port_of_this_machine_is_open_on_no_other_host_and_that_of_a_probe_until_its_end()
+    {
+        let mut policy = ConnectPolicy { services: vec![5432], ..ConnectPolicy::default_for_tests() };
+        policy.network = Some(TcpGrants::default());
+        *policy.probed.lock().unwrap() = Some("127.0.0.1:4000".parse().unwrap());
+        let leads = |target: &str| policy.leads_outside(target.parse().unwrap(), true);
+        assert_eq!([leads("127.0.0.1:5432"), leads("127.0.0.1:4000")], [Ok(true), Ok(true)]);
+        for target in ["198.51.100.1:5432", "198.51.100.1:4000", "[2001:db8::1]:4000"] {
+            assert_eq!(leads(target), Err(Errno::ACCESS), "{target}");
+        }
+        *policy.probed.lock().unwrap() = None;
+        assert_eq!(leads("127.0.0.1:4000"), Ok(false), "in the room, where nothing listens there");
+    }
 
     /// Covers: IS-06
     #[test]

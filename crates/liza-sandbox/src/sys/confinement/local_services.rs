@@ -83,23 +83,12 @@ impl ConnectPolicy {
 mod tests {
     use std::net::{TcpListener, UdpSocket};
     use std::process::{Command, Stdio};
-    use std::sync::Arc;
 
     use super::*;
-    use crate::confine::start::NO_SPEAKER;
 
     fn policy(client: u32, services: &[u16]) -> ConnectPolicy {
-        ConnectPolicy {
-            allowed: Vec::new(),
-            channel: None,
-            network: None,
-            services: services.to_vec(),
-            log: None,
-            noted: Arc::default(),
-            speakers: NO_SPEAKER,
-            client: Some(client),
-            own: Vec::new(),
-        }
+        let services = services.to_vec();
+        ConnectPolicy { services, client: Some(client), ..ConnectPolicy::default_for_tests() }
     }
 
     /// Covers: RO-04

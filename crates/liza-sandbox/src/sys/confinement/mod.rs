@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -86,6 +87,9 @@ pub struct Restrictions {
     pub listener: Result<OwnedFd, String>,
 }
 
+/// The address of a probe's server while it is granted.
+pub type ProbedServer = Arc<Mutex<Option<SocketAddr>>>;
+
 /// The sockets that a session may connect to.
 #[derive(Debug, Clone)]
 pub struct ConnectPolicy {
@@ -97,6 +101,8 @@ pub struct ConnectPolicy {
     pub network: Option<TcpGrants>,
     /// The TCP ports of services on this machine, besides those of the session's own processes.
     pub services: Vec<u16>,
+    /// The server that the stage tries to reach, until it has tried.
+    pub probed: ProbedServer,
     /// The session's log, which names the services that were refused.
     pub log: Option<PathBuf>,
     /// Ports that the log does not name, or not again; the first one is the one that the stage tries.
