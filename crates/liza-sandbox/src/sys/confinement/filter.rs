@@ -107,7 +107,9 @@ fn rules_everywhere(only_tcp: bool) -> Vec<CallRule> {
         (libc::SYS_sendmsg, When::HasBits(2, MSG_FASTOPEN)),
         (libc::SYS_sendmmsg, When::HasBits(3, MSG_FASTOPEN)),
     ];
-    let unsupported = unsupported.into_iter().chain(SET_ATTRIBUTES.map(|call| (call, When::Always)));
+    let flags = SET_FLAGS.map(|request| (libc::SYS_ioctl, When::Is(1, request)));
+    let unsupported =
+        unsupported.into_iter().chain(flags).chain(SET_ATTRIBUTES.map(|call| (call, When::Always)));
     let unsupported =
         unsupported.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EOPNOTSUPP)));
     let raised = RAISED.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EPERM)));
@@ -200,6 +202,9 @@ pub(super) fn rules_with_listener(only_tcp: bool, is_in_room: bool) -> Vec<CallR
 /// The same number on every processor; the C library does not name it yet.
 const SYS_SETXATTRAT: c_long = 463;
 
+/// The same; it sets what [`SET_FLAGS`] set.
+const SYS_FILE_SETATTR: c_long = 469;
+
 /// Objects that all processes of a user share by number or name, if they are in no room.
 const SHARED: [c_long; 10] = [
     libc::SYS_semget,
@@ -259,6 +264,9 @@ const REFUSED: [c_long; 38] = [
 /// Attributes of files, which other users of the same files would follow: as on a file system without them.
 const SET_ATTRIBUTES: [c_long; 3] = [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr];
 
+/// The requests of `ioctl` that set a file's flags, such as those for backups and times, with which its owner would find it.
+const SET_FLAGS: [u32; 2] = [0x4008_6602, 0x401c_5820];
+
 /// The bits by which a program runs with the rights of its file's owner or group.
 const RAISES_RIGHTS: u32 = libc::S_ISUID | libc::S_ISGID;
 
@@ -283,10 +291,11 @@ const RAISED_CALLS: usize = if cfg!(target_arch = "x86_64") { 9 } else { 5 };
 const SYS_FCHMODAT2: c_long = 452;
 
 /// Reported as missing, so that programs fall back to calls that the filter can judge.
-const MISSING: [c_long; 8] = [
+const MISSING: [c_long; 9] = [
     // Its mode is in memory, which the filter does not see.
     libc::SYS_openat2,
     SYS_SETXATTRAT,
+    SYS_FILE_SETATTR,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -569,6 +578,12 @@ mod tests {
         for call in SET_ATTRIBUTES {
             assert_eq!(verdict(call, [0; 6]), unsupported, "{call}");
         }
+        for request in SET_FLAGS {
+            assert_eq!(verdict(libc::SYS_ioctl, [0, request, 0, 0, 0, 0]), unsupported, "{request:#x}");
+        }
+        let [read_flags, setattr, getattr] = [0x8008_6601, 469, 468];
+        assert_eq!(verdict(libc::SYS_ioctl, [0, read_flags, 0, 0, 0, 0]), ALLOW);
+        assert_eq!((verdict(setattr.into(), [0; 6]), verdict(getattr.into(), [0; 6])), (MISS, ALLOW));
         assert_eq!(verdict(libc::SYS_sendto, [0, 0, 0, MSG_FASTOPEN, 0, 0]), unsupported, "connects");
     }
 
