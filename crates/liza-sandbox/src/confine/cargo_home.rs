@@ -4,10 +4,11 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::{self, DirEntry};
+use std::fs::{self, DirEntry, File};
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::Path;
+
+use crate::sys::untrusted::{EntryKind, UntrustedFolder};
 
 use super::downloads::lock_files;
 
@@ -21,28 +22,34 @@ pub(super) const HIDDEN: &[&str] = &["credentials*", ".package-cache*"];
 const UNPACKED: &str = ".cargo-ok";
 const UNPACKED_BY_NOW: &[u8] = b"{";
 
-/// Fills `own` from `yours` for the packages of a checkout; does nothing in one without.
+/// Fills `own` from `yours` for the packages of a checkout; does nothing in one without. No link that an earlier session
+/// left is followed.
 pub(super) fn fill(own: &Path, yours: &Path, checkout: &Path) -> io::Result<()> {
     if !has_package(checkout) {
         return Ok(());
     }
-    fs::create_dir_all(own)?;
-    link_settings(own, yours, checkout);
+    let (Some(caches), Some(name)) = (own.parent(), own.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let own = UntrustedFolder::open(caches)?.make_folder(Path::new(name))?;
+    link_settings(&own, yours, checkout);
     for kind in ["registry/cache", "registry/src"] {
         for registry in entries(&yours.join(kind)) {
-            let _ = link_all(&own.join(kind).join(registry.file_name()), &registry.path(), is_whole);
+            let _ = link_all(&own, &Path::new(kind).join(registry.file_name()), &registry.path(), is_whole);
         }
     }
     let locked = locked_packages(checkout);
     for registry in entries(&yours.join("registry/index")) {
-        let _ = copy_index(&own.join("registry/index").join(registry.file_name()), &registry.path(), &locked);
+        let at = Path::new("registry/index").join(registry.file_name());
+        let _ = copy_index(&own, &at, &registry.path(), &locked);
     }
     for repository in entries(&yours.join("git/db")) {
-        let _ = borrow_repository(&own.join("git/db").join(repository.file_name()), &repository.path());
+        let _ =
+            borrow_repository(&own, &Path::new("git/db").join(repository.file_name()), &repository.path());
     }
     for repository in entries(&yours.join("git/checkouts")) {
-        let place = own.join("git/checkouts").join(repository.file_name());
-        let _ = link_all(&place, &repository.path(), |checkout| checkout.path().join(UNPACKED).exists());
+        let at = Path::new("git/checkouts").join(repository.file_name());
+        let _ = link_all(&own, &at, &repository.path(), |checkout| checkout.path().join(UNPACKED).exists());
     }
     Ok(())
 }
@@ -54,33 +61,39 @@ fn has_package(checkout: &Path) -> bool {
 }
 
 /// Links to the person's settings, unless cargo finds them above the checkout: it would apply lists in them twice.
-fn link_settings(own: &Path, yours: &Path, checkout: &Path) {
+fn link_settings(own: &UntrustedFolder, yours: &Path, checkout: &Path) {
     let is_above =
         yours.ends_with(".cargo") && yours.parent().is_some_and(|folder| checkout.starts_with(folder));
     for name in ["config.toml", "config"] {
-        let (link, file) = (own.join(name), yours.join(name));
+        let file = yours.join(name);
         if is_above || !file.is_file() {
             continue;
         }
         // A session may have settings of its own here.
-        let _ = symlink(file, link);
+        let _ = own.new_link(Path::new(name), file.as_os_str());
     }
 }
 
-/// Links to each missing entry of a folder. Links to removed entries go: cargo could not replace them.
-fn link_all(own: &Path, yours: &Path, is_usable: impl Fn(&DirEntry) -> bool) -> io::Result<()> {
-    fs::create_dir_all(own)?;
+/// Links to each missing entry of a folder. Other links go: cargo could not replace them.
+fn link_all(
+    own: &UntrustedFolder,
+    at: &Path,
+    yours: &Path,
+    is_usable: impl Fn(&DirEntry) -> bool,
+) -> io::Result<()> {
+    let own = own.make_folder(at)?;
     let mut known: HashSet<OsString> = HashSet::new();
-    for entry in entries(own) {
-        let is_dead = entry.file_type().is_ok_and(|kind| kind.is_symlink()) && !entry.path().exists();
-        if !is_dead || fs::remove_file(entry.path()).is_err() {
-            known.insert(entry.file_name());
+    for (name, kind) in own.entries()? {
+        let (entry, target) = (Path::new(&name), yours.join(&name));
+        let is_kept = || own.link(entry).is_ok_and(|link| link == target) && target.exists();
+        if kind != EntryKind::Other || is_kept() || own.remove(entry).is_err() {
+            known.insert(name);
         }
     }
     for entry in entries(yours) {
         if !known.contains(&entry.file_name()) && is_usable(&entry) {
             // Another session of the role can be faster.
-            let _ = symlink(entry.path(), own.join(entry.file_name()));
+            let _ = own.new_link(Path::new(&entry.file_name()), entry.path().as_os_str());
         }
     }
     Ok(())
@@ -97,66 +110,69 @@ fn is_whole(entry: &DirEntry) -> bool {
 }
 
 /// Copies the index of a registry for the packages that the checkout uses, which cargo updates; links the rest.
-fn copy_index(own: &Path, yours: &Path, locked: &HashSet<String>) -> io::Result<()> {
+fn copy_index(own: &UntrustedFolder, at: &Path, yours: &Path, locked: &HashSet<String>) -> io::Result<()> {
     if yours.join(".git").exists() {
         // A repository instead of files; cargo fetches it.
         return Ok(());
     }
-    fs::create_dir_all(own)?;
-    copy_new(&own.join("config.json"), &yours.join("config.json"))?;
-    copy_packages(&own.join(".cache"), &yours.join(".cache"), locked)
+    let own = own.make_folder(at)?;
+    copy_new(&own, Path::new("config.json"), &yours.join("config.json"))?;
+    copy_packages(&own.make_folder(Path::new(".cache"))?, &yours.join(".cache"), locked)
 }
 
-fn copy_packages(own: &Path, yours: &Path, locked: &HashSet<String>) -> io::Result<()> {
-    fs::create_dir_all(own)?;
+fn copy_packages(own: &UntrustedFolder, yours: &Path, locked: &HashSet<String>) -> io::Result<()> {
     for entry in entries(yours) {
-        let place = own.join(entry.file_name());
+        let name = entry.file_name();
+        let at = Path::new(&name);
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            copy_packages(&place, &entry.path(), locked)?;
-        } else if entry.file_name().to_str().is_some_and(|name| locked.contains(name)) {
-            let is_link = fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_symlink());
-            if is_link {
-                fs::remove_file(&place)?;
-            }
-            copy_new(&place, &entry.path())?;
-        } else if fs::symlink_metadata(&place).is_err() {
-            let _ = symlink(entry.path(), &place);
+            copy_packages(&own.make_folder(at)?, &entry.path(), locked)?;
+        } else if name.to_str().is_some_and(|name| locked.contains(name)) {
+            copy_new(own, at, &entry.path())?;
+        } else {
+            // It exists in every session but the first.
+            let _ = own.new_link(at, entry.path().as_os_str());
         }
     }
     Ok(())
 }
 
-/// Copies a file unless it exists.
-fn copy_new(own: &Path, yours: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(own).is_ok() || !yours.is_file() {
+/// Copies a file unless it exists; replaces a link.
+fn copy_new(own: &UntrustedFolder, at: &Path, yours: &Path) -> io::Result<()> {
+    if !yours.is_file() {
         return Ok(());
     }
-    fs::copy(yours, own).map(drop)
+    if own.link(at).is_ok() {
+        own.remove(at)?;
+    }
+    match own.new_file(at) {
+        Ok(mut copy) => io::copy(&mut File::open(yours)?, &mut copy).map(drop),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes a repository that borrows the person's objects: cargo can fetch into it.
-fn borrow_repository(own: &Path, yours: &Path) -> io::Result<()> {
-    if own.exists() {
+fn borrow_repository(own: &UntrustedFolder, at: &Path, yours: &Path) -> io::Result<()> {
+    if own.folder(at).is_ok() {
         return Ok(());
     }
-    fs::create_dir_all(own.join("objects/info"))?;
-    fs::create_dir_all(own.join("refs"))?;
+    let own = own.make_folder(at)?;
+    own.make_folder(Path::new("objects/info"))?;
     let objects = yours.join("objects").into_os_string();
-    fs::write(own.join("objects/info/alternates"), [objects.as_encoded_bytes(), b"\n"].concat())?;
-    copy_new(&own.join("packed-refs"), &yours.join("packed-refs"))?;
-    copy_tree(&own.join("refs"), &yours.join("refs"))?;
-    copy_new(&own.join("config"), &yours.join("config"))?;
+    own.write(Path::new("objects/info/alternates"), &[objects.as_encoded_bytes(), b"\n"].concat())?;
+    copy_new(&own, Path::new("packed-refs"), &yours.join("packed-refs"))?;
+    copy_tree(&own.make_folder(Path::new("refs"))?, &yours.join("refs"))?;
+    copy_new(&own, Path::new("config"), &yours.join("config"))?;
     // Last: without HEAD this is no repository, and cargo makes another one.
-    copy_new(&own.join("HEAD"), &yours.join("HEAD"))
+    copy_new(&own, Path::new("HEAD"), &yours.join("HEAD"))
 }
 
-fn copy_tree(own: &Path, yours: &Path) -> io::Result<()> {
-    fs::create_dir_all(own)?;
+fn copy_tree(own: &UntrustedFolder, yours: &Path) -> io::Result<()> {
     for entry in entries(yours) {
-        let place = own.join(entry.file_name());
+        let name = entry.file_name();
         match entry.file_type()?.is_dir() {
-            true => copy_tree(&place, &entry.path())?,
-            false => copy_new(&place, &entry.path())?,
+            true => copy_tree(&own.make_folder(Path::new(&name))?, &entry.path())?,
+            false => copy_new(own, Path::new(&name), &entry.path())?,
         }
     }
     Ok(())
@@ -179,6 +195,8 @@ fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     fn write(path: &Path, text: &str) {
@@ -247,6 +265,58 @@ mod tests {
         fill(&own, &yours, &checkout).unwrap();
         assert_eq!(kind("registry/cache/host/a-1.crate"), None);
         assert_eq!(fs::read_to_string(own.join("registry/index/host/.cache/1/a")).unwrap(), "newer");
+    }
+
+    /// Covers: RO-01
+    #[test]
+    fn nothing_is_written_or_removed_through_a_link_that_an_earlier_session_left() {
+        let place = tempfile::tempdir().unwrap();
+        let [own, yours, checkout, other] =
+            ["own", "yours", "checkout", "other"].map(|name| place.path().join(name));
+        for file in [
+            "src/host/a-1/.cargo-ok",
+            "cache/host/a-1.crate",
+            "index/host/config.json",
+            "index/host/.cache/1/a",
+        ] {
+            write(&yours.join("registry").join(file), "{}");
+        }
+        write(&yours.join("git/db/c-1/HEAD"), "ref: refs/heads/main\n");
+        write(&checkout.join("Cargo.toml"), "");
+        write(&checkout.join("Cargo.lock"), "name = \"a\"\n");
+        write(&other.join("kept"), "");
+        symlink("gone", other.join("dead")).unwrap();
+        for place in ["registry/src/host", "registry/cache/host", "registry/index/host", "git/db"] {
+            fs::create_dir_all(own.join(place).parent().unwrap()).unwrap();
+            symlink(&other, own.join(place)).unwrap();
+        }
+        let left = || {
+            let mut names: Vec<OsString> = entries(&other).map(|entry| entry.file_name()).collect();
+            names.sort();
+            names
+        };
+        fill(&own, &yours, &checkout).unwrap();
+        assert_eq!(left(), ["dead", "kept"]);
+        let made = [
+            "registry/src/host/a-1",
+            "registry/cache/host/a-1.crate",
+            "registry/index/host/.cache/1/a",
+            "git/db/c-1/HEAD",
+        ];
+        for made in made {
+            assert!(own.join(made).exists(), "{made}");
+        }
+        // One below, where a file is written, and the home itself.
+        for file in ["config.json", ".cache/1/a"] {
+            let at = own.join("registry/index/host").join(file);
+            fs::remove_file(&at).unwrap();
+            symlink(other.join("planted"), at).unwrap();
+        }
+        fill(&own, &yours, &checkout).unwrap();
+        fs::remove_dir_all(&own).unwrap();
+        symlink(&other, &own).unwrap();
+        fill(&own, &yours, &checkout).unwrap();
+        assert_eq!(left(), ["dead", "kept"]);
     }
 
     /// Covers: RO-01
