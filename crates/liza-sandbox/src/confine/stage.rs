@@ -3,13 +3,14 @@
 //! that an agent could change.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use liza_host::durable::{self, Open};
 use liza_ids::SandboxMin;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{self, Restrictions, RoomSockets, Witnesses, can_read, can_write};
 use crate::sys::foreground::{hang_up_with_parent, lead_foreground};
+use crate::sys::sealed_copy;
 
 use super::descriptor::send_listener;
 use super::exits::NOT_STARTED;
@@ -40,7 +42,7 @@ pub struct StageOrder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StageInput {
     Nothing,
-    /// This file, opened before anything is restricted.
+    /// A copy of this file, read before anything is restricted. The program gets no descriptor of a file outside of its room.
     File(PathBuf),
     Terminal,
     /// The terminal, whose foreground the program leads: a shell.
@@ -117,6 +119,9 @@ fn enter_room(order: &StageOrder, socket: UnixStream) -> Result<RoomSide, NoRoom
     room::enter(&RoomOrder { plan: &order.plan, directory, has_terminal }, socket)
 }
 
+/// The time for a connect that must be refused at once.
+const SHORT_WAIT: Duration = Duration::from_millis(100);
+
 /// An address that no host has.
 const NOWHERE: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 1), 9);
 
@@ -137,6 +142,10 @@ fn run(order: &StageOrder, room: Room, socket: &mut UnixStream) -> io::Result<(S
         hang_up_with_parent();
     }
     send(socket, &StageReport::Started(level))?;
+    if let (StageInput::Nothing, Ok(own)) = (&order.input, open_input(&StageInput::Nothing)) {
+        // The one from before belongs to a mount outside of the room.
+        rustix::stdio::dup2_stdin(own)?;
+    }
     let mut command = Command::new(program);
     if let Some(directory) = &order.directory {
         command.current_dir(directory);
@@ -154,7 +163,9 @@ fn open_input(input: &StageInput) -> io::Result<File> {
     let open = |path: &Path| File::open(path).map_err(|error| failed(path, &error));
     match input {
         StageInput::Nothing => open(Path::new("/dev/null")),
-        StageInput::File(path) => durable::open(Open::Read, path).map_err(|error| failed(path, &error)),
+        StageInput::File(path) => {
+            durable::open(Open::Read, path).and_then(sealed_copy).map_err(|error| failed(path, &error))
+        }
         StageInput::Terminal | StageInput::Foreground => {
             open(Path::new("/dev/tty")).or_else(|_| open(Path::new("/dev/null")))
         }
@@ -210,8 +221,14 @@ fn open_network(plan: &Plan, is_in_room: bool) -> Vec<String> {
     let reaches = |server: SocketAddr| TcpStream::connect(server).is_ok();
     let datagrams = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0));
     let leaves = || datagrams().is_ok_and(|socket| socket.send_to(&[], NOWHERE).is_ok());
+    // A port of this machine that is granted must not be granted on every host.
+    let elsewhere = |server: SocketAddr| SocketAddr::from((NOWHERE.0, server.port()));
+    let tries = |target| TcpStream::connect_timeout(&target, SHORT_WAIT);
+    let is_open =
+        |target| tries(target).map_or_else(|error| error.kind() != ErrorKind::PermissionDenied, |_| true);
     let found = [
         (plan.not_connected.is_some_and(reaches), "services of this machine can be reached"),
+        (is_closed && plan.connected.map(elsewhere).is_some_and(is_open), "other hosts can be reached"),
         (!is_in_room && is_closed && datagrams().is_ok(), "UDP is open"),
         (is_in_room && leaves(), "UDP leads out of the room"),
         (is_in_room && !plan.connected.is_some_and(reaches), "the network of the room leads nowhere"),

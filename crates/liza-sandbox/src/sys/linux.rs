@@ -69,6 +69,22 @@ pub(super) fn adopt_orphans() -> bool {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
 }
 
+/// A copy of a file in memory, which nothing can change.
+pub(crate) fn sealed_copy(mut file: fs::File) -> io::Result<fs::File> {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let made = match memfd_create("input", flags | MemfdFlags::NOEXEC_SEAL) {
+        // Kernels before 6.3 do not know the last flag.
+        Err(rustix::io::Errno::INVAL) => memfd_create("input", flags),
+        made => made,
+    };
+    let mut copy = fs::File::from(made?);
+    io::copy(&mut file, &mut copy)?;
+    io::Seek::rewind(&mut copy)?;
+    fcntl_add_seals(&copy, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+    Ok(copy)
+}
+
 /// Gives the owner all rights on an unreadable file or folder; never on a link's target.
 pub(super) fn own_entry(parent: std::os::fd::BorrowedFd<'_>, name: &std::ffi::OsStr) -> std::io::Result<()> {
     use rustix::fs::{Mode, OFlags, openat};

@@ -16,6 +16,7 @@ pub mod tcp_peer;
 pub mod untrusted;
 
 pub use program::{find_program, find_program_in};
+pub(crate) use system::sealed_copy;
 
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod linux;

@@ -15,6 +15,11 @@ pub(super) fn descendants(_roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
     Vec::new()
 }
 
+/// The file itself: there are no rooms here.
+pub(crate) fn sealed_copy(file: std::fs::File) -> std::io::Result<std::fs::File> {
+    Ok(file)
+}
+
 pub(super) fn is_stopped(_pid: u32) -> bool {
     false
 }

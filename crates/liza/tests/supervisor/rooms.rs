@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -28,15 +29,15 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Sends its order to a new keeper and does not wait.
     fn order(command: Command, place: &Path, script: &str, output: Stdio, services: &[u16]) -> Self {
-        Self::order_with(command, place, place, (&[], services), script, output)
+        Self::order_with(command, place, place, (&[], services, StageInput::Nothing), script, output)
     }
 
-    /// The same in a folder where something may be placed.
+    /// The same with an input, in a folder where something may be placed.
     fn order_with(
         mut command: Command,
         place: &Path,
         directory: &Path,
-        (placed, services): (&[Placed], &[u16]),
+        (placed, services, input): (&[Placed], &[u16], StageInput),
         script: &str,
         output: Stdio,
     ) -> Self {
@@ -57,7 +58,7 @@ impl Keeper {
             program: Some("/bin/sh".into()),
             arguments: vec!["-c".to_owned(), script.to_owned()],
             directory: Some(directory.to_owned()),
-            input: StageInput::Nothing,
+            input,
         };
         // A keeper that was killed does not read it.
         let _ = writeln!(socket, "{}", serde_json::to_string(&order).unwrap());
@@ -65,9 +66,7 @@ impl Keeper {
     }
 
     pub(crate) fn of_liza(place: &Path, script: &str, output: Stdio) -> Self {
-        let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
-        liza.args(["confine", "--keep"]);
-        Self::order(liza, place, script, output, &[])
+        Self::order(keeper_of_liza(), place, script, output, &[])
     }
 
     /// Waits until the program runs.
@@ -81,6 +80,12 @@ impl Keeper {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
+}
+
+fn keeper_of_liza() -> Command {
+    let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
+    liza.args(["confine", "--keep"]);
+    liza
 }
 
 /// The processes of a test that still run.
@@ -101,11 +106,10 @@ pub(crate) fn place() -> tempfile::TempDir {
 /// Runs a script in a room where something is placed, and returns its output with the errors.
 pub(crate) fn said_with(place: &Path, directory: &Path, placed: &[Placed], script: &str) -> String {
     let output = place.join("output");
-    let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
-    liza.args(["confine", "--keep"]);
     let file = File::create(&output).unwrap();
     let script = format!("exec 2>&1; {script}");
-    let mut keeper = Keeper::order_with(liza, place, directory, (placed, &[]), &script, file.into());
+    let more = (placed, &[][..], StageInput::Nothing);
+    let mut keeper = Keeper::order_with(keeper_of_liza(), place, directory, more, &script, file.into());
     keeper.started();
     keeper.process.wait().unwrap();
     fs::read_to_string(output).unwrap()
@@ -247,6 +251,78 @@ ls / > /dev/null 2>&1 && echo LISTED
 /// Covers: RO-07
 #[test]
 #[cfg(target_os = "linux")]
+fn a_prompt_on_standard_input_is_a_copy_and_leads_to_no_file_outside() {
+    let (folder, outside) = (place(), place());
+    let prompt = outside.path().join("prompt");
+    fs::write(&prompt, "word ".repeat(1 << 20)).unwrap();
+    let facts = || fs::metadata(&prompt).map(|meta| (meta.mode(), meta.mtime())).unwrap();
+    let before = facts();
+    // While it holds the lock, it waits.
+    let script = r#"{ wc -c; wc -c < /dev/stdin
+perl -e 'chmod 0777, *STDIN; utime 1, 1, *STDIN; flock STDIN, 2; open F, ">", "tried"; close F; select undef, undef, undef, 0.02 until -e "go"'
+} > said 2>&1"#;
+    let more = (&[][..], &[][..], StageInput::File(prompt.clone()));
+    let mut keeper =
+        Keeper::order_with(keeper_of_liza(), folder.path(), folder.path(), more, script, Stdio::null());
+    keeper.started();
+    wait_for("it has tried", || folder.path().join("tried").exists().then_some(()));
+    File::open(&prompt).unwrap().try_lock().unwrap();
+    assert_eq!(facts(), before);
+    fs::write(folder.path().join("go"), "").unwrap();
+    keeper.process.wait().unwrap();
+    assert_eq!(fs::read_to_string(folder.path().join("said")).unwrap(), "5242880\n5242880\n");
+}
+
+/// Covers: RO-07
+#[test]
+#[cfg(target_os = "linux")]
+fn a_room_takes_only_a_part_of_the_persons_watches_on_files() {
+    let folder = place();
+    let script = r#"perl -e '$call = `uname -m` =~ /x86_64/ ? 294 : 26; $taken++ while syscall($call, 0) >= 0; print "$taken\n"'
+cat /proc/sys/user/max_inotify_watches"#;
+    let said = said(folder.path(), script);
+    let taken: Vec<u64> = said.lines().map(|line| line.parse().unwrap()).collect();
+    let yours = |name: &str| -> u64 {
+        let limit = fs::read_to_string(Path::new("/proc/sys/fs/inotify").join(name)).unwrap();
+        limit.trim().parse().unwrap()
+    };
+    assert!(taken[0] > 0 && taken[0] <= yours("max_user_instances") / 4, "{said}");
+    assert!(taken[1] <= yours("max_user_watches") / 4, "{said}");
+}
+
+/// Fills the queue of a listener: of all that then wait, some are refused. Says when they were.
+const MANY_WAIT: &str = r#"
+use IO::Socket::UNIX; use Socket;
+my $full = IO::Socket::UNIX->new(Local => "full", Listen => 1) or die;
+for (1 .. 400) {
+  next if fork;
+  socket my $waits, AF_UNIX, SOCK_STREAM, 0 or die;
+  connect $waits, pack_sockaddr_un("full") or exit;
+  sleep 1000;
+}
+for (1 .. 40) { wait }
+open my $said, ">", "refused"; close $said;
+sleep 1000;
+"#;
+
+/// Covers: RO-07
+#[test]
+#[cfg(target_os = "linux")]
+fn connects_that_wait_take_only_so_many_threads_outside_of_the_room() {
+    let folder = place();
+    fs::write(folder.path().join("many.pl"), MANY_WAIT).unwrap();
+    let mut keeper = Keeper::of_liza(folder.path(), "exec perl many.pl", Stdio::null());
+    keeper.started();
+    wait_for("some are refused", || folder.path().join("refused").exists().then_some(()));
+    let threads = fs::read_dir(format!("/proc/{}/task", keeper.process.id())).unwrap().count();
+    assert!((300..350).contains(&threads), "{threads}");
+    keeper.kill();
+    wait_for("nothing is left", || (left(folder.path()) == 0).then_some(()));
+}
+
+/// Covers: RO-07
+#[test]
+#[cfg(target_os = "linux")]
 fn needs_unshare_a_mount_that_is_made_later_does_not_appear_in_a_room() {
     let folder = place();
     fs::create_dir(folder.path().join("later")).unwrap();
@@ -309,18 +385,12 @@ fn no_session_answers_for_a_service_of_the_person_or_of_another_session() {
     // A service that restarts: its port is free at the moment.
     let restarts = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     fs::write(folder.path().join("answers.pl"), ANSWERS).unwrap();
-    let liza = |arguments: &[&str]| {
-        let mut liza = Command::new(env!("CARGO_BIN_EXE_liza"));
-        liza.args(arguments);
-        liza
-    };
     // The hostile session has the model's port and that of the service, in its own network.
     let script = format!(
         "{ASKS} perl answers.pl {listed} {restarts} & while [ ! -e up ]; do sleep 0.01; done
 for host in 127.0.0.1 ::1; do ask {listed} {restarts}; done > inside; : > asked; while [ ! -e go ]; do sleep 0.01; done"
     );
-    let mut hostile =
-        Keeper::order(liza(&["confine", "--keep"]), folder.path(), &script, Stdio::null(), &[listed]);
+    let mut hostile = Keeper::order(keeper_of_liza(), folder.path(), &script, Stdio::null(), &[listed]);
     hostile.started();
     wait_for("it listens", || folder.path().join("asked").exists().then_some(()));
     let inside = fs::read_to_string(folder.path().join("inside")).unwrap();
@@ -333,8 +403,7 @@ for host in 127.0.0.1 ::1; do ask {listed} {restarts}; done > inside; : > asked;
     }
     let other = place();
     let script = format!("{ASKS} host=127.0.0.1; ask {listed} {restarts} > said");
-    let mut asks =
-        Keeper::order(liza(&["confine", "--keep"]), other.path(), &script, Stdio::null(), &[listed]);
+    let mut asks = Keeper::order(keeper_of_liza(), other.path(), &script, Stdio::null(), &[listed]);
     asks.started();
     asks.process.wait().unwrap();
     let said = fs::read_to_string(other.path().join("said")).unwrap();

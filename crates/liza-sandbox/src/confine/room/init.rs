@@ -1,7 +1,7 @@
 //! Process 1 of a room: makes its files, starts the stage, and then only reaps. When it ends, the kernel kills
 //! everything in the room. The room can neither read nor trace it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -50,7 +50,8 @@ fn start(order: &RoomOrder<'_>, control: &mut UnixStream) -> io::Result<Forked> 
     if layout.is_whole() {
         return Err(io::Error::other("the settings grant all files of this machine"));
     }
-    // Before the new /proc, which is read-only.
+    // Both before the new /proc, which is read-only.
+    limit_watches();
     let sockets = network::make(order.plan.has_names())?;
     mounts::build(&layout)?;
     std::env::set_current_dir(&directory)
@@ -69,6 +70,21 @@ fn start(order: &RoomOrder<'_>, control: &mut UnixStream) -> io::Result<Forked> 
         let _ = setpgid(None, None);
     }
     Ok(Forked::Stage { own: layout.own, sockets })
+}
+
+/// The person's limits for watches on files, and those of a room.
+const WATCHES: [(&str, &str); 2] = [
+    ("/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances"),
+    ("/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"),
+];
+
+/// Leaves the person's programs most of the watches on files, which are counted for each user.
+fn limit_watches() {
+    for (yours, own) in WATCHES {
+        let limit = fs::read_to_string(yours).ok().and_then(|limit| limit.trim().parse::<u64>().ok());
+        // In a container it can be read-only.
+        let _ = limit.map(|limit| fs::write(own, (limit / 4).max(1).to_string()));
+    }
 }
 
 fn reap(stage: Pid, control: &mut UnixStream) -> ! {

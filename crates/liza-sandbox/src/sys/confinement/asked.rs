@@ -6,6 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 
+use liza_host::listener::Places;
 use rustix::io::Errno;
 
 use super::super::system;
@@ -17,16 +18,19 @@ use super::own_network::Led;
 use super::seccomp::{CallEnd, PendingCall, answer, receive};
 use super::terminals::{open_by_name, open_terminal};
 
+/// The most calls that are decided at once, each in a thread of this process: more than the connections of a room.
+const DECIDED_MAX: usize = 320;
+
 /// Decides until no process of the session is left.
 pub(super) fn serve(deciding: Deciding) {
-    let shared = Arc::new(deciding);
+    let (shared, places) = (Arc::new(deciding), Places::new(DECIDED_MAX));
     thread::spawn(move || {
         loop {
             match receive(shared.listener.as_fd()) {
                 Ok(call) => {
-                    let shared = Arc::clone(&shared);
-                    // Connecting can take long; others must not wait for it.
-                    thread::spawn(move || decide(&shared, call));
+                    if decide_in_thread(&shared, &places, call).is_none() {
+                        answer(shared.listener.as_fd(), call.id, CallEnd::Fails(libc::EAGAIN));
+                    }
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
                 // The thread that made the call is gone, or every process is.
@@ -39,6 +43,16 @@ pub(super) fn serve(deciding: Deciding) {
             }
         }
     });
+}
+
+/// Connecting can take long, and others must not wait for it. `None` if too many calls wait.
+fn decide_in_thread(shared: &Arc<Deciding>, places: &Places, call: PendingCall) -> Option<()> {
+    let (place, shared) = (places.take()?, Arc::clone(shared));
+    let decide = move || {
+        decide(&shared, call);
+        drop(place);
+    };
+    thread::Builder::new().spawn(decide).ok().map(drop)
 }
 
 /// True if no process with the filter is left.
