@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::sys::untrusted::{EntryKind, UntrustedFolder};
 
-use super::downloads::lock_files;
+use super::downloads::{lock_files, open_own};
 
 /// The parts of the person's cargo home that sessions read: no credentials, no programs.
 pub(super) const READABLE: &[&str] = &["registry", "git", "config.toml", "config"];
@@ -28,10 +28,7 @@ pub(super) fn fill(own: &Path, yours: &Path, checkout: &Path) -> io::Result<()> 
     if !has_package(checkout) {
         return Ok(());
     }
-    let (Some(caches), Some(name)) = (own.parent(), own.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let own = UntrustedFolder::open(caches)?.make_folder(Path::new(name))?;
+    let own = open_own(own)?;
     link_settings(&own, yours, checkout);
     for kind in ["registry/cache", "registry/src"] {
         for registry in entries(&yours.join(kind)) {

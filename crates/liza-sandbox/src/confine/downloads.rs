@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::sys::untrusted::UntrustedFolder;
@@ -16,9 +15,10 @@ const PIP_MAX: usize = 20_000;
 
 /// The archives that a lock file names by their hashes. npm compares the hash of what it reads.
 pub(super) fn fill_npm(own: &Path, yours: &Path, checkout: &Path) -> io::Result<()> {
+    let own = open_own(own)?;
     for text in lock_files(checkout, &["package-lock.json", "npm-shrinkwrap.json"]) {
         for place in text.split('"').flat_map(str::split_whitespace).filter_map(npm_content) {
-            let _ = link(own, yours, &place);
+            let _ = link(&own, yours, &place);
         }
     }
     Ok(())
@@ -51,6 +51,7 @@ fn from_base64(code: &str) -> Option<Vec<u8>> {
 /// What Go keeps of each module that `go.sum` names, whose hash it compares; it unpacks that anew. No locks: a program that
 /// can open one can hold it.
 pub(super) fn fill_go(own: &Path, yours: &Path, checkout: &Path) -> io::Result<()> {
+    let own = open_own(own)?;
     for text in lock_files(checkout, &["go.sum", "go.work.sum"]) {
         for line in text.lines() {
             let mut words = line.split_whitespace();
@@ -58,7 +59,7 @@ pub(super) fn fill_go(own: &Path, yours: &Path, checkout: &Path) -> io::Result<(
             let version = escaped(version.strip_suffix("/go.mod").unwrap_or(version));
             let folder = Path::new("cache/download").join(escaped(module)).join("@v");
             for kind in ["info", "mod", "zip", "ziphash"] {
-                let _ = link(own, yours, &folder.join(format!("{version}.{kind}")));
+                let _ = link(&own, yours, &folder.join(format!("{version}.{kind}")));
             }
         }
     }
@@ -80,6 +81,7 @@ pub(super) fn fill_pip(own: &Path, yours: &Path, checkout: &Path) -> io::Result<
     if !SIGNS.iter().any(|name| checkout.join(name).exists()) {
         return Ok(());
     }
+    let own = open_own(own)?;
     let mut folders: Vec<PathBuf> = ["http", "http-v2", "wheels"].map(PathBuf::from).into();
     let mut left = PIP_MAX;
     while let Some(folder) = folders.pop() {
@@ -89,7 +91,7 @@ pub(super) fn fill_pip(own: &Path, yours: &Path, checkout: &Path) -> io::Result<
                 Ok(kind) if kind.is_dir() => folders.push(place),
                 Ok(kind) if kind.is_file() && left > 0 => {
                     left -= 1;
-                    let _ = link(own, yours, &place);
+                    let _ = link(&own, yours, &place);
                 }
                 Ok(_) | Err(_) => {}
             }
@@ -98,20 +100,27 @@ pub(super) fn fill_pip(own: &Path, yours: &Path, checkout: &Path) -> io::Result<
     Ok(())
 }
 
-/// Links to a file of the person, unless the session has one there. A link to a removed file is replaced or goes.
-fn link(own: &Path, yours: &Path, place: &Path) -> io::Result<()> {
-    let (link, file) = (own.join(place), yours.join(place));
-    if link.exists() {
-        return Ok(());
-    }
-    if fs::symlink_metadata(&link).is_ok() {
-        fs::remove_file(&link)?;
+/// A cache of a session. An earlier one may have left links in it, even in its place; the folder above is Liza's.
+pub(super) fn open_own(own: &Path) -> io::Result<UntrustedFolder> {
+    let (Some(caches), Some(name)) = (own.parent(), own.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    UntrustedFolder::open(caches)?.make_folder(Path::new(name))
+}
+
+/// Links to a file of the person, unless the session has one there. Any other link is replaced or goes.
+fn link(own: &UntrustedFolder, yours: &Path, place: &Path) -> io::Result<()> {
+    let file = yours.join(place);
+    match own.link(place) {
+        Ok(target) if file == target && file.exists() => return Ok(()),
+        Ok(_) => own.remove(place)?,
+        Err(_) => {}
     }
     if !file.is_file() {
         return Ok(());
     }
-    link.parent().map_or(Ok(()), fs::create_dir_all)?;
-    symlink(file, link)
+    place.parent().map_or(Ok(()), |folder| own.make_folder(folder).map(drop))?;
+    own.new_link(place, file.as_os_str())
 }
 
 /// The files of these names in a checkout, and in the folders directly below.
@@ -167,6 +176,14 @@ mod tests {
         write(&own.join(format!("{module}.zip")), "own");
         fill();
         assert!(is_link("http-v2/a/b") && !is_link("selfcheck/x"));
+        // Neither written nor removed through a link that a session left.
+        let other = place.path().join("other");
+        write(&other.join("kept"), "");
+        fs::remove_dir_all(own.join("http-v2")).unwrap();
+        std::os::unix::fs::symlink(&other, own.join("http-v2")).unwrap();
+        fill();
+        assert!(is_link("http-v2/a/b") && !is_link("http-v2"));
+        assert_eq!(fs::read_dir(&other).unwrap().count(), 1);
         assert!(!is_link(used), "a link to nothing would be in the way of a download");
         assert_eq!(fs::read_to_string(own.join(format!("{module}.zip"))).unwrap(), "own");
     }
