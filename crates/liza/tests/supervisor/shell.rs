@@ -142,6 +142,34 @@ fn needs_script_a_shell_ends_with_its_liza_however_that_ends() {
 
 /// Covers: RO-03
 #[test]
+#[cfg(target_os = "linux")]
+fn needs_script_a_shell_leaves_your_terminal_as_it_was_and_no_answer_that_your_own_shell_would_read() {
+    let bench = Bench::new("sandbox: auto", &[]);
+    bench.project.add_task("t1");
+    bench.project.liza(&["register", "coder-1"]).ok();
+    bench.project.liza(&["claim-task", "t1", "coder-1"]).ok();
+    let line = format!(
+        r#"before=$(stat -c %a $(tty)); TERM=xterm {} shell t1
+[ $(stat -c %a $(tty)) = $before ] && echo "mode kept"; read -r line; echo "got <$line>""#,
+        env!("CARGO_BIN_EXE_liza")
+    );
+    let mut terminal = Terminal::run(&bench, &line);
+    terminal.shows("confinement isolated");
+    terminal.types("perl -e 'chmod 0666, *STDOUT; print \"mode \", (stat STDOUT)[2] & 0777, \"\\n\"'; ");
+    terminal.types("sh -c 'printf \"\\033[c\"; while [ ! -e go ]; do sleep 0.02; done'; exit\n");
+    terminal.shows(&format!("mode {}", 0o666));
+    terminal.shows("\x1b[c");
+    // The answer of a terminal, after the program that asked for it has ended.
+    terminal.types("\x1b[?1;2c\x1b[0n");
+    fs::write(bench.tree("t1").join("go"), "").unwrap();
+    terminal.shows("mode kept");
+    terminal.types("\n");
+    terminal.shows("got <>");
+    assert!(terminal.screen().contains("\x1b[5n"), "it was asked last: {}", terminal.screen());
+}
+
+/// Covers: RO-03
+#[test]
 fn a_shell_is_refused_with_the_reason_where_it_cannot_be_had() {
     let bench = Bench::new("sandbox: auto", &[]);
     let refused = |code: &str, message: &str, hint: &str| {
