@@ -25,6 +25,7 @@ mod readable;
 mod room;
 pub mod stage;
 pub mod start;
+pub mod streams;
 mod system_folders;
 mod wrapper;
 
@@ -46,7 +47,7 @@ pub use level::{Confined, Level, RecordedSession, forget_session, record_session
 pub use local_ports::local_ports;
 pub use placed::{Placed, PlacedFiles};
 pub use plan::{Plan, RoomSettings, Surroundings, make_plan};
-pub use program_keeper::{KEEP, serve_keeper};
+pub use program_keeper::{KEEP, KeptStreams, run_kept, serve_keeper};
 pub use program_run::{ProgramRun, RunEnd, RunStage};
 pub use readable::DiskLook;
 pub use stage::{StageInput, StageOrder, serve};

@@ -10,14 +10,19 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::sys::family::ProcessFamily;
+use crate::sys::family::{ProcessFamily, ScopedFamily};
 
+use super::environment::Variable;
 use super::exits::{NOT_STARTED, exit_as};
 use super::stage::{StageOrder, take_socket};
 use super::start::{NO_SPEAKER, STAGE, stage_command};
+
+/// The session around has its own limit.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The option that makes `liza confine` a keeper.
 pub const KEEP: &str = "--keep";
@@ -48,6 +53,31 @@ impl KeeperSocket {
             None => Err(io::Error::other("the keeper of a program ended early")),
         }
     }
+}
+
+/// The environment and the output of a kept program's keeper and stage.
+#[derive(Debug)]
+pub struct KeptStreams {
+    pub environment: Vec<Variable>,
+    pub streams: [OwnedFd; 2],
+}
+
+/// Runs a confined program below a keeper to its end, or until it is cancelled.
+pub fn run_kept(
+    liza: &Path,
+    order: &StageOrder,
+    kept: KeptStreams,
+    is_cancelled: impl Fn() -> bool,
+) -> io::Result<ExitStatus> {
+    let (mut command, mut keeper) = keeper_command(liza)?;
+    let [output, errors] = kept.streams;
+    command.current_dir("/").env_clear().envs(kept.environment).stdout(output).stderr(errors);
+    let family = ScopedFamily::spawn(&mut command)?;
+    // It holds an end of the connection, and the streams.
+    drop(command);
+    keeper.start(order)?;
+    let ended = family.finish_unless(Instant::now() + FOREVER, is_cancelled, || drop(keeper))?;
+    ended.ok_or_else(|| io::ErrorKind::Interrupted.into())
 }
 
 /// Runs the order that arrives on standard input; returns the exit code of the program.

@@ -113,6 +113,7 @@ impl ProgramRun<'_> {
             program: Some(self.program.clone()),
             arguments: self.arguments.clone(),
             directory: Some(self.directory.to_owned()),
+            environment: None,
             input: StageInput::Nothing,
         };
         Ok((command, Some((socket, order))))

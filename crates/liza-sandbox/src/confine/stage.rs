@@ -36,6 +36,8 @@ pub struct StageOrder {
     pub arguments: Vec<String>,
     /// The folder in which the program starts, which may be in its room only; `None` is that of the stage.
     pub directory: Option<PathBuf>,
+    /// Replaces the environment, which is the stage's: variables from a session could make the stage run its code.
+    pub environment: Option<Vec<(String, String)>>,
     pub input: StageInput,
 }
 
@@ -149,6 +151,9 @@ fn run(order: &StageOrder, room: Room, socket: &mut UnixStream) -> io::Result<(S
     let mut command = Command::new(program);
     if let Some(directory) = &order.directory {
         command.current_dir(directory);
+    }
+    if let Some(environment) = &order.environment {
+        command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
     }
     if order.input == StageInput::Foreground {
         lead_foreground();

@@ -203,6 +203,7 @@ pub fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
         program: None,
         arguments: Vec::new(),
         directory: None,
+        environment: None,
         input: StageInput::Nothing,
     };
     let started = socket.start(&order, NO_SPEAKER);

@@ -98,7 +98,7 @@ pub(super) enum ServerMessage {
     Refused(Refused),
 }
 
-pub(super) fn write(stream: &mut UnixStream, message: &impl Serialize, limit: Duration) -> io::Result<()> {
+pub(crate) fn write(stream: &mut UnixStream, message: &impl Serialize, limit: Duration) -> io::Result<()> {
     let text = serde_json::to_vec(message).map_err(io::Error::other)?;
     let length = u32::try_from(text.len()).map_err(io::Error::other)?;
     stream.set_write_timeout(Some(limit))?;
@@ -107,7 +107,7 @@ pub(super) fn write(stream: &mut UnixStream, message: &impl Serialize, limit: Du
 }
 
 /// Receives one message of at most `max` bytes, all of it within `limit`.
-pub(super) fn read<M: DeserializeOwned>(
+pub(crate) fn read<M: DeserializeOwned>(
     stream: &mut UnixStream,
     max: usize,
     limit: Duration,

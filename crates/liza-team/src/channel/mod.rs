@@ -18,6 +18,7 @@ use liza_core::model::{AgentId, Generation, RefusedResult};
 pub use client::{ChannelError, send};
 pub use message::{Answer, SessionCall};
 pub use message::{Refused, TerminalFacts, WrittenTo};
+pub(crate) use message::{read as receive, write as send_message};
 pub use server::{Channel, OpenChannel};
 
 use crate::project::Project;

@@ -1,9 +1,11 @@
-//! Code under test inside a session: in a copy of the checkout, confined again, without the session's login,
-//! and unable to use its channel. The process that runs it adopts its orphans, so that all of it is found below `liza check`.
+//! Code under test of a session: in a copy of the checkout that `liza check` makes with the rights of the session, and outside of
+//! the session, if that is confined ([`super::check_door`]).
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, TryLockError};
-use std::io;
+use std::io::{self, Write};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -12,17 +14,17 @@ use std::time::{Duration, Instant};
 use liza_core::model::{AgentId, Role};
 use liza_git::prepared_of;
 use liza_host::{durable, private};
-use liza_sandbox::confine::caches::cache_variables;
 use liza_sandbox::confine::environment::{EnvironmentUse, passed_environment};
 use liza_sandbox::confine::plan::Plan;
-use liza_sandbox::confine::stage::{StageInput, StageOrder};
-use liza_sandbox::confine::start::{NO_SPEAKER, stage_command};
+use liza_sandbox::confine::streams::send_streams;
 use liza_sandbox::sys::family::{ProcessFamily, ProgramExit};
 use liza_sandbox::sys::find_program;
 use liza_sandbox::sys::remove_tree::remove_tree;
 
+use crate::channel::{receive, send_message};
 use crate::project::AGENT_ID;
 use crate::session::check_copy::{CheckCopy, CopyLife};
+use crate::session::check_door::{CHECK_DOOR, CheckAnswer, CheckOrder};
 use crate::session::check_keeper::Caller;
 use crate::session::git_settings::remove_inert_git;
 
@@ -32,62 +34,154 @@ pub const PLAN_VARIABLE: &str = "LIZA_PLAN";
 pub const VALIDATION_VARIABLE: &str = "LIZA_VALIDATION";
 
 /// The folder of the copy, beside the caches of code under test.
-const COPY: &str = "tree";
+pub(crate) const COPY: &str = "tree";
 
 /// The longest wait for another check of the same session, and the pause between two looks.
 const TURN_LIMIT: Duration = Duration::from_secs(600);
 const TURN_PAUSE: Duration = Duration::from_millis(100);
 
 /// Variables that only the session itself needs.
-const OWN_VARIABLES: [&str; 4] = ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_GENERATION", PLAN_VARIABLE];
+const OWN_VARIABLES: [&str; 5] =
+    ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_GENERATION", PLAN_VARIABLE, CHECK_DOOR];
 
-/// Runs a command in a copy of the session's checkout; returns its exit code. Nothing else comes back.
-pub fn run_check(liza: &Path, command: &[OsString], caller: Option<&Caller>) -> io::Result<u8> {
+/// The longest silence: code under test may run for as long as its session.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// True if this session is confined: its checks run outside of it.
+pub fn is_outside() -> bool {
+    std::env::var_os(PLAN_VARIABLE).is_some()
+}
+
+/// Runs a command of a confined session in a copy of its checkout and a room of its own; returns its exit code.
+/// Nothing else comes back. The command ends with this process.
+pub fn run_outside(command: &[OsString]) -> io::Result<u8> {
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let plan = session_plan()?;
+    let file = std::env::var_os(PLAN_VARIABLE).ok_or(io::ErrorKind::NotFound)?;
+    let plan: Plan =
+        serde_json::from_str(&durable::read_text(Path::new(&file))?).map_err(io::Error::other)?;
     let here = std::env::current_dir()?;
-    let checkout = match &plan {
-        Some(plan) => plan.checkout.clone(),
-        // Outside a session a person runs it where they are.
-        None => std::env::var_os(AGENT_ID).and_then(|_| top_of(&here)),
+    let caches = plan.check_caches.as_deref().ok_or(io::ErrorKind::NotFound)?;
+    // One after the other: they use the same place. The last one may still be ending outside.
+    let own = Path::new(&file).parent().unwrap_or(caches);
+    let _turn = wait_for_turn(own, TURN_LIMIT)?;
+    drop(wait_for_turn(caches, TURN_LIMIT)?);
+    // A planner that looks at the project has no checkout of its own.
+    let copy = plan.checkout.as_deref().map(|checkout| make_copy(checkout, caches)).transpose()?;
+    let (mut name, mut directory) = (PathBuf::from(name), here.clone());
+    if let (Some(copy), Some(checkout)) = (&copy, &plan.checkout) {
+        directory = copy.folder(here.strip_prefix(checkout).unwrap_or(Path::new("")));
+        std::env::set_current_dir(&directory)?;
+        if let Ok(inside) = name.strip_prefix(checkout) {
+            name = copy.path().join(inside);
+        }
+    }
+    let order = CheckOrder {
+        program: program(&name)?,
+        arguments: arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        directory,
+        environment: environment(&plan.pass_env),
     };
+    let ended = ask(&order);
+    drop(copy);
+    match ended? {
+        CheckAnswer::Ended(code) => Ok(code),
+        CheckAnswer::Failed(why) => Err(io::Error::other(why)),
+    }
+}
+
+/// A program as an absolute path.
+fn program(name: &Path) -> io::Result<PathBuf> {
+    let text = name.to_string_lossy();
+    let found = find_program(&text).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, format!("{text} is not a program on the PATH"))
+    })?;
+    std::path::absolute(found)
+}
+
+/// The variables of this session that code under test gets.
+fn environment(pass_env: &[String]) -> Vec<(String, String)> {
+    let passed = passed_environment(std::env::vars_os(), EnvironmentUse::CodeUnderTest, pass_env);
+    let mut command = Command::new("");
+    without_own(command.env_clear().envs(passed));
+    let text = |word: &OsStr| word.to_str().map(str::to_owned);
+    command.get_envs().filter_map(|(name, value)| Some((text(name)?, text(value?)?))).collect()
+}
+
+/// Has the supervisor run the command, and copies its output, which it writes to pipes: nothing of this session is its.
+fn ask(order: &CheckOrder) -> io::Result<CheckAnswer> {
+    let door = std::env::var_os(CHECK_DOOR).ok_or(io::ErrorKind::NotFound)?;
+    let mut connection = UnixStream::connect(door)?;
+    send_message(&mut connection, order, TURN_LIMIT)?;
+    let ((output, output_end), (errors, errors_end)) = (io::pipe()?, io::pipe()?);
+    send_streams(&connection, [output_end.as_fd(), errors_end.as_fd()])?;
+    drop((output_end, errors_end));
+    let copies = [
+        thread::spawn(move || copy_all(output, io::stdout())),
+        thread::spawn(move || copy_all(errors, io::stderr())),
+    ];
+    let answer = receive(&mut connection, ANSWER_MAX, FOREVER)?;
+    for copy in copies {
+        let _ = copy.join();
+    }
+    Ok(answer)
+}
+
+/// The longest answer: an exit code or a reason.
+const ANSWER_MAX: usize = 1 << 20;
+
+/// Copies a stream as it comes. If nobody reads the copy, it is closed, and its writer learns that.
+fn copy_all(mut from: io::PipeReader, mut to: impl Write) {
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        match io::Read::read(&mut from, &mut chunk) {
+            Ok(0) => return,
+            Ok(length) => {
+                let written = to.write_all(chunk.get(..length).unwrap_or_default());
+                if written.and_then(|()| to.flush()).is_err() {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Runs a command that is not confined: of a person where they are, or of a session in a copy of its checkout.
+pub fn run_here(command: &[OsString], caller: Option<&Caller>) -> io::Result<u8> {
+    let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let here = std::env::current_dir()?;
+    // Outside a session a person runs it where they are.
+    let checkout = std::env::var_os(AGENT_ID).and_then(|_| top_of(&here));
     // One after the other: they use the same place.
-    let turn = private_folder().or_else(|| checkout.clone());
-    let _turn = turn.map(|place| wait_for_turn(&place, TURN_LIMIT)).transpose()?;
+    let _turn = checkout.as_deref().map(|place| wait_for_turn(place, TURN_LIMIT)).transpose()?;
     let scratch = OwnScratch::create()?;
     let (mut name, mut copy) = (name.clone(), None);
     if let Some(checkout) = &checkout {
-        let made = make_copy(checkout, plan.as_ref())?;
+        let made = make_copy(checkout, &std::env::temp_dir())?;
         std::env::set_current_dir(made.folder(here.strip_prefix(checkout).unwrap_or(Path::new(""))))?;
         if let Ok(inside) = Path::new(&name).strip_prefix(checkout) {
             name = made.path().join(inside).into();
         }
         copy = Some(made);
     }
-    let family = match plan {
-        Some(plan) => {
-            let plan = nested(plan, &scratch.0, copy.as_ref().map(CheckCopy::path));
-            start_confined(liza, plan, &name, arguments, &scratch.0)?
-        }
-        None => {
-            let mut command = Command::new(&name);
-            let command = own(command.args(arguments), &scratch.0).stdin(stdin_of(caller));
-            ProcessFamily::spawn(command, false)?
-        }
-    };
+    let mut command = Command::new(&name);
+    let command = without_own(command.args(arguments)).env("TMPDIR", &scratch.0).stdin(stdin_of(caller));
+    let family = ProcessFamily::spawn(command, false)?;
     caller.map_or(Ok(()), |caller| caller.watch(&family))?;
     // No process of the command is left then that could use the copy.
-    Ok(match family.wait_for_all() {
+    let ended = family.wait_for_all();
+    drop(copy);
+    Ok(match ended {
         ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
         ProgramExit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
     })
 }
 
 /// Copies the session's checkout; a review's is copied as it was set up, and from nothing each time.
-fn make_copy(checkout: &Path, plan: Option<&Plan>) -> io::Result<CheckCopy> {
+fn make_copy(checkout: &Path, place: &Path) -> io::Result<CheckCopy> {
     let prepared = prepared_of(checkout).filter(|prepared| prepared.is_dir());
-    let caches = plan.and_then(|plan| plan.check_caches.clone());
-    let place = caches.unwrap_or_else(std::env::temp_dir).join(COPY);
+    let place = place.join(COPY);
     let life = if is_reviewer() { CopyLife::OneRun } else { CopyLife::Builds };
     CheckCopy::of(prepared.as_deref().unwrap_or(checkout), &place, life)
 }
@@ -107,12 +201,6 @@ impl Drop for OwnScratch {
     fn drop(&mut self) {
         let _ = remove_tree(&self.0);
     }
-}
-
-/// A folder of the session that no other session and no code under test can open, to hold its lock for ever.
-fn private_folder() -> Option<PathBuf> {
-    let plan = PathBuf::from(std::env::var_os(PLAN_VARIABLE)?);
-    plan.parent().map(Path::to_owned)
 }
 
 /// The checkout that a folder is in.
@@ -156,71 +244,18 @@ fn stdin_of(caller: Option<&Caller>) -> Stdio {
     if caller.is_some() { Stdio::null() } else { Stdio::inherit() }
 }
 
-/// `None` if the session is not confined.
-fn session_plan() -> io::Result<Option<Plan>> {
-    let Some(file) = std::env::var_os(PLAN_VARIABLE) else { return Ok(None) };
-    let text = durable::read_text(Path::new(&file))?;
-    serde_json::from_str(&text).map(Some).map_err(io::Error::other)
-}
-
-/// Reduces a session's plan: without its private files and its checkout, and with another folder for
-/// temporary files.
-fn nested(mut plan: Plan, scratch: &Path, copy: Option<&Path>) -> Plan {
-    let is_private = |path: &PathBuf| plan.private.iter().any(|private| path.starts_with(private));
-    plan.grants.read.retain(|path| !is_private(path));
-    plan.grants.write.retain(|path| !is_private(path) && Some(path) != plan.checkout.as_ref());
-    plan.checkout = copy.map(Path::to_owned);
-    plan.grants.write.push(scratch.to_owned());
-    plan.grants.sockets.clear();
-    plan.channel = None;
-    plan
-}
-
-fn start_confined(
-    liza: &Path,
-    plan: Plan,
-    name: &OsString,
-    arguments: &[OsString],
-    scratch: &Path,
-) -> io::Result<ProcessFamily> {
-    let text = |word: &OsString| word.to_string_lossy().into_owned();
-    let program = find_program(&text(name)).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::NotFound, format!("{} is not a program on the PATH", text(name)))
-    })?;
-    let (mut command, socket) = stage_command(liza)?;
-    // The session has the key of its agent program in a variable.
-    command.env_clear();
-    command.envs(passed_environment(std::env::vars_os(), EnvironmentUse::CodeUnderTest, &plan.pass_env));
-    command.env("XDG_CONFIG_HOME", scratch);
-    if let Some(caches) = &plan.check_caches {
-        command.envs(cache_variables(caches));
-    }
-    let family = ProcessFamily::spawn(own(&mut command, scratch), false)?;
-    drop(command);
-    let order = StageOrder {
-        plan,
-        minimum: None,
-        program: Some(program),
-        arguments: arguments.iter().map(text).collect(),
-        directory: None,
-        input: StageInput::Nothing,
-    };
-    socket.start(&order, NO_SPEAKER)?;
-    Ok(family)
-}
-
-fn own<'c>(command: &'c mut Command, scratch: &Path) -> &'c mut Command {
+/// Takes away the variables that only the session itself needs.
+fn without_own(command: &mut Command) -> &mut Command {
     for name in OWN_VARIABLES {
         command.env_remove(name);
     }
     remove_inert_git(command);
-    command.env("TMPDIR", scratch)
+    command
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use liza_sandbox::sys::confinement::Grants;
 
     /// Covers: IS-13
     #[test]
@@ -238,36 +273,5 @@ mod tests {
         assert!(error.contains("has not ended within 0 minutes; end it first"), "{error}");
         drop(first);
         wait_for_turn(&top, Duration::ZERO).unwrap();
-    }
-
-    /// Covers: IS-13
-    #[test]
-    fn code_under_test_gets_neither_the_login_nor_the_channel() {
-        let grants = Grants {
-            read: vec!["/usr".into(), "/p/.liza/prompt.md".into()],
-            write: [
-                "/p/.worktrees/t1",
-                "/p/.liza/clients/a",
-                "/p/.liza/tmp/a",
-                "/p/.liza/caches/code-reviewer",
-                "/p/.liza/caches/code-reviewer-check",
-            ]
-            .map(PathBuf::from)
-            .into(),
-            sockets: vec!["/run/channel".into()],
-            ..Grants::default()
-        };
-        let private = ["clients/a", "tmp/a", "caches/code-reviewer", "prompt.md"];
-        let private = private.map(|name| Path::new("/p/.liza").join(name)).to_vec();
-        let check_caches = Some("/p/.liza/caches/code-reviewer-check".into());
-        let channel = Some("/run/channel".into());
-        let checkout = Some("/p/.worktrees/t1".into());
-        let plan = Plan { grants, private, channel, check_caches, checkout, ..Plan::default() };
-        let copy = Path::new("/p/.liza/caches/code-reviewer-check/tree");
-        let nested = nested(plan, Path::new("/p/.liza/tmp/a/check-1"), Some(copy));
-        let write = ["/p/.liza/caches/code-reviewer-check", "/p/.liza/tmp/a/check-1"].map(PathBuf::from);
-        assert_eq!((nested.grants.write, nested.checkout.as_deref()), (write.into(), Some(copy)));
-        assert_eq!(nested.grants.read, [PathBuf::from("/usr")]);
-        assert_eq!((nested.channel, nested.grants.sockets.len()), (None, 0));
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod check_copy;
+pub mod check_door;
 pub mod check_keeper;
 pub mod checkout_setup;
 pub mod client_folder;

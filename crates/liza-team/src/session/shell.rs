@@ -140,6 +140,7 @@ impl Shell<'_> {
             program: Some(self.program.clone()),
             arguments: Vec::new(),
             directory: None,
+            environment: None,
             input: StageInput::Foreground,
         };
         let started = socket.start(&order, NO_SPEAKER)?;

@@ -37,6 +37,10 @@ impl Channels {
         self.folder.path()
     }
 
+    pub(super) fn next_socket(&self) -> PathBuf {
+        self.folder.next()
+    }
+
     /// Opens the channel of a session that is about to start.
     pub(super) fn open(
         &self,

@@ -312,6 +312,7 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         program: Some(order.program.clone()),
         arguments: order.arguments.clone(),
         directory: None,
+        environment: None,
         input: order.input.clone(),
     };
     Ok((command, Some((socket, stage_order))))

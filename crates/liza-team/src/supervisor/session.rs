@@ -14,6 +14,7 @@ use liza_sandbox::sys::family::kill_session_of;
 
 use crate::channel::{LastRefusal, OpenChannel};
 use crate::project::identity::helper_arguments;
+use crate::session::check_door::CheckDoor;
 
 use super::error::SupervisorError;
 use super::file_modes::FileModes;
@@ -96,7 +97,7 @@ impl WaitingHelper {
             modes: FileModes::default(),
             last_refusal: LastRefusal::default(),
         };
-        Ok((session, HelperProcess { helper, reports, copy: None, channel: None, proxy: None }))
+        Ok((session, HelperProcess { helper, reports, copy: None, channel: None, door: None, proxy: None }))
     }
 }
 
@@ -126,6 +127,8 @@ pub(super) struct HelperProcess {
     pub copy: Option<ScratchCheckout>,
     /// The channel for its commands, as long as it lives.
     pub channel: Option<OpenChannel>,
+    /// The door for its checks.
+    pub door: Option<CheckDoor>,
     /// The proxy to its model, as long as it lives; `None` if its network is open.
     pub proxy: Option<ModelProxy>,
 }
@@ -138,7 +141,7 @@ impl HelperProcess {
     /// Forwards every report; the last one only after the helper has exited. If the helper was killed, kills
     /// the rest of its session.
     pub(super) fn read_reports(self, report: impl Fn(HelperReport)) {
-        let Self { mut helper, reports, copy, channel, proxy } = self;
+        let Self { mut helper, reports, copy, channel, door, proxy } = self;
         let mut last = HelperReport::Ended {
             code: None,
             signal: Some(9),
@@ -165,7 +168,7 @@ impl HelperProcess {
         let _ = helper.wait();
         kill_session_of(helper.id());
         // Before the last report: the supervisor may exit after it.
-        drop((copy, channel, proxy));
+        drop((copy, channel, door, proxy));
         report(last);
     }
 }

@@ -30,6 +30,7 @@ use crate::channel::CHANNEL;
 use crate::engine::{EngineError, integration_branch};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::session::check::VALIDATION_VARIABLE;
+use crate::session::check_door::{CHECK_DOOR, CheckDoor, CheckPlace};
 use crate::session::checkout_setup::{CheckoutUse, set_up};
 use crate::session::client_folder::ClientFolder;
 use crate::session::conversations::{conversation_to_resume, conversation_usage, conversations_of};
@@ -166,7 +167,7 @@ pub(super) fn start(
         task: task.as_ref(),
         keeps: keeps.map(|task| (task, resumed.is_some())),
     };
-    confine(project, state, identity, &own, &mut order)?;
+    let door = confine(project, state, identity, &own, &mut order)?;
     let is_watched = matches!(job, Job::Plan { .. }) && can_write_to(project.root(), &order);
     let checkout = is_watched.then(|| checkout_state(project, state)).flatten();
     let triggers = planner_triggers(state, now());
@@ -184,6 +185,7 @@ pub(super) fn start(
     session.price = identity.provider.price(state.board.config()?);
     let served = channel.serve(helper.id()).map_err(SupervisorError::io("serve the socket of a session"));
     (helper.copy, helper.channel, helper.proxy) = (copy, Some(served?), proxy);
+    helper.door = door;
     Ok((session, helper))
 }
 
@@ -395,14 +397,14 @@ struct OwnPlaces<'a> {
     keeps: Option<(&'a TaskId, bool)>,
 }
 
-/// Adds the confinement, unless the settings switch it off.
+/// Adds the confinement, unless the settings switch it off, and opens the door for the checks of a confined session.
 fn confine(
     project: &Project,
     state: &State,
     identity: &Identity,
     own: &OwnPlaces<'_>,
     order: &mut SessionOrder,
-) -> Result<(), SupervisorError> {
+) -> Result<Option<CheckDoor>, SupervisorError> {
     let config = state.board.config()?;
     let variable = |name: &str| variable(&order.environment, name).map(PathBuf::from);
     let path = project.folder().join("clients").join(identity.agent.to_string());
@@ -430,38 +432,44 @@ fn confine(
         channel: Some(own.channel),
         network: network.as_ref(),
     };
-    if let Some(mut plan) = session_plan(project, config, &needs)? {
-        if role == Role::CodeReviewer {
-            plan = plan.judging(&worktrees_folder(project.root()));
-        }
-        if role == Role::Planner {
-            // It looks at the work so far, which is otherwise in the project.
-            plan.grants.read.extend(outside(project.root()));
-        }
-        plan.private =
-            vec![client.path.clone(), order.scratch.clone(), own.prompt.to_owned(), caches.clone()];
-        plan.check_caches = Some(checks);
-        let (liza, minimum) = (identity.program.clone(), minimum(config));
-        let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
-        // The variables of the client folder hide where the person's settings are.
-        if network.is_none() {
-            plan.grants.services.extend(services_of(order, config, identity));
-        }
-        order.environment.extend(variables);
-        let login_variables = login_variables(identity);
-        let shared = shared(config, plan.network()).into_iter().map(|part| part.what).collect();
-        order.confinement = Some(SessionConfinement {
-            liza,
-            wrapper,
-            plan,
-            client,
-            caches,
-            login_variables,
-            minimum,
-            shared,
-        });
+    let Some(mut plan) = session_plan(project, config, &needs)? else { return Ok(None) };
+    if role == Role::CodeReviewer {
+        plan = plan.judging(&worktrees_folder(project.root()));
     }
-    Ok(())
+    if role == Role::Planner {
+        // It looks at the work so far, which is otherwise in the project.
+        plan.grants.read.extend(outside(project.root()));
+    }
+    plan.private = vec![client.path.clone(), order.scratch.clone(), own.prompt.to_owned(), caches.clone()];
+    plan.check_caches = Some(checks);
+    let (liza, minimum) = (identity.program.clone(), minimum(config));
+    let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
+    let door = check_door(identity, order, CheckPlace { liza: liza.clone(), minimum, plan: plan.clone() })?;
+    plan.grants.sockets.push(door.socket().to_owned());
+    // The variables of the client folder hide where the person's settings are.
+    if network.is_none() {
+        plan.grants.services.extend(services_of(order, config, identity));
+    }
+    order.environment.extend(variables);
+    let login_variables = login_variables(identity);
+    let shared = shared(config, plan.network()).into_iter().map(|part| part.what).collect();
+    order.confinement =
+        Some(SessionConfinement { liza, wrapper, plan, client, caches, login_variables, minimum, shared });
+    Ok(Some(door))
+}
+
+/// Opens the door for the checks of a session, with the plan before it has the services of its model.
+fn check_door(
+    identity: &Identity,
+    order: &mut SessionOrder,
+    place: CheckPlace,
+) -> Result<CheckDoor, SupervisorError> {
+    let mut scratch = order.scratch.clone().into_os_string();
+    scratch.push(".check");
+    let door = CheckDoor::open(identity.channels.next_socket(), place, scratch.into());
+    let door = door.map_err(SupervisorError::io("open the socket for a session's checks"))?;
+    order.environment.push((CHECK_DOOR.to_owned(), door.socket().to_string_lossy().into_owned()));
+    Ok(door)
 }
 
 /// The caches of `liza check`: those of the role and the task, or of one review.

@@ -123,7 +123,7 @@ LIZA_CHANNEL="$KEPT" "$LIZA" submit-verdict t1 APPROVED "all is well" >> spoken 
 setsid -w sh -c 'LIZA_CHANNEL="$KEPT" "$LIZA" submit-verdict t1 APPROVED "all is well"' >> spoken 2>&1 && echo APPROVED
 cat "$PLAN" > /dev/null 2>&1 && echo READ
 echo x > "$TMPDIR/../planted" 2> /dev/null && echo WROTE
-kill -0 "$REVIEWER" 2> /dev/null && echo SIGNALLED
+kill -0 "$REVIEWER" 2> /dev/null && grep -q r.sh "/proc/$REVIEWER/cmdline" && echo SIGNALLED
 cat spoken
 echo x > inside && echo x > "$TMPDIR/inside" && echo FINISHED
 exit 7
@@ -189,25 +189,80 @@ cd ..; echo "here: $(cat base) $(ls | tr "\n" " ") $(git config --local core.fsm
 #[cfg(target_os = "linux")]
 fn a_test_run_that_the_reviewers_program_kills_is_ended() {
     let reviewer = r#"
-setsid "$LIZA" check -- sh -c 'echo $$; sleep 1000 & wait' > "$TMPDIR/said" &
+setsid "$LIZA" check -- sh -c 'echo begun; sleep 54321 & wait' > "$TMPDIR/said" &
 check=$!
 until [ -s "$TMPDIR/said" ]; do sleep 0.05; done
+echo BEGUN
+until [ -e "$TMPDIR/kill" ]; do sleep 0.05; done
 for child in $(pgrep -P "$check"); do kill -9 "$child"; done
 kill -9 "-$check"
-tries=0
-while kill -0 "$(cat "$TMPDIR/said")" 2> /dev/null && [ $tries -lt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
-kill -0 "$(cat "$TMPDIR/said")" 2> /dev/null || echo ENDED
+until [ -e "$TMPDIR/ended" ]; do sleep 0.05; done
 "$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it hangs""#;
     for config in ["sandbox: auto", "sandbox: off"] {
         let bench = Bench::new(config, &[("c", CODER), ("r", reviewer)]);
         bench.project.add_task("t1");
         assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0, "{}", bench.outputs());
         let mut review = bench.agent(&["code-reviewer", "--cli", "r", "--once"]);
+        wait_for("the code under test runs", || bench.outputs().contains("BEGUN").then_some(()));
+        let scratch = bench.project.root.join(".liza/tmp/code-reviewer-1");
+        let runs = || bench.processes().iter().any(|(_, line)| line.contains("sleep 54321"));
+        assert!(runs(), "it is found as long as it runs");
+        fs::write(scratch.join("kill"), "").unwrap();
+        wait_for("the code under test has ended", || (!runs()).then_some(()));
+        fs::write(scratch.join("ended"), "").unwrap();
         assert_eq!(review.wait(), 0, "{}\n{}", review.output(), bench.outputs());
-        let log = bench.outputs();
-        assert!(log.contains("ENDED\n"), "{config}:\n{log}");
-        assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
+        assert_eq!(bench.status("t1").to_string(), "REJECTED", "{}", bench.outputs());
     }
+}
+
+/// Servers of an agent program, as some have them: at a port, at a socket in its folder for temporary files, at a name. Each leaves a
+/// line when somebody reaches it.
+const SERVERS: &str = r#"use IO::Socket::INET; use IO::Socket::UNIX; use IO::Select; use Socket;
+my %servers = (port => IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1", LocalPort => 45454),
+    file => IO::Socket::UNIX->new(Listen => 5, Local => "$ENV{TMPDIR}/own"), name => IO::Socket::UNIX->new(Listen => 5, Local => "\0own-name"));
+defined $servers{$_} or die "no server: $_" for keys %servers;
+open my $ready, ">", "$ENV{TMPDIR}/ready"; close $ready;
+my $select = IO::Select->new(values %servers);
+while (1) { for my $ready ($select->can_read) { $ready->accept; $| = 1; my ($which) = grep { $servers{$_} == $ready } keys %servers; print "REACHED $which\n" } }"#;
+
+/// The rest of a session that code under test could use against it.
+const REACH: &str = r#"perl -e 'use IO::Socket::INET; use IO::Socket::UNIX;
+IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => 45454); IO::Socket::UNIX->new(Peer => "$ENV{OWN}/own"); IO::Socket::UNIX->new(Peer => "\0own-name");'
+cat /dev/shm/own 2> /dev/null; echo x > /dev/shm/left; cat "$OWN/own-file" 2> /dev/null
+for process in /proc/[0-9]*; do tr '\0' ' ' < $process/cmdline 2> /dev/null | grep -q 'servers-of-the-progra[m]' && echo "SEEN"; done
+setsid sh -c 'sleep 54321' & sleep 0.1; echo TRIED"#;
+
+/// Whatever code under test and its session can reach, it is not each other.
+///
+/// Covers: JU-08, RO-04
+#[test]
+#[cfg(target_os = "linux")]
+fn code_under_test_and_its_session_share_neither_processes_nor_loopback_nor_memory() {
+    let reviewer = format!(
+        r#"export OWN="$TMPDIR"; echo READ-FILE > "$TMPDIR/own-file"; echo READ-MEMORY > /dev/shm/own
+perl -e '{SERVERS}' servers-of-the-program & 
+until [ -e "$TMPDIR/ready" ]; do sleep 0.05; done
+"$LIZA" check -- sh -c '{}'; echo "exit $?"
+[ -e /dev/shm/left ] && echo LEFT-MEMORY
+pgrep -f 'sleep 5432[1]' > /dev/null && echo LEFT-PROCESS
+perl -e 'use IO::Socket::INET; IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => 45454) and print "ITSELF\n"'
+"$LIZA" submit-verdict "$1" REJECTED "Blockers: 1 - [blocker] t1.txt:1 - it attacks the reviewer""#,
+        REACH.replace('\'', r"'\''")
+    );
+    let config = "sandbox: auto\npass_env: [OWN, LIZA, LIZA_TEST_MARK]";
+    let bench = Bench::new(config, &[("c", CODER), ("r", &reviewer)]);
+    bench.project.add_task("t1");
+    for words in [["coder", "--cli", "c", "--once"], ["code-reviewer", "--cli", "r", "--once"]] {
+        assert_eq!(bench.agent(&words).wait(), 0, "{}", bench.outputs());
+    }
+    let log = bench.outputs();
+    assert!(log.contains("[liza: confinement isolated;") && log.contains("TRIED\nexit 0\n"), "{log}");
+    let gained =
+        ["READ-", "SEEN", "LEFT-"].map(|word| log.lines().filter(|line| line.starts_with(word)).count());
+    assert_eq!(gained, [0; 3], "{log}");
+    assert!(log.contains("ITSELF"), "the session reaches its own server:\n{log}");
+    assert_eq!(log.matches("REACHED").count(), 1, "and nobody else did:\n{log}");
+    bench.until_nothing_runs();
 }
 
 /// Covers: IS-13

@@ -8,7 +8,7 @@ use std::process::Command;
 use liza_core::text::shell_word;
 use liza_team::project::identity::check_arguments;
 use liza_team::project::{AGENT_ID, Project};
-use liza_team::session::check::{VALIDATION_VARIABLE, run_check};
+use liza_team::session::check::{VALIDATION_VARIABLE, is_outside, run_here, run_outside};
 use liza_team::session::check_keeper::{Caller, detach, run_kept};
 
 use crate::cli::context::Context;
@@ -62,6 +62,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let exit = |code| Ok(Reply::already_written().exit(Exit::Session(code)));
     let args = if args.command.is_empty() { Args { command: validation(context)?, ..args } } else { args };
     match &args.of {
+        None if is_outside() => exit(run_outside(&args.command).map_err(failed)?),
         None => {
             // Once more with arguments that the supervisor recognizes, whatever options came before.
             let root = Project::find(&context.directory).unwrap_or_else(|| context.directory.clone());
@@ -77,7 +78,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         }
         Some(_) => {
             let caller = in_session.then(Caller::of_this_process).transpose().map_err(failed)?;
-            let code = run_check(&context.program, &args.command, caller.as_ref()).map_err(failed)?;
+            let code = run_here(&args.command, caller.as_ref()).map_err(failed)?;
             if let Some(caller) = caller {
                 caller.answer(code);
             }
