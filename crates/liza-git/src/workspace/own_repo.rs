@@ -101,11 +101,12 @@ impl Repo {
     }
 
     /// Writes the settings of a worktree's repository as they were made: git then starts nothing of an agent
-    /// for a person who enters it. A `.git` that only leads to another repository is removed. The repositories
-    /// of submodules stay as they are.
+    /// for a person who enters it or a repository inside. A `.git` that only leads to another repository is removed.
     pub fn restore_settings(&self, task: &TaskId) -> Result<(), GitError> {
         let path = self.worktree_path(task);
         if let Some(agent) = AgentRepo::of(&path) {
+            self.restore_nested(&path);
+            remove_pipes(agent.folder());
             return self.write_git_folder(agent.folder(), &self.head()?.commit);
         }
         let (link, linked) = (Path::new(".git"), self.common_dir().join("worktrees"));
@@ -314,6 +315,14 @@ impl Repo {
         let command = self.command("reading the configuration");
         let output = command.args(["config", "--list", "--show-scope", "-z"]).read()?;
         Ok(LocalSettings::parse(&output))
+    }
+}
+
+/// Removes what is neither a file nor a folder at the top of a repository: git would wait at a pipe for ever.
+fn remove_pipes(git: &UntrustedFolder) {
+    let entries = git.entries().unwrap_or_default();
+    for (name, _) in entries.iter().filter(|(_, kind)| *kind == EntryKind::Other) {
+        let _ = git.remove(Path::new(name));
     }
 }
 

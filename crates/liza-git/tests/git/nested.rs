@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use liza_git::GitError;
 
-use crate::support::{TestRepo, integration, read, script, task, write};
+use crate::support::{TestRepo, git_in, integration, read, script, task, write};
 
 /// A worktree with a program that notes that it ran.
 struct Hostile {
@@ -238,5 +238,49 @@ fn stale_locks_are_removed_only_in_the_worktree_itself() {
     assert_eq!(cleared, [own]);
     for name in ["Cargo.lock", "below/yarn.lock", "index.lock"] {
         assert_eq!(read(&other.join(name)), "precious\n");
+    }
+}
+
+/// Covers: RO-03
+#[test]
+fn git_starts_nothing_in_the_repositories_inside_a_worktree_after_a_session() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    let (mark, evil) = (test.home.path().join("mark"), test.home.path().join("evil"));
+    script(&evil, &format!("echo ran >>'{}'", mark.display()));
+    let plant = |folder: &Path| {
+        fs::create_dir_all(folder).unwrap();
+        test.git_at(folder, &["init", "-q"]);
+        test.git_at(folder, &["remote", "add", "origin", "/elsewhere"]);
+        write(&folder.join("file"), "text\n");
+        test.git_at(folder, &["add", "file"]);
+        test.git_at(folder, &["commit", "-qm", "inside"]);
+        test.git_at(folder, &["config", "core.fsmonitor", evil.to_str().unwrap()]);
+    };
+    plant(&tree.join("sub"));
+    test.git_at(&tree, &["-c", "advice.addEmbeddedRepo=false", "add", "sub"]);
+    plant(&tree.join("src/deep"));
+    plant(&test.home.path().join("elsewhere"));
+    write(&tree.join("led/file"), "text\n");
+    write(
+        &tree.join("led/.git"),
+        &format!("gitdir: {}\n", test.home.path().join("elsewhere/.git").display()),
+    );
+    write(&tree.join("linked/file"), "text\n");
+    symlink(test.home.path().join("elsewhere/.git"), tree.join("linked/.git")).unwrap();
+    let places = ["", "sub", "src/deep", "led", "linked"];
+    let runs = |place: &str| {
+        let _ = fs::remove_file(&mark);
+        write(&tree.join(place).join("file"), "changed\n");
+        git_in(test.home.path(), &tree.join(place), &["status"]);
+        mark.exists()
+    };
+    assert_eq!(places.map(runs), [true; 5], "each would run");
+    test.repo.restore_settings(&task("task-1")).unwrap();
+    assert_eq!(places.map(runs), [false; 5]);
+    for place in ["sub", "src/deep"] {
+        let folder = tree.join(place);
+        assert_eq!(test.git_at(&folder, &["log", "--format=%s"]), "inside");
+        assert_eq!(test.git_at(&folder, &["remote", "get-url", "origin"]), "/elsewhere");
     }
 }
