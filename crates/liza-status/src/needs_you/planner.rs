@@ -9,7 +9,7 @@ use crate::alarms::held::held_program;
 use crate::forecast::{Behind, Next, What};
 use liza_core::model::{AgentId, AgentRecord, Role, StopFileTimes};
 use liza_core::rules::sessions::{decided_since, is_newer, undecided};
-use liza_core::rules::triggers::Trigger;
+use liza_core::rules::triggers::{Trigger, TriggerKind};
 use liza_core::supervise::planner_needs_human;
 
 #[allow(clippy::ref_option, reason = "serde passes a reference")]
@@ -49,11 +49,10 @@ impl PlannerState {
         let session = in_session.next().and_then(|entry| entry.session.as_ref());
         let is_later = |trigger: &Trigger| session.is_some_and(|session| is_newer(state, trigger, session));
         let (later, now): (Vec<Trigger>, Vec<Trigger>) = pending.into_iter().partition(is_later);
-        let subjects = |triggers: Vec<Trigger>| -> BTreeSet<String> {
-            triggers.into_iter().map(|trigger| trigger.subject).collect()
-        };
-        let (later, now) = (subjects(later), subjects(now));
-        Self { pending: &now | &later, later: &later - &now, behind }
+        // The session knows another matter of the task, but not that it is blocked, or blocked again.
+        let blocked = subjects(later.iter().filter(|trigger| is_about_block(trigger)));
+        let (later, now) = (subjects(later.iter()), subjects(now.iter()));
+        Self { pending: &now | &later, later: &(&later - &now) | &blocked, behind }
     }
 
     /// The step in which the planner looks at it.
@@ -67,4 +66,12 @@ impl PlannerState {
     pub(super) fn leaves_to_human(&self, subject: &str) -> bool {
         !self.pending.contains(subject)
     }
+}
+
+fn subjects<'t>(triggers: impl Iterator<Item = &'t Trigger>) -> BTreeSet<String> {
+    triggers.map(|trigger| trigger.subject.clone()).collect()
+}
+
+fn is_about_block(trigger: &Trigger) -> bool {
+    matches!(trigger.kind, TriggerKind::BlockedTasks | TriggerKind::HypothesisExhausted)
 }
