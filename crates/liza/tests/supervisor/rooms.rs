@@ -58,7 +58,7 @@ impl Keeper {
             program: Some("/bin/sh".into()),
             arguments: vec!["-c".to_owned(), script.to_owned()],
             directory: Some(directory.to_owned()),
-environment: None,
+            environment: None,
             input,
         };
         // A keeper that was killed does not read it.
