@@ -36,14 +36,50 @@ pub fn bounded(text: &str) -> Cow<'_, str> {
     format!("{} […] {}", &text[..start], &text[end..]).into()
 }
 
-/// True for characters that control a terminal or reorder the text around them: they must not be printed.
+/// A text in which each unprintable character but those of lines and tabs is its code: a sequence could hide text, and a carriage
+/// return could make one line look like two.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(is_hidden) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    shown.into()
+}
+
+/// True for characters that control a terminal, reorder the text around them or cannot be seen: they must not be printed.
 pub fn is_unprintable(c: char) -> bool {
     let reorders =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let breaks_lines = matches!(c, '\u{2028}' | '\u{2029}');
     // The program itself gives these a meaning, see the colours of the command line.
     let is_private = matches!(c, '\u{feff}' | '\u{fdd0}'..='\u{fdef}');
-    c.is_control() || reorders || breaks_lines || is_private
+    c.is_control() || reorders || breaks_lines || is_private || is_invisible(c)
+}
+
+/// True for characters without a shape, in which a text can hide another one. Joiners and the selector of emoji are parts of words
+/// and signs, and stay.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{206a}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0d}'
+            | '\u{ffa0}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// A word as a person types it into a shell: in single quotes unless every character is plain.
@@ -87,6 +123,15 @@ mod tests {
         assert_eq!(one_line("ééééé", 3), "ééé…");
         assert_eq!(one_line("", 3), "");
         assert_eq!(one_line("abc\u{202e}fed\u{2066} \u{9b}31m", 80), "abcfed 31m");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_by_its_code() {
+        let hidden = "if a\u{200b}dmin \u{e0041}\u{202e}\u{ad}\u{1b}[2J\r";
+        assert_eq!(visible(hidden), "if a\\u{200b}dmin \\u{e0041}\\u{202e}\\u{ad}\\u{1b}[2J\\u{d}");
+        assert_eq!(one_line(hidden, 80), "if admin [2J");
+        let plain = "lines\n\tand ☺\u{fe0f}, 👩\u{200d}🔧, می\u{200c}خواهم";
+        assert_eq!(visible(plain), plain);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use liza_core::text::visible;
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 use serde_json::json;
@@ -65,14 +66,16 @@ impl Region {
 
     /// Adds an item; its ID must be unique on the page.
     pub(crate) fn push(&mut self, id: String, class: &str, body: &Markup) {
-        let version = hash(&[class, &body.0]);
+        // Names of authors, diffs and texts are agents' words.
+        let body = visible(&body.0);
+        let version = hash(&[class, &body]);
         let tag = self.tag.name();
         let class = if class.is_empty() { None } else { Some(class) };
         let open = html! { (PreEscaped(format!("<{tag} "))) };
         let attributes = html! { i id=(id) class=[class] data-v=(version) {} }.0;
         // The attributes are written, and so escaped, by the same code as everything else.
         let attributes = attributes.trim_start_matches("<i ").trim_end_matches("></i>").to_owned();
-        let html = format!("{}{attributes}>{}</{tag}>", open.0, body.0);
+        let html = format!("{}{attributes}>{body}</{tag}>", open.0);
         self.items.push(Item { id, version, html });
     }
 }
@@ -149,6 +152,12 @@ mod tests {
     /// Covers: UI-02
     #[test]
     fn only_what_changed_is_sent_and_text_stays_text() {
+        let hidden = regions(&[("a", "if a\u{200b}dmin\u{202e}")]);
+        assert!(
+            hidden.inner("tasks").0.contains("if a\\u{200b}dmin\\u{202e}"),
+            "{:?}",
+            hidden.inner("tasks")
+        );
         let before = regions(&[("a", "one"), ("b", "<script>alert(1)</script>")]);
         assert!(before.inner("tasks").0.contains("&lt;script&gt;"), "{:?}", before.inner("tasks"));
         assert!(before.inner("tasks").0.starts_with("<li id=\"a\" class=\"card\" data-v=\""));

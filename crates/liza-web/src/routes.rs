@@ -12,6 +12,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use liza_core::model::{AgentId, TaskId};
+use liza_core::text::visible;
 use maud::Markup;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
@@ -123,7 +124,8 @@ fn asset(kind: &'static str, text: &'static str) -> Answer {
 
 fn page(markup: Option<Markup>) -> Answer {
     let Some(markup) = markup else { return plain(StatusCode::NOT_FOUND, "There is no such page.") };
-    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], markup.0).into_response()
+    let html = visible(&markup.0).into_owned();
+    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
 }
 
 /// Makes a page that reads files or asks git, without making others wait.

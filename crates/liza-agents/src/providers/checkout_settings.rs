@@ -13,8 +13,15 @@ use super::config::find_template;
 const NAMES: [&str; 1] = [".envrc"];
 
 /// A folder and a file in it; the rest of the folder is text.
-const IN_FOLDERS: [(&str, &str); 3] =
-    [(".cursor", "mcp.json"), (".github", "hooks"), (".github", "mcp.json")];
+const IN_FOLDERS: [(&str, &str); 7] = [
+    (".cursor", "hooks.json"),
+    (".cursor", "mcp.json"),
+    (".github", "copilot"),
+    (".github", "hooks"),
+    (".github", "lsp.json"),
+    (".github", "mcp.json"),
+    (".vscode", "mcp.json"),
+];
 
 /// The names of files that are read as instructions, in any folder.
 const INSTRUCTIONS: [&str; 10] = [
@@ -89,6 +96,9 @@ mod tests {
             "web/.envrc",
             ".cursor/mcp.json",
             "a/.Cursor/MCP.json",
+            ".github/lsp.json",
+            ".github/copilot/settings.json",
+            ".vscode/mcp.json",
         ];
         let known = SettingFiles::of(&Config::default());
         for setting in settings {
@@ -101,6 +111,7 @@ mod tests {
             "web/.env",
             "src/codex.rs",
             ".cursor/rules/a.mdc",
+            ".vscode/settings.json",
             "mcp.json",
         ];
         for other in others {

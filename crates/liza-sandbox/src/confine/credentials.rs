@@ -13,7 +13,7 @@ pub(super) const IN_ETC: &[&str] = &[
 ];
 
 /// Below the project's `.git`: remote addresses may contain tokens, and `liza` has a copy of the blackboard.
-pub(super) const IN_GIT: &[&str] = &["config", "config.worktree", "FETCH_HEAD", "liza", "logs"];
+pub(super) const IN_GIT: &[&str] = &["config*", "FETCH_HEAD", "liza", "logs"];
 
 /// Below each repository of a submodule.
 pub(super) const IN_MODULE: &[&str] = &["config", "FETCH_HEAD", "logs"];

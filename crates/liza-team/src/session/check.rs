@@ -2,7 +2,7 @@
 //! the session, if that is confined ([`super::check_door`]).
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, TryLockError};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
@@ -23,7 +23,7 @@ use liza_sandbox::sys::remove_tree::remove_tree;
 
 use crate::channel::{receive, send_message};
 use crate::project::AGENT_ID;
-use crate::session::check_copy::{CheckCopy, CopyLife};
+use crate::session::check_copy::{COPY, CheckCopy, CopyLife, take_turn};
 use crate::session::check_door::{CHECK_DOOR, CheckAnswer, CheckOrder};
 use crate::session::check_keeper::Caller;
 use crate::session::git_settings::remove_inert_git;
@@ -32,9 +32,6 @@ pub const PLAN_VARIABLE: &str = "LIZA_PLAN";
 
 /// The commands that validate the task of a session, one on each line.
 pub const VALIDATION_VARIABLE: &str = "LIZA_VALIDATION";
-
-/// The folder of the copy, beside the caches of code under test.
-pub(crate) const COPY: &str = "tree";
 
 /// The longest wait for another check of the same session, and the pause between two looks.
 const TURN_LIMIT: Duration = Duration::from_secs(600);
@@ -211,20 +208,18 @@ fn top_of(folder: &Path) -> Option<PathBuf> {
 
 /// Waits until no other check of the session runs; the lock ends with this process. A session cannot remove
 /// the folder, so it cannot remove the lock.
-fn wait_for_turn(place: &Path, limit: Duration) -> io::Result<fs::File> {
-    let (folder, deadline) = (fs::File::open(place)?, Instant::now() + limit);
+fn wait_for_turn(place: &Path, limit: Duration) -> io::Result<File> {
+    let deadline = Instant::now() + limit;
     let mut has_said = false;
     loop {
-        match folder.try_lock() {
-            Ok(()) => return Ok(folder),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
-                let minutes = limit.as_secs() / 60;
-                return Err(io::Error::other(format!(
-                    "another `liza check` of this session has not ended within {minutes} minutes; end it first"
-                )));
-            }
-            Err(TryLockError::WouldBlock) => {}
+        if let Some(turn) = take_turn(place)? {
+            return Ok(turn);
+        }
+        if Instant::now() >= deadline {
+            let minutes = limit.as_secs() / 60;
+            return Err(io::Error::other(format!(
+                "another `liza check` of this session has not ended within {minutes} minutes; end it first"
+            )));
         }
         if !has_said {
             eprintln!("liza: waiting until the other `liza check` of this session has ended");
@@ -255,6 +250,8 @@ fn without_own(command: &mut Command) -> &mut Command {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Covers: IS-13

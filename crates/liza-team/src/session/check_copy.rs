@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirEntry, File, Metadata, Permissions};
+use std::fs::{self, DirEntry, File, Metadata, Permissions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -18,6 +18,19 @@ use liza_sandbox::sys::untrusted::{UntrustedFolder, take_rights};
 
 /// The place of a repository that names the repositories whose objects it borrows.
 const ALTERNATES: &str = ".git/objects/info/alternates";
+
+/// The folder of the copy, beside the caches of code under test.
+pub(crate) const COPY: &str = "tree";
+
+/// Takes the turn at a place of copies; `None` while another check has it. It ends with the value, or with its process.
+pub(crate) fn take_turn(place: &Path) -> io::Result<Option<File>> {
+    let folder = File::open(place)?;
+    match folder.try_lock() {
+        Ok(()) => Ok(Some(folder)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyLife {

@@ -3,7 +3,7 @@
 //!
 //! Only the words of the command come from the session: the plan, the folders and the environment of the stage are its supervisor's.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt as _;
@@ -25,7 +25,7 @@ use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
 use serde::{Deserialize, Serialize};
 
 use crate::channel::{receive, send_message};
-use crate::session::check::COPY;
+use crate::session::check_copy::{COPY, take_turn};
 
 /// The variable with the socket of a session for its checks.
 pub const CHECK_DOOR: &str = "LIZA_CHECK_DOOR";
@@ -112,8 +112,8 @@ fn run(place: &CheckPlace, scratch: &Path, connection: &mut UnixStream) -> io::R
     let streams = receive_streams(connection)?;
     let caches = place.plan.check_caches.clone().ok_or(io::ErrorKind::Unsupported)?;
     // One after the other: they use the same folders. Held until nothing of the command is left.
-    let turn = File::open(&caches)?;
-    turn.try_lock().map_err(|_| io::Error::other("another check of this session is still ending"))?;
+    let _turn = take_turn(&caches)?
+        .ok_or_else(|| io::Error::other("another check of this session is still ending"))?;
     let scratch = Scratch::create(scratch)?;
     let plan = of_code_under_test(place.plan.clone(), scratch.0, &caches.join(COPY));
     let folder = |name: &str| (name.to_owned(), scratch.0.to_string_lossy().into_owned());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use liza_core::model::{Board, EventName, Sha, State, Status, TaskBody, TaskId, TaskRecord, WorkFacts};
-use liza_core::text::{is_unprintable, shell_word};
+use liza_core::text::{shell_word, visible};
 use liza_git::{Branch, BranchError, MergeChange, PATCH_MAX, Patch, Repo};
 use liza_team::engine::integration_branch;
 use liza_team::lifecycle::{fetch_merged, fetch_sent, fetch_submitted, integration_head, take_work};
@@ -111,7 +111,7 @@ fn too_large(patch: &Patch, task: Option<&TaskId>) -> String {
     let command = |path: &PathBuf| format!("  liza diff {task}-- {}", shell_word(&path.to_string_lossy()));
     let mut lines = vec![painted(&patch.stat), String::new()];
     lines.push(format!("The patch is larger than {} MiB. Each file:", PATCH_MAX >> 20));
-    lines.extend(patch.files.iter().take(FILES_MAX).map(command).map(|line| visible(&line)));
+    lines.extend(patch.files.iter().take(FILES_MAX).map(command).map(|line| visible(&line).into_owned()));
     if let Some(more @ 1..) = patch.files.len().checked_sub(FILES_MAX) {
         lines.push(format!("and {more} more, folder by folder: liza diff {task}-- FOLDER"));
     }
@@ -248,21 +248,7 @@ fn painted_line(line: &str) -> String {
         [b'+', ..] => GREEN,
         [b'-', ..] => RED,
         _ if line.starts_with("diff ") => BOLD,
-        _ => return visible(line),
+        _ => return visible(line).into_owned(),
     };
     paint(style, &visible(line))
-}
-
-/// The line with control characters as their codes: a sequence could hide text, and a carriage return could
-/// make one line look like two.
-fn visible(line: &str) -> String {
-    let mut shown = String::with_capacity(line.len());
-    for c in line.chars() {
-        match c {
-            '\t' => shown.push(c),
-            c if is_unprintable(c) => shown.extend(c.escape_unicode()),
-            c => shown.push(c),
-        }
-    }
-    shown
 }

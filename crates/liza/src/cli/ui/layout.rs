@@ -77,7 +77,10 @@ pub(crate) fn printable_json(json: &str) -> String {
     for c in json.chars() {
         match c {
             '\n' => printed.push(c),
-            c if is_unprintable(c) => printed.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if is_unprintable(c) => {
+                let units = c.encode_utf16(&mut [0; 2]).to_vec();
+                units.iter().for_each(|unit| printed.push_str(&format!("\\u{unit:04x}")));
+            }
             c => printed.push(c),
         }
     }
