@@ -19,7 +19,7 @@ use crate::sys::family::{ProcessFamily, ScopedFamily};
 use super::environment::Variable;
 use super::exits::{NOT_STARTED, exit_as};
 use super::stage::{StageOrder, take_socket};
-use super::start::{NO_SPEAKER, STAGE, stage_command};
+use super::start::{NO_SPEAKER, STAGE, stage_command, wrapped};
 
 /// The session around has its own limit.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -33,9 +33,9 @@ pub(super) struct KeeperSocket(UnixStream);
 
 /// The command that starts a keeper, and the socket for its order. Folder, environment and output of the
 /// command become the program's. Drop the command after spawning: it holds the other end.
-pub(super) fn keeper_command(liza: &Path) -> io::Result<(Command, KeeperSocket)> {
+pub(super) fn keeper_command(wrapper: &[String], liza: &Path) -> io::Result<(Command, KeeperSocket)> {
     let (ours, theirs) = UnixStream::pair()?;
-    let mut command = Command::new(liza);
+    let mut command = wrapped(wrapper, liza.as_os_str());
     command.args([STAGE, KEEP]).stdin(Stdio::from(OwnedFd::from(theirs)));
     Ok((command, KeeperSocket(ours)))
 }
@@ -55,9 +55,10 @@ impl KeeperSocket {
     }
 }
 
-/// The environment and the output of a kept program's keeper and stage.
+/// The runner in front of a kept program's keeper, and the environment and output of both.
 #[derive(Debug)]
 pub struct KeptStreams {
+    pub wrapper: Vec<String>,
     pub environment: Vec<Variable>,
     pub streams: [OwnedFd; 2],
 }
@@ -69,7 +70,7 @@ pub fn run_kept(
     kept: KeptStreams,
     is_cancelled: impl Fn() -> bool,
 ) -> io::Result<ExitStatus> {
-    let (mut command, mut keeper) = keeper_command(liza)?;
+    let (mut command, mut keeper) = keeper_command(&kept.wrapper, liza)?;
     let [output, errors] = kept.streams;
     command.current_dir("/").env_clear().envs(kept.environment).stdout(output).stderr(errors);
     let family = ScopedFamily::spawn(&mut command)?;

@@ -106,7 +106,7 @@ impl ProgramRun<'_> {
             return Ok((command, None));
         };
         private::create_folder(stage.caches)?;
-        let (command, socket) = keeper_command(stage.liza)?;
+        let (command, socket) = keeper_command(&[], stage.liza)?;
         let order = StageOrder {
             plan: stage.plan.clone(),
             minimum: stage.minimum,

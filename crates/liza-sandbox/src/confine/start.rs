@@ -53,16 +53,17 @@ pub fn wrapped_stage_command(
     ours.set_read_timeout(Some(STAGE_LIMIT))?;
     ours.set_write_timeout(Some(STAGE_LIMIT))?;
     learn_sender(&ours)?;
-    let mut command = match wrapper.split_first() {
-        Some((runner, words)) => {
-            let mut command = Command::new(runner);
-            command.args(words).arg(liza);
-            command
-        }
-        None => Command::new(liza),
-    };
+    let mut command = wrapped(wrapper, liza.as_ref());
     command.arg(STAGE).stdin(Stdio::from(OwnedFd::from(theirs)));
     Ok((command, StageSocket(ours)))
+}
+
+/// A program, in a runner if there is one.
+pub(super) fn wrapped(wrapper: &[String], program: &OsStr) -> Command {
+    let Some((runner, words)) = wrapper.split_first() else { return Command::new(program) };
+    let mut command = Command::new(runner);
+    command.args(words).arg(program);
+    command
 }
 
 impl StageSocket {

@@ -19,6 +19,7 @@ use liza_sandbox::confine::plan::Plan;
 use liza_sandbox::confine::streams::{is_closed, receive_streams};
 use liza_sandbox::confine::{
     EnvironmentUse, KeptStreams, StageInput, StageOrder, cache_variables, passed_environment, run_kept,
+    wrapper_words,
 };
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
@@ -59,6 +60,8 @@ pub enum CheckAnswer {
 #[derive(Debug, Clone)]
 pub(crate) struct CheckPlace {
     pub liza: PathBuf,
+    /// The runner in front of the session, which is in front of its checks too.
+    pub wrapper: Vec<String>,
     pub minimum: Option<SandboxMin>,
     pub plan: Plan,
 }
@@ -122,6 +125,7 @@ fn run(place: &CheckPlace, scratch: &Path, connection: &mut UnixStream) -> io::R
     let mut environment =
         passed_environment(std::env::vars_os(), EnvironmentUse::CodeUnderTest, &plan.pass_env);
     environment.extend(own.iter().map(|(name, value)| (name.into(), value.into())));
+    let wrapper = wrapper_words(&place.wrapper, &plan, &order.directory.to_string_lossy());
     let stage = StageOrder {
         plan,
         minimum: place.minimum,
@@ -133,7 +137,7 @@ fn run(place: &CheckPlace, scratch: &Path, connection: &mut UnixStream) -> io::R
     };
     // Of this thread, and of what it starts.
     let _ = rustix::process::nice(NICENESS);
-    run_kept(&place.liza, &stage, KeptStreams { environment, streams }, || is_closed(connection))
+    run_kept(&place.liza, &stage, KeptStreams { wrapper, environment, streams }, || is_closed(connection))
 }
 
 /// A folder that exists while a check runs.

@@ -444,7 +444,9 @@ fn confine(
     plan.check_caches = Some(checks);
     let (liza, minimum) = (identity.program.clone(), minimum(config));
     let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
-    let door = check_door(identity, order, CheckPlace { liza: liza.clone(), minimum, plan: plan.clone() })?;
+    let place =
+        CheckPlace { liza: liza.clone(), wrapper: config.exec_wrapper.clone(), minimum, plan: plan.clone() };
+    let door = check_door(identity, order, place)?;
     plan.grants.sockets.push(door.socket().to_owned());
     // The variables of the client folder hide where the person's settings are.
     if network.is_none() {

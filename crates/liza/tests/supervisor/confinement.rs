@@ -447,6 +447,7 @@ fn needs_bubblewrap_a_session_runs_inside_of_it() {
     let wrapper = "exec_wrapper: [bwrap, --ro-bind, /, /, --dev-bind, /dev, /dev, --proc, /proc, --tmpfs, /srv, \
                    \"--bind-try {writable} {writable}\", --chdir, \"{directory}\"]";
     let script = r#"findmnt -n -o FSTYPE /srv | sed 's/^/srv is /'
+"$LIZA" check -- sh -c 'echo "in a check, srv is $(findmnt -n -o FSTYPE /srv)"'
 touch "$HOME/planted" 2> /dev/null && echo wrote"#;
     for sandbox in ["sandbox: auto", "sandbox: auto\nsandbox_max_abi: 0"] {
         let bench = Bench::new(&format!("{sandbox}\n{wrapper}"), &[("c", &format!("{script}\n{CODER}"))]);
@@ -454,7 +455,8 @@ touch "$HOME/planted" 2> /dev/null && echo wrote"#;
         let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
         assert_eq!(coder.wait(), 0, "{}\n{}", coder.output(), bench.outputs());
         let log = bench.outputs();
-        assert!(log.contains("srv is tmpfs") && !log.contains("wrote"), "{sandbox}:\n{log}");
+        assert!(log.contains("\nsrv is tmpfs") && !log.contains("wrote"), "{sandbox}:\n{log}");
+        assert!(log.contains("in a check, srv is tmpfs"), "{sandbox}:\n{log}");
         assert!(!bench.home().join("planted").exists());
         assert_eq!(bench.status("t1").to_string(), "READY_FOR_REVIEW", "{log}");
     }
