@@ -1,6 +1,6 @@
 //! Hands the output streams of one process to another, attached to one byte.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut, Read as _, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -43,11 +43,28 @@ pub fn is_closed(socket: &UnixStream) -> bool {
     matches!(recv(socket, &mut [0; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((0, _)))
 }
 
+/// Copies a stream as it comes. If nobody reads the copy, it is closed, and its writer learns that.
+pub fn copy_stream(mut from: io::PipeReader, mut to: impl Write) {
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => return,
+            Ok(length) => {
+                let written = to.write_all(chunk.get(..length).unwrap_or_default());
+                if written.and_then(|()| to.flush()).is_err() {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs::File;
-    use std::io::{Read as _, Write as _};
     use std::os::fd::AsFd as _;
 
     /// Covers: JU-08

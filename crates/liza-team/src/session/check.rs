@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use liza_git::prepared_of;
 use liza_host::{durable, private};
 use liza_sandbox::confine::environment::{EnvironmentUse, passed_environment};
 use liza_sandbox::confine::plan::Plan;
-use liza_sandbox::confine::streams::send_streams;
+use liza_sandbox::confine::streams::{copy_stream, send_streams};
 use liza_sandbox::sys::family::{ProcessFamily, ProgramExit};
 use liza_sandbox::sys::find_program;
 use liza_sandbox::sys::remove_tree::remove_tree;
@@ -113,8 +113,8 @@ fn ask(order: &CheckOrder) -> io::Result<CheckAnswer> {
     send_streams(&connection, [output_end.as_fd(), errors_end.as_fd()])?;
     drop((output_end, errors_end));
     let copies = [
-        thread::spawn(move || copy_all(output, io::stdout())),
-        thread::spawn(move || copy_all(errors, io::stderr())),
+        thread::spawn(move || copy_stream(output, io::stdout())),
+        thread::spawn(move || copy_stream(errors, io::stderr())),
     ];
     let answer = receive(&mut connection, ANSWER_MAX, FOREVER)?;
     for copy in copies {
@@ -125,24 +125,6 @@ fn ask(order: &CheckOrder) -> io::Result<CheckAnswer> {
 
 /// The longest answer: an exit code or a reason.
 const ANSWER_MAX: usize = 1 << 20;
-
-/// Copies a stream as it comes. If nobody reads the copy, it is closed, and its writer learns that.
-fn copy_all(mut from: io::PipeReader, mut to: impl Write) {
-    let mut chunk = vec![0; 64 << 10];
-    loop {
-        match io::Read::read(&mut from, &mut chunk) {
-            Ok(0) => return,
-            Ok(length) => {
-                let written = to.write_all(chunk.get(..length).unwrap_or_default());
-                if written.and_then(|()| to.flush()).is_err() {
-                    return;
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return,
-        }
-    }
-}
 
 /// Runs a command that is not confined: of a person where they are, or of a session in a copy of its checkout.
 pub fn run_here(command: &[OsString], caller: Option<&Caller>) -> io::Result<u8> {
