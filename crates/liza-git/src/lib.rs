@@ -34,6 +34,7 @@ pub use program::version::GitVersion;
 pub use receipts::{CommitSignature, LineStep, RECEIPTS, REMOTE_RECEIPTS};
 pub use remote::push::Remote;
 pub use remote::work_remote::{PushOutcome, RefChange, RemoteProbe, WorkRemote};
+pub use workspace::check_copy::{CHECK_COPY, CheckCopy, CopyLife, take_turn};
 pub use workspace::rescue::Rescue;
 pub use workspace::review::prepared_of;
 pub use workspace::status::{FileChange, UntrackedFiles, WorktreeStatus};

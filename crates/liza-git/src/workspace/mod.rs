@@ -1,6 +1,7 @@
 //! Checkouts of agents: made, inspected, taken, rescued and removed, never trusted.
 
 pub(crate) mod agent_repo;
+pub(crate) mod check_copy;
 pub(crate) mod clean_up;
 pub(crate) mod giant_files;
 pub(crate) mod ignored;

@@ -5,7 +5,7 @@
 mod allowed_variables;
 pub mod caches;
 mod cargo_home;
-pub mod copies;
+mod copies;
 mod credentials;
 mod descriptor;
 mod downloads;
@@ -33,7 +33,7 @@ pub use caches::{
     YourCache, cache_variables, check_caches, merge_caches, remove_check_caches, review_caches,
     validation_caches, your_caches,
 };
-pub use copies::ThrowAwayCopy;
+pub use copies::{COPIES, ThrowAwayCopy, can_copy};
 pub use environment::{
     EnvironmentUse, Variable, is_of_database, is_withheld, named_tools, passed_environment,
     search_path_outside,

@@ -78,6 +78,8 @@ pub struct Plan {
     /// The caches of code under test; `None` if it has those of the session.
     pub check_caches: Option<PathBuf>,
     pub checkout: Option<PathBuf>,
+    /// The folder in place of which a check's room has a copy; `None` if `liza check` makes a copy of the checkout.
+    pub copied: Option<PathBuf>,
     /// The path under which a room shows the checkout too, by a link.
     pub also_at: Option<PathBuf>,
     /// The person's caches, which fill those of the session.
@@ -155,6 +157,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         private: Vec::new(),
         check_caches: None,
         checkout: around.checkout.map(Path::to_owned),
+        copied: None,
         also_at: around.checkout.and_then(|checkout| documented_place(around, checkout)),
         caches: around.caches.to_vec(),
         pass_env: around.settings.pass_env.clone(),

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Role};
-use liza_git::prepared_of;
+use liza_git::{CHECK_COPY, CheckCopy, CopyLife, prepared_of, take_turn};
 use liza_host::{durable, private};
 use liza_sandbox::confine::environment::{EnvironmentUse, passed_environment};
 use liza_sandbox::confine::plan::Plan;
@@ -23,7 +23,6 @@ use liza_sandbox::sys::remove_tree::remove_tree;
 
 use crate::channel::{receive, send_message};
 use crate::project::AGENT_ID;
-use crate::session::check_copy::{COPY, CheckCopy, CopyLife, take_turn};
 use crate::session::check_door::{CHECK_DOOR, CheckAnswer, CheckOrder};
 use crate::session::check_keeper::Caller;
 use crate::session::git_settings::remove_inert_git;
@@ -63,13 +62,15 @@ pub fn run_outside(command: &[OsString]) -> io::Result<u8> {
     let _turn = wait_for_turn(own, TURN_LIMIT)?;
     drop(wait_for_turn(caches, TURN_LIMIT)?);
     // A planner that looks at the project has no checkout of its own.
-    let copy = plan.checkout.as_deref().map(|checkout| make_copy(checkout, caches)).transpose()?;
+    let copied = plan.checkout.as_deref().filter(|_| plan.copied.is_none());
+    let copy = copied.map(|checkout| make_copy(checkout, caches)).transpose()?;
+    let top = copy.as_ref().map(CheckCopy::path).or(plan.copied.as_deref());
     let (mut name, mut directory) = (PathBuf::from(name), here.clone());
-    if let (Some(copy), Some(checkout)) = (&copy, &plan.checkout) {
-        directory = copy.folder(here.strip_prefix(checkout).unwrap_or(Path::new("")));
+    if let (Some(top), Some(checkout)) = (top, &plan.checkout) {
+        directory = folder_in(top, here.strip_prefix(checkout).unwrap_or(Path::new("")));
         std::env::set_current_dir(&directory)?;
         if let Ok(inside) = name.strip_prefix(checkout) {
-            name = copy.path().join(inside);
+            name = top.join(inside);
         }
     }
     let order = CheckOrder {
@@ -138,7 +139,8 @@ pub fn run_here(command: &[OsString], caller: Option<&Caller>) -> io::Result<u8>
     let (mut name, mut copy) = (name.clone(), None);
     if let Some(checkout) = &checkout {
         let made = make_copy(checkout, &std::env::temp_dir())?;
-        std::env::set_current_dir(made.folder(here.strip_prefix(checkout).unwrap_or(Path::new(""))))?;
+        let below = here.strip_prefix(checkout).unwrap_or(Path::new(""));
+        std::env::set_current_dir(folder_in(made.path(), below))?;
         if let Ok(inside) = Path::new(&name).strip_prefix(checkout) {
             name = made.path().join(inside).into();
         }
@@ -160,9 +162,15 @@ pub fn run_here(command: &[OsString], caller: Option<&Caller>) -> io::Result<u8>
 /// Copies the session's checkout; a review's is copied as it was set up, and from nothing each time.
 fn make_copy(checkout: &Path, place: &Path) -> io::Result<CheckCopy> {
     let prepared = prepared_of(checkout).filter(|prepared| prepared.is_dir());
-    let place = place.join(COPY);
+    let place = place.join(CHECK_COPY);
     let life = if is_reviewer() { CopyLife::OneRun } else { CopyLife::Builds };
     CheckCopy::of(prepared.as_deref().unwrap_or(checkout), &place, life)
+}
+
+/// The folder of a copy for one of the checkout; its top if the copy has no such folder.
+fn folder_in(top: &Path, below: &Path) -> PathBuf {
+    let folder = top.join(below);
+    if folder.is_dir() { folder } else { top.to_owned() }
 }
 
 /// A folder for the temporary files of one command.

@@ -14,19 +14,19 @@ use std::thread;
 use std::time::Duration;
 
 use liza_core::model::SandboxMin;
+use liza_git::{CHECK_COPY, take_turn};
 use liza_host::listener::Accepting;
 use liza_sandbox::confine::plan::Plan;
 use liza_sandbox::confine::streams::{is_closed, receive_streams};
 use liza_sandbox::confine::{
-    EnvironmentUse, KeptStreams, StageInput, StageOrder, cache_variables, passed_environment, run_kept,
-    wrapper_words,
+    EnvironmentUse, KeptStreams, StageInput, StageOrder, ThrowAwayCopy, cache_variables, passed_environment,
+    run_kept, wrapper_words,
 };
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::remove_tree::{fresh_folder, remove_tree};
 use serde::{Deserialize, Serialize};
 
 use crate::channel::{receive, send_message};
-use crate::session::check_copy::{COPY, take_turn};
 
 /// The variable with the socket of a session for its checks.
 pub const CHECK_DOOR: &str = "LIZA_CHECK_DOOR";
@@ -64,6 +64,8 @@ pub(crate) struct CheckPlace {
     pub wrapper: Vec<String>,
     pub minimum: Option<SandboxMin>,
     pub plan: Plan,
+    /// A folder for copies, which no room has.
+    pub copies: PathBuf,
 }
 
 /// Closed when it is dropped; checks that run end with the session's processes, which hold their connections.
@@ -118,7 +120,9 @@ fn run(place: &CheckPlace, scratch: &Path, connection: &mut UnixStream) -> io::R
     let _turn = take_turn(&caches)?
         .ok_or_else(|| io::Error::other("another check of this session is still ending"))?;
     let scratch = Scratch::create(scratch)?;
-    let plan = of_code_under_test(place.plan.clone(), scratch.0, &caches.join(COPY));
+    let mut copy = ThrowAwayCopy::new(&place.copies)?;
+    let mut plan = of_code_under_test(place.plan.clone(), scratch.0, &caches.join(CHECK_COPY));
+    plan.placed.extend(plan.copied.as_deref().map(|folder| copy.of(folder)).transpose()?);
     let folder = |name: &str| (name.to_owned(), scratch.0.to_string_lossy().into_owned());
     let own: Vec<_> =
         ["TMPDIR", "XDG_CONFIG_HOME"].map(folder).into_iter().chain(cache_variables(&caches)).collect();
@@ -161,6 +165,8 @@ fn of_code_under_test(mut plan: Plan, scratch: &Path, copy: &Path) -> Plan {
     let is_private = |path: &PathBuf| plan.private.iter().any(|private| path.starts_with(private));
     plan.grants.read.retain(|path| !is_private(path));
     plan.grants.write.retain(|path| !is_private(path) && Some(path) != plan.checkout.as_ref());
+    let copy = plan.copied.as_deref().unwrap_or(copy);
+    plan.not_written.retain(|path| path != copy);
     plan.checkout = plan.checkout.map(|_| copy.to_owned());
     plan.grants.write.push(scratch.to_owned());
     plan.grants.sockets.clear();

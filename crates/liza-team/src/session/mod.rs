@@ -1,7 +1,6 @@
 //! One session of an agent program: its room, its folders, its login, and the checks that run below it.
 
 pub mod check;
-pub mod check_copy;
 pub mod check_door;
 pub mod check_keeper;
 pub mod checkout_setup;

@@ -9,8 +9,8 @@ use liza_core::model::{Config, Network, Role, Sandbox, SandboxMin};
 use liza_git::{GitError, Repo};
 use liza_host::private;
 use liza_sandbox::confine::{
-    DiskLook, EnvironmentUse, Level, Plan, ProgramRun, RunEnd, RunStage, Surroundings, Variable, expand,
-    local_ports, make_plan, named_tools, passed_environment, probe, too_low, your_caches,
+    COPIES, DiskLook, EnvironmentUse, Level, Plan, ProgramRun, RunEnd, RunStage, Surroundings, ThrowAwayCopy,
+    Variable, expand, local_ports, make_plan, named_tools, passed_environment, probe, too_low, your_caches,
 };
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::remove_tree::remove_tree;
@@ -144,6 +144,19 @@ pub fn would_have_rooms(repo: &Repo, folder: &Path, liza: &Path) -> bool {
         .and_then(|()| probe(liza, plan_in(repo, folder, &Config::default(), &no_needs(liza, &scratch))));
     let _ = remove_tree(&scratch);
     matches!(tried, Ok(Level::Isolated))
+}
+
+/// True if rooms of this project can make copies of folders, from a probe.
+pub(crate) fn can_copy_in_room(project: &Project, config: &Config, liza: &Path) -> bool {
+    let try_it = || {
+        let mut copy = ThrowAwayCopy::new(&project.folder().join(COPIES))?;
+        let (scratch, folder) = (copy.new_folder()?, copy.new_folder()?);
+        let plan = session_plan(project, config, &no_needs(liza, &scratch)).map_err(io::Error::other)?;
+        let mut plan = plan.ok_or(io::ErrorKind::Unsupported)?;
+        plan.placed.push(copy.of(&folder)?);
+        probe(liza, plan)
+    };
+    matches!(try_it(), Ok(Level::Isolated))
 }
 
 /// The longest time of a command in a stage, which only tries something.

@@ -15,14 +15,14 @@ use liza_core::model::{AgentCommits, AgentId, Config, Network, Role, Sandbox, Sh
 use liza_core::rules::spending::left_for;
 use liza_core::rules::triggers::planner_triggers;
 use liza_core::rules::validation::commands;
-use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
+use liza_git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles, prepared_of};
 use liza_host::model_proxy::{ModelProxy, proxy_variables};
 use liza_host::private;
 use liza_host::secrets::Masker;
 use liza_host::worktrees::{outside, worktrees_folder};
 use liza_sandbox::confine::{
-    EnvironmentUse, StageInput, Variable, cache_variables, check_caches, is_withheld, local_ports,
-    passed_environment, review_caches, wrapper_words,
+    COPIES, EnvironmentUse, StageInput, Variable, cache_variables, can_copy, check_caches, is_withheld,
+    local_ports, passed_environment, review_caches, wrapper_words,
 };
 use liza_sandbox::sys::confinement::{TcpGrants, protects_files};
 
@@ -37,7 +37,7 @@ use crate::session::conversations::{conversation_to_resume, conversation_usage, 
 use crate::session::files::{OUTPUTS, PROMPTS};
 use crate::session::git_settings::{ceiling_variable, identity_variables, inert_git_variables};
 use crate::session::network::allowed_hosts;
-use crate::session::plan::{SessionNeeds, home, minimum, session_plan};
+use crate::session::plan::{SessionNeeds, can_copy_in_room, home, minimum, session_plan};
 use crate::session::shared::shared;
 
 use super::error::SupervisorError;
@@ -442,10 +442,17 @@ fn confine(
     }
     plan.private = vec![client.path.clone(), order.scratch.clone(), own.prompt.to_owned(), caches.clone()];
     plan.check_caches = Some(checks);
+    if role == Role::CodeReviewer {
+        let prepared = prepared_of(&order.directory).filter(|prepared| prepared.is_dir());
+        let copied = Some(prepared.unwrap_or_else(|| order.directory.clone()));
+        plan.copied =
+            copied.filter(|copied| can_copy(copied) && can_copy_in_room(project, config, &identity.program));
+    }
     let (liza, minimum) = (identity.program.clone(), minimum(config));
     let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
-    let place =
-        CheckPlace { liza: liza.clone(), wrapper: config.exec_wrapper.clone(), minimum, plan: plan.clone() };
+    let copies = project.folder().join(COPIES);
+    let (runner, checked) = (config.exec_wrapper.clone(), plan.clone());
+    let place = CheckPlace { liza: liza.clone(), wrapper: runner, minimum, plan: checked, copies };
     let door = check_door(identity, order, place)?;
     plan.grants.sockets.push(door.socket().to_owned());
     // The variables of the client folder hide where the person's settings are.

@@ -31,12 +31,14 @@ impl Project {
         project
     }
 
-    fn copy_of(&self, below: &[PathBuf]) -> ThrowAwayCopy {
-        ThrowAwayCopy::piled(&self.folder.path().join("store"), &self.at, below).unwrap()
+    fn copy(&self) -> ThrowAwayCopy {
+        ThrowAwayCopy::new(&self.folder.path().join("store")).unwrap()
     }
 
-    fn copy(&self) -> ThrowAwayCopy {
-        self.copy_of(std::slice::from_ref(&self.files))
+    /// Shows the files in a new copy, whose place is elsewhere.
+    fn shown(&self, copy: &mut ThrowAwayCopy) -> Placed {
+        let written = copy.new_folder().unwrap();
+        copy.over(&self.at, &written, std::slice::from_ref(&self.files)).unwrap()
     }
 
     fn run(&self, placed: &[Placed], script: &str) -> String {
@@ -65,36 +67,39 @@ fn nothing_that_is_written_in_a_copy_reaches_what_it_is_a_copy_of() {
     let (before, mut copy) = (all_files(&project.files), project.copy());
     let script =
         "pwd; cat a; echo changed > a; rm b; rm -r d; mkdir d; echo new > d/new; chmod 600 scripts/test.sh";
-    let said = project.run(&copy.next_run().unwrap(), script);
-    assert_eq!(said, format!("{}\na\n", project.at.display()));
     let list = "cat a; ls; ls d";
-    let said = project.run(&copy.next_run().unwrap(), list);
-    assert_eq!(said, "changed\na\nd\nscripts\nnew\n", "the next run of the same copy goes on from there");
-    assert!(copy.reset());
-    let said = project.run(&copy.next_run().unwrap(), list);
-    assert_eq!(said, "a\na\nb\nd\nscripts\nold\n", "and a new try does not");
-    let said = project.run(&project.copy().next_run().unwrap(), list);
-    assert_eq!(said, "a\na\nb\nd\nscripts\nold\n");
-    assert_eq!(all_files(&project.files), before);
+    let written = copy.new_folder().unwrap();
+    let mut again = || copy.over(&project.at, &written, std::slice::from_ref(&project.files)).unwrap();
+    assert_eq!(project.run(&[again()], script), format!("{}\na\n", project.at.display()));
+    let changed = "changed\na\nd\nscripts\nnew\n";
+    assert_eq!(project.run(&[again()], list), changed, "the next run in the same folder goes on from there");
+    let old = "a\na\nb\nd\nscripts\nold\n";
+    assert_eq!(project.run(&[project.shown(&mut copy)], list), old, "and a new try does not");
     assert!(!project.at.exists(), "outside there is nothing");
+    // In its own place, too.
+    let place = Project { at: project.files.clone(), ..project };
+    let said = place.run(&[copy.of(&place.files).unwrap()], &format!("{script}; {list}"));
+    assert_eq!(said, format!("{}\na\n{changed}", place.at.display()));
+    assert_eq!(all_files(&place.files), before);
     drop(copy);
-    assert_eq!(fs::read_dir(project.folder.path().join("store")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(place.folder.path().join("store")).unwrap().count(), 0);
 }
 
 /// Covers: RO-09
 #[test]
 fn a_run_reaches_neither_the_folder_of_its_changes_nor_another_copy() {
     let project = Project::new();
-    let (mut copy, other) = (project.copy(), project.copy());
-    fs::write(other.own().join("secret"), "secret").unwrap();
+    let (mut copy, mut other) = (project.copy(), project.copy());
+    let secret = other.new_folder().unwrap().join("secret");
+    fs::write(&secret, "secret").unwrap();
     let store = project.folder.path().join("store");
     let script = format!(
         "ls -R {store}; cat {secret}; cat {files}/a; cat /proc/self/mountinfo | grep -c {store}",
         store = store.display(),
-        secret = other.own().join("secret").display(),
+        secret = secret.display(),
         files = project.files.display()
     );
-    let said = project.run(&copy.next_run().unwrap(), &script);
+    let said = project.run(&[project.shown(&mut copy)], &script);
     assert!(!said.contains("secret\n") && said.ends_with("\n0\n"), "{said}");
     assert_eq!(said.matches("No such file or directory").count(), 3, "{said}");
 }
@@ -104,12 +109,13 @@ fn a_run_reaches_neither_the_folder_of_its_changes_nor_another_copy() {
 fn sealed_files_cannot_be_changed_replaced_or_moved_away() {
     let project = Project::new();
     let mut copy = project.copy();
+    let checkout = copy.new_folder().unwrap();
     for (path, text) in [("scripts/test.sh", "echo judged\n"), ("d/deep/rule", "strong\n")] {
-        let file = copy.own().join(path);
+        let file = checkout.join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     }
-    let mut placed = copy.next_run().unwrap();
+    let mut placed = vec![copy.over(&project.at, &checkout, std::slice::from_ref(&project.files)).unwrap()];
     let mut place = |path: &str, files: PlacedFiles| placed.push(Placed { at: project.at.join(path), files });
     for sealed in ["scripts/test.sh", "d/deep/rule"] {
         place(sealed, PlacedFiles::Sealed);
@@ -124,10 +130,14 @@ try chmod 777 d/deep/rule; try sh -c 'echo x > new && mv new d/deep/rule'; try u
 try ln d/deep/rule second; try truncate -s 0 scripts/test.sh; try dd if=/dev/null of=d/deep/rule
 echo more > d/deep/more; echo more > d/more; cat d/deep/more d/deep/rule; sh scripts/test.sh"#;
     assert_eq!(project.run(&placed, script), "more\nstrong\njudged\n");
-    assert!(!copy.has_changed(Path::new("d/deep/rule")) && copy.has_changed(Path::new("d/more")));
+    let read = |path: &str| fs::read_to_string(checkout.join(path)).ok();
+    assert_eq!(
+        (read("d/deep/rule").as_deref(), read("d/more").as_deref()),
+        (Some("strong\n"), Some("more\n"))
+    );
 }
 
-/// A session writes the lowest layer, so it may contain what a session could plant if no filter refused it.
+/// A layer may contain what a session could plant if no filter refused it.
 ///
 /// Covers: RO-09
 #[test]
@@ -148,8 +158,11 @@ fn planted_markers_lead_nowhere() {
     mark("user.overlay.redirect", &planted.join("b"), b"/../secret/key");
     symlink(secret.join("key"), planted.join("link")).unwrap();
     let script = "ls d; cat b; cat link; find . -name key";
-    let mut copy = project.copy_of(&[project.files.clone(), planted]);
-    let said = project.run(&copy.next_run().unwrap(), script);
+    let mut copy = project.copy();
+    let written = copy.new_folder().unwrap();
+    let below = copy.over(&project.at, &written, &[planted.clone(), project.files.clone()]).unwrap();
+    let above = copy.over(&project.at, &planted, std::slice::from_ref(&project.files)).unwrap();
+    let said = [below, above].map(|placed| project.run(&[placed], script)).concat();
     assert!(!said.contains("secret\n") && !said.contains("key\n"), "{said}");
     // Neither can a run plant one for those that follow.
     let script = r#"for name in opaque redirect whiteout metacopy origin; do
@@ -157,7 +170,7 @@ fn planted_markers_lead_nowhere() {
         exit(syscall($call, $file, $name, $value, 1, 0) == 0 ? 0 : 1)' $name && echo "DONE $name"
 done
 mknod whiteout c 0 0 2> /dev/null && echo "DONE device"; perl -e 'print "tried\n"'"#;
-    let said = project.run(&project.copy().next_run().unwrap(), script);
+    let said = project.run(&[project.shown(&mut copy)], script);
     assert_eq!(said, "tried\n");
 }
 
@@ -187,7 +200,7 @@ fn a_copy_of_5000_files_with_a_build_folder_costs_less_than_50_ms() {
     let copied = || {
         let mut copy = project.copy();
         assert_eq!(
-            project.run(&copy.next_run().unwrap(), "echo changed > src/7/7.rs; cat target/7 > /dev/null"),
+            project.run(&[project.shown(&mut copy)], "echo changed > src/7/7.rs; cat target/7 > /dev/null"),
             ""
         );
     };

@@ -95,6 +95,8 @@ tried run ./run.sh; tried run-prepared ../.prepared-t1/run.sh; tried run-coders 
 tried read 'cat t1.txt'; tried search 'grep -r work .'; tried status 'git status'; tried diff 'git diff HEAD~1'
 tried log 'git log'; tried show 'git show HEAD:t1.txt'; tried scratch 'echo x > "$TMPDIR/x"'
 "$LIZA" check -- ./run.sh; "$LIZA" check -- "$PWD/run.sh"
+"$LIZA" check -- sh -c 'echo "in $(basename "$PWD")"; rm made; echo x > t1.txt; echo x > left; git config user.name left'
+"$LIZA" check -- sh -c 'cat t1.txt; ls; git config user.name'
 {REJECT}"#
     );
     let bench = Bench::new("sandbox: auto", &[("c", &coder), ("r", &reviewer)]);
@@ -114,6 +116,9 @@ tried log 'git log'; tried show 'git show HEAD:t1.txt'; tried scratch 'echo x > 
         assert!(log.contains(&format!("{what} possible\n")), "{what}:\n{log}");
     }
     assert_eq!(log.matches("RAN set up\n").count(), 2, "{log}");
+    // The room makes the copies, and nothing of one is in the next.
+    assert!(log.contains("in .prepared-t1\nwork on t1\nmade\nrun.sh\nspecs\nt1.txt\n"), "{log}");
+    assert!(!log.contains("left\n"), "{log}");
     assert!(log.contains("[liza: confinement isolated;"), "{log}");
     assert_eq!(bench.status("t1").to_string(), "REJECTED", "{log}");
 }

@@ -20,10 +20,10 @@ use liza_sandbox::sys::untrusted::{UntrustedFolder, take_rights};
 const ALTERNATES: &str = ".git/objects/info/alternates";
 
 /// The folder of the copy, beside the caches of code under test.
-pub(crate) const COPY: &str = "tree";
+pub const CHECK_COPY: &str = "tree";
 
 /// Takes the turn at a place of copies; `None` while another check has it. It ends with the value, or with its process.
-pub(crate) fn take_turn(place: &Path) -> io::Result<Option<File>> {
+pub fn take_turn(place: &Path) -> io::Result<Option<File>> {
     let folder = File::open(place)?;
     match folder.try_lock() {
         Ok(()) => Ok(Some(folder)),
@@ -64,12 +64,6 @@ impl CheckCopy {
 
     pub fn path(&self) -> &Path {
         &self.folder
-    }
-
-    /// The folder of the copy for one of the checkout; its top if the copy has no such folder.
-    pub fn folder(&self, below: &Path) -> PathBuf {
-        let folder = self.folder.join(below);
-        if folder.is_dir() { folder } else { self.folder.clone() }
     }
 }
 
@@ -261,8 +255,6 @@ mod tests {
         assert_eq!(place.read("copy/tree/link/lib.rs").as_deref(), Some("code"));
         let borrowed = format!("{}\n", place.path("checkout/src").canonicalize().unwrap().display());
         assert_eq!(place.read("copy/tree/.git/objects/info/alternates"), Some(borrowed));
-        assert_eq!(copy.folder(Path::new("src")), place.path("copy/tree/src"));
-        assert_eq!(copy.folder(Path::new("gone")), place.path("copy/tree"));
         drop(copy);
         assert!(!place.path("copy/tree").exists());
     }
