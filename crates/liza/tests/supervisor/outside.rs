@@ -51,6 +51,7 @@ root=$(sed 's|/.git/objects$||' .git/objects/info/alternates)
 ls "${PWD%/*}" > /dev/null 2>&1 || echo "LOOK no other worktree"
 echo x > "${PWD%/*}/planted" || echo "LOOK no file beside it"
 echo "LOOK at $PWD"
+echo "LOOK checked in $("$LIZA" check -- pwd)"
 "#;
 
 /// Covers: RO-03
@@ -75,6 +76,8 @@ fn a_task_goes_from_claim_to_merge_with_its_worktree_outside() {
         let said = bench.outputs();
         assert!(said.contains(documented), "{config}: {said}");
         assert!(said.contains(&format!("LOOK at {}", tree.display())), "{said}");
+        let is_copied = !said.contains(&format!("LOOK checked in {}", tree.display()));
+        assert!(said.contains("LOOK checked in /") && is_copied, "{config}: {said}");
         let is_confined = !config.contains("off");
         let closed = ["LOOK no other worktree", "LOOK no file beside it"];
         assert!(!is_confined || closed.iter().all(|line| said.contains(line)), "{config}: {said}");
@@ -90,6 +93,27 @@ fn a_task_goes_from_claim_to_merge_with_its_worktree_outside() {
         let is_left = bench.home().join(".local/state/liza").exists();
         assert_eq!(is_left, !is_confined, "only what a session without confinement left beside it");
     }
+}
+
+/// Covers: RO-03
+#[test]
+fn a_moved_project_goes_on_in_its_worktrees_outside() {
+    let begin = "git commit --allow-empty -qm begun; exit 1";
+    let mut bench = Bench::new("sandbox: auto", &[("b", begin), ("c", CODER), ("r", REVIEWER)]);
+    bench.project.liza(&["config", "worktrees", "outside"]).ok();
+    bench.project.add_task("t1");
+    bench.agent(&["coder", "t1", "--cli", "b", "--once"]).wait();
+    let tree = bench.tree("t1");
+    let moved = bench.home().canonicalize().unwrap().join("elsewhere");
+    fs::rename(&bench.project.root, &moved).unwrap();
+    bench.project.root = moved;
+    assert_eq!(bench.tree("t1"), tree);
+    bench.agent(&["coder", "t1", "--cli", "c", "--once"]).wait();
+    assert_eq!(bench.status("t1"), Status::ReadyForReview, "{}", bench.outputs());
+    bench.agent(&["code-reviewer", "--cli", "r", "--once"]).wait();
+    assert_eq!(bench.status("t1"), Status::Merged, "{}", bench.outputs());
+    let subjects = bench.project.git(&["log", "--format=%s", "integration"]);
+    assert!(subjects.contains("begun") && !tree.exists(), "{subjects}");
 }
 
 /// Covers: RO-03

@@ -105,14 +105,16 @@ impl Layout {
         }
     }
 
-    /// The links beside what is bound: `/etc/localtime`, `/bin`.
+    /// The links beside what is bound: `/etc/localtime`, `/bin`. None takes the place of something of the room's own.
     fn add_links(&mut self) {
         let is_own = |folder: &&PathBuf| FOLDERS.iter().any(|own| folder.as_path() == Path::new(own));
         for folder in self.folders.iter().filter(|folder| !is_own(folder)) {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
             let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-            let links = links.filter_map(|entry| Some((entry.path(), fs::read_link(entry.path()).ok()?)));
-            self.links.extend(links);
+            for link in links.map(|entry| entry.path()).filter(|link| !self.folders.contains(link)) {
+                let Ok(target) = fs::read_link(&link) else { continue };
+                self.links.entry(link).or_insert(target);
+            }
         }
     }
 
@@ -244,6 +246,37 @@ mod tests {
             "it leads nowhere"
         );
         assert_eq!(layout.own, [Path::new("/dev/shm")], "something from outside is below the other one");
+    }
+
+    /// Covers: RO-03
+    #[test]
+    fn the_documented_place_of_a_worktree_leads_to_it_whatever_links_are_on_the_disk() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let at = |name: &str| place.join(name);
+        for folder in ["project/.worktrees", "state/.worktrees/t1", "secret/t1"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        let plan = Plan {
+            grants: Grants { write: vec![at("state/.worktrees/t1")], ..Grants::default() },
+            not_written: vec![at("project")],
+            checkout: Some(at("state/.worktrees/t1")),
+            also_at: Some(at("project/.worktrees/t1")),
+            ..Plan::default()
+        };
+        let leads_to_it = || {
+            let layout = Layout::of(&plan);
+            let is_folder = layout.folders.contains(&at("project/.worktrees"));
+            is_folder
+                && !layout.links.contains_key(&at("project/.worktrees"))
+                && layout.links.get(&at("project/.worktrees/t1")) == plan.checkout.as_ref()
+        };
+        assert!(leads_to_it());
+        symlink(at("secret/t1"), at("project/.worktrees/t1")).unwrap();
+        assert!(leads_to_it(), "a link that leads out is in its place");
+        fs::remove_dir_all(at("project/.worktrees")).unwrap();
+        symlink(at("secret"), at("project/.worktrees")).unwrap();
+        assert!(leads_to_it(), "a link that leads out is in the place of the folder");
     }
 
     /// Covers: RO-07
