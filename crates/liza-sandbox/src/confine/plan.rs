@@ -80,6 +80,8 @@ pub struct Plan {
     pub checkout: Option<PathBuf>,
     /// The folder in place of which a check's room has a copy; `None` if `liza check` makes a copy of the checkout.
     pub copied: Option<PathBuf>,
+    /// The log that names each service of this machine that a connect was refused.
+    pub log: Option<PathBuf>,
     /// The path under which a room shows the checkout too, by a link.
     pub also_at: Option<PathBuf>,
     /// The person's caches, which fill those of the session.
@@ -158,6 +160,7 @@ pub fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         check_caches: None,
         checkout: around.checkout.map(Path::to_owned),
         copied: None,
+        log: None,
         also_at: around.checkout.and_then(|checkout| documented_place(around, checkout)),
         caches: around.caches.to_vec(),
         pass_env: around.settings.pass_env.clone(),

@@ -19,7 +19,7 @@ use crate::sys::family::{ProcessFamily, ScopedFamily};
 use super::environment::Variable;
 use super::exits::{NOT_STARTED, exit_as};
 use super::stage::{StageOrder, take_socket};
-use super::start::{NO_SPEAKER, STAGE, stage_command, wrapped};
+use super::start::{STAGE, stage_command, wrapped};
 
 /// The session around has its own limit.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -106,7 +106,7 @@ fn start(caller: &UnixStream) -> io::Result<ProcessFamily> {
     let (mut command, socket) = stage_command(std::env::current_exe()?)?;
     let family = ProcessFamily::spawn(&mut command, false)?;
     drop(command);
-    if let Err(error) = socket.start(&order, NO_SPEAKER) {
+    if let Err(error) = socket.start_kept(&order) {
         family.kill();
         family.wait_for_all();
         return Err(error);

@@ -69,15 +69,19 @@ pub(super) fn wrapped(wrapper: &[String], program: &OsStr) -> Command {
 impl StageSocket {
     /// Sends the order to the spawned stage, and waits until it has become the program.
     pub fn start(self, order: &StageOrder, speakers: SpeakerRule) -> io::Result<StageStarted> {
-        self.start_with_log(order, speakers, None)
+        self.start_noting(order, speakers, false)
     }
 
-    /// The same; the log names the services of this machine that the program was refused.
-    pub fn start_with_log(
+    /// The same for a program that speaks for no one; its errors, which are those of this process, name what it is refused.
+    pub(super) fn start_kept(self, order: &StageOrder) -> io::Result<StageStarted> {
+        self.start_noting(order, NO_SPEAKER, true)
+    }
+
+    fn start_noting(
         mut self,
         order: &StageOrder,
         speakers: SpeakerRule,
-        log: Option<PathBuf>,
+        in_errors: bool,
     ) -> io::Result<StageStarted> {
         let probes = Probes::prepare();
         let order = StageOrder { plan: probes.added_to(order.plan.clone()), ..order.clone() };
@@ -87,7 +91,7 @@ impl StageSocket {
         let policy = ConnectPolicy { probed: Arc::clone(&probes.granted), ..policy(&order.plan, speakers) };
         let ReceivedListener { listener, stage: client, own, sockets } = receive_listener(&self.0)?;
         if let Some(listener) = listener {
-            decide_connects(listener, ConnectPolicy { client, own, log, ..policy }, sockets)?;
+            decide_connects(listener, ConnectPolicy { client, own, in_errors, ..policy }, sockets)?;
         }
         let mut started = None;
         for line in BufReader::new(self.0).lines() {
@@ -182,7 +186,8 @@ fn policy(plan: &Plan, speakers: SpeakerRule) -> ConnectPolicy {
         network,
         services,
         probed: ProbedServer::default(),
-        log: None,
+        log: plan.log.clone(),
+        in_errors: false,
         noted,
         speakers,
         client: None,

@@ -76,11 +76,11 @@ pub struct RunningMerge {
     pub team_leaves: bool,
 }
 
-/// A place of this machine that a session was refused.
+/// A place of this machine that a session was refused, or a judged run, which has no agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     pub place: RefusedPlace,
-    pub agent: AgentId,
+    pub agent: Option<AgentId>,
     pub task: Option<TaskId>,
 }
 

@@ -28,8 +28,9 @@ pub(super) fn alarms(at: Moment<'_>) -> Vec<Alarm> {
                 "list the path (sandbox_readable, or sandbox_writable to change it)",
             ),
         };
+        let who = agent.map_or_else(|| "a test or validation command".to_owned(), |agent| agent.to_string());
         let text = format!(
-            "{agent} was refused {what}. If sessions may use it, {how}; else leave it: the entry ends with the task"
+            "{who} was refused {what}. If sessions may use it, {how}; else leave it: the entry ends with the task"
         );
         Alarm::new(kind, place, text).answered(command(at.config(), place))
     };

@@ -350,7 +350,7 @@ fn discoveries_without_end_leave_the_page_short_and_say_what_to_do() {
 #[test]
 fn a_refused_place_is_listed_with_the_setting_until_it_is_listed_or_its_task_has_ended() {
     let mut state = state_with(Status::Claimed);
-    let refused = |place| Refused { place, agent: "coder-1".parse().unwrap(), task: Some(task("t")) };
+    let refused = |place| Refused { place, agent: "coder-1".parse().ok(), task: Some(task("t")) };
     let places = [RefusedPlace::Port(5432), RefusedPlace::Path("/home/me/data/x".to_owned())];
     let seen = Observations { refused_places: places.map(refused).into(), ..seen() };
     let of = |state: &State, kind| {

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use liza_core::model::{AgentId, Generation, RefusedResult};
+use liza_sandbox::confine::Refusals;
 
 pub use client::{ChannelError, send};
 pub use message::{Answer, SessionCall};
@@ -36,6 +37,7 @@ pub struct ServedSession {
     pub environment: Vec<(String, String)>,
     pub limit: Duration,
     pub last_refusal: LastRefusal,
+    pub refusals: Refusals,
 }
 
 /// The last result that a session tried to record, if that was refused; its supervisor reads it when the session has ended.

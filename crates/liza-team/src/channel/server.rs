@@ -244,6 +244,7 @@ mod tests {
     use super::super::message::{Answer, WrittenTo};
     use super::*;
     use crate::project::Project;
+    use liza_sandbox::confine::Refusals;
     use liza_sandbox::socket_folder::SocketUse;
 
     /// Answers with its arguments; `wait` waits for the test, `panic` panics.
@@ -281,6 +282,7 @@ mod tests {
             environment: Vec::new(),
             limit,
             last_refusal: LastRefusal::default(),
+            refusals: Refusals::default(),
         };
         let (release, waiting) = channel();
         let opened = Channel::open(&folder, session, Arc::new(Echo(Mutex::new(waiting)))).unwrap();

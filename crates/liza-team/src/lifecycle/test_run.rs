@@ -19,6 +19,7 @@ use crate::engine::EngineError;
 use crate::project::Project;
 use crate::session::checkout_setup::{CheckoutUse, SetupError, prepare, set_up};
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
+use crate::session::refused_places;
 
 pub const TEST_LOGS: &str = "integration-tests";
 
@@ -262,6 +263,12 @@ impl<'p> TestRun<'p> {
     }
 
     fn failed(&self, what: &str, output: &Path) -> TestFailure {
+        let task = match self.used_by {
+            CheckoutUse::MergeTest(task, _) => task,
+            CheckoutUse::Validation(task, _) | CheckoutUse::Review(task, _) => Some(task),
+            CheckoutUse::Coding | CheckoutUse::Planning => None,
+        };
+        refused_places::record(self.project, None, task, output);
         let shown = output.strip_prefix(self.project.root()).unwrap_or(output).to_string_lossy().into_owned();
         TestFailure { what: what.to_owned(), output: shown, last_lines: last_lines(output) }
     }

@@ -182,10 +182,9 @@ impl<'e, 'p> Run<'e, 'p> {
         };
         if let Some(FailedCommand { command, failure, is_missing }) = end.failed {
             let blames_no_one = is_missing || self.fails_without_it(&command)?.is_some();
-            let held = (ValidationResult::Held, self.recorded_head.clone());
-            (validation.result, validation.head) =
-                if blames_no_one { held } else { (ValidationResult::Red, None) };
+            validation.result = ValidationResult::Red;
             if blames_no_one {
+                (validation.result, validation.head) = (ValidationResult::Held, self.recorded_head.clone());
                 validation.settings = vec![judging_settings(&self.config)];
             }
             (validation.command, validation.failure) = (Some(command.line), Some(failure));

@@ -9,7 +9,6 @@ pub mod live_view;
 pub mod missing_logins;
 pub mod push_access;
 pub mod reconcile;
-pub(crate) mod refused_places;
 pub mod running_merge;
 
 use std::cell::LazyCell;
@@ -44,12 +43,12 @@ use crate::observe::activity::session_activity;
 use crate::observe::failing_jobs::failing_jobs;
 use crate::observe::last_run::last_run;
 use crate::observe::missing_logins::look;
-use crate::observe::refused_places::refused_places;
 use crate::observe::running_merge::running_merge;
 use crate::project::Project;
 use crate::project::machine::machine_name;
 use crate::project::team_file;
 use crate::session::checkout_setup::last_failure;
+use crate::session::refused_places::refused_places;
 
 /// The part of the log's end that is searched first for the last progress.
 const TAIL: u64 = 64 * 1024;

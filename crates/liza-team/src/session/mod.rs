@@ -15,6 +15,7 @@ pub mod login_copies;
 pub mod login_turn;
 pub mod network;
 pub mod plan;
+pub(crate) mod refused_places;
 pub mod settings_guard;
 pub mod shared;
 pub mod shell;

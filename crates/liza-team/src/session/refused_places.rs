@@ -10,6 +10,7 @@ use liza_host::durable::{self, Open};
 use liza_host::private;
 use liza_host::worktrees::worktrees_folder;
 use liza_sandbox::confine::has_logins;
+use liza_sandbox::sys::confinement::REFUSED_PORT;
 use liza_status::alarms::{Refused, RefusedPlace};
 
 use crate::project::Project;
@@ -17,9 +18,6 @@ use crate::session::denied::refused_path;
 use crate::session::plan::{holdout_folder, home};
 
 const FOLDER: &str = "refused";
-
-/// The beginning of the helper's note in the log.
-const NOTE: &str = "[liza: refused: port ";
 
 /// The beginning of the first line of a confined session's log.
 const CONFINED: &[u8] = b"[liza: confinement ";
@@ -36,15 +34,16 @@ const SYSTEM: [&str; 13] = [
     "/snap",
 ];
 
-/// Keeps the ports and paths that a session's log names.
-pub(crate) fn record(project: &Project, agent: AgentId, task: Option<&TaskId>, log: &Path) {
+/// Keeps the ports and paths that the log of a session names, or that of a judged run, which has no agent.
+pub(crate) fn record(project: &Project, agent: Option<AgentId>, task: Option<&TaskId>, log: &Path) {
     let config = project.state().ok().and_then(|state| state.board.config.ready().cloned());
     let closed = closed(project, &config.unwrap_or_default());
     for place in places_in(log, &closed).unwrap_or_default() {
         let refused = Refused { place, agent, task: task.cloned() };
+        let (folder, name) = (project.folder().join(FOLDER), refused.place.to_string().replace('/', "+"));
         let write = || {
-            private::create_folder(&project.folder().join(FOLDER))?;
-            durable::replace_private_file(&file(project.folder(), &refused), &serde_json::to_vec(&refused)?)
+            private::create_folder(&folder)?;
+            durable::replace_private_file(&folder.join(name), &serde_json::to_vec(&refused)?)
         };
         // Without it, the log still names the place.
         let _: io::Result<()> = write();
@@ -59,10 +58,10 @@ fn closed(project: &Project, config: &Config) -> Vec<PathBuf> {
 
 fn places_in(log: &Path, closed: &[PathBuf]) -> io::Result<Vec<RefusedPlace>> {
     let (mut ports, mut paths) = (Vec::new(), Vec::new());
-    let mut lines = BufReader::new(durable::open(Open::Read, log)?).split(b'\n');
-    let is_confined = lines.next().transpose()?.is_some_and(|line| line.starts_with(CONFINED));
-    for line in lines {
+    let mut is_confined = false;
+    for line in BufReader::new(durable::open(Open::Read, log)?).split(b'\n') {
         let line = line?;
+        is_confined |= line.starts_with(CONFINED);
         let port = port_in(&line).filter(|port| ports.len() < PORTS_MAX && !ports.contains(port));
         ports.extend(port);
         let path = path_in(&line, closed).filter(|_| is_confined && paths.len() < PATHS_MAX);
@@ -73,8 +72,7 @@ fn places_in(log: &Path, closed: &[PathBuf]) -> io::Result<Vec<RefusedPlace>> {
 }
 
 fn port_in(line: &[u8]) -> Option<u16> {
-    let rest = str::from_utf8(line.strip_prefix(NOTE.as_bytes())?).ok()?;
-    rest.split(' ').next()?.parse().ok()
+    str::from_utf8(line).ok()?.strip_prefix(REFUSED_PORT)?.split(' ').next()?.parse().ok()
 }
 
 /// The path that a line says was refused, if the person can be asked to open it. A session can write such a line about
@@ -99,10 +97,6 @@ pub(crate) fn refused_places(folder: &Path) -> Vec<Refused> {
     found
 }
 
-fn file(folder: &Path, refused: &Refused) -> PathBuf {
-    folder.join(FOLDER).join(refused.place.to_string().replace('/', "+"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,11 +110,11 @@ mod tests {
     fn each_port_that_a_log_names_is_kept_once() {
         let place = tempfile::tempdir().unwrap();
         let log = place.path().join("log");
-        let many: String = (1..40).map(|port| format!("{NOTE}{port} of this machine]\n")).collect();
+        let many: String = (1..40).map(|port| format!("{REFUSED_PORT}{port} of this machine]\n")).collect();
         fs::write(
             &log,
             format!(
-                "[liza: confinement isolated]\n{NOTE}5432 of this machine]\nports\n{NOTE}x]\n x {NOTE}9 of]\n{NOTE}5432 of]\n{many}"
+                "{REFUSED_PORT}5432 of this machine]\nports\n{REFUSED_PORT}x]\n x {REFUSED_PORT}9 of]\n{REFUSED_PORT}5432 of]\n{many}"
             ),
         )
         .unwrap();

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use liza_core::model::{AgentId, Generation};
+use liza_sandbox::confine::Refusals;
 use liza_sandbox::socket_folder::{SocketFolder, SocketUse};
 
 use crate::channel::{Channel, LastRefusal, ServedSession, SessionCommands};
 use crate::project::Project;
 
 use super::error::SupervisorError;
+use super::helper_protocol::SessionOrder;
 
 #[derive(Clone)]
 pub(super) struct Channels {
@@ -46,15 +48,16 @@ impl Channels {
         &self,
         project: &Project,
         (agent, generation): (AgentId, Generation),
-        environment: &[(String, String)],
+        order: &SessionOrder,
         limit: Duration,
     ) -> Result<Channel, SupervisorError> {
         let session = ServedSession {
             project: project.clone(),
             agent,
             generation,
-            environment: environment.to_owned(),
+            environment: order.environment.clone(),
             limit,
+            refusals: Refusals::of(order.output.clone()),
             last_refusal: LastRefusal::default(),
         };
         Channel::open(&self.folder, session, Arc::clone(&self.commands))

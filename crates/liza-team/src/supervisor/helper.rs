@@ -231,11 +231,7 @@ fn start(order: &SessionOrder, logins: &SharedLogins) -> io::Result<Started> {
     let (level, client) = match stage {
         None => (Level::Off, None),
         Some((socket, stage_order)) => {
-            let started = socket.start_with_log(
-                &stage_order,
-                Speakers::of(order.agent.role()).rule(),
-                order.output.clone(),
-            )?;
+            let started = socket.start(&stage_order, Speakers::of(order.agent.role()).rule())?;
             (started.level, started.client)
         }
     };

@@ -21,6 +21,7 @@ use crate::lifecycle::take_and_send;
 use crate::observe::last_run::last_run;
 use crate::project::{day_ends, now};
 use crate::session::conversations::conversations_of;
+use crate::session::refused_places;
 
 use super::background::JobRunner;
 use super::error::{Consequence, SupervisorError};
@@ -31,7 +32,6 @@ use super::message::MessageLevel;
 use super::registration::retry_locked;
 use super::session_result::{EndedRun, session_result};
 use super::start_session::checkout_state;
-use crate::observe::refused_places;
 
 impl JobRunner {
     pub(super) fn judge(&self, mut run: EndedRun) -> Result<JobOutcome, SupervisorError> {
@@ -186,7 +186,7 @@ impl JobRunner {
         let said = || run.output.as_deref().and_then(last_words);
         run.session.last_words = guard.or_else(refusal).or_else(said);
         if let Some(log) = &run.output {
-            refused_places::record(&self.project, run.session.agent, run.session.task.as_ref(), log);
+            refused_places::record(&self.project, Some(run.session.agent), run.session.task.as_ref(), log);
         }
         if let (Some(task), Some(before)) = (&run.session.task, &run.head) {
             let head = self.project.repo().ok().and_then(|repo| repo.worktree_head(task).ok().flatten());

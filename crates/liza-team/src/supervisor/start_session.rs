@@ -156,7 +156,7 @@ pub(super) fn start(
     let helper = WaitingHelper::start(&identity.program, &order)?;
     let limit = Duration::from_secs(state.board.config()?.command_limit.0);
     let session = (identity.agent, identity.generation);
-    let channel = identity.channels.open(project, session, &order.environment, limit)?;
+    let channel = identity.channels.open(project, session, &order, limit)?;
     order.environment.push((CHANNEL.to_owned(), channel.address().to_variable()));
     let proxy = open_proxy(state, identity, &mut order)?;
     let keeps = task.as_ref().filter(|_| keeps_conversation(identity));
@@ -448,6 +448,7 @@ fn confine(
         plan.copied =
             copied.filter(|copied| can_copy(copied) && can_copy_in_room(project, config, &identity.program));
     }
+    plan.log.clone_from(&order.output);
     let (liza, minimum) = (identity.program.clone(), minimum(config));
     let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
     let copies = project.folder().join(COPIES);

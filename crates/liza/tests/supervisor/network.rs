@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::path::PathBuf;
 use std::thread;
 
 use liza_core::model::Status;
@@ -186,6 +187,44 @@ kill %1
     assert_eq!(entries[0]["command"], format!("liza config network_ports '{both}'"), "{entries:?}");
     bench.project.liza(&["config", "network_ports", &both]).ok();
     assert_eq!(refused(&needs()), [serde_json::Value::Null; 0]);
+}
+
+/// Covers: RO-04
+#[test]
+#[cfg(target_os = "linux")]
+fn a_refused_port_is_named_in_the_session_in_its_checks_and_in_what_judges_its_work() {
+    let [own, tested, judged] = [server(), server(), server()];
+    let reach = |port: u16| format!("bash -c 'exec 3<> /dev/tcp/127.0.0.1/{port}'");
+    let tries = format!(
+        r#"
+{own} 2> /dev/null
+"$LIZA" status 2>&1 > /dev/null | sed 's/^/TOLD /'
+"$LIZA" status 2>&1 > /dev/null | sed 's/^/AGAIN /'
+"$LIZA" check -- {tested} 2>&1 | sed 's/^/CHECKED /'
+"#,
+        own = reach(own),
+        tested = reach(tested),
+    );
+    let bench = Bench::new("sandbox: auto", &[("c", &format!("{tries}{CODER}"))]);
+    bench.project.liza(&["config", "validation", &format!("[\"{}\"]", reach(judged))]).ok();
+    bench.project.add_task("t1");
+    bench.agent(&["coder", "--cli", "c", "--once"]).wait();
+    let log = bench.outputs();
+    let named = |port: u16| format!("[liza: refused: port {port} of this machine is a service outside");
+    assert!(log.contains(&format!("TOLD {}", named(own))), "{log}");
+    assert!(log.contains(&format!("CHECKED {}", named(tested))), "{log}");
+    assert!(!log.contains("AGAIN [liza"), "{log}");
+    bench.project.liza(&["register", "code-reviewer-1"]).ok();
+    let refused = bench.project.liza(&["claim-review", "t1", "code-reviewer-1", "--json"]);
+    refused.refused(1, "validation_held");
+    let status = bench.project.liza(&["status", "--json"]).result();
+    let texts = status["needs_you"].to_string();
+    for (who, port) in [("coder-1", own), ("coder-1", tested), ("a test or validation command", judged)] {
+        assert!(texts.contains(&format!("{who} was refused port {port} of")), "{texts}");
+    }
+    let logs = bench.kept("integration-tests");
+    let is_named = |log: &PathBuf| fs::read_to_string(log).unwrap().contains(&named(judged));
+    assert!(!logs.is_empty() && logs.iter().all(is_named), "{logs:?}");
 }
 
 /// Covers: IS-05, IS-06

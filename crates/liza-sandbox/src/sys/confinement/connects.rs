@@ -284,6 +284,7 @@ mod tests {
                 services: Vec::new(),
                 probed: Arc::default(),
                 log: None,
+                in_errors: false,
                 noted: Arc::default(),
                 speakers: NO_SPEAKER,
                 client: None,

@@ -1,14 +1,14 @@
 //! A session reaches the services of this machine that it started, and ports that the person listed.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use liza_host::durable::{Open, open};
 use rustix::io::Errno;
 
 use super::super::system;
-use super::ConnectPolicy;
 use super::members::is_own;
+use super::{ConnectPolicy, REFUSED_PORT};
 
 /// The most ports that a log names: a session could try all of them, for ever.
 const NOTED_MAX: usize = 20;
@@ -65,16 +65,17 @@ impl ConnectPolicy {
     }
 
     pub(super) fn note_refused(&self, port: u16) {
-        let Some(log) = &self.log else { return };
         let is_new = self.noted.lock().is_ok_and(|mut noted| noted.len() < NOTED_MAX && noted.insert(port));
         if !is_new {
             return;
         }
-        if let Ok(mut file) = open(Open::Append, log) {
-            let _ = writeln!(
-                file,
-                "[liza: refused: port {port} of this machine is a service outside of the session; to open it: liza config network_ports '[{port}]']"
-            );
+        let note = format!(
+            "{REFUSED_PORT}{port} of this machine is a service outside of the session; to open it: liza config network_ports '[{port}]']\n"
+        );
+        let log = self.log.as_ref().and_then(|log| open(Open::Append, log).ok());
+        let _ = log.map(|mut log| log.write_all(note.as_bytes()));
+        if self.in_errors {
+            let _ = io::stderr().write_all(note.as_bytes());
         }
     }
 }

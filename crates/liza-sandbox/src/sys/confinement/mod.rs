@@ -87,6 +87,9 @@ pub struct Restrictions {
     pub listener: Result<OwnedFd, String>,
 }
 
+/// The beginning of the line that names a refused port.
+pub const REFUSED_PORT: &str = "[liza: refused: port ";
+
 /// The address of a probe's server while it is granted.
 pub type ProbedServer = Arc<Mutex<Option<SocketAddr>>>;
 
@@ -103,8 +106,10 @@ pub struct ConnectPolicy {
     pub services: Vec<u16>,
     /// The server that the stage tries to reach, until it has tried.
     pub probed: ProbedServer,
-    /// The session's log, which names the services that were refused.
+    /// The log that names the services that were refused.
     pub log: Option<PathBuf>,
+    /// True if the errors of this process name them too.
+    pub in_errors: bool,
     /// Ports that the log does not name, or not again; the first one is the one that the stage tries.
     pub noted: Arc<Mutex<BTreeSet<u16>>>,
     /// The rule for processes that use the channel.

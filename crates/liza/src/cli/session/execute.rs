@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use liza_core::model::Actor;
-use liza_team::channel::{Answer, ServedSession, SessionCall, SessionCommands};
+use liza_team::channel::{Answer, ServedSession, SessionCall, SessionCommands, WrittenTo};
 
 use crate::cli::context::{Caller, Environment, OnBehalf};
 use crate::cli::ui::buffer_console::BufferConsole;
@@ -38,6 +38,9 @@ impl SessionCommands for CommandRunner {
             }),
         };
         let exit = self.0(arguments.into_iter().map(OsString::from).collect(), caller);
-        Answer { written: console.take(), exit: exit.code() }
+        let mut written = console.take();
+        let refused = session.refusals.untold();
+        written.extend(refused.into_iter().map(|note| (WrittenTo::Error, format!("{note}\n"))));
+        Answer { written, exit: exit.code() }
     }
 }
