@@ -16,7 +16,7 @@ full:
 # Whole goals with the real agent programs and a scripted model; installs them below target/.
 e2e:
     .ci/install-clients goose codex claude gemini opencode copilot qwen vibe
-    cargo nextest run -p liza --test clients --success-output final
+    cargo nextest run --workspace --test clients --success-output final
 
 # Every board that small teams can reach, up to that many each; figures in target/evidence/exploration.json.
 explore BOARDS="200000":

@@ -1,20 +1,19 @@
 //! What can happen in a world: a finite list of actions, each carried out with the shipped rules.
 
 use liza_core::model::{
-    Actor, AgentId, AgentRecord, AgentStatus, BranchMerge, GateChange, ModelPart, Refusal, ReviewPhase,
-    Revision, Role, Sha, Status, TaskId, TestFailure, Timestamp, Validation, ValidationResult,
+    Actor, AgentId, AgentRecord, AgentStatus, BranchMerge, GateChange, Refusal, ReviewPhase, Revision, Role,
+    Sha, Status, TaskId, TestFailure, Timestamp, Validation, ValidationResult,
 };
 use liza_core::protocol::{
     AbandonTask, AcceptGate, AcceptIntegration, Answer, BeginMerge, BeginReview, CancelReservation,
     ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CountExit, Deregister,
     Heartbeat, HoldCause, HoldMerge, MarkBlocked, MergeFailure, RecordHeadTest, RecordMerge,
     RecordMergeFailure, RecordValidation, ReleaseClaim, ReleaseReview, ReserveTask, Resume, RetryValidation,
-    SetStatus, SubmitForReview, SubmitVerdict, UnblockTask, UnproductiveExit, Verdict,
+    SetStatus, SubmitForReview, SubmitVerdict, UnblockTask, UnproductiveExit, Verdict, WorktreeFacts,
 };
 use liza_core::rules::judging_settings::{failing_head, judging_settings};
 use liza_core::rules::triggers::{Trigger, unseen_triggers};
 use liza_core::supervise::{EndedSession, SessionEnd, after_session, planner_needs_human};
-use liza_testkit::boards::clean;
 use liza_testkit::worlds::FEEDBACK;
 
 use crate::asked::asked_for;
@@ -420,7 +419,7 @@ impl World {
                 }
                 let actor = if action.is_late() { self.late(coder) } else { self.session(coder) };
                 let commit = self.head(task);
-                let (facts, authors) = (Some(clean(commit.clone())), Vec::new());
+                let (facts, authors) = (Some(WorktreeFacts::clean(commit.clone())), Vec::new());
                 self.run(actor, Command::from(SubmitForReview { task: id, commit, facts, authors }))
             }
         }
@@ -464,7 +463,7 @@ impl World {
                     Action::Reject(..) => Verdict::Rejected(FEEDBACK.to_owned()),
                     _ => Verdict::Approved(Some("cargo test: passed".to_owned())),
                 };
-                let facts = self.submitted(task).ok().map(clean);
+                let facts = self.submitted(task).ok().map(WorktreeFacts::clean);
                 let command = SubmitVerdict { task: id, verdict, facts, commit: None, moved: None };
                 self.run(actor, Command::from(command))
             }
@@ -633,7 +632,7 @@ impl World {
                     Action::HumanRejects(_) => Verdict::Rejected("Blockers: 1".to_owned()),
                     _ => Verdict::Approved(None),
                 };
-                let facts = self.submitted(task).ok().map(clean);
+                let facts = self.submitted(task).ok().map(WorktreeFacts::clean);
                 let command = SubmitVerdict { task: id, verdict, facts, commit: None, moved: None };
                 self.run(Actor::Human, Command::from(command))
             }
@@ -657,21 +656,7 @@ impl World {
 }
 
 fn ended_planning(agent: AgentId, began_at: Revision, triggers: Vec<Trigger>) -> EndedSession {
-    EndedSession {
-        agent,
-        task: None,
-        began_at,
-        crashes_before: 0,
-        triggers,
-        halted: false,
-        remote_failed: false,
-        has_commits: false,
-        refusal: None,
-        last_words: None,
-        is_clients_fault: false,
-        model: ModelPart::Unknown,
-        fault: None,
-    }
+    EndedSession { triggers, ..EndedSession::new(agent, None, began_at) }
 }
 
 fn gate_change(commit: Sha) -> GateChange {

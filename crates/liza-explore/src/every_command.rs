@@ -2,12 +2,10 @@
 //! equal fingerprints refuse them for the same reason.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, DirectEditId, DiscoveryId, Fields, ModelPart, Reservation,
-    Revision, Seconds, Severity, Sha, StopFile, TaskId, Timestamp, Urgency, Usage, Validation,
-    ValidationResult,
+    Actor, AgentId, AgentStatus, AnomalyType, DirectEditId, DiscoveryId, Fields, Reservation, Revision,
+    Seconds, Severity, Sha, StopFile, TaskId, Timestamp, Urgency, Usage, Validation, ValidationResult,
 };
 use liza_core::protocol::*;
-use liza_testkit::boards::clean;
 
 use crate::canonical::fingerprint;
 use crate::world::{World, sha};
@@ -81,7 +79,7 @@ samples! { m:
     RecordHeadTest by reviewers_supervisor => RecordHeadTest { head: m.head(), failure: None, settings: text() },
     RecordMerge by reviewers_supervisor => RecordMerge { task: m.task(), commit: m.work(), merge_commit: sha(9_999), drift_commits: 0, old_head: Some(m.head()) },
     RecordMergeFailure by reviewers_supervisor => RecordMergeFailure { task: m.task(), commit: m.work(), failure: MergeFailure::Unrelated },
-    RecordSession by coders_supervisor => RecordSession { agent: m.coder, task: Some(m.task()), client: text(), started: m.now(), end: text(), said: None, fault: None, repair: None, failed: false, model: ModelPart::Unknown, by_model: None, refusal: None, unsubmitted: None, usage: Usage::default(), conversation: None },
+    RecordSession by coders_supervisor => RecordSession::new(m.coder, Some(m.task()), &text(), m.now()),
     RecordSpecChange by human => RecordSpecChange { spec: text(), change: text(), triggered_by: text() },
     RecordUsage by coders_supervisor => RecordUsage { agent: m.coder, task: Some(m.task()), usage: Usage::default(), context_percent: None, day_ends: m.now() },
     RecordValidation by reviewers_supervisor => RecordValidation { task: m.task(), reviewer: m.reviewer, validation: m.green() },
@@ -96,7 +94,7 @@ samples! { m:
     RetryValidation by human => RetryValidation { task: m.task() },
     SetDeadline by human => SetDeadline { deadline: Some(m.now() + Seconds(3_600)) },
     SetStatus by coders_supervisor => SetStatus::new(m.coder, AgentStatus::Handoff),
-    SubmitForReview by coder => SubmitForReview { task: m.task(), commit: m.world.head(&m.task), facts: Some(clean(m.world.head(&m.task))), authors: vec![] },
+    SubmitForReview by coder => SubmitForReview { task: m.task(), commit: m.world.head(&m.task), facts: Some(WorktreeFacts::clean(m.world.head(&m.task))), authors: vec![] },
     SubmitVerdict by human => SubmitVerdict { task: m.task(), verdict: Verdict::WithoutValidation(None), facts: None, commit: None, moved: None },
     SupersedeTask by planner => SupersedeTask { task: m.task(), by: m.world.size.task_ids().filter(|other| *other != m.task).collect(), reason: text(), root_cause: text(), summary: None },
     TakeHandoff by coders_supervisor => TakeHandoff { task: m.task() },

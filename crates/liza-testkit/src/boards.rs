@@ -5,7 +5,6 @@ use liza_core::model::{
     AgentId, AgentRecord, Board, Config, EventName, Goal, HistoryEvent, Loaded, Seconds, Sha, Sprint, State,
     TaskId, TaskRecord, Timestamp,
 };
-use liza_core::protocol::WorktreeFacts;
 
 /// The time of boards that need no other.
 pub fn now() -> Timestamp {
@@ -28,19 +27,6 @@ pub fn agent(id: &str) -> AgentId {
 /// A full commit hash that is easy to recognize: `sha('a')` is 40 times `a`.
 pub fn sha(digit: char) -> Sha {
     digit.to_string().repeat(40).parse().unwrap()
-}
-
-/// A clean worktree at that commit.
-pub fn clean(head: Sha) -> WorktreeFacts {
-    WorktreeFacts {
-        head,
-        on_task_branch: true,
-        dirty: Vec::new(),
-        changed_tracked: Vec::new(),
-        has_base: true,
-        takes_back: Vec::new(),
-        work: None,
-    }
 }
 
 pub fn event(minutes: u64, name: EventName, who: &str) -> HistoryEvent {

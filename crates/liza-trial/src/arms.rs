@@ -35,6 +35,9 @@ impl Rates {
     }
 }
 
+/// The sessions in which one agent with its own tests tries to make them green.
+const SOLO_SESSIONS: u32 = 10;
+
 /// One way of working.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::VariantArray)]
 #[serde(rename_all = "kebab-case")]
@@ -77,6 +80,17 @@ impl Arm {
     /// True if its result depends on the rates of reviewers.
     pub fn uses_rates(self) -> bool {
         !matches!(self, Arm::Solo | Arm::SoloTests | Arm::NoReview | Arm::MutantReview)
+    }
+
+    /// The sessions that one agent has for a task.
+    pub fn solo_sessions(self, budget: u32) -> u32 {
+        if self == Arm::SoloBudget {
+            budget
+        } else if self == Arm::SoloTests {
+            SOLO_SESSIONS
+        } else {
+            1
+        }
     }
 
     pub fn reviewers(self) -> u8 {

@@ -1,7 +1,6 @@
 //! Git's facts about a submission, counted by the real rule from the text of the corpus.
 
-use liza_core::model::{GateSettings, Sha, WorkFacts};
-use liza_core::protocol::WorktreeFacts;
+use liza_core::model::{GateSettings, WorkFacts};
 use liza_core::rules::work_facts::{FileDelta, KnownFiles, work_facts};
 use liza_ids::gate::{GatePatterns, Protection};
 
@@ -11,19 +10,6 @@ use crate::work::{Content, Flaw};
 /// The file that the gate runs.
 pub(crate) const GATE_FILE: &str = "scripts/test.sh";
 const SOURCE: &str = "src/lib";
-
-/// A clean worktree at that commit.
-pub(crate) fn clean(head: Sha, work: Option<WorkFacts>) -> WorktreeFacts {
-    WorktreeFacts {
-        head,
-        on_task_branch: true,
-        dirty: Vec::new(),
-        changed_tracked: Vec::new(),
-        has_base: true,
-        takes_back: Vec::new(),
-        work,
-    }
-}
 
 /// The facts about the change that this content is.
 pub(crate) fn facts_of(material: &Material, content: &Content, gate: &GateSettings) -> WorkFacts {

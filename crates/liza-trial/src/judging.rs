@@ -6,14 +6,14 @@ use liza_core::model::{
 };
 use liza_core::protocol::{
     BeginMerge, BeginReview, ClaimReview, HoldCause, HoldMerge, MergeFailure, RecordMerge,
-    RecordMergeFailure, RecordValidation, Reply, SubmitVerdict, Verdict,
+    RecordMergeFailure, RecordValidation, Reply, SubmitVerdict, Verdict, WorktreeFacts,
 };
 use liza_core::supervise::SessionEnd;
 
 use crate::arms::{Ablation, Arm, Script};
 use crate::board::sha;
 use crate::dice::Die;
-use crate::facts::{GATE_FILE, clean};
+use crate::facts::GATE_FILE;
 use crate::outcome::Outcome;
 use crate::team::{TEST, Team, coder_id, slot};
 use crate::work::{Content, Defect, Flaw};
@@ -143,7 +143,7 @@ impl Team<'_> {
 
     fn give(&mut self, sender: Actor, verdict: Verdict) -> Result<Reply, Refusal> {
         let commit = self.board.record(&self.task).and_then(|record| record.review_commit.clone());
-        let facts = commit.map(|commit| clean(commit, None));
+        let facts = commit.map(WorktreeFacts::clean);
         let task = self.task.clone();
         self.board.send(sender, SubmitVerdict { task, verdict, facts, commit: None, moved: None })
     }

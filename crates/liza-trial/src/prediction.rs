@@ -17,8 +17,6 @@ const MAX_CLAIMS: u32 = 10;
 const HORIZON: u32 = 200;
 /// A chance below this one is left out.
 const NOTHING: f64 = 1e-15;
-/// The sessions in which one agent with its own tests tries to make them green.
-pub const SOLO_SESSIONS: u32 = 10;
 
 /// The expected part of pairs with each result, and the mean number of sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -325,20 +323,8 @@ impl Chances {
             }
             Some(_) | None => {}
         }
-        let sessions = match self.setting.arm {
-            Arm::SoloTests => SOLO_SESSIONS,
-            Arm::SoloBudget => budget,
-            Arm::Solo
-            | Arm::NoReview
-            | Arm::Review
-            | Arm::Limits
-            | Arm::Gate
-            | Arm::SecondSame
-            | Arm::SecondOther
-            | Arm::MutantReview => 1,
-        };
         let (mut spread, mut used) = (self.start(), 1.0);
-        for _ in 1..sessions {
+        for _ in 1..self.setting.arm.solo_sessions(budget) {
             let mut next = Spread::new();
             for (place, weight) in spread {
                 used += weight * self.solo_session(place, weight, &mut next);

@@ -3,7 +3,6 @@
 use crate::arms::{Arm, Script, Setting};
 use crate::dice::Die;
 use crate::outcome::Outcome;
-use crate::prediction::SOLO_SESSIONS;
 use crate::work::{Coder, Content, Defect, Flaw};
 
 /// Lets one agent work, at most that many sessions if it has the team's budget.
@@ -13,19 +12,7 @@ pub(crate) fn run(mut coder: Coder<'_>, setting: &Setting, budget: u32) -> Outco
         return Outcome { unended: true, ..outcome };
     }
     let mut content = coder.first(setting.script);
-    let sessions = match setting.arm {
-        Arm::SoloTests => SOLO_SESSIONS,
-        Arm::SoloBudget => budget,
-        Arm::Solo
-        | Arm::NoReview
-        | Arm::Review
-        | Arm::Limits
-        | Arm::Gate
-        | Arm::SecondSame
-        | Arm::SecondOther
-        | Arm::MutantReview => 1,
-    };
-    for review in 1..sessions {
+    for review in 1..setting.arm.solo_sessions(budget) {
         let is_red = content.is_red();
         if !is_red && setting.arm != Arm::SoloBudget {
             break;

@@ -2,18 +2,17 @@
 //! commits with a content, one worktree, one branch. Sessions are dice, or follow a script.
 
 use liza_core::model::{
-    Actor, AgentId, Config, FactKind, GateSettings, Impact, ModelPart, Refusal, Role, Sha, Status, TaskId,
-    Usage, WorktreeMode,
+    Actor, AgentId, Config, FactKind, GateSettings, Impact, Refusal, Role, Sha, Status, TaskId, WorktreeMode,
 };
 use liza_core::protocol::{
     AcceptIntegration, AddTask, AdoptIntegration, ClaimTask, NewTask, RecordSession, Reply, ReserveTask,
-    SubmitForReview, UseClient,
+    SubmitForReview, UseClient, WorktreeFacts,
 };
 use liza_core::supervise::{EndedSession, SessionEnd, Step, Work, after_session, has_result};
 
 use crate::arms::{Ablation, Arm, Script, Setting};
 use crate::board::{TrialBoard, sha};
-use crate::facts::{clean, facts_of};
+use crate::facts::facts_of;
 use crate::outcome::Outcome;
 use crate::work::{Coder, Content, Flaw};
 
@@ -182,38 +181,9 @@ impl<'m> Team<'m> {
         let _ = self.board.send(self.board.supervisor(agent), UseClient { agent, client: client.clone() });
         let end = act(self);
         let task = Some(self.task.clone());
-        let ended = EndedSession {
-            agent,
-            task: task.clone(),
-            began_at,
-            crashes_before: 0,
-            triggers: Vec::new(),
-            halted: false,
-            remote_failed: false,
-            has_commits: false,
-            refusal: None,
-            last_words: None,
-            is_clients_fault: false,
-            model: ModelPart::Unknown,
-            fault: None,
-        };
-        let record = RecordSession {
-            agent,
-            task,
-            client,
-            started,
-            end: "exited".to_owned(),
-            said: None,
-            fault: None,
-            repair: None,
-            failed: !has_result(&self.board.state, &ended),
-            model: ModelPart::Unknown,
-            by_model: None,
-            refusal: None,
-            unsubmitted: None,
-            usage: Usage::default(),
-            conversation: None,
-        };
+        let ended = EndedSession::new(agent, task.clone(), began_at);
+        let failed = !has_result(&self.board.state, &ended);
+        let record = RecordSession { failed, ..RecordSession::new(agent, task, &client, started) };
         let _ = self.board.send(self.board.supervisor(agent), record);
         for command in after_session(&self.board.state, &ended, end).record {
             let _ = self.board.send(self.board.supervisor(agent), command);
@@ -297,14 +267,14 @@ impl<'m> Team<'m> {
     fn submit(&mut self, content: Content) -> Result<Reply, Refusal> {
         let commit = sha(self.git.worktree);
         let work = facts_of(self.coder.material, &content, &self.gate);
-        let facts = Some(clean(commit.clone(), Some(work)));
+        let facts = Some(WorktreeFacts { work: Some(work), ..WorktreeFacts::clean(commit.clone()) });
         let (task, authors) = (self.task.clone(), Vec::new());
         self.board.send(self.board.session(coder_id()), SubmitForReview { task, commit, facts, authors })
     }
 
     fn submit_without_commit(&mut self) {
         let commit = sha(self.git.worktree);
-        let mut facts = clean(commit.clone(), None);
+        let mut facts = WorktreeFacts::clean(commit.clone());
         facts.dirty = vec!["src/lib".to_owned()];
         let submission =
             SubmitForReview { task: self.task.clone(), commit, facts: Some(facts), authors: Vec::new() };

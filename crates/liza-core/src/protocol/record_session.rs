@@ -82,6 +82,27 @@ impl Rule for RecordSession {
 }
 
 impl RecordSession {
+    /// One that exited without a result of any kind: nothing is known but whose it was, and when it began.
+    pub fn new(agent: AgentId, task: Option<TaskId>, client: &str, started: Timestamp) -> Self {
+        Self {
+            agent,
+            task,
+            client: client.to_owned(),
+            started,
+            end: "exited".to_owned(),
+            said: None,
+            fault: None,
+            repair: None,
+            failed: false,
+            model: ModelPart::Unknown,
+            by_model: None,
+            refusal: None,
+            unsubmitted: None,
+            usage: Usage::default(),
+            conversation: None,
+        }
+    }
+
     /// The human's remedy: the missing key that the error names says more than the way to log in.
     fn repair(&self) -> Option<Repair> {
         let error = self.fault.as_ref().map(|fault| fault.message.as_str()).or(self.said.as_deref());

@@ -41,3 +41,18 @@ pub struct WorktreeFacts {
     /// Facts about the submitted change; `None` if it is not about a submission.
     pub work: Option<WorkFacts>,
 }
+
+impl WorktreeFacts {
+    /// A clean worktree of the task's branch at that commit.
+    pub fn clean(head: Sha) -> Self {
+        Self {
+            head,
+            on_task_branch: true,
+            dirty: Vec::new(),
+            changed_tracked: Vec::new(),
+            has_base: true,
+            takes_back: Vec::new(),
+            work: None,
+        }
+    }
+}

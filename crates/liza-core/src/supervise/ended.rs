@@ -57,6 +57,25 @@ pub struct EndedSession {
 }
 
 impl EndedSession {
+    /// One without crashes before it, work, refusals and faults.
+    pub fn new(agent: AgentId, task: Option<TaskId>, began_at: Revision) -> Self {
+        Self {
+            agent,
+            task,
+            began_at,
+            crashes_before: 0,
+            triggers: Vec::new(),
+            halted: false,
+            remote_failed: false,
+            has_commits: false,
+            refusal: None,
+            last_words: None,
+            is_clients_fault: false,
+            model: ModelPart::Unknown,
+            fault: None,
+        }
+    }
+
     /// The behaviour of the model because of which it has no result; `None` if it ended for another reason.
     pub fn model_end(&self, end: SessionEnd) -> Option<ModelEnd> {
         let clean = matches!(end, SessionEnd::Code(0 | EXIT_RESTART));

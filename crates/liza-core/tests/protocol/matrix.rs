@@ -16,8 +16,8 @@ use liza_core::protocol::{
     NewSprint, NewTask, Operation, Pause, PreCheck, ReadNotes, RecordAnalysis, RecordMerge,
     RecordMergeFailure, RecordSpecChange, RecordUsage, Recover, Register, ReleaseClaim, ReleaseReview,
     ReserveTask, Resolve, Resume, SetDeadline, SetStatus, SubmitForReview, SubmitVerdict, SupersedeTask,
-    TakeHandoff, TaskEdit, UnblockTask, UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff,
-    WriteNote, WriteRetro, apply,
+    TakeHandoff, TaskEdit, UnblockTask, UnproductiveExit, UpdateSprintMetrics, Verdict, WorktreeFacts,
+    WriteHandoff, WriteNote, WriteRetro, apply,
 };
 use liza_core::rules::invariants::introduced;
 use liza_testkit::team::*;
@@ -66,7 +66,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
         Command::from(SubmitForReview {
             task: t(),
             commit: sha(WORK),
-            facts: Some(clean(sha(WORK))),
+            facts: Some(WorktreeFacts::clean(sha(WORK))),
             authors: vec![],
         }),
         Command::from(ClaimReview {
@@ -87,14 +87,14 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
         Command::from(SubmitVerdict {
             task: t(),
             verdict: Verdict::Approved(Some("cargo test: passed".into())),
-            facts: Some(clean(sha(WORK))),
+            facts: Some(WorktreeFacts::clean(sha(WORK))),
             commit: None,
             moved: None,
         }),
         Command::from(SubmitVerdict {
             task: t(),
             verdict: Verdict::Rejected(reason()),
-            facts: Some(clean(sha(WORK))),
+            facts: Some(WorktreeFacts::clean(sha(WORK))),
             commit: None,
             moved: None,
         }),

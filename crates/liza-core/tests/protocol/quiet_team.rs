@@ -5,8 +5,8 @@
 //! limited. Whatever is then still open is explained to the person.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, ModelPart, Refusal,
-    Revision, Role, Seconds, StopFileTimes, StopFiles, TaskId, Timestamp, Usage, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, Refusal, Revision,
+    Role, Seconds, StopFileTimes, StopFiles, TaskId, Timestamp, Value,
 };
 use liza_core::protocol::{
     AbandonTask, Align, Command, CompleteGoal, Deregister, EditTask, Finalize, Heartbeat, LogAnomaly,
@@ -94,41 +94,16 @@ impl Session {
     pub(crate) fn end(self, world: &mut World) {
         let (began_at, started) = (self.began_at, self.started);
         let supervisor = world.supervisor(self.who);
-        let mut ended = EndedSession {
-            agent: self.who,
-            task: self.task.clone(),
-            began_at,
-            crashes_before: 0,
-            triggers: self.triggers.clone(),
-            halted: false,
-            remote_failed: false,
-            has_commits: false,
-            refusal: None,
-            last_words: None,
-            is_clients_fault: false,
-            model: ModelPart::Unknown,
-            fault: None,
-        };
+        let triggers = self.triggers.clone();
+        let mut ended = EndedSession { triggers, ..EndedSession::new(self.who, self.task.clone(), began_at) };
         let failed = !has_result(&world.state, &ended);
         let refused = failed && self.mood % 64 == 56;
         let fault =
             ClientFault { kind: FaultKind::Auth, message: "401 Unauthorized".to_owned(), reset: None };
         let record = RecordSession {
-            agent: self.who,
-            task: self.task.clone(),
-            client: PROGRAM.to_owned(),
-            started,
-            end: "exited".to_owned(),
-            said: None,
             fault: refused.then_some(fault),
-            repair: None,
             failed,
-            model: ModelPart::Unknown,
-            by_model: None,
-            refusal: None,
-            unsubmitted: None,
-            usage: Usage::default(),
-            conversation: None,
+            ..RecordSession::new(self.who, self.task.clone(), PROGRAM, started)
         };
         let _ = world.run(supervisor, Command::from(record));
         ended.is_clients_fault = refused;

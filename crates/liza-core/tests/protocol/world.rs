@@ -12,7 +12,7 @@ use liza_core::protocol::{
 };
 use liza_core::rules::invariants::validate;
 use liza_testkit::team::{empty_state, now};
-use liza_testkit::worlds::{self, No, claim, claim_review, clean, reserve, submit};
+use liza_testkit::worlds::{self, No, claim, claim_review, reserve, submit};
 
 pub(crate) fn number_sha(number: u64) -> Sha {
     format!("{number:040x}").parse().unwrap()
@@ -135,7 +135,7 @@ impl World {
     }
 
     pub(crate) fn facts(&self, id: &TaskId) -> WorktreeFacts {
-        clean(number_sha(self.worktrees.get(id).copied().unwrap_or(0)))
+        WorktreeFacts::clean(number_sha(self.worktrees.get(id).copied().unwrap_or(0)))
     }
 
     /// The coder commits in its worktree.
@@ -200,7 +200,7 @@ impl World {
         };
         // The checkout of the review is at the submitted commit, also if the coder has gone on.
         let submitted = self.state.board.body(id).ok().and_then(|body| body.record().review_commit.clone());
-        let (task, facts) = (id.clone(), submitted.map(clean));
+        let (task, facts) = (id.clone(), submitted.map(WorktreeFacts::clean));
         let command = SubmitVerdict { task, verdict, facts, commit: None, moved: None };
         self.run(self.session(reviewer), Command::from(command))
     }

@@ -7,7 +7,7 @@ use liza_core::model::{
 use liza_core::protocol::{
     AddTask, Answer, BeginMerge, Checkpoint, CheckpointCause, Command, CompleteGoal, Deregister, Discover,
     DismissDiscovery, Finalize, HandoffNotes, Heartbeat, LogAnomaly, NewTask, RecordSpecChange, Resume,
-    SubmitVerdict, TaskEdit, UnblockTask, Verdict, WriteHandoff,
+    SubmitVerdict, TaskEdit, UnblockTask, Verdict, WorktreeFacts, WriteHandoff,
 };
 use liza_core::rules::claimable::{claimable_for, reviewable_for};
 use liza_core::rules::questions::questions;
@@ -174,7 +174,7 @@ fn a_rejected_commit_and_an_unfilled_template_are_refused() {
         Command::from(SubmitVerdict {
             task: task("t"),
             verdict,
-            facts: Some(clean(sha('b'))),
+            facts: Some(WorktreeFacts::clean(sha('b'))),
             commit: None,
             moved: None,
         })
@@ -195,7 +195,7 @@ fn an_approval_carries_its_evidence() {
         Command::from(SubmitVerdict {
             task: task("t"),
             verdict,
-            facts: Some(clean(sha('a'))),
+            facts: Some(WorktreeFacts::clean(sha('a'))),
             commit: None,
             moved: None,
         })

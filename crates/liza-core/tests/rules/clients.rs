@@ -23,21 +23,13 @@ fn fault(kind: FaultKind, reset: Option<LimitReset>) -> ClientFault {
 
 fn ended(of: &str, number: u32, fault: Option<ClientFault>) -> RecordSession {
     RecordSession {
-        agent: coder(number),
-        task: Some(task(of)),
-        client: "claude".into(),
-        started: World::new().now,
         end: "exited 1".into(),
         said: Some("Something broke at 0x70".into()),
         fault,
         repair: Some(Repair::Run("claude /login".to_owned())),
         failed: true,
-        model: ModelPart::Unknown,
-        by_model: None,
-        refusal: None,
-        unsubmitted: None,
         usage: Usage { input: 10, output: 5, cached: 900, cost_usd: 0.5, ..Usage::default() },
-        conversation: None,
+        ..RecordSession::new(coder(number), Some(task(of)), "claude", World::new().now)
     }
 }
 
@@ -71,21 +63,7 @@ fn a_hold_is_reported_by_one_session_and_by_each_try() {
 }
 
 fn session(world: &World) -> EndedSession {
-    EndedSession {
-        agent: coder(1),
-        task: Some(task("t")),
-        began_at: world.state.board.revision,
-        crashes_before: 0,
-        triggers: Vec::new(),
-        halted: false,
-        remote_failed: false,
-        has_commits: false,
-        refusal: None,
-        last_words: None,
-        is_clients_fault: false,
-        model: ModelPart::Unknown,
-        fault: None,
-    }
+    EndedSession::new(coder(1), Some(task("t")), world.state.board.revision)
 }
 
 fn hold(world: &World) -> Option<ClientHold> {

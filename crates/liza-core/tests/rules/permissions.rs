@@ -1,8 +1,8 @@
 //! The permission table as data, compared with every command and every kind of caller.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, DirectEditId, DiscoveryId, Fields, Generation, ModelPart,
-    Reservation, Revision, Severity, Status, StopFile, Timestamp, Urgency, Usage, ValidationResult,
+    Actor, AgentId, AgentStatus, AnomalyType, DirectEditId, DiscoveryId, Fields, Generation, Reservation,
+    Revision, Severity, Status, StopFile, Timestamp, Urgency, Usage, ValidationResult,
 };
 use liza_core::protocol::{
     Abort, AbortGoal, AcceptGate, AcceptIntegration, AddTask, AdoptIntegration, Align, Answer, Archive,
@@ -133,23 +133,7 @@ fn supervision() -> Vec<Command> {
         }),
         Command::from(RefundSession { agent, task: None }),
         Command::from(UseClient { agent, client: "c".into() }),
-        Command::from(RecordSession {
-            agent,
-            task: None,
-            client: "c".into(),
-            started: Timestamp::from_unix(0),
-            end: "exited 1".into(),
-            said: None,
-            fault: None,
-            repair: None,
-            failed: true,
-            model: ModelPart::Unknown,
-            by_model: None,
-            refusal: None,
-            unsubmitted: None,
-            usage: Usage::default(),
-            conversation: None,
-        }),
+        Command::from(RecordSession::new(agent, None, "c", Timestamp::from_unix(0))),
     ]
 }
 

@@ -44,7 +44,7 @@ fn only_the_owner_submits() {
 #[test]
 fn a_dirty_worktree_is_not_submitted() {
     let mut world = World::with_task(Status::Claimed);
-    let facts = WorktreeFacts { dirty: vec!["src/new.rs".into()], ..clean(sha('a')) };
+    let facts = WorktreeFacts { dirty: vec!["src/new.rs".into()], ..WorktreeFacts::clean(sha('a')) };
     let refusal = world.refused_with("dirty_worktree", world.agent(coder(1)), submit_facts(sha('a'), facts));
     assert!(refusal.to_string().contains("src/new.rs"), "{refusal}");
 }
@@ -54,8 +54,8 @@ fn a_dirty_worktree_is_not_submitted() {
 fn the_submitted_commit_is_the_head_of_the_task_branch() {
     let mut world = World::with_task(Status::Claimed);
     let actor = world.agent(coder(1));
-    world.refused_with("head_moved", actor, submit_facts(sha('b'), clean(sha('a'))));
-    let elsewhere = WorktreeFacts { on_task_branch: false, ..clean(sha('a')) };
+    world.refused_with("head_moved", actor, submit_facts(sha('b'), WorktreeFacts::clean(sha('a'))));
+    let elsewhere = WorktreeFacts { on_task_branch: false, ..WorktreeFacts::clean(sha('a')) };
     world.refused_with("wrong_branch", actor, submit_facts(sha('a'), elsewhere));
 }
 
@@ -71,7 +71,7 @@ fn the_base_itself_is_nothing_to_review() {
 fn work_of_people_and_of_earlier_coders_is_submitted_and_work_of_another_agent_is_not() {
     let author = |name: &str, agent| CommitAuthor { commit: sha('c'), name: name.to_owned(), agent };
     let submit = |authors: Vec<CommitAuthor>| {
-        let facts = Some(clean(sha('a')));
+        let facts = Some(WorktreeFacts::clean(sha('a')));
         Command::from(SubmitForReview { task: task("t"), commit: sha('a'), facts, authors })
     };
     let mut world = World::with_task(Status::Claimed);
@@ -88,7 +88,7 @@ fn work_of_people_and_of_earlier_coders_is_submitted_and_work_of_another_agent_i
 fn status_commit_and_history_are_one_write() {
     let mut world = World::with_task(Status::Claimed);
     let short: Sha = "aaaaaaaa".parse().unwrap();
-    let change = world.must(world.agent(coder(1)), submit_facts(short, clean(sha('a'))));
+    let change = world.must(world.agent(coder(1)), submit_facts(short, WorktreeFacts::clean(sha('a'))));
     let record = &change.tasks[&task("t")];
     assert_eq!(record.status, Some(Status::ReadyForReview));
     assert_eq!(record.review_commit, Some(sha('a')), "a short hash is resolved to the full one");
@@ -103,18 +103,18 @@ fn a_fix_must_contain_the_head_that_it_merges() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.reserve("t", coder(1), sha('9'));
     world.must(world.supervisor(coder(1)), Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
-    let without = WorktreeFacts { has_base: false, ..clean(sha('b')) };
+    let without = WorktreeFacts { has_base: false, ..WorktreeFacts::clean(sha('b')) };
     let actor = world.agent(coder(1));
     let refusal = world.refused_with("base_not_merged", actor, submit_facts(sha('b'), without));
     assert!(refusal.to_string().contains(sha('9').as_str()), "{refusal}");
-    world.must(actor, submit_facts(sha('b'), clean(sha('b'))));
+    world.must(actor, submit_facts(sha('b'), WorktreeFacts::clean(sha('b'))));
 }
 
 /// Covers: RV-11
 #[test]
 fn ordinary_work_may_be_rebased() {
     let mut world = World::with_task(Status::Claimed);
-    let without = WorktreeFacts { has_base: false, ..clean(sha('b')) };
+    let without = WorktreeFacts { has_base: false, ..WorktreeFacts::clean(sha('b')) };
     world.must(world.agent(coder(1)), submit_facts(sha('b'), without));
 }
 
@@ -148,11 +148,12 @@ fn a_verdict_needs_the_submitted_commit_unchanged() {
     let mut world = under_review();
     let actor = world.agent(reviewer(1));
     for outcome in [approved(), Verdict::Rejected("no".into())] {
-        world.refused_with("head_moved", actor, judge(outcome.clone(), clean(sha('b'))));
-        let touched = WorktreeFacts { changed_tracked: vec!["src/a.rs".into()], ..clean(sha('a')) };
+        world.refused_with("head_moved", actor, judge(outcome.clone(), WorktreeFacts::clean(sha('b'))));
+        let touched =
+            WorktreeFacts { changed_tracked: vec!["src/a.rs".into()], ..WorktreeFacts::clean(sha('a')) };
         world.refused_with("review_touched", actor, judge(outcome, touched));
     }
-    let untracked = WorktreeFacts { dirty: vec!["target/".into()], ..clean(sha('a')) };
+    let untracked = WorktreeFacts { dirty: vec!["target/".into()], ..WorktreeFacts::clean(sha('a')) };
     world.must(actor, judge(approved(), untracked));
 }
 
@@ -199,13 +200,14 @@ fn a_second_rejection_needs_the_prior_feedback_status() {
     world.submit("t", coder(1), sha('b'));
     world.claim_review("t", reviewer(1));
     let bare = Verdict::Rejected("still no tests".into());
-    let refusal = world.refused_with("prior_feedback_missing", actor, judge(bare, clean(sha('b'))));
+    let refusal =
+        world.refused_with("prior_feedback_missing", actor, judge(bare, WorktreeFacts::clean(sha('b'))));
     assert!(refusal.to_string().contains(PRIOR_FEEDBACK), "{refusal}");
     let hint = refusal.hint().unwrap_or_default();
     for word in ["RESOLVED", "STILL PRESENT", "PARTIAL"] {
         assert!(hint.contains(word), "{hint}");
     }
-    world.must(actor, judge(Verdict::Rejected(FEEDBACK.into()), clean(sha('b'))));
+    world.must(actor, judge(Verdict::Rejected(FEEDBACK.into()), WorktreeFacts::clean(sha('b'))));
 }
 
 /// Covers: RV-03, TS-06
@@ -328,7 +330,7 @@ fn a_coder_records_a_checkpoint_before_its_work() {
 /// A verdict on a change that moved with the integration branch.
 fn judge_moved(verdict: Verdict, head: char) -> Command {
     let moved = MovedChange { head: sha(head), what: vec!["src/a.rs".into()] };
-    let facts = Some(clean(sha('a')));
+    let facts = Some(WorktreeFacts::clean(sha('a')));
     Command::from(SubmitVerdict { task: task("t"), verdict, facts, commit: None, moved: Some(moved) })
 }
 
@@ -371,7 +373,7 @@ fn a_rejection_and_the_humans_word_count_although_the_change_moved() {
 fn what_a_submission_takes_back_is_known_until_the_next_one() {
     let mut world = World::with_task(Status::Claimed);
     let merges = vec!["1234567 takes back fix.txt".to_owned()];
-    let facts = WorktreeFacts { takes_back: merges.clone(), ..clean(sha('a')) };
+    let facts = WorktreeFacts { takes_back: merges.clone(), ..WorktreeFacts::clean(sha('a')) };
     world.must(world.agent(coder(1)), submit_facts(sha('a'), facts));
     assert_eq!(world.record("t").takes_back, Some(merges));
 }
@@ -383,7 +385,7 @@ fn the_facts_of_a_submission_replace_those_of_the_last_one() {
     world.edit_record("t", |record| record.facts = Some(WorkFacts { files: 9, ..WorkFacts::default() }));
     let mut work = WorkFacts { files: 1, added: 2, removed: 3, ..WorkFacts::default() };
     work.note(FactKind::TestsDeleted, "one in a.rs");
-    let facts = WorktreeFacts { work: Some(work.clone()), ..clean(sha('a')) };
+    let facts = WorktreeFacts { work: Some(work.clone()), ..WorktreeFacts::clean(sha('a')) };
     world.must(world.agent(coder(1)), submit_facts(sha('a'), facts));
     assert_eq!(world.record("t").facts, Some(work));
 }

@@ -3,11 +3,12 @@
 
 use liza_core::model::{
     Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, LimitReset,
-    ModelPart, Revision, Role, Seconds, Sha, Status, TaskId, Usage, Value,
+    Revision, Role, Seconds, Sha, Status, TaskId, Value,
 };
 use liza_core::protocol::{
     AddTask, Answer, BeginMerge, ClaimTask, Command, HandoffNotes, LogAnomaly, RecordSession, Resume,
-    SetStatus, SubmitVerdict, TakeHandoff, UnblockTask, UseClient, Verdict, WriteHandoff, WriteNote,
+    SetStatus, SubmitVerdict, TakeHandoff, UnblockTask, UseClient, Verdict, WorktreeFacts, WriteHandoff,
+    WriteNote,
 };
 use liza_core::rules::clients::MAX_PROBES;
 use liza_core::rules::found_merges::FoundMerges;
@@ -203,7 +204,7 @@ impl Adversaries {
             4 => return self.ask(agent, Some(task.clone())),
             _ => return,
         };
-        let facts = Some(clean(commit));
+        let facts = Some(WorktreeFacts::clean(commit));
         self.try_as_agent(
             agent,
             Command::from(SubmitVerdict { task: task.clone(), verdict, facts, commit: None, moved: None }),
@@ -289,21 +290,7 @@ impl Adversaries {
         end: SessionEnd,
         has_commits: bool,
     ) {
-        let mut session = EndedSession {
-            agent,
-            task,
-            began_at,
-            crashes_before: 0,
-            triggers,
-            halted: false,
-            remote_failed: false,
-            has_commits,
-            refusal: None,
-            last_words: None,
-            is_clients_fault: false,
-            model: ModelPart::Unknown,
-            fault: None,
-        };
+        let mut session = EndedSession { triggers, has_commits, ..EndedSession::new(agent, task, began_at) };
         session.is_clients_fault = self.faulty && self.record_session(&session);
         for command in after_session(&self.world.state, &session, end).record {
             self.try_as_supervisor(agent, command);
@@ -326,21 +313,10 @@ impl Adversaries {
         let minutes = u64::from(self.choose(200));
         let reset = (minutes < 100).then_some(LimitReset::In(Seconds::minutes(minutes)));
         let command = RecordSession {
-            agent: session.agent,
-            task: session.task.clone(),
-            client: CLIENT.to_owned(),
-            started: self.world.now,
             end: format!("exited {}", minutes % 2),
-            said: None,
             fault: kind.map(|kind| ClientFault { kind, message: "no".into(), reset }),
-            repair: None,
             failed: !has_result(&self.world.state, session),
-            model: ModelPart::Unknown,
-            by_model: None,
-            refusal: None,
-            unsubmitted: None,
-            usage: Usage::default(),
-            conversation: None,
+            ..RecordSession::new(session.agent, session.task.clone(), CLIENT, self.world.now)
         };
         let done = self.world.must(self.world.supervisor(session.agent), Command::from(command));
         done.reply("is_clients_fault") == true

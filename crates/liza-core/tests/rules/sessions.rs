@@ -1,7 +1,7 @@
 //! Whether a session is running: the second and third on a task are shown like the first.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, ClientFault, FaultKind, ModelPart, Role, SprintStatus, Status, TaskId, Usage,
+    Actor, AgentId, AgentStatus, ClientFault, FaultKind, Role, SprintStatus, Status, TaskId,
 };
 use liza_core::protocol::{
     AddTask, Align, Command, CompleteGoal, Finalize, RecordSession, ReleaseReview, Resume, SetStatus, Verdict,
@@ -24,21 +24,9 @@ fn end_session(world: &mut World, agent: AgentId, end: End) {
     let task: Option<TaskId> = (agent.role() != Role::Planner).then(|| task("t"));
     let fault = ClientFault { kind: FaultKind::Quota, message: "no".into(), reset: None };
     let session = RecordSession {
-        agent,
-        task: task.clone(),
-        client: "codex".into(),
-        started: world.now,
-        end: "exited 1".into(),
-        said: None,
         fault: (end == End::Held).then_some(fault),
-        repair: None,
         failed: end != End::WithResult,
-        model: ModelPart::Unknown,
-        by_model: None,
-        refusal: None,
-        unsubmitted: None,
-        usage: Usage::default(),
-        conversation: None,
+        ..RecordSession::new(agent, task.clone(), "codex", world.now)
     };
     world.must(world.supervisor(agent), Command::from(session));
     match agent.role() {

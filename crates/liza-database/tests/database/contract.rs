@@ -13,7 +13,6 @@ use liza_core::protocol::{
     SubmitVerdict, TaskEdit, Verdict, WorktreeFacts,
 };
 use liza_store::{Store, StoreError, ValueSyntax, read_state};
-use liza_testkit::boards::clean;
 use liza_testkit::evidence::{KILLED_AT_RANDOM, tried};
 
 use crate::board::{Kind, RealHost, TestBoard, call, claim, entry, human, register, submit};
@@ -125,7 +124,7 @@ fn facts_impact_and_approvals_are_kept(kind: Kind) {
     let commit: Sha = "b".repeat(40).parse().unwrap();
     let mut work = WorkFacts { files: 1, added: 2, removed: 3, ..WorkFacts::default() };
     work.note(FactKind::TestsDeleted, "\"it: works\" # in a.rs");
-    let facts = Some(WorktreeFacts { work: Some(work.clone()), ..clean(commit.clone()) });
+    let facts = Some(WorktreeFacts { work: Some(work.clone()), ..WorktreeFacts::clean(commit.clone()) });
     let command = SubmitForReview { task: one.clone(), commit, facts: facts.clone(), authors: Vec::new() };
     submit(&store, Actor::Agent(agent("coder-1"), coder), Command::from(command)).unwrap();
     let command =

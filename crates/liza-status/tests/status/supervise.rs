@@ -2,8 +2,8 @@
 
 use liza_core::model::{
     AgentStatus, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind, Generation, GoalStatus,
-    HistoryEvent, LimitReset, Loaded, ModelPart, Revision, Seconds, State, Status, StopFile, StopFiles,
-    TaskId, TaskRecord,
+    HistoryEvent, LimitReset, Loaded, Revision, Seconds, State, Status, StopFile, StopFiles, TaskId,
+    TaskRecord,
 };
 use liza_core::protocol::{Command, CountExit, CountPlannerExit, SetStatus, UnproductiveExit};
 use liza_core::rules::found_merges::FoundMerges;
@@ -155,21 +155,7 @@ fn a_planner_is_woken_once_per_change() {
 }
 
 pub(crate) fn session(name: &str, of: Option<&str>) -> EndedSession {
-    EndedSession {
-        agent: agent(name),
-        task: of.map(task),
-        began_at: Revision(60),
-        crashes_before: 0,
-        triggers: Vec::new(),
-        halted: false,
-        remote_failed: false,
-        has_commits: false,
-        refusal: None,
-        last_words: None,
-        is_clients_fault: false,
-        model: ModelPart::Unknown,
-        fault: None,
-    }
+    EndedSession::new(agent(name), of.map(task), Revision(60))
 }
 
 /// Covers: AG-05, AG-08

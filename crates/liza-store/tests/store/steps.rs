@@ -40,15 +40,7 @@ fn facts(step: &Step) -> Option<WorktreeFacts> {
     if step.text.is_multiple_of(2) {
         work.note(FactKind::TestsDeleted, TEXTS[usize::from(step.text) % TEXTS.len()]);
     }
-    Some(WorktreeFacts {
-        head: commit("b"),
-        on_task_branch: true,
-        dirty: Vec::new(),
-        changed_tracked: Vec::new(),
-        has_base: true,
-        takes_back: Vec::new(),
-        work: Some(work),
-    })
+    Some(WorktreeFacts { work: Some(work), ..WorktreeFacts::clean(commit("b")) })
 }
 
 /// The command of a step, and its actor.

@@ -264,16 +264,7 @@ fn review_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFac
     }
     let Some(exchange) = Exchange::of(engine.project())? else { return worktree_facts(engine, task) };
     let submitted = bring_submission(engine, &exchange, task)?;
-    let as_submitted = |head| WorktreeFacts {
-        head,
-        on_task_branch: true,
-        dirty: Vec::new(),
-        changed_tracked: Vec::new(),
-        has_base: true,
-        takes_back: Vec::new(),
-        work: None,
-    };
-    Ok(submitted.map(as_submitted))
+    Ok(submitted.map(WorktreeFacts::clean))
 }
 
 /// `None` if there is no worktree.
@@ -295,10 +286,8 @@ fn facts(state: WorktreeState) -> WorktreeFacts {
     WorktreeFacts {
         dirty: state.changes.iter().map(name).collect(),
         changed_tracked: state.tracked_changes().map(name).collect(),
-        head: state.head,
         on_task_branch: state.on_task_branch,
         has_base: state.has_base,
-        takes_back: Vec::new(),
-        work: None,
+        ..WorktreeFacts::clean(state.head)
     }
 }

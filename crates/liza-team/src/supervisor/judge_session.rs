@@ -260,7 +260,7 @@ fn count_notes(
 
 #[cfg(test)]
 mod tests {
-    use liza_core::model::{ModelPart, Revision};
+    use liza_core::model::Revision;
 
     use super::*;
 
@@ -268,21 +268,7 @@ mod tests {
     #[test]
     fn a_failed_session_is_one_line() {
         let mut notes = vec![(MessageLevel::Info, "codex exited 1: no route.".to_owned())];
-        let session = EndedSession {
-            agent: "coder-1".parse().unwrap(),
-            task: "t".parse().ok(),
-            began_at: Revision(1),
-            crashes_before: 0,
-            triggers: Vec::new(),
-            halted: false,
-            remote_failed: false,
-            has_commits: false,
-            refusal: None,
-            last_words: None,
-            is_clients_fault: false,
-            model: ModelPart::Unknown,
-            fault: None,
-        };
+        let session = EndedSession::new("coder-1".parse().unwrap(), "t".parse().ok(), Revision(1));
         count_notes(&mut notes, &session, (1, 5), Seconds(5));
         let text = "codex exited 1: no route. No result, 1 of 5; again in 5s; see it: liza tail coder-1";
         assert_eq!(notes, [(MessageLevel::Info, text.to_owned())]);

@@ -210,19 +210,13 @@ impl Team<'_> {
         let refusal = session.last_refusal.get().filter(|_| !outcome.fault.as_ref().is_some_and(is_why));
         let run = EndedRun {
             session: EndedSession {
-                agent: member.identity.agent,
-                task: session.task.clone(),
-                began_at: session.began_at,
                 crashes_before: member.crashes,
                 triggers: session.triggers.clone(),
                 halted,
-                remote_failed: false,
-                has_commits: false,
                 refusal,
-                last_words: None,
-                is_clients_fault: false,
                 model: outcome.model,
                 fault: outcome.fault.as_ref().map(|fault| fault.kind),
+                ..EndedSession::new(member.identity.agent, session.task.clone(), session.began_at)
             },
             end,
             merges: member.post.once

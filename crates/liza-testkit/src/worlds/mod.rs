@@ -15,7 +15,7 @@ use liza_core::rules::invariants::{DiskFacts, Violation, introduced, validate};
 use liza_core::rules::metrics::sprint_metrics;
 
 use crate::boards;
-pub use crate::boards::{clean, sha, task};
+pub use crate::boards::{sha, task};
 pub use steps::*;
 
 pub fn coder(number: u32) -> AgentId {

@@ -7,7 +7,7 @@ use liza_core::protocol::{
     AbandonTask, AddTask, BeginReview, ClaimReview, ClaimRole, ClaimTask, Command, CountExit, EditTask,
     Heartbeat, HoldCause, HoldMerge, MarkBlocked, MergeFailure, NewTask, RecordHeadTest, RecordMerge,
     RecordMergeFailure, RecordValidation, Register, ReleaseClaim, Reply, ReserveTask, SubmitForReview,
-    SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict,
+    SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict, WorktreeFacts,
 };
 
 use liza_core::rules::judging_settings::judging_settings;
@@ -71,7 +71,7 @@ impl World {
     #[track_caller]
     pub fn verdict(&mut self, id: &str, by: AgentId, verdict: Verdict) -> Done {
         self.claim_review(id, by);
-        let facts = clean(self.record(id).review_commit.clone().unwrap());
+        let facts = WorktreeFacts::clean(self.record(id).review_commit.clone().unwrap());
         self.must(
             self.agent(by),
             Command::from(SubmitVerdict {
@@ -190,7 +190,7 @@ pub fn submit(id: &str, commit: Sha) -> Command {
     Command::from(SubmitForReview {
         task: task(id),
         commit: commit.clone(),
-        facts: Some(clean(commit)),
+        facts: Some(WorktreeFacts::clean(commit)),
         authors: vec![],
     })
 }
@@ -253,7 +253,7 @@ pub fn verdict(id: &str, verdict: Verdict) -> Command {
     Command::from(SubmitVerdict {
         task: task(id),
         verdict,
-        facts: Some(clean(sha('a'))),
+        facts: Some(WorktreeFacts::clean(sha('a'))),
         commit: None,
         moved: None,
     })

@@ -38,15 +38,7 @@ pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
     project.git_at(&tree, &["add", "."]);
     project.git_at(&tree, &["commit", "-qm", "work"]);
     let head: Sha = project.git_at(&tree, &["rev-parse", "HEAD"]).parse().unwrap();
-    let facts = WorktreeFacts {
-        head: head.clone(),
-        on_task_branch: true,
-        dirty: Vec::new(),
-        changed_tracked: Vec::new(),
-        has_base: true,
-        takes_back: Vec::new(),
-        work: None,
-    };
+    let facts = WorktreeFacts::clean(head.clone());
     let actor = Actor::Agent(coder.parse().unwrap(), Generation(generation));
     let command =
         SubmitForReview { task: task.parse().unwrap(), commit: head, facts: Some(facts), authors: vec![] };
