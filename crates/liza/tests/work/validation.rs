@@ -365,6 +365,21 @@ fn a_check_without_a_command_runs_those_that_validate_the_work() {
     assert_eq!((run.code, run.stdout.as_str()), (4, "a\n"), "{run:?}");
 }
 
+/// Covers: JU-02
+#[test]
+fn a_check_of_one_word_with_spaces_is_a_line_for_the_shell() {
+    let project = team();
+    let check = |words: &[&str]| project.liza(&[&["check", "--"], words].concat());
+    assert_eq!(check(&["echo one && echo two"]).ok(), "one\ntwo\n");
+    assert_eq!(check(&["exit 7\n"]).code, 7);
+    assert_eq!(check(&["echo", "one && echo two"]).ok(), "one && echo two\n");
+    script(&project.root.join("my tests"), "echo of a program");
+    assert_eq!(check(&["./my tests"]).ok(), "of a program\n");
+    let mut coder = project.program();
+    let run = project.run(coder.args(["check", "--", "echo a; exit 4"]).env("LIZA_AGENT_ID", "coder-1"));
+    assert_eq!((run.code, run.stdout.as_str()), (4, "a\n"), "{run:?}");
+}
+
 /// Covers: JU-04
 #[test]
 fn an_approval_without_the_statement_of_its_validation_is_refused() {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use liza_core::text::shell_word;
@@ -25,7 +25,7 @@ use crate::cli::ui::output::Reply;
 #[command(after_help = "Examples:
   liza check
   liza check -- cargo test
-  liza check -- sh -c 'npm ci && npm test'")]
+  liza check -- 'npm ci && npm test'")]
 pub(crate) struct Args {
     /// The project: read by the supervisor, from the list of processes.
     #[arg(long, hide = true, value_name = "ROOT")]
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Start the keeper of the command, and end.
     #[arg(long, hide = true, requires = "of")]
     detach: bool,
-    /// The command and its arguments; without one, all commands that validate your task.
+    /// The command and its arguments, or one line for the shell; without one, all commands that validate your task.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -56,11 +56,22 @@ fn validation(context: &Context) -> Result<Vec<OsString>, CommandError> {
     Ok(["/bin/sh", "-c", &script].map(OsString::from).into())
 }
 
+/// The words of a command. One word with white space is a line for the shell, unless a program has that name.
+fn words(command: Vec<OsString>) -> Vec<OsString> {
+    match command.as_slice() {
+        [line] if line.to_string_lossy().contains(char::is_whitespace) && !Path::new(line).exists() => {
+            vec!["/bin/sh".into(), "-c".into(), line.clone()]
+        }
+        _ => command,
+    }
+}
+
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let failed = |error| CommandError::refused("confinement", format!("cannot run the command: {error}"));
     let in_session = std::env::var_os(AGENT_ID).is_some();
     let exit = |code| Ok(Reply::already_written().exit(Exit::Session(code)));
-    let args = if args.command.is_empty() { Args { command: validation(context)?, ..args } } else { args };
+    let command = if args.command.is_empty() { validation(context)? } else { words(args.command) };
+    let args = Args { command, ..args };
     match &args.of {
         None if is_outside() => exit(run_outside(&args.command).map_err(failed)?),
         None => {
