@@ -82,7 +82,7 @@ impl Holdout {
             // Merges wait for each other, so what is there was left by a killed one.
             fresh_folder(&copies)?;
             let copy = copies.join(random_hex(16)?);
-            copy_tree(&self.folder, &fs::symlink_metadata(&self.folder)?, &copy)?;
+            copy_tree(&self.folder, &fs::symlink_metadata(&self.folder)?, &copy, None)?;
             Ok(copy)
         };
         let copy = copied().map_err(EngineError::io("copy config.holdout to", &copies))?;

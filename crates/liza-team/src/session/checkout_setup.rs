@@ -3,7 +3,7 @@
 //! and never writes through a link. A failure counts against no task.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -17,6 +17,7 @@ use liza_sandbox::sys::confinement::{Grants, restricted};
 use liza_sandbox::sys::untrusted::{UntrustedFolder, take_rights};
 
 use crate::project::{Project, now};
+use crate::session::moved_paths::MovedPaths;
 use crate::session::plan::{SessionNeeds, minimum, session_plan};
 use crate::session::settings_guard::SettingsGuard;
 
@@ -282,11 +283,25 @@ pub(crate) fn copy_files(project: &Project, config: &Config, checkout: &Path) ->
             return Err(wrong("git does not ignore it; agents would commit it. Add it to .gitignore"));
         }
         let parents = make_parents(checkout, relative).map_err(SetupError::io("create", checkout))?;
-        if let Some(target) = parents {
-            copy_tree(&source, &meta, &target).map_err(SetupError::io("copy", &source))?;
+        let Some(target) = parents else { continue };
+        let moved = MovedPaths::new(project.root(), checkout);
+        // A single file is the person's own text, such as `.env`.
+        let moves = meta.is_dir().then_some(&moved);
+        copy_tree(&source, &meta, &target, moves).map_err(SetupError::io("copy", &source))?;
+        if let Some((file, place)) = moved.leading_back(&target) {
+            return Err(wrong(&leads_back(&file, &place)));
         }
     }
     Ok(())
+}
+
+fn leads_back(file: &Path, place: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    format!(
+        "{name} in it leads to {}, which is in your checkout: tests would run your code, and not that of the task. \
+         Use config.setup, or create it again inside of the project, by the path that git shows",
+        place.display()
+    )
 }
 
 /// Makes the folders above a path; `None` if something other than a folder is in the way.
@@ -311,12 +326,19 @@ fn make_folder(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Copies a file, a link as such, or a whole folder. Existing files are kept.
-pub(crate) fn copy_tree(source: &Path, meta: &fs::Metadata, target: &Path) -> io::Result<()> {
+/// Copies a file, a link as such, or a whole folder, and moves the paths in them. Existing files are kept.
+pub(crate) fn copy_tree(
+    source: &Path,
+    meta: &fs::Metadata,
+    target: &Path,
+    moves: Option<&MovedPaths>,
+) -> io::Result<()> {
     let kind = meta.file_type();
     let exists = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
     if kind.is_symlink() {
-        let made = std::os::unix::fs::symlink(fs::read_link(source)?, target);
+        let leads_to = fs::read_link(source)?;
+        let leads_to = moves.map_or_else(|| leads_to.clone(), |moves| moves.target_of(leads_to.clone()));
+        let made = std::os::unix::fs::symlink(leads_to, target);
         return made.or_else(|error| if exists(&error) { Ok(()) } else { Err(error) });
     }
     if kind.is_dir() {
@@ -325,7 +347,7 @@ pub(crate) fn copy_tree(source: &Path, meta: &fs::Metadata, target: &Path) -> io
         }
         for entry in fs::read_dir(source)? {
             let entry = entry?;
-            copy_tree(&entry.path(), &entry.metadata()?, &target.join(entry.file_name()))?;
+            copy_tree(&entry.path(), &entry.metadata()?, &target.join(entry.file_name()), moves)?;
         }
         return Ok(());
     }
@@ -338,6 +360,9 @@ pub(crate) fn copy_tree(source: &Path, meta: &fs::Metadata, target: &Path) -> io
         Err(error) if exists(&error) => return Ok(()),
         opened => opened?,
     };
-    io::copy(&mut fs::File::open(source)?, &mut new)?;
+    match moves.and_then(|moves| moves.text_of(source, meta.len())) {
+        Some(text) => new.write_all(&text)?,
+        None => io::copy(&mut fs::File::open(source)?, &mut new).map(drop)?,
+    }
     new.set_permissions(meta.permissions())
 }

@@ -1,11 +1,15 @@
 //! Refuses a rehearsal that could only wait: one without a goal, or one whose merges cannot be tested.
 
+use std::time::Instant;
+
+use liza_core::model::Seconds;
 use liza_team::engine::integration_branch;
 use liza_team::lifecycle::try_test;
 use liza_team::project::Project;
 
+use crate::cli::context::Context;
 use crate::cli::spec_path;
-use crate::cli::test_trial::failure_in_words;
+use crate::cli::test_trial::{failure_in_words, limits_in_words};
 use crate::cli::ui::error::CommandError;
 
 /// Refuses a rehearsal for which there is nothing to plan from: its planner could only ask.
@@ -28,12 +32,26 @@ pub(crate) fn check_rehearsal(project: &Project) -> Result<(), CommandError> {
     }
 }
 
-/// Refuses a rehearsal whose every merge would wait for the human: the project's own test fails without any work.
-pub(crate) fn check_own_test(copy: &Project) -> Result<(), CommandError> {
+/// Refuses a rehearsal whose every merge would wait for the human: the project's own test fails without any work. Says what it does,
+/// and how often the team will do it.
+pub(crate) fn check_own_test(context: &Context, copy: &Project) -> Result<(), CommandError> {
     let state = copy.store().snapshot()?;
-    let Some(head) = copy.repo()?.tip(&integration_branch(&state.board)?)? else { return Ok(()) };
-    let Some(failure) = try_test(copy, state.board.config()?, &head)? else { return Ok(()) };
-    let words = failure_in_words(&failure, copy.root());
+    let (repo, integration) = (copy.repo()?, integration_branch(&state.board)?);
+    let Some(head) = repo.tip(&integration)?.filter(|_| repo.has_test(&integration).unwrap_or(false)) else {
+        return Ok(());
+    };
+    let (config, began) = (state.board.config()?, Instant::now());
+    context.screen.note(&format!("first, in a new checkout: {}; Ctrl-C ends it", limits_in_words(config)));
+    let Some(failure) = try_test(copy, config, &head)? else {
+        let setups = match config.setup.is_some() || !config.copy.is_empty() {
+            true => " Each task is set up three times: for its coder, its review and the test of its merge.",
+            false => " The merge of each task takes as long.",
+        };
+        let took = Seconds(began.elapsed().as_secs());
+        context.screen.note(&format!("that passed, in {took}.{setups}"));
+        return Ok(());
+    };
+    let words = failure_in_words(&failure, copy.root(), copy.root());
     let message =
         format!("the project's own test fails in a new checkout, so nothing could be merged: {words}");
     Err(CommandError::refused("own_test_fails", message)

@@ -91,7 +91,7 @@ pub(crate) fn write_test(context: &Context) -> Result<Reply, CommandError> {
         "proposed_settings": proposal.settings(),
         "trial": proposal.trial(),
     });
-    Ok(Reply::new(format!("{text}\n{}", proposal.lines()).trim_end(), result))
+    Ok(Reply::new(format!("{text}\n{}", proposal.lines()).trim_end(), result).exit(proposal.exit()))
 }
 
 /// Writes a new file with its folders; returns what it created, outermost first.

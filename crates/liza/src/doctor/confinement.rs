@@ -19,7 +19,7 @@ use liza_team::session::shared::{Shared, WITHOUT_ROOM, shared};
 
 use crate::recognition::collectors;
 
-use super::environment::{environment, login_variables};
+use super::environment::{active_environment, environment, login_variables};
 use super::result::{Check, Health, broken, good, warning};
 
 /// The confinement of sessions here; nothing if the settings cannot be read, which another check reports.
@@ -36,7 +36,7 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
     let level = level_check(config, level);
     let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
     let push = push_check(project, config, liza);
-    let environment = environment(project, config);
+    let environment = environment(project, config).into_iter().chain(active_environment(project, config));
     let old = config.sandbox_read.is_some().then(old_setting);
     [level]
         .into_iter()

@@ -11,7 +11,9 @@ use liza_sandbox::confine::{EnvironmentUse, Variable, passed_environment};
 use liza_team::project::Project;
 use liza_team::session::plan::home;
 
-use super::result::{Check, good};
+use crate::recognition::active_environment;
+
+use super::result::{Check, good, warning};
 
 /// The most variables that are named.
 const NAMED_MAX: usize = 8;
@@ -48,6 +50,12 @@ pub(super) fn environment(project: &Project, config: &Config) -> Option<Check> {
              pass_env '[{shown}]'"
         ),
     ))
+}
+
+/// A warning about tests that would judge the person's code, by an environment that is active in this shell.
+pub(super) fn active_environment(project: &Project, config: &Config) -> Option<Check> {
+    let found = active_environment::find(project.root(), config, |name| std::env::var_os(name))?;
+    Some(warning("active environment", found.problem, found.fix))
 }
 
 /// The variables that the agent programs of the roles need.

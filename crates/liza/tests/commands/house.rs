@@ -344,7 +344,7 @@ const WITH_OWN_FILES: [&str; 6] = [
 ];
 
 /// The files of these crates that open other files: of the person, of a session, of git or of the system.
-const OF_OTHERS: [&str; 35] = [
+const OF_OTHERS: [&str; 37] = [
     "liza-database/src/address.rs",
     "liza-host/src/durable.rs",
     "liza-sandbox/src/confine/cargo_home.rs",
@@ -368,6 +368,7 @@ const OF_OTHERS: [&str; 35] = [
     "liza-team/src/session/login.rs",
     "liza-team/src/session/login_copies.rs",
     "liza-team/src/session/login_turn.rs",
+    "liza-team/src/session/moved_paths.rs",
     "liza-team/src/session/settings_guard.rs",
     "liza-team/src/supervisor/helper.rs",
     "liza/src/cli/commands/edit.rs",
@@ -378,6 +379,7 @@ const OF_OTHERS: [&str; 35] = [
     "liza/src/cli/session/forward.rs",
     "liza/src/cli/session/modify.rs",
     "liza/src/cli/starting_files.rs",
+    "liza/src/recognition/active_environment.rs",
     "liza/src/recognition/collectors.rs",
     "liza/src/recognition/test_command.rs",
 ];

@@ -383,16 +383,20 @@ fn the_test_command_of_the_project_becomes_the_integration_test_on_request() {
     let run = project.liza(&["init", "Retry everything"]);
     assert!(run.ok().contains("none; to run go test ./... before every merge: liza init --test"), "{run:#?}");
     let run = project.liza(&["init", "--test"]);
-    assert!(run.ok().contains("is written: it runs go test ./... before every merge; commit it"), "{run:#?}");
+    let written = "is written: it runs go test ./... before every merge; commit it";
+    assert!(run.stdout.contains(written), "{run:#?}");
     assert!(project.read("scripts/integration-test.sh").ends_with("set -e\ngo test ./...\n"));
     project.run(project.command("test").args(["-x", "scripts/integration-test.sh"])).ok();
     // The second time it is only tried.
     let again = project.liza(&["init", "--test"]);
-    assert!(again.ok().starts_with("scripts/integration-test.sh is yours and stays as it is"), "{again:#?}");
+    let kept = "scripts/integration-test.sh is yours and stays as it is";
+    assert!(again.stdout.starts_with(kept), "{again:#?}");
     let other = TestProject::bare();
     other.liza(&["init", "x", "--test", "--json"]).refused(1, "no_test_command");
     assert!(!other.root.join(".liza").exists());
     other.write("Makefile", "test:\n\ttrue\n");
+    other.git(&["add", "."]);
+    other.git(&["commit", "-qm", "tests"]);
     let run = other.liza(&["init", "x", "--test"]);
     assert!(
         run.ok().contains("is written: it runs make test before every merge; commit it, then: liza sync"),
@@ -437,15 +441,39 @@ fn the_proposed_test_is_tried_once_as_before_a_merge_with_the_proposed_settings(
 
 /// Covers: AX-21
 #[test]
+fn tests_that_would_judge_the_persons_code_by_an_active_environment_are_named() {
+    let project = python("env\n");
+    let root = project.root.canonicalize().unwrap();
+    project.write("env/bin/pytest", "");
+    project.write("env/lib/python3.14/site-packages/cart.pth", &format!("{}\n", root.display()));
+    project.write("scripts/integration-test.sh", "pytest\n");
+    let said = |words: &[&str], active: bool| {
+        let mut program = project.program();
+        let active = active.then(|| ("VIRTUAL_ENV", root.join("env")));
+        let run = project.run(program.args(words).envs(active));
+        run.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let problem = "the tests call pytest, which your active environment";
+    let remedy = "env/bin/python -m pytest, and bring it there: liza config copy '[env]'";
+    for words in [&["init", "Retry everything"][..], &["doctor"]] {
+        let active = said(words, true);
+        assert!(active.contains(problem) && active.contains(remedy), "{words:?}: {active}");
+    }
+    assert!(!said(&["doctor"], false).contains(problem));
+}
+
+/// Covers: AX-21
+#[test]
 fn a_tried_test_that_fails_says_what_is_missing() {
     let advice =
         "A new checkout has only what is committed, what config.copy names and what config.setup installs";
     let project = python("");
     let run = project.liza(&["init", "Retry everything", "--test"]);
     let why = "it fails in a new checkout with these settings: config.copy: .venv: git does not ignore it";
-    assert!(run.ok().contains(why) && run.stdout.contains(advice), "{run:#?}");
+    assert!(run.code == 1 && run.stdout.contains(why) && run.stdout.contains(advice), "{run:#?}");
     fs::remove_dir_all(project.root.join(".venv")).unwrap();
-    let result = project.liza(&["init", "--test", "--json"]).result();
+    let run = project.liza(&["init", "--test", "--json"]);
+    let result = &run.json()["result"];
     let trial = &result["trial"];
     assert_eq!((&trial["passed"], &result["written"]), (&false.into(), &serde_json::Value::Null), "{trial}");
     assert_eq!(trial["failure"]["what"], "integration test failed with exit status 127");
@@ -453,7 +481,12 @@ fn a_tried_test_that_fails_says_what_is_missing() {
     // The command of a set-up, with its own output. No checkout of the team has failed, so it is no alarm.
     project.liza(&["config", "setup", "echo no network; exit 3"]).ok();
     let run = project.liza(&["init", "--test"]);
-    assert!(run.ok().contains("exited 3") && run.stdout.contains("  | no network"), "{run:#?}");
+    assert!(run.code == 1 && run.stdout.contains("exited 3"), "{run:#?}");
+    assert!(run.stdout.contains("  | no network\n  all of its output"), "{run:#?}");
+    project.liza(&["config", "setup", "seq 1 30; exit 3"]).ok();
+    let run = project.liza(&["init", "--test"]);
+    let shown: Vec<&str> = run.stdout.lines().filter_map(|line| line.strip_prefix("  | ")).collect();
+    assert_eq!(shown.join(" "), "1 2 3 4 … 23 24 25 26 27 28 29 30", "{run:#?}");
     assert!(!project.liza(&["status"]).ok().contains("SETUP FAILED"));
 }
 

@@ -143,6 +143,61 @@ fn ignored_files_come_from_the_humans_checkout_and_never_from_a_coders() {
     verdict(&project, "one", &["APPROVED"]).ok();
 }
 
+/// A team that copies a Python environment into which the project itself is installed, from this place.
+fn installed_in_place(place: impl Fn(&TestProject) -> String) -> TestProject {
+    let project = prepared("");
+    advance(&project, ".gitignore", "env\n");
+    advance(&project, "src/cart.sh", "echo total\n");
+    advance(&project, "scripts/integration-test.sh", "env/bin/python\n");
+    project.git(&["merge", "-q", "--ff-only", "integration"]);
+    project
+        .write("env/lib/python3.14/site-packages/__editable__.cart.pth", &format!("{}\n", place(&project)));
+    let runs = "link=$(dirname \"$0\")/../lib/python3.14/site-packages/__editable__.cart.pth";
+    script(&project.root.join("env/bin/python"), &format!("{runs}\n. \"$(cat \"$link\")/cart.sh\""));
+    copy(&project, "[env]");
+    project
+}
+
+/// Covers: SE-08
+#[test]
+fn a_copied_environment_imports_the_code_of_its_checkout_and_not_that_of_the_person() {
+    let root = |project: &TestProject| project.root.canonicalize().unwrap().display().to_string();
+    let project = installed_in_place(|project| format!("{}/src", root(project)));
+    let (here, bin) = (root(&project), project.root.join("env/bin"));
+    project.write("env/bin/cart", &format!("#!{here}/env/bin/python\nprint('{here}-2/src')\n"));
+    project.write("env/data", &format!("{here}/src\0{here}/src\n"));
+    symlink(format!("{here}/src"), bin.join("link")).unwrap();
+    submitted_with(&project, "one", "src/cart.sh", "exit 3\n");
+    let tree = project.tree("one");
+    let read = |name: &str| fs::read_to_string(tree.join("env").join(name)).unwrap();
+    let there = tree.display();
+    assert_eq!(read("lib/python3.14/site-packages/__editable__.cart.pth"), format!("{there}/src\n"));
+    assert_eq!(read("bin/cart"), format!("#!{there}/env/bin/python\nprint('{here}-2/src')\n"));
+    assert_eq!(read("data"), format!("{here}/src\0{here}/src\n"), "a binary file is copied as it is");
+    assert_eq!(fs::read_link(tree.join("env/bin/link")).unwrap(), tree.join("src"));
+    judge(&project, "one", &["APPROVED"]);
+    let error = merge(&project, "one").refused(3, "integration_test");
+    assert!(error["message"].as_str().unwrap().contains("exit status 3"), "{error}");
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+}
+
+/// Covers: SE-08
+#[test]
+fn an_environment_that_leads_to_the_persons_code_by_another_path_is_refused() {
+    let project = installed_in_place(|project| {
+        let other = project.home().join("other");
+        symlink(&project.root, &other).unwrap();
+        format!("{}/src", other.display())
+    });
+    project.add_task("one");
+    let error = claim(&project, "one", "coder-1").refused(1, "setup_failed");
+    let message = error["message"].as_str().unwrap();
+    for words in ["config.copy: env: __editable__.cart.pth in it leads to ", "/other/src", "Use config.setup"]
+    {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
 /// Covers: SE-08
 #[test]
 fn what_git_does_not_ignore_is_not_copied() {

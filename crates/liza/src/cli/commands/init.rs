@@ -81,7 +81,8 @@ pub(crate) struct Args {
     /// Write the vision document from a template if it is missing.
     #[arg(long)]
     template: bool,
-    /// Write scripts/integration-test.sh with the test command of this project, for you to commit, and try it once.
+    /// Write scripts/integration-test.sh with the test command of this project, for you to commit, and try it once; exits 1 if
+    /// it fails.
     #[arg(long)]
     test: bool,
 }
@@ -403,7 +404,7 @@ impl Plan {
             "trial": proposal.trial(),
             "warnings": warnings,
         });
-        Reply::new(text, result).at(1)
+        Reply::new(text, result).at(1).exit(proposal.exit())
     }
 
     /// The place of the blackboard, and the way for others to use it.

@@ -186,7 +186,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
                 "rehearsal in a copy, {folder}: nothing changes here; to rehearse here: --in-place\n\
                  commands about the copy name it: liza -C {folder} status"
             ));
-            check_own_test(&copy)?;
+            check_own_test(context, &copy)?;
             copy
         }
     };
