@@ -160,9 +160,7 @@ pub fn judge_line(line: &[LineCommit], evidence: &Evidence) -> Vec<Finding> {
         line.iter().map(|step| judge.check(step).unwrap_or_else(|problem| problem)).collect();
     let acceptances = judge.acceptances(&places);
     accept(&mut results, &acceptances);
-    let stated = line.iter().position(|step| judge.has_receipt(step));
-    let accepted = acceptances.iter().map(|accepted| accepted.first.unwrap_or(accepted.head)).min();
-    let start = stated.into_iter().chain(accepted).min().unwrap_or(0);
+    let start = judge.start(line, &acceptances);
     for result in results.iter_mut().take(start).filter(|(class, _)| *class == Class::Foreign) {
         *result = judged(Class::BeforeReceipts, "");
     }
@@ -171,6 +169,14 @@ pub fn judge_line(line: &[LineCommit], evidence: &Evidence) -> Vec<Finding> {
         finding(step, result, signed_by)
     };
     line.iter().zip(results).map(sign).collect()
+}
+
+/// The commits of a line that are older than its first receipt; none if it has no receipt.
+pub fn before_receipts(line: &[LineCommit], evidence: &Evidence) -> BTreeSet<Sha> {
+    let places = line.iter().enumerate().map(|(at, step)| (&step.commit, at)).collect();
+    let judge = Judge::new(evidence);
+    let start = judge.start(line, &judge.acceptances(&places));
+    line.iter().take(start).map(|step| step.commit.clone()).collect()
 }
 
 /// The class of a commit together with its signature, and the signer if it is good.
@@ -253,6 +259,13 @@ impl<'e> Judge<'e> {
     fn has_receipt(&self, step: &LineCommit) -> bool {
         let digest = step.statement.as_ref().and_then(|digest| digest.parse::<Digest>().ok());
         digest.is_some_and(|digest| self.statements.contains_key(&digest))
+    }
+
+    /// The place of the first commit that a receipt is about; 0 without any.
+    fn start(&self, line: &[LineCommit], acceptances: &[Accepted]) -> usize {
+        let stated = line.iter().position(|step| self.has_receipt(step));
+        let accepted = acceptances.iter().map(|accepted| accepted.first.unwrap_or(accepted.head)).min();
+        stated.into_iter().chain(accepted).min().unwrap_or(0)
     }
 
     fn acceptances(&self, places: &BTreeMap<&Sha, usize>) -> Vec<Accepted> {

@@ -180,6 +180,10 @@ fn every_kind_of_commit_has_its_class_in_a_clone_without_a_blackboard() {
     let range = clone.verify(&["integration~2..integration"]).result();
     assert_eq!(classes(&range).len(), 2, "{range}");
     assert_eq!(classes(&clone.verify(&["integration~3"]).result()).len(), 3);
+    // Main has no receipt, but Liza's branch says how much of it is older than the first one.
+    let main = clone.verify(&["main"]).json()["result"].clone();
+    let expected = ["FOREIGN", "BEFORE RECEIPTS"].map(|class| (class.to_owned(), String::new()));
+    assert_eq!(classes(&main), expected, "{main}");
     clone.verify(&["nowhere"]).refused(1, "bad_range");
     // No receipt names a validation.
     let min = clone.verify(&["--min", "restricted"]);

@@ -11,7 +11,7 @@ use liza_git::{CommitSignature, Git, LineStep, RECEIPTS, REMOTE_RECEIPTS, Repo};
 use liza_ids::Sha;
 use liza_receipts::{
     Claim, Class, Evidence, Finding, LIMITS, Level, LineCommit, Recomputed, SIGNED_LIMITS, Signature,
-    judge_line,
+    before_receipts, judge_line,
 };
 use liza_sandbox::sys::find_program;
 use liza_team::engine::integration_branch;
@@ -35,7 +35,7 @@ const BRANCHES: [&str; 3] = ["refs/heads/integration", "refs/remotes/origin/inte
 /// Compare a branch with its receipts, in any clone.
 ///
 /// A receipt says what was judged, by whom and with which result. Works in every clone that has the receipts (--fetch gets them). Each commit of the branch's own line gets a class:
-/// CONSISTENT, SIGNED (with --signers), OVERRIDDEN (you merged it without validation), ACCEPTED (you accepted it), SYNC, BEFORE RECEIPTS; or, and then it exits 4,
+/// CONSISTENT, SIGNED (with --signers), OVERRIDDEN (you merged it without validation), ACCEPTED (you accepted it), SYNC, BEFORE RECEIPTS (older than the first receipt, as what was there before Liza); or, and then it exits 4,
 /// MISSING (a receipt is not there), UNKNOWN (the clone does not have enough), FOREIGN, CONTRADICTED.
 ///
 /// In a project it also compares blackboard, log, archive, receipts and git with each other, and lists each contradiction with its
@@ -114,6 +114,9 @@ fn judge(repo: &Repo, project: Option<&Project>, asked: &Asked<'_>) -> Result<Re
             signatures.into_iter().map(|(commit, made)| (commit, signature(made))).collect();
     }
     let mut findings = judge_line(&line, &evidence);
+    if asked.range.is_some() && before_receipts(&line, &evidence).is_empty() {
+        mark_older(repo, project, &evidence, &mut findings);
+    }
     // A part of the branch, or another one, is not what the blackboard is about.
     let contradictions = match project.filter(|_| asked.range.is_none()) {
         Some(project) => contradictions(project, &line, &evidence.receipts, now())?,
@@ -124,6 +127,17 @@ fn judge(repo: &Repo, project: Option<&Project>, asked: &Asked<'_>) -> Result<Re
     }
     findings.reverse();
     Ok(reply(&findings, &contradictions))
+}
+
+/// Another branch may have no receipt itself: its commits that are older than the first receipt of the integration branch were
+/// made before Liza was set up.
+fn mark_older(repo: &Repo, project: Option<&Project>, evidence: &Evidence, findings: &mut [Finding]) {
+    // Without an integration branch, nothing says when that was.
+    let Ok(own) = range(repo, project, None).and_then(|(head, _)| line(repo, &head)) else { return };
+    let older = before_receipts(&own, evidence);
+    let is_older =
+        |finding: &&mut Finding| finding.class == Class::Foreign && older.contains(&finding.commit);
+    findings.iter_mut().filter(is_older).for_each(|finding| finding.class = Class::BeforeReceipts);
 }
 
 /// The file of signers: readable, and not a part of the clone, whose authors would vouch for themselves.
