@@ -108,7 +108,7 @@ fn story(id: &TaskId, record: &TaskRecord) -> String {
     for (name, word) in times {
         match names(name) {
             0 => {}
-            1 => words.push(word.to_owned()),
+            1 => words.push(format!("{word} once")),
             number => words.push(format!("{word} {number} times")),
         }
     }
@@ -119,11 +119,14 @@ fn story(id: &TaskId, record: &TaskRecord) -> String {
         }
         (Some(Status::Merged), _) => {
             let by = record.approved_by.map_or(String::new(), |by| format!(" (approved by {by})"));
-            words.push(format!("merged{by}"));
+            let then = if words.is_empty() { "" } else { "then " };
+            words.push(format!("{then}merged{by}"));
         }
         (Some(status), _) => {
             // The current status is named once.
-            words.retain(|word| !word.eq_ignore_ascii_case(status.name()));
+            words.retain(|word| {
+                word.strip_suffix(" once").is_none_or(|word| !word.eq_ignore_ascii_case(status.name()))
+            });
             words.push(status.to_string());
         }
         (None, _) => words.push(format!("{id} is broken")),
@@ -219,8 +222,8 @@ mod tests {
         config(&mut state).budget.task = Some(SpendingLimit { tokens: Some(100_000), dollars: None });
         let lines = [
             "  TASK      TIME  TOKENS  DOLLARS  REJECTIONS",
-            "  t           8m    196k    $1.99           1  rejected, merged (approved by",
-            "                                               code-reviewer-1)",
+            "  t           8m    196k    $1.99           1  rejected once, then merged",
+            "                                               (approved by code-reviewer-1)",
             "  planning           30k    $0.53",
             "  total             226k    $2.52           1",
             "  30k of the tokens have no price",
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(figures_table(&state, now(), 80), lines);
         assert_eq!(without.last().map(String::as_str), Some("  total          196k    $1.99           1"));
         let narrow = figures_table(&state, now(), 60);
-        assert_eq!(narrow[2], "    rejected, merged (approved by code-reviewer-1)");
+        assert_eq!(narrow[2], "    rejected once, then merged (approved by code-reviewer-1)");
         edit_task(&mut state, "t", |record| record.usage = None);
         goal(&mut state).usage = None;
         assert_eq!(figures_table(&state, now(), 80)[0], "  TASK   TIME  REJECTIONS");

@@ -153,7 +153,11 @@ fn asked(
     let can_push = engine.repo()?.remote_of(main)?.is_some();
     if !at_terminal(context) {
         let ways = if can_push { "liza finish --merge, or liza finish --pr" } else { "liza finish --merge" };
-        return Err(CommandError::refused("no_choice", "say how to take the result").hint(ways));
+        return Err(CommandError::refused(
+            "no_choice",
+            "without a terminal to ask at, an option says how to take the result",
+        )
+        .hint(ways));
     }
     context.screen.note(&format!("{}: {}", result.goal, result.title));
     let what = match commits_to_take(engine, result, main) {

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Only list what would be removed and what stays.
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask.
+    /// Do not ask. Required without a terminal.
     #[arg(long, short)]
     yes: bool,
 }
@@ -103,7 +103,7 @@ fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
             .hint("see what would go: liza remove --dry-run; do it: liza remove --yes")
     };
     match at_terminal(context) {
-        false => Err(refused("this cannot be undone, so it needs --yes")),
+        false => Err(refused("this cannot be undone, and there is no terminal to ask at: it needs --yes")),
         true if says_yes(context, &format!("{question}\nThis cannot be undone. Continue?")) => Ok(()),
         true => Err(refused("nothing was removed")),
     }
