@@ -24,8 +24,8 @@ pub struct InstalledClient {
     pub name: String,
     pub home: ClientHome,
     pub version: Option<String>,
-    /// The place of its login; else the way to log in.
-    pub login: Result<String, LoginAdvice>,
+    /// The place of its login, or the way to log in; `None` if its entry names no sign of a login.
+    pub login: Option<Result<String, LoginAdvice>>,
     pub rights: String,
 }
 
@@ -74,7 +74,7 @@ pub fn installed_clients(
     let client = |(name, template, version): (_, CommandTemplate, thread::JoinHandle<_>)| InstalledClient {
         name,
         version: version.join().ok().flatten(),
-        login: places.login(&template),
+        login: (!template.login_signs.is_empty()).then(|| places.login(&template)),
         rights: template.rights,
         home: template.home,
     };
@@ -196,7 +196,11 @@ impl LoginPlaces<'_> {
 }
 
 fn login_advice(template: &CommandTemplate) -> LoginAdvice {
-    LoginAdvice { command: template.login.clone(), more: template.login_more.clone() }
+    let command = match template.login.as_str() {
+        "" => template.login_signs.iter().map(LoginSign::to_make).collect::<Vec<_>>().join(" or "),
+        command => command.to_owned(),
+    };
+    LoginAdvice { command, more: template.login_more.clone() }
 }
 
 /// Advice about a key that is missing or refused.

@@ -200,6 +200,19 @@ impl Provider {
         self.all().find(unknown)
     }
 
+    /// The problem that a limit of tokens ends no session of it, or of one that takes over, and what to do about it.
+    pub fn uncounted_tokens(&self, config: &Config) -> Option<(String, String)> {
+        let reports_none = |provider: &&Self| provider.template.events == EventFormat::None;
+        let Self { name, .. } = self.all().find(reports_none).filter(|_| config.budget.counts_tokens())?;
+        let problem = format!(
+            "{name} reports no tokens (events: none), so a limit of tokens ends none of its sessions"
+        );
+        let remedy = format!(
+            "if its output has the form of another program's: liza config providers.{name}.events FORMAT, such as claude"
+        );
+        Some((problem, remedy))
+    }
+
     pub fn add_environment(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
         self.template.env.extend(variables);
     }

@@ -67,6 +67,14 @@ impl LoginSign {
             false => Err(WrongSetting::must_be("names of variables and files that begin with ~/")),
         }
     }
+
+    /// What makes this sign, for a program whose entry names no command that logs in.
+    pub(super) fn to_make(&self) -> String {
+        match self {
+            Self::Variable(name) => format!("set {name}"),
+            Self::File(FileSign { file, .. }) => format!("log in, which makes {file}"),
+        }
+    }
 }
 
 settings! {

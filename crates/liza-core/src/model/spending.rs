@@ -25,6 +25,11 @@ impl Budget {
     pub fn counts_dollars(&self) -> bool {
         [self.task, self.sprint, self.day].into_iter().flatten().any(|limit| limit.dollars.is_some())
     }
+
+    /// True if any limit is in tokens.
+    pub fn counts_tokens(&self) -> bool {
+        [self.task, self.sprint, self.day].into_iter().flatten().any(|limit| limit.tokens.is_some())
+    }
 }
 
 /// A limit in dollars, in tokens, or in both.

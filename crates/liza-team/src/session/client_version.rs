@@ -42,7 +42,10 @@ fn tempfile_folder() -> Option<PathBuf> {
 fn version_in(said: &str) -> Option<String> {
     let words = said.split_whitespace().map(|word| word.trim_start_matches('v'));
     let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
-    words.into_iter().find(is_version).map(|word| word.chars().take(40).collect())
+    let version = words.into_iter().find(is_version)?;
+    // Some say it in a sentence.
+    let version = version.trim_end_matches(|last: char| !last.is_alphanumeric());
+    Some(version.chars().take(40).collect())
 }
 
 #[cfg(test)]
@@ -57,6 +60,7 @@ mod tests {
             ("codex-cli 0.166.0\n", Some("0.166.0")),
             (" 1.34.0\n", Some("1.34.0")),
             ("goose v1.2.3", Some("1.2.3")),
+            ("GitHub Copilot CLI 1.0.102.\n", Some("1.0.102")),
             ("no version here", None),
         ];
         for (said, expected) in cases {

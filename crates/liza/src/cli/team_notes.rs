@@ -1,6 +1,6 @@
 //! Notes for a person before a team starts. Reads; changes and refuses nothing.
 
-use liza_agents::providers::has_choice;
+use liza_agents::providers::{Provider, has_choice};
 use liza_core::model::{Config, Role, State, Value};
 use liza_core::rules::triggers::proposed_tasks;
 use liza_core::text::count;
@@ -26,6 +26,7 @@ pub(crate) fn team_notes(
     let notes = [
         chosen_by_itself(config, options).filter(|_| is_first_run(project) && has_choice()),
         other_program(project, config, options, posts),
+        uncounted(config, posts.iter().map(|post| &post.provider)),
         missing_roles(|role| posts.iter().any(|post| post.role == role)),
         vision_warning(project, state),
         waiting_plan(state),
@@ -61,6 +62,21 @@ fn other_program(
     let first = posts.first()?.provider.name();
     let text = format!("this team uses {first}; to start the last one again: {last}");
     (last != none && !is_named(config, options)).then_some(text)
+}
+
+/// The note about a limit of tokens for a program that reports none.
+pub(crate) fn uncounted<'p>(
+    config: &Config,
+    mut providers: impl Iterator<Item = &'p Provider>,
+) -> Option<String> {
+    let (problem, remedy) = providers.find_map(|provider| provider.uncounted_tokens(config))?;
+    Some(format!("{problem}; {remedy}"))
+}
+
+/// The same for the programs that the settings name.
+pub(crate) fn uncounted_by_roles(config: &Config) -> Option<String> {
+    let named = Role::ALL.iter().filter_map(|role| Provider::choose(config, *role, None).ok());
+    uncounted(config, named.collect::<Vec<_>>().iter())
 }
 
 /// The limits of a team that was started without coders or without code reviewers.

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use liza_agents::providers::{ClientHome, InstalledClient, LoginPlaces, installed_clients};
-use liza_core::model::{Config, State};
+use liza_agents::providers::{ClientHome, InstalledClient, LoginPlaces};
+use liza_core::model::State;
 use liza_team::project::now;
 use liza_team::session::client_folder::ClientFolder;
-use liza_team::session::client_version::client_version;
 use liza_team::session::login_turn::can_read_expiry;
 
 use super::result::{Check, good, warning};
@@ -14,7 +13,7 @@ use super::start;
 
 /// The agent programs that are installed: version, login, rights of their sessions.
 pub(super) fn clients(
-    config: Option<&Config>,
+    installed: Vec<InstalledClient>,
     places: &LoginPlaces<'_>,
     used: &[String],
     state: Option<&State>,
@@ -23,21 +22,22 @@ pub(super) fn clients(
     let check = |client: InstalledClient| {
         let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
         let name = client.name.as_str();
-        let rights = format!("{}{}", client.rights, reaching_settings(places, &client.home));
+        let rights = format!("; {}{}", client.rights, reaching_settings(places, &client.home));
         let held = state.and_then(|state| start::held(state, name, run, now()));
         match (client.login, held) {
-            (Ok(_), Some((why, command))) => warning(name, format!("{version}; {why}"), command),
-            (Ok(place), None) => {
+            (Some(Err(login)), _) if used.iter().any(|used| used == name) => {
+                warning(name, format!("{version}; no login found{rights}"), login.to_string())
+            }
+            (Some(Err(login)), _) => good(name, format!("{version}; no login found ({login}){rights}")),
+            (_, Some((why, command))) => warning(name, format!("{version}; {why}"), command),
+            (Some(Ok(place)), None) => {
                 let shared = shared_login(places, name, &client.home, &place);
-                good(name, format!("{version}; login: {place}{shared}; {rights}"))
+                good(name, format!("{version}; login: {place}{shared}{rights}"))
             }
-            (Err(login), _) if used.iter().any(|used| used == name) => {
-                warning(name, format!("{version}; no login found; {rights}"), login.to_string())
-            }
-            (Err(login), _) => good(name, format!("{version}; no login found ({login}); {rights}")),
+            (None, None) => good(name, format!("{version}{rights}")),
         }
     };
-    installed_clients(config, places, client_version).into_iter().map(check).collect()
+    installed.into_iter().map(check).collect()
 }
 
 /// The settings and instructions of the person that reach the sessions of a program.

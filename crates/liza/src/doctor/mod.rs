@@ -18,15 +18,16 @@ use blackboard::{blackboard, database, log, misspelled, open_database, specifica
 use clients::clients;
 use confinement::confinement;
 use git::{branches, git_version, integration_test, remote, repository, unrecorded_merges, validation};
-use liza_agents::providers::{LoginPlaces, default_provider};
+use liza_agents::providers::{LoginPlaces, default_provider, installed_clients};
 use liza_git::{Git, Repo};
 use liza_store::StoreError;
 use liza_team::engine::{EngineError, integration_branch};
 use liza_team::lifecycle::merged_commits;
 use liza_team::observe::last_run::last_run;
 use liza_team::project::{EXCLUDED, Project};
+use liza_team::session::client_version::client_version;
 use liza_team::session::plan::home;
-use programs::{missing_programs, programs, used_programs};
+use programs::{budget, missing_programs, programs, used_programs};
 use result::{broken, good, warning};
 
 pub use result::{Check, Health};
@@ -84,10 +85,12 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     let variable = |name: &str| std::env::var_os(name);
     let places = LoginPlaces { home: home.as_deref(), variable: &variable };
     let used = used_programs(config, &places);
-    checks.push(programs(&used));
+    let installed = installed_clients(config, &places, client_version);
+    checks.push(programs(&installed, &used));
     let run = project.map(last_run).unwrap_or_default().run;
-    checks.extend(clients(config, &places, &used, state.as_ref(), &run));
+    checks.extend(clients(installed, &places, &used, state.as_ref(), &run));
     checks.extend(config.into_iter().flat_map(|config| missing_programs(config, default_provider(&places))));
+    checks.extend(config.and_then(|config| budget(config, default_provider(&places))));
     checks
 }
 

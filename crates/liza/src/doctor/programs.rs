@@ -1,9 +1,8 @@
 //! Checks of the agent programs that the roles name.
 
-use liza_agents::providers::{LoginPlaces, default_provider};
+use liza_agents::providers::{InstalledClient, LoginPlaces, default_provider};
 use liza_agents::providers::{Provider, ProviderError, builtin_programs};
 use liza_core::model::{Config, Role};
-use liza_sandbox::sys::find_program;
 
 use super::result::{Check, broken, good, warning};
 
@@ -23,12 +22,10 @@ pub(super) fn used_programs(config: Option<&Config>, places: &LoginPlaces<'_>) -
     used
 }
 
-pub(super) fn programs(used: &[String]) -> Check {
-    let known = builtin_programs();
-    let found: Vec<&str> =
-        known.iter().map(String::as_str).filter(|name| find_program(name).is_some()).collect();
+pub(super) fn programs(installed: &[InstalledClient], used: &[String]) -> Check {
+    let found: Vec<&str> = installed.iter().map(|client| client.name.as_str()).collect();
     if found.is_empty() {
-        let fix = format!("install one of {}", known.join(", "));
+        let fix = format!("install one of {}", builtin_programs().join(", "));
         return warning("agent programs", "none on PATH", fix);
     }
     let used = if used.is_empty() { String::new() } else { format!("; liza run uses {}", used.join(", ")) };
@@ -61,6 +58,15 @@ pub(super) fn missing_programs(config: &Config, default: Option<&str>) -> Vec<Ch
         Some(broken("roles", format!("{}: {error}", role.title()), fix))
     };
     named.filter_map(problem).collect()
+}
+
+/// A limit of tokens that a program of the roles does not keep.
+pub(super) fn budget(config: &Config, default: Option<&str>) -> Option<Check> {
+    let default = default.unwrap_or_default();
+    let of_role =
+        |role: &Role| Provider::choose_or(config, *role, None, default).ok()?.uncounted_tokens(config);
+    let (problem, fix) = Role::ALL.iter().find_map(of_role)?;
+    Some(warning("budget", problem, fix))
 }
 
 fn role_fix(role: Role) -> String {

@@ -175,6 +175,12 @@ fn a_rehearsal_has_what_the_settings_copy_and_ends_if_the_test_cannot_run() {
     project.liza(&["config", "copy", "[deps]"]).ok();
     let run = rehearse(&project, &[]);
     assert!(run.ok().contains("goal COMPLETED · 2 tasks: 2 merged"), "{run:#?}");
+    let said = ["first, in a new checkout: the test (at most 30m); Ctrl-C ends it", "that passed, in "];
+    assert!(said.iter().all(|words| run.stderr.contains(words)), "{run:#?}");
+    assert!(
+        run.stderr.contains("Each task is set up three times: for its coder, its review and"),
+        "{run:#?}"
+    );
     project.liza(&["config", "copy", "[gone]"]).ok();
     let error = rehearse(&project, &["--json"]).refused(1, "setup_failed");
     assert!(error["message"].as_str().unwrap().contains("gone: it does not exist"), "{error}");

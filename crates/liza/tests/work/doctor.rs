@@ -175,6 +175,39 @@ fn it_reports_the_version_the_login_and_the_rights_of_each_client() {
     assert!(roles["found"].as_str().unwrap().contains("needs the program goose"), "{roles}");
 }
 
+/// Covers: SE-06, SE-09
+#[test]
+fn a_program_of_ones_own_is_listed_with_what_is_known_of_it() {
+    let project = team();
+    script(&project.home().join("agents/my-agent"), "echo 1.2");
+    let path = format!("{}:/usr/bin:/bin", project.home().join("agents").display());
+    let doctor = || project.run(project.program().args(["doctor", "--json"]).env("PATH", &path));
+    let found = |name: &str| check(&doctor(), name)["found"].as_str().unwrap().to_owned();
+    assert_eq!(found("agent programs"), "none on PATH");
+    let own = |entry: &str| {
+        project.liza(&["lock", "write", "--yaml", "config.providers", entry]).ok();
+    };
+    own("{mine: {program: my-agent}}");
+    project.liza(&["lock", "write", "--yaml", "config.roles", "{coder: mine}"]).ok();
+    assert_eq!(found("agent programs"), "mine; liza run uses mine");
+    assert_eq!(found("mine"), "1.2; what config.providers gives it");
+    assert_eq!(check(&doctor(), "mine")["health"], "ok", "nothing says what its login is");
+    own("{mine: {program: my-agent, login_signs: [MY_KEY, ~/.mine/auth.json]}}");
+    let login = check(&doctor(), "mine");
+    assert_eq!(login["fix"], "set MY_KEY or log in, which makes ~/.mine/auth.json", "{login}");
+    // A limit that it cannot keep is named where it is set and here.
+    let said = project.liza(&["config", "budget.day.tokens", "2M"]).stderr;
+    let problem = "mine reports no tokens (events: none), so a limit of tokens ends none of its sessions";
+    assert!(said.contains(problem), "{said}");
+    let status = project.liza(&["status"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(status.contains(problem), "{status}");
+    let budget = check(&doctor(), "budget");
+    assert!(budget["found"] == problem && budget["health"] == "warn", "{budget}");
+    assert!(budget["fix"].as_str().unwrap().contains("liza config providers.mine.events FORMAT"), "{budget}");
+    project.liza(&["config", "providers.mine.events", "claude"]).ok();
+    assert!(!doctor().stdout.contains("reports no tokens"));
+}
+
 /// Covers: UI-05
 #[test]
 fn a_test_that_is_not_on_the_integration_branch_is_named_with_the_command_that_brings_it() {

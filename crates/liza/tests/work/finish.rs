@@ -246,7 +246,8 @@ fn remove_takes_out_everything_and_saves_unmerged_work() {
     );
     assert!(listed.contains("\n  specs/") && !listed.contains("scripts/"), "only what is there: {listed}");
     assert!(!listed.contains("rescue/ branches with"), "{listed}");
-    project.liza(&["remove", "--json"]).refused(1, "not_confirmed");
+    let error = project.liza(&["remove", "--json"]).refused(1, "not_confirmed");
+    assert!(error["message"].as_str().unwrap().contains("there is no terminal to ask at: it needs --yes"));
     assert!(project.root.join(".liza/state.yaml").exists());
     let result = project.liza(&["remove", "--yes", "--json"]).result();
     let rescue = result["rescued"][0].as_str().unwrap().to_owned();

@@ -19,6 +19,7 @@ use crate::cli::setting_check;
 use crate::cli::shared_settings::{
     accept_file_settings, accept_setting, note_unused_settings, trust_settings, unused_in_words,
 };
+use crate::cli::team_notes::uncounted;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;
@@ -28,6 +29,9 @@ use super::lock::{as_refusal, begin_edit, log_entry, masked_addresses, unmasked}
 
 /// The setting with the place of worktrees.
 const PLACE: &str = "worktrees";
+
+/// Accepted for older projects.
+const WITHOUT_EFFECT: &str = "sandbox_read";
 
 /// Show the settings and where each comes from; set one.
 ///
@@ -79,6 +83,10 @@ fn show(context: &Context, project: &Project, key: Option<&str>) -> Result<Reply
     let defaults = default_settings()?;
     let mut settings = settings_as_fields(&config).map_err(unreadable)?;
     settings.shift_remove("team_file");
+    // It has no effect any more, so it is listed where a project has it.
+    if settings.get(WITHOUT_EFFECT) == Some(&Value::Null) && key != Some(WITHOUT_EFFECT) {
+        settings.shift_remove(WITHOUT_EFFECT);
+    }
     if let Some(key) = key {
         settings = Fields::from_iter([(key.to_owned(), setting(&settings, key)?)]);
     }
@@ -192,7 +200,7 @@ fn change(
         place_worktrees(project)?;
     }
     if first == "budget" && value.is_some() {
-        warn_of_unknown_cost(context, project)?;
+        warn_of_unkept_budget(context, project)?;
     }
     let addresses = masked_addresses(project, false, context)?;
     let result = addresses.mask_json(json!({"key": key, "value": value}));
@@ -217,13 +225,16 @@ fn check_no_worktrees(project: &Project) -> Result<(), CommandError> {
     ))
 }
 
-/// Says if a budget in dollars cannot be kept, before the next run is refused.
-fn warn_of_unknown_cost(context: &Context, project: &Project) -> Result<(), CommandError> {
+/// Says if a budget cannot be kept, before the next run is refused or spends without a limit.
+fn warn_of_unkept_budget(context: &Context, project: &Project) -> Result<(), CommandError> {
     let config = project.store().snapshot()?.board.config()?.clone();
     // A mistake elsewhere in the settings is reported by the run.
     let options =
         TeamOptions { default_provider: Some(default_client(context).to_owned()), ..TeamOptions::default() };
     let posts = team_posts(&config, &options).unwrap_or_default();
+    if let Some(note) = uncounted(&config, posts.iter().map(|post| &post.provider)) {
+        context.screen.note(&format!("liza: {note}"));
+    }
     let refused = posts.iter().find_map(|post| post.provider.check_budget(&config).err());
     if let Some(error) = refused {
         let scopes =

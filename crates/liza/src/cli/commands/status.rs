@@ -16,7 +16,7 @@ use liza_team::project::now;
 use serde_json::Value;
 
 use crate::cli::context::Context;
-use crate::cli::team_notes::untested;
+use crate::cli::team_notes::{uncounted_by_roles, untested};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{
     BOLD, CYAN, DIM, GREEN, RED, YELLOW, command, cut, indent, one_line, pad, paint, width, wrap,
@@ -44,7 +44,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let (columns, times) = (context.screen.columns(), context.screen.local_time());
     let mut text = render(&view, &Page { columns, all: args.all, times });
-    if let Some(note) = untested(&project, &state) {
+    let uncounted = state.board.config.ready().and_then(uncounted_by_roles);
+    for note in untested(&project, &state).into_iter().chain(uncounted) {
         let lines: Vec<String> = wrap(&note, columns).iter().map(|line| paint(DIM, line)).collect();
         text.push_str(&format!("\n\n{}", lines.join("\n")));
     }
