@@ -362,7 +362,11 @@ pub(crate) fn copy_tree(
     };
     match moves.and_then(|moves| moves.text_of(source, meta.len())) {
         Some(text) => new.write_all(&text)?,
-        None => io::copy(&mut fs::File::open(source)?, &mut new).map(drop)?,
+        None => {
+            io::copy(&mut fs::File::open(source)?, &mut new)?;
+            // Build tools compare times: what was built from other sources must not look newer than those of the checkout.
+            new.set_modified(meta.modified()?)?;
+        }
     }
     new.set_permissions(meta.permissions())
 }

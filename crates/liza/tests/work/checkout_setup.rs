@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 
@@ -130,10 +132,14 @@ fn ignored_files_come_from_the_humans_checkout_and_never_from_a_coders() {
     project.write(".env", "mine\n");
     project.write("built/deep/file", "x");
     symlink("deep/file", project.root.join("built/link")).unwrap();
+    let built = || fs::File::options().write(true).open(project.root.join("built/deep/file")).unwrap();
+    built().set_modified(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
     copy(&project, "[.env, built]");
     submitted(&project, "one");
     let tree = project.tree("one");
     assert_eq!(fs::read_to_string(tree.join(".env")).unwrap(), "mine\n");
+    let time = |folder: &Path| fs::metadata(folder.join("built/deep/file")).unwrap().modified().unwrap();
+    assert_eq!(time(&tree), time(&project.root), "it would hide that the sources are others");
     assert_eq!(fs::read_link(tree.join("built/link")).unwrap().to_str(), Some("deep/file"));
     // The coder changes its own; the review does not see that.
     fs::write(tree.join(".env"), "the coder's\n").unwrap();
