@@ -102,9 +102,10 @@ impl Action {
             Action::PlannerStarts,
             Action::PlannerStops,
             Action::PlannerEndsGoal,
-            Action::Long,
-            Action::Short,
         ];
+        if size.expiry {
+            all.extend([Action::Long, Action::Short]);
+        }
         for agent in size.coder_ids().chain(size.reviewer_ids()) {
             all.extend([Action::Restart(agent), Action::Leave(agent), Action::Renew(agent)]);
         }

@@ -5,19 +5,23 @@
 //! compares the outcomes of every command on boards with equal fingerprints.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
-use liza_core::model::{AgentId, AgentRecord, Generation, TaskRecord, Timestamp};
-use liza_core::rules::triggers::planner_triggers;
-use serde_json::{Map, Value, json};
+use liza_core::model::{
+    AgentId, AgentRecord, AgentStatus, Generation, OpenSession, Past, REVIEW_DEADLOCK, Role, Sha, Status,
+    TaskId, TaskRecord, Timestamp,
+};
+use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::world::World;
+use crate::text::{text, without};
+use crate::world::{World, sha};
 
 /// The grace of a lease, in seconds.
-const GRACE: i64 = 60;
+pub(crate) const GRACE: i64 = 60;
 
-/// Keys of a task that no rule asks for.
-const TASK_NOISE: [&str; 15] = [
+/// Keys of a task that no rule asks for, and those of which only the answers of `task` are asked.
+const TASK_NOISE: [&str; 18] = [
     "history",
     "revision",
     "created",
@@ -33,12 +37,34 @@ const TASK_NOISE: [&str; 15] = [
     "rejection_reason",
     "facts",
     "merge_commit",
+    "blocked_reason",
+    "failed_by",
+    "reservation",
 ];
-const AGENT_NOISE: [&str; 7] =
-    ["terminal", "heartbeat", "last_result", "iterations_total", "usage", "last_session", "context_percent"];
-const SPRINT_NOISE: [&str; 6] = ["metrics", "usage", "today", "timeline", "retrospective", "notes_read"];
-/// Answers of a history that only figures ask for.
-const PAST_NOISE: [&str; 12] = [
+const AGENT_NOISE: [&str; 10] = [
+    "terminal",
+    "heartbeat",
+    "last_result",
+    "iterations_total",
+    "usage",
+    "last_session",
+    "context_percent",
+    "generation",
+    "status",
+    "session",
+];
+const SPRINT_NOISE: [&str; 8] = [
+    "metrics",
+    "usage",
+    "today",
+    "timeline",
+    "retrospective",
+    "notes_read",
+    "seen_triggers",
+    "planner_exits",
+];
+/// Answers of a history that only figures ask for, and those of which only the answers of `past` are asked.
+const PAST_NOISE: [&str; 21] = [
     "unblocked_by_human",
     "claims",
     "first_claim",
@@ -51,6 +77,16 @@ const PAST_NOISE: [&str; 12] = [
     "planned_files",
     "traces",
     "end",
+    "approval",
+    "rejection",
+    "failed_merges",
+    "failed_merge",
+    "last_failed_merge",
+    "blocks_since_human",
+    "by_planner",
+    // Asked at the end of a coder's or reviewer's session, which is an action here.
+    "last_verdict_by",
+    "block_since_start",
 ];
 
 pub fn fingerprint(world: &World) -> u128 {
@@ -59,75 +95,101 @@ pub fn fingerprint(world: &World) -> u128 {
 
 /// The board in its normal form, for people who compare two.
 pub fn canonical(world: &World) -> String {
-    let mut board = Map::new();
+    let board = &world.state.board;
     let triggers = planner_triggers(&world.state, world.now);
-    let current: Vec<&str> = triggers.iter().map(|trigger| trigger.key.as_str()).collect();
-    let tasks: Map<String, Value> =
-        world.state.bodies().map(|(id, body)| (id.to_string(), task(world, body.record()))).collect();
-    board.insert("tasks".to_owned(), Value::Object(tasks));
-    board.insert("agents".to_owned(), agents(world, &current));
-    board.insert("sprint".to_owned(), sprint(world, &current));
-    let goal = world.state.board.goal.ready();
-    let tested = goal
-        .and_then(|goal| goal.head_test.as_ref())
-        .map(|test| (&test.head, test.failure.is_some(), &test.settings));
-    board.insert(
-        "goal".to_owned(),
-        json!(goal.map(|goal| (goal.status, &goal.integration_head, tested, goal.gate_version))),
-    );
-    board.insert("planning".to_owned(), planning(world, &current));
-    board.insert("breaker".to_owned(), json!(world.state.board.circuit_breaker.ready().map(|it| it.status)));
-    board.insert("anomalies".to_owned(), anomalies(world));
-    board.insert("is_edited".to_owned(), json!(world.is_edited));
-    board.insert("heads".to_owned(), json!(heads(world)));
+    let mut form = String::with_capacity(2_048);
+    for (id, body) in world.state.bodies() {
+        add(&mut form, id.as_str(), &task(world, id, body.record()));
+    }
+    // The order of registration decides nothing.
+    let agents: BTreeMap<&AgentId, &AgentRecord> = board.agents.ready().into_iter().flatten().collect();
+    for (id, entry) in agents {
+        add(&mut form, &id.to_string(), &agent(world, entry, &triggers));
+    }
+    add(&mut form, "sprint", &sprint(world, &triggers));
+    let goal = board.goal.ready();
+    let tested = goal.and_then(|goal| goal.head_test.as_ref());
+    let tested = tested.map(|test| (&test.head, test.failure.is_some(), &test.settings));
+    let goal =
+        goal.map(|goal| (goal.status, goal.planned, &goal.integration_head, tested, goal.gate_version));
+    add(&mut form, "goal", &text(&goal));
+    add(&mut form, "planning", &planning(world, &triggers));
+    add(&mut form, "breaker", &text(&board.circuit_breaker.ready().map(|breaker| breaker.status)));
+    add(&mut form, "anomalies", &text(&anomalies(world)));
+    add(&mut form, "is_edited", &text(&world.is_edited));
+    add(&mut form, "heads", &text(&heads(world)));
     let lost = world.unrecorded.as_ref().map(|(merge, _)| (&merge.task, &merge.commit));
-    board.insert("unrecorded".to_owned(), json!(lost));
-    board.insert("integration".to_owned(), json!(crate::world::sha(world.integration)));
-    rename(&Value::Object(board).to_string(), world.now)
+    add(&mut form, "unrecorded", &text(&lost));
+    add(&mut form, "integration", &text(&sha(world.integration)));
+    rename(&form, world.now)
 }
 
-fn without(value: Value, noise: &[&str]) -> Map<String, Value> {
-    let Value::Object(mut map) = value else { return Map::new() };
-    noise.iter().for_each(|key| drop(map.remove(*key)));
-    map
+fn add(form: &mut String, name: &str, part: &str) {
+    let _ = writeln!(form, "{name}: {part}");
 }
 
-fn task(world: &World, record: &TaskRecord) -> Value {
-    let mut map = without(json!(record), &TASK_NOISE);
-    let mut past = without(json!(record.past()), &PAST_NOISE);
-    if let Some(Value::Object(failed)) = past.get_mut("failed_merge") {
-        failed.retain(|key, _| key == "commit");
-    }
-    past.insert("failed_merges".to_owned(), json!(record.past().failed_merges.min(2)));
-    past.insert("blocks_since_human".to_owned(), json!(record.past().blocks_since_human.min(2)));
-    past.insert("over".to_owned(), json!(traces(record)));
-    past.insert("was".to_owned(), json!(record.past().last_block.and_then(|block| block.from)));
-    past.insert("blocked_since".to_owned(), json!(is_blocked_since_planning(world, record)));
-    if let Some(Value::Object(block)) = past.get_mut("block_since_start") {
-        block.retain(|key, _| key == "by");
-    }
-    map.insert("past".to_owned(), Value::Object(past));
-    if let (Some(Value::Object(reservation)), Some(known)) = (map.get_mut("reservation"), &record.reservation)
-    {
-        reservation
-            .insert("generation".to_owned(), json!(is_current(world, known.by, Some(known.generation))));
-    }
-    Value::Object(map)
-}
-
-/// Whether the session of each agent on this task is over.
-fn traces(record: &TaskRecord) -> BTreeMap<String, (bool, bool)> {
+fn task(world: &World, id: &TaskId, record: &TaskRecord) -> String {
     let past = record.past();
-    let all = past.traces.iter().filter(|(who, _)| who.parse::<AgentId>().is_ok());
-    all.map(|(who, trace)| ((*who).to_owned(), (trace.is_result, trace.is_session_over))).collect()
+    let reservation = record.reservation.as_ref().map(|known| {
+        (known.by, known.expires, &known.base_commit, is_current(world, known.by, Some(known.generation)))
+    });
+    let answers = (
+        reservation,
+        // With one coder, no rule asks who has failed.
+        record.failed_by.as_ref().filter(|_| world.size.coders > 1),
+        record.blocked_reason.as_ref().map(|reason| reason == REVIEW_DEADLOCK),
+        record.is_blocked_draft(),
+        is_blocked_since_planning(world, record),
+    );
+    let kept = without(&text(record), &TASK_NOISE);
+    format!("{kept} {} {}", text(&answers), answers_of(world, id, record, &past))
+}
+
+/// The answers of a task's history. A verdict or a failed merge is about one commit: no rule asks for it once that is
+/// neither submitted nor in the worktree.
+fn answers_of(world: &World, id: &TaskId, record: &TaskRecord, past: &Past<'_>) -> String {
+    let head = world.worktrees.get(id).map(|head| sha(*head));
+    let is_known = |commit: Option<&str>| {
+        let known = [head.as_ref(), record.review_commit.as_ref()].into_iter().flatten();
+        commit.is_some_and(|commit| known.map(Sha::as_str).any(|known| known == commit))
+    };
+    let failed = past.failed_merge.and_then(|event| event.text("commit"));
+    let is_fixable = record.status == Some(Status::IntegrationFailed) && past.failed_merges < 2;
+    let answers = (
+        past.approval.as_ref().filter(|approval| is_known(approval.commit.as_deref())),
+        past.rejection.as_ref().filter(|rejection| is_known(rejection.commit.as_deref())),
+        past.failed_merges.min(2),
+        failed.filter(|commit| is_known(Some(commit))),
+        past.last_failed_merge.filter(|_| is_fixable),
+        past.blocks_since_human.min(2),
+        past.by_planner || is_planned(world),
+    );
+    format!("{} {}", without(&text(past), &PAST_NOISE), text(&answers))
+}
+
+/// True if there is a plan, whoever has done something with the task.
+fn is_planned(world: &World) -> bool {
+    world.state.board.goal.ready().is_some_and(|goal| goal.planned)
 }
 
 /// True if it was blocked after the planner's session began, which makes it another question.
 fn is_blocked_since_planning(world: &World, record: &TaskRecord) -> bool {
-    let entry = world.state.board.agents.ready().and_then(|all| all.get(&world.size.planner()));
-    let began = entry.and_then(|entry| entry.session.as_ref()).map(|session| session.began);
+    let began = planners_session(world).filter(|session| knows_block(session)).map(|session| session.began);
     let blocked = record.past().last_block.map(|block| block.time);
     began.zip(blocked).is_some_and(|(began, blocked)| blocked > began)
+}
+
+/// True if the session knows that a task is blocked: only then it matters when that was.
+fn knows_block(session: &OpenSession) -> bool {
+    let kinds = [TriggerKind::BlockedTasks, TriggerKind::HypothesisExhausted].map(|kind| kind.to_string());
+    let is_block = |key: &String| kinds.iter().any(|kind| key.starts_with(kind.as_str()));
+    session.about.is_empty() || session.about.iter().any(is_block)
+}
+
+/// The session of a planner that is planning: no rule asks for one that has ended.
+fn planners_session(world: &World) -> Option<&OpenSession> {
+    let entry = world.state.board.agents.ready()?.get(&world.size.planner())?;
+    entry.session.as_ref().filter(|_| entry.status == AgentStatus::Planning)
 }
 
 fn is_current(world: &World, agent: AgentId, generation: Option<Generation>) -> bool {
@@ -135,106 +197,103 @@ fn is_current(world: &World, agent: AgentId, generation: Option<Generation>) -> 
     entry.is_some_and(|entry| entry.generation == generation)
 }
 
-fn agents(world: &World, current: &[&str]) -> Value {
-    let entries = world.state.board.agents.ready().into_iter().flatten();
-    let entry = |(id, entry): (&AgentId, &AgentRecord)| {
-        let mut map = without(json!(entry), &AGENT_NOISE);
-        map.insert("generation".to_owned(), json!(true));
-        if let Some(Value::Object(session)) = map.get_mut("session") {
-            retain(session, "about", current);
-            session.remove("began");
-            session.insert(
-                "began_before".to_owned(),
-                json!(*id == world.size.planner() && began_before(entry, world)),
-            );
-            let has_result = session.remove("result").is_some();
-            session.insert("has_result".to_owned(), json!(has_result));
-        }
-        (id.to_string(), Value::Object(map))
-    };
-    // The order of registration decides nothing.
-    let sorted: BTreeMap<String, Value> = entries.map(entry).collect();
-    json!(sorted)
+/// What is free is free, whatever it did before: no rule asks. Agents here have no program, so that of the others than the
+/// planner no rule asks for a session either.
+fn agent(world: &World, entry: &AgentRecord, triggers: &[Trigger]) -> String {
+    let is_free = matches!(entry.status, AgentStatus::Starting | AgentStatus::Idle | AgentStatus::Waiting);
+    let status = Some(entry.status).filter(|_| !is_free);
+    let session = planners_session(world).filter(|_| entry.role == Role::Planner).map(|session| {
+        // What is blocked now is news for a session that began before, if that knows the task.
+        let began_before = knows_block(session) && session.began < world.now;
+        (matters(&session.about), open(&session.about, triggers), session.result.is_some(), began_before)
+    });
+    format!("{} {}", without(&text(entry), &AGENT_NOISE), text(&(status, session)))
 }
 
-/// True if the planner's session began before now: what is blocked now is news for it.
-fn began_before(entry: &AgentRecord, world: &World) -> bool {
-    entry.session.as_ref().is_some_and(|session| session.began < world.now)
+/// What the keys are about, without the stamps by which they differ from earlier ones of the same matter.
+fn matters(keys: &[String]) -> Vec<&str> {
+    let mut all: Vec<&str> =
+        keys.iter().map(|key| key.rsplit_once(':').map_or(key.as_str(), |(it, _)| it)).collect();
+    all.sort_unstable();
+    all
 }
 
-fn sprint(world: &World, current: &[&str]) -> Value {
-    let mut map = without(json!(world.state.board.sprint.ready()), &SPRINT_NOISE);
-    retain(&mut map, "seen_triggers", current);
-    if let Some(Value::Object(exits)) = map.get_mut("planner_exits") {
-        exits.retain(|key, _| key == "count" || key == "woken_for");
-    }
-    let ended = world.state.board.sprint.ready().and_then(|sprint| sprint.timeline.ended).is_some();
-    map.insert("ended".to_owned(), json!(ended));
-    Value::Object(map)
+/// The places of those triggers that are still there: a stamp with a count that has grown never comes back.
+fn open(keys: &[String], triggers: &[Trigger]) -> Vec<usize> {
+    let places = (0..).zip(triggers).filter(|(_, trigger)| keys.contains(&trigger.key));
+    places.map(|(place, _)| place).collect()
 }
 
-/// Keeps the keys of matters that are still open: a stamp with a count that has grown never comes back.
-fn retain(map: &mut Map<String, Value>, list: &str, current: &[&str]) {
-    let Some(Value::Array(keys)) = map.get_mut(list) else { return };
-    keys.retain(|key| key.as_str().is_some_and(|key| current.contains(&key)));
-    for key in keys.iter_mut() {
-        let index = current.iter().position(|known| Some(*known) == key.as_str());
-        *key = json!(index);
-    }
-    keys.sort_by_key(Value::to_string);
+fn sprint(world: &World, triggers: &[Trigger]) -> String {
+    let Some(sprint) = world.state.board.sprint.ready() else { return String::new() };
+    let exits = &sprint.planner_exits;
+    let answers = (
+        open(&sprint.seen_triggers, triggers),
+        (exits.count, &exits.woken_for),
+        sprint.timeline.ended.is_some(),
+    );
+    format!("{} {}", without(&text(sprint), &SPRINT_NOISE), text(&answers))
 }
 
-fn planning(world: &World, current: &[&str]) -> Value {
+/// The running session of the planner, as its supervisor knows it.
+fn planning(world: &World, triggers: &[Trigger]) -> String {
     let entry = world.state.board.agents.ready().and_then(|all| all.get(&world.size.planner()));
-    json!(world.planning.as_ref().map(|(began, triggers)| {
+    text(&world.planning.as_ref().map(|(began, about)| {
         let has_result = entry.and_then(|entry| entry.last_result).is_some_and(|last| last > *began);
-        let about: Vec<bool> =
-            triggers.iter().map(|trigger| current.contains(&trigger.key.as_str())).collect();
-        (has_result, about)
+        let keys: Vec<String> = about.iter().map(|trigger| trigger.key.clone()).collect();
+        let about: Vec<String> =
+            about.iter().map(|trigger| format!("{} {}", trigger.kind, trigger.subject)).collect();
+        (has_result, open(&keys, triggers), about)
     }))
 }
 
-fn anomalies(world: &World) -> Value {
+fn anomalies(world: &World) -> BTreeMap<String, u32> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for anomaly in &world.state.journal.anomalies {
         let count = counts.entry(format!("{:?} {:?}", anomaly.kind, anomaly.task)).or_default();
         *count = (*count + 1).min(3);
     }
-    json!(counts)
+    counts
 }
 
 fn heads(world: &World) -> BTreeMap<String, String> {
     let heads = world.worktrees.iter();
-    heads.map(|(task, head)| (task.to_string(), crate::world::sha(*head).to_string())).collect()
+    heads.map(|(task, head)| (task.to_string(), sha(*head).to_string())).collect()
 }
 
 /// Replaces times by their distance from now, and commits by their order of appearance.
-fn rename(text: &str, now: Timestamp) -> String {
+fn rename(form: &str, now: Timestamp) -> String {
     let mut commits: Vec<&str> = Vec::new();
-    let mut out = String::with_capacity(text.len());
-    for (at, part) in text.split('"').enumerate() {
+    let mut out = String::with_capacity(form.len());
+    for (at, part) in form.split('"').enumerate() {
         if at > 0 {
             out.push('"');
         }
-        match (part.len(), part.as_bytes().last()) {
-            (20, Some(b'Z')) if part.starts_with("20") => out.push_str(&distance(part, now)),
-            (40, _) if part.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
-                let known = commits.iter().position(|commit| *commit == part);
-                let number = known.unwrap_or_else(|| {
-                    commits.push(part);
-                    commits.len() - 1
-                });
-                out.push_str(&format!("c{number}"));
-            }
-            _ => out.push_str(part),
+        if part.len() == 20 && part.starts_with("20") && part.ends_with('Z') {
+            out.push_str(&distance(part, now));
+        } else if let Some((before, commit)) = with_commit(part) {
+            let known = commits.iter().position(|known| *known == commit);
+            let number = known.unwrap_or_else(|| {
+                commits.push(commit);
+                commits.len() - 1
+            });
+            let _ = write!(out, "{before}c{number}");
+        } else {
+            out.push_str(part);
         }
     }
     out
+}
+
+/// A commit, alone or at the end of a name.
+fn with_commit(part: &str) -> Option<(&str, &str)> {
+    let (before, commit) = part.split_at_checked(part.len().checked_sub(40)?)?;
+    commit.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some((before, commit))
 }
 
 fn distance(text: &str, now: Timestamp) -> String {
     let time: Timestamp = text.parse().unwrap_or(now);
     let distance = time.unix() - now.unix();
     // Beyond the grace of a lease and the grace of a failed merge nothing changes any more.
-    if distance <= -GRACE { "over".to_owned() } else { distance.to_string() }
+    if distance < -GRACE { "over".to_owned() } else { distance.to_string() }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::alphabet::{Action, step};
 use crate::canonical::fingerprint;
-use crate::every_command::differences;
+use crate::every_command;
 use crate::world::{Size, World};
 
 /// What happens to a board under each action: a refusal's code, or the next board.
@@ -29,12 +29,10 @@ pub fn compare(size: Size, most: usize, every: usize) -> Compared {
             Some((other, _)) if other.state == world.state => continue,
             Some((other, expected)) => {
                 if compared.pairs.is_multiple_of(every) {
-                    compared.differences.extend(differences(other, &world));
+                    compared.differences.extend(every_command::differences(other, &world));
                 }
                 compared.pairs += 1;
-                let (outcomes, _) = outcomes(&world);
-                let differs = expected.iter().zip(&outcomes).find(|(one, other)| one != other);
-                compared.differences.extend(differs.map(|(one, other)| format!("{one:?} / {other:?}")));
+                compared.differences.extend(difference(expected, &outcomes(&world).0));
             }
             None => {
                 let (outcomes, next) = outcomes(&world);
@@ -47,6 +45,21 @@ pub fn compare(size: Size, most: usize, every: usize) -> Compared {
         }
     }
     compared
+}
+
+/// The first difference between two boards, under all that can happen, and also under every command.
+pub(crate) fn differences(one: &World, other: &World, with_commands: bool) -> Option<String> {
+    let first = difference(&outcomes(one).0, &outcomes(other).0);
+    let commands = || every_command::differences(one, other).into_iter().next();
+    first.or_else(|| with_commands.then(commands).flatten())
+}
+
+fn difference(expected: &Outcomes, found: &Outcomes) -> Option<String> {
+    if expected.len() != found.len() {
+        return Some(format!("{} actions / {}", expected.len(), found.len()));
+    }
+    let differs = expected.iter().zip(found).find(|(one, other)| one != other);
+    differs.map(|(one, other)| format!("{one:?} / {other:?}"))
 }
 
 fn outcomes(world: &World) -> (Outcomes, Vec<(u128, World)>) {

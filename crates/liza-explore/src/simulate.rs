@@ -37,10 +37,10 @@ pub struct Simulated {
 }
 
 /// Splitmix64: the same numbers on every machine.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self) -> u64 {
+    pub(crate) fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -52,7 +52,7 @@ impl Dice {
         self.roll() % 100
     }
 
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let count = u64::try_from(from.len()).ok().filter(|count| *count > 0)?;
         from.get(usize::try_from(self.roll() % count).ok()?)
     }

@@ -32,18 +32,34 @@ pub struct Size {
     pub edits: bool,
     /// If true, people send at any moment whatever they could; if not, only what NEEDS YOU asks them for.
     pub people: bool,
+    /// If true, leases end; if not, every supervisor that is registered renews in time.
+    pub expiry: bool,
     /// The most sessions of a task, and of the planner.
     pub sessions: u32,
 }
 
 impl Size {
     pub const fn new(tasks: u32, coders: u32, reviewers: u32) -> Self {
-        Self { tasks, coders, reviewers, validation: false, edits: false, people: true, sessions: 4 }
+        Self {
+            tasks,
+            coders,
+            reviewers,
+            validation: false,
+            edits: false,
+            people: true,
+            expiry: true,
+            sessions: 4,
+        }
     }
 
     /// The same team, whose people do only what they are asked for; a second review needs them.
     pub const fn asked(self) -> Self {
         Self { people: false, sessions: 2, ..self }
+    }
+
+    /// The same team, whose supervisors are never late: they die and leave, but no lease ends.
+    pub const fn in_time(self) -> Self {
+        Self { expiry: false, ..self }
     }
 
     /// The team of a seed: one to three tasks, one or two coders and code reviewers, with or without validation.
@@ -56,7 +72,12 @@ impl Size {
         let validation = if self.validation { " with validation" } else { "" };
         let edits = if self.edits { " with an edit by hand" } else { "" };
         let people = if self.people { "" } else { ", people do what they are asked" };
-        format!("{} × {} × {}{validation}{edits}{people}", self.tasks, self.coders, self.reviewers)
+        let sessions = if self.sessions == 1 { ", one session per task" } else { "" };
+        let expiry = if self.expiry { "" } else { ", no lease ends" };
+        format!(
+            "{} × {} × {}{validation}{edits}{people}{expiry}{sessions}",
+            self.tasks, self.coders, self.reviewers
+        )
     }
 
     pub fn task_ids(self) -> impl Iterator<Item = TaskId> {

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use liza_explore::late::compare_late;
 use liza_explore::pairs::compare;
-use liza_explore::search::explore;
+use liza_explore::search::{Broken, Explored, explore};
 use liza_explore::simulate::{simulate, simulate_many};
 use liza_explore::teeth::FAULTS;
 use liza_explore::world::{Size, Tooth};
@@ -20,15 +21,55 @@ fn boards_with_equal_fingerprints_have_equal_outcomes_under_every_command() {
     let every = if std::env::var_os("LIZA_FULL").is_some() { 1 } else { 200 };
     let validated = Size { validation: true, ..SMALL };
     let (mut pairs, mut differences) = (0, Vec::new());
-    for (size, most) in
-        [(SMALL, 4_000), (validated, 2_000), (Size::new(1, 2, 2), 2_000), (Size::new(2, 1, 1), 2_000)]
-    {
+    let teams = [
+        (SMALL, 4_000),
+        (SMALL.asked(), 2_000),
+        (validated, 2_000),
+        (Size::new(1, 2, 2), 2_000),
+        (Size::new(2, 1, 1), 2_000),
+    ];
+    for (size, most) in teams {
         let compared = compare(size, most, every);
         pairs += compared.pairs;
         differences.extend(compared.differences);
     }
     assert_eq!(differences, Vec::<String>::new(), "of {pairs} pairs");
     assert!(pairs >= 10_000, "{pairs}");
+}
+
+/// What is over is over: without that cap, time alone would make new boards for ever.
+///
+/// Covers: PV-01, PV-02
+#[test]
+fn however_long_ago_a_lease_ended_the_board_answers_alike() {
+    let (seeds, every) = if std::env::var_os("LIZA_FULL").is_some() { (0..200, 1) } else { (0..3, 20) };
+    for size in [SMALL, SMALL.asked(), Size { validation: true, ..Size::new(2, 2, 2) }] {
+        let late = compare_late(size, seeds.clone(), every);
+        assert_eq!(late.differences, Vec::<String>::new(), "{}: of {} pairs", size.name(), late.pairs);
+        assert!(late.pairs >= 50, "{}: {} pairs", size.name(), late.pairs);
+    }
+}
+
+/// No board is left to visit, and no promise is broken on any; `just full` with two sessions per task.
+///
+/// Covers: PV-02
+#[test]
+fn the_smallest_team_closes() {
+    let asked = SMALL.asked().in_time();
+    let mut teams = vec![(Size { sessions: 1, ..asked }, 10_000)];
+    teams.extend(std::env::var_os("LIZA_FULL").map(|_| (asked, 400_000)));
+    for (size, most) in teams {
+        let found = explore(size, most, None, &|_| {});
+        println!(
+            "{}: {} boards, {} steps, depth {}",
+            size.name(),
+            found.states,
+            found.transitions,
+            found.depth
+        );
+        assert!(found.closed, "{}: {} boards, and some are left", size.name(), found.states);
+        assert_eq!(broken(&found), Vec::<String>::new(), "{}: {} boards", size.name(), found.states);
+    }
 }
 
 /// Covers: PV-02
@@ -39,13 +80,13 @@ fn no_promise_is_broken_on_any_board_up_to_the_bound() {
         [(SMALL, 3_000), (validated, 2_000), (Size::new(1, 2, 2), 2_000), (Size::new(2, 2, 2), 2_000)]
     {
         let found = explore(size, most, None, &|_| {});
-        let broken: Vec<String> = found
-            .broken
-            .iter()
-            .map(|one| format!("{}: {} after {:?}", one.property, one.why, one.path))
-            .collect();
-        assert_eq!(broken, Vec::<String>::new(), "{}: {} boards", size.name(), found.states);
+        assert_eq!(broken(&found), Vec::<String>::new(), "{}: {} boards", size.name(), found.states);
     }
+}
+
+fn broken(found: &Explored) -> Vec<String> {
+    let words = |one: &Broken| format!("{}: {} after {:?}", one.property, one.why, one.path);
+    found.broken.iter().map(words).collect()
 }
 
 /// Covers: PV-02

@@ -1,0 +1,109 @@
+//! The cap of times: what is over is over, however long ago.
+//!
+//! The fingerprint says "over" of each time beyond the grace. Without that no team would close, since time only grows. Whether
+//! it is sound is tried: a board of a random run and the same board, on which all that is over was over earlier, answer
+//! alike.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use liza_core::model::{Board, Loaded, Seconds, StopFiles, Timestamp};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::alphabet::{Action, step};
+use crate::asked::asked_for;
+use crate::canonical::{GRACE, canonical};
+use crate::pairs::differences;
+use crate::properties::{ask_board, decided};
+use crate::simulate::Dice;
+use crate::text::text;
+use crate::world::{Size, World};
+
+/// The steps of each run.
+const STEPS: usize = 60;
+
+#[derive(Debug, Default)]
+pub struct Late {
+    /// Boards with something that is over, each compared with a later one.
+    pub pairs: usize,
+    pub differences: Vec<String>,
+}
+
+/// Plays runs by these seeds, and compares each board on which something is over with one on which it was over by a minute to a
+/// month earlier: under all that can happen, and every nth pair under a sample of every command.
+pub fn compare_late(size: Size, seeds: Range<u64>, every: usize) -> Late {
+    let mut late = Late::default();
+    for seed in seeds {
+        let (mut world, mut dice) = (World::new(size), Dice(seed));
+        for _ in 0..STEPS {
+            let earlier = dice.roll() % 2_592_000 + 60;
+            let other = with_late(&world, Seconds(earlier));
+            if other.state != world.state {
+                late.pairs += 1;
+                let found = differing(&world, &other, late.pairs.is_multiple_of(every));
+                late.differences.extend(found.map(|why| format!("seed {seed}, {earlier} s: {why}")));
+            }
+            let all = Action::all(&world);
+            let next = (0..all.len()).find_map(|_| step(&world, dice.pick(&all)?).ok());
+            let Some(next) = next else { break };
+            world = next;
+        }
+    }
+    late
+}
+
+/// The first difference between two boards, in all that is ever asked of them.
+fn differing(one: &World, other: &World, with_commands: bool) -> Option<String> {
+    if canonical(one) != canonical(other) {
+        return Some(format!("{} / {}", canonical(one), canonical(other)));
+    }
+    if asked_for(one) != asked_for(other) {
+        return Some(format!("NEEDS YOU: {:?} / {:?}", asked_for(one), asked_for(other)));
+    }
+    if ask_board(one) != ask_board(other) {
+        return Some(format!("{:?} / {:?}", ask_board(one), ask_board(other)));
+    }
+    let agents = one.state.board.agents.ready().into_iter().flatten();
+    let steps = |world: &World, agent| format!("{:?}", decided(world, agent, StopFiles::default()));
+    let mut next = agents.map(|(agent, _)| (steps(one, *agent), steps(other, *agent)));
+    let next = next.find(|(first, second)| first != second);
+    next.map(|(first, second)| format!("{first} / {second}"))
+        .or_else(|| differences(one, other, with_commands))
+}
+
+/// The same board, on which everything that is over was over that much earlier.
+fn with_late(world: &World, earlier: Seconds) -> World {
+    let mut other = world.clone();
+    let board = &mut Rc::make_mut(&mut other.state).board;
+    let is_over = |time: Timestamp| time.unix() - world.now.unix() < -GRACE;
+    let past = |time: Timestamp| match is_over(time) {
+        true => time - earlier,
+        false => time,
+    };
+    shift_board(board, &past);
+    other
+}
+
+fn shift_board(board: &mut Board, past: &impl Fn(Timestamp) -> Timestamp) {
+    if let Loaded::Ready(agents) = &mut board.agents {
+        agents.values_mut().for_each(|entry| *entry = shifted(entry, past));
+    }
+    if let Loaded::Ready(sprint) = &mut board.sprint {
+        *sprint = shifted(sprint, past);
+    }
+    for id in board.tasks.keys().cloned().collect::<Vec<_>>() {
+        let Ok(record) = board.body(&id).map(|body| shifted(body.record(), past)) else { continue };
+        board.put(id, record);
+    }
+}
+
+/// The value with other times: in its text, each word that is a time.
+fn shifted<T: Serialize + DeserializeOwned>(value: &T, past: &impl Fn(Timestamp) -> Timestamp) -> T {
+    let text = text(value);
+    let words = text.split('"').map(|word| match word.parse::<Timestamp>() {
+        Ok(time) => past(time).to_string(),
+        Err(_) => word.to_owned(),
+    });
+    serde_json::from_str(&words.collect::<Vec<_>>().join("\"")).unwrap()
+}
