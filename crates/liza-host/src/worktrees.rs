@@ -46,6 +46,13 @@ pub fn project_around(path: &Path) -> Option<PathBuf> {
     owner_of(folder).filter(|root| outside(root).as_deref() == Some(folder))
 }
 
+/// The checkout of an agent that a folder is in, both without links on the way.
+pub fn checkout_around(root: &Path, folder: &Path) -> Option<PathBuf> {
+    let all = worktrees_folder(root).canonicalize().ok()?;
+    let name = folder.strip_prefix(&all).ok()?.components().next()?;
+    Some(all.join(name))
+}
+
 /// Creates the folder outside, if it is there, for its owner only, and names the project in it.
 pub fn prepare(root: &Path) -> io::Result<()> {
     let Some(place) = outside(root) else { return Ok(()) };
@@ -136,8 +143,14 @@ mod tests {
         let at = temporary.path().canonicalize().unwrap();
         let (root, place) = (project(&at, "shop"), at.join("state/shop").join(WORKTREES));
         assert_eq!(worktrees_folder(&root), root.join(WORKTREES));
+        let inner = root.join(WORKTREES).join("task-1/.worktrees/inner");
+        fs::create_dir_all(&inner).unwrap();
+        assert_eq!(checkout_around(&root, &inner), Some(root.join(WORKTREES).join("task-1")));
+        assert_eq!(checkout_around(&root, &root.join(WORKTREES)), None);
         keep_at(&root, &place);
         assert_eq!(worktrees_folder(&root), place);
+        assert_eq!(checkout_around(&root, &inner), None);
+        assert_eq!(checkout_around(&root, &place.join("task-1/src")), Some(place.join("task-1")));
         assert_eq!(project_around(&place.join("task-1/src")), Some(root.clone()));
         let copy = project(&at, "copy");
         fs::copy(root.join(NOTE), copy.join(NOTE)).unwrap();

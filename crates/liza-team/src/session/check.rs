@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Role};
 use liza_git::{CHECK_COPY, CheckCopy, CopyLife, prepared_of, take_turn};
+use liza_host::worktrees::checkout_around;
 use liza_host::{durable, private};
 use liza_sandbox::confine::environment::{EnvironmentUse, passed_environment};
 use liza_sandbox::confine::plan::Plan;
@@ -128,11 +129,11 @@ fn ask(order: &CheckOrder) -> io::Result<CheckAnswer> {
 const ANSWER_MAX: usize = 1 << 20;
 
 /// Runs a command that is not confined: of a person where they are, or of a session in a copy of its checkout.
-pub fn run_here(command: &[OsString], caller: Option<&Caller>) -> io::Result<u8> {
+pub fn run_here(root: &Path, command: &[OsString], caller: Option<&Caller>) -> io::Result<u8> {
     let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let here = std::env::current_dir()?;
     // Outside a session a person runs it where they are.
-    let checkout = std::env::var_os(AGENT_ID).and_then(|_| top_of(&here));
+    let checkout = std::env::var_os(AGENT_ID).and_then(|_| checkout_around(root, &here));
     // One after the other: they use the same place.
     let _turn = checkout.as_deref().map(|place| wait_for_turn(place, TURN_LIMIT)).transpose()?;
     let scratch = OwnScratch::create()?;
@@ -190,12 +191,6 @@ impl Drop for OwnScratch {
     }
 }
 
-/// The checkout that a folder is in.
-fn top_of(folder: &Path) -> Option<PathBuf> {
-    let is_top = |above: &&Path| above.parent().is_some_and(|parent| parent.ends_with(".worktrees"));
-    folder.ancestors().find(is_top).map(Path::to_owned)
-}
-
 /// Waits until no other check of the session runs; the lock ends with this process. A session cannot remove
 /// the folder, so it cannot remove the lock.
 fn wait_for_turn(place: &Path, limit: Duration) -> io::Result<File> {
@@ -248,9 +243,8 @@ mod tests {
     #[test]
     fn a_second_check_waits_at_a_lock_that_cannot_be_deleted_and_not_for_ever() {
         let project = tempfile::tempdir().unwrap();
-        let top = project.path().join(".worktrees/.review-t1");
+        let top = project.path().join(".review-t1");
         fs::create_dir_all(top.join("src/deep")).unwrap();
-        assert_eq!((top_of(&top.join("src/deep")), top_of(project.path())), (Some(top.clone()), None));
         let first = wait_for_turn(&top, Duration::ZERO).unwrap();
         // Whatever the session deletes.
         for entry in fs::read_dir(&top).unwrap() {

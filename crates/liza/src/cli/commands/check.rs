@@ -87,9 +87,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             detach(&context.program, root, &args.command).map_err(failed)?;
             exit(0)
         }
-        Some(_) => {
+        Some(root) => {
             let caller = in_session.then(Caller::of_this_process).transpose().map_err(failed)?;
-            let code = run_here(&args.command, caller.as_ref()).map_err(failed)?;
+            let code = run_here(root, &args.command, caller.as_ref()).map_err(failed)?;
             if let Some(caller) = caller {
                 caller.answer(code);
             }
