@@ -4,13 +4,13 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use crate::sys::untrusted::{EntryKind, UntrustedFolder};
+use crate::sys::untrusted::UntrustedFolder;
 
-use super::downloads::{lock_files, open_own};
+use super::downloads::{entries, link, lock_files, open_own};
 
 /// The parts of the person's cargo home that sessions read: no credentials, no programs.
 pub(super) const READABLE: &[&str] = &["registry", "git", "config.toml", "config"];
@@ -46,7 +46,7 @@ pub(super) fn fill(own: &Path, yours: &Path, checkout: &Path) -> io::Result<()> 
     }
     for repository in entries(&yours.join("git/checkouts")) {
         let at = Path::new("git/checkouts").join(repository.file_name());
-        let _ = link_all(&own, &at, &repository.path(), |checkout| checkout.path().join(UNPACKED).exists());
+        let _ = link_all(&own, &at, &repository.path(), |checkout| checkout.join(UNPACKED).exists());
     }
     Ok(())
 }
@@ -71,35 +71,27 @@ fn link_settings(own: &UntrustedFolder, yours: &Path, checkout: &Path) {
     }
 }
 
-/// Links to each missing entry of a folder. Other links go: cargo could not replace them.
+/// Links to each entry of a folder. Those of an earlier session are looked at too: what they lead to may be gone.
 fn link_all(
     own: &UntrustedFolder,
     at: &Path,
     yours: &Path,
-    is_usable: impl Fn(&DirEntry) -> bool,
+    is_usable: impl Fn(&Path) -> bool,
 ) -> io::Result<()> {
     let own = own.make_folder(at)?;
-    let mut known: HashSet<OsString> = HashSet::new();
-    for (name, kind) in own.entries()? {
-        let (entry, target) = (Path::new(&name), yours.join(&name));
-        let is_kept = || own.link(entry).is_ok_and(|link| link == target) && target.exists();
-        if kind != EntryKind::Other || is_kept() || own.remove(entry).is_err() {
-            known.insert(name);
-        }
-    }
-    for entry in entries(yours) {
-        if !known.contains(&entry.file_name()) && is_usable(&entry) {
-            // Another session of the role can be faster.
-            let _ = own.new_link(Path::new(&entry.file_name()), entry.path().as_os_str());
-        }
+    let earlier = own.entries()?.into_iter().map(|(name, _)| name);
+    let names: HashSet<OsString> = earlier.chain(entries(yours).map(|entry| entry.file_name())).collect();
+    for name in names {
+        // Another session of the role can be faster.
+        let _ = link(&own, yours, Path::new(&name), &is_usable);
     }
     Ok(())
 }
 
 /// True for a non-empty archive or a completely unpacked package: cargo would write to others.
-fn is_whole(entry: &DirEntry) -> bool {
-    let mark = entry.path().join(UNPACKED);
-    match entry.metadata() {
+fn is_whole(download: &Path) -> bool {
+    let mark = download.join(UNPACKED);
+    match download.symlink_metadata() {
         Ok(meta) if meta.is_dir() => fs::read(mark).is_ok_and(|mark| mark.starts_with(UNPACKED_BY_NOW)),
         Ok(meta) => meta.is_file() && meta.len() > 0,
         Err(_) => false,
@@ -186,20 +178,12 @@ fn names_in(lock: &str) -> Vec<String> {
     names.map(str::to_lowercase).collect()
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
-    fs::read_dir(folder).into_iter().flatten().flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use super::super::downloads::tests::write;
     use super::*;
-
-    fn write(path: &Path, text: &str) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
 
     /// Covers: RO-01
     #[test]

@@ -2,7 +2,7 @@
 //! checkout locks. Runs in the stage after it has restricted itself, like [`super::cargo_home`]; what could not be linked
 //! is downloaded.
 
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(super) fn fill_npm(own: &Path, yours: &Path, checkout: &Path) -> io::Result<
     let own = open_own(own)?;
     for text in lock_files(checkout, &["package-lock.json", "npm-shrinkwrap.json"]) {
         for place in text.split('"').flat_map(str::split_whitespace).filter_map(npm_content) {
-            let _ = link(&own, yours, &place);
+            let _ = link(&own, yours, &place, Path::is_file);
         }
     }
     Ok(())
@@ -59,7 +59,7 @@ pub(super) fn fill_go(own: &Path, yours: &Path, checkout: &Path) -> io::Result<(
             let version = escaped(version.strip_suffix("/go.mod").unwrap_or(version));
             let folder = Path::new("cache/download").join(escaped(module)).join("@v");
             for kind in ["info", "mod", "zip", "ziphash"] {
-                let _ = link(&own, yours, &folder.join(format!("{version}.{kind}")));
+                let _ = link(&own, yours, &folder.join(format!("{version}.{kind}")), Path::is_file);
             }
         }
     }
@@ -85,13 +85,13 @@ pub(super) fn fill_pip(own: &Path, yours: &Path, checkout: &Path) -> io::Result<
     let mut folders: Vec<PathBuf> = ["http", "http-v2", "wheels"].map(PathBuf::from).into();
     let mut left = PIP_MAX;
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(yours.join(&folder)).into_iter().flatten().flatten() {
+        for entry in entries(&yours.join(&folder)) {
             let place = folder.join(entry.file_name());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(place),
                 Ok(kind) if kind.is_file() && left > 0 => {
                     left -= 1;
-                    let _ = link(&own, yours, &place);
+                    let _ = link(&own, yours, &place, Path::is_file);
                 }
                 Ok(_) | Err(_) => {}
             }
@@ -108,37 +108,54 @@ pub(super) fn open_own(own: &Path) -> io::Result<UntrustedFolder> {
     UntrustedFolder::open(caches)?.make_folder(Path::new(name))
 }
 
-/// Links to a file of the person, unless the session has one there. Any other link is replaced or goes.
-fn link(own: &UntrustedFolder, yours: &Path, place: &Path) -> io::Result<()> {
-    let file = yours.join(place);
+/// Links to a file or folder of the person, unless the session has one there. Anything else goes: a tool could not replace
+/// it, or would wait at a pipe.
+pub(super) fn link(
+    own: &UntrustedFolder,
+    yours: &Path,
+    place: &Path,
+    is_usable: impl FnOnce(&Path) -> bool,
+) -> io::Result<()> {
+    let target = yours.join(place);
     match own.link(place) {
-        Ok(target) if file == target && file.exists() => return Ok(()),
+        Ok(link) if target == link && target.exists() => return Ok(()),
         Ok(_) => own.remove(place)?,
+        // A folder is not removed so.
+        Err(_) if own.file(place).is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) => {
+            own.remove(place)?;
+        }
         Err(_) => {}
     }
-    if !file.is_file() {
+    if !is_usable(&target) {
         return Ok(());
     }
     place.parent().map_or(Ok(()), |folder| own.make_folder(folder).map(drop))?;
-    own.new_link(place, file.as_os_str())
+    own.new_link(place, target.as_os_str())
 }
 
 /// The files of these names in a checkout, and in the folders directly below.
 pub(super) fn lock_files(checkout: &Path, names: &[&str]) -> Vec<String> {
     let Ok(folder) = UntrustedFolder::open(checkout) else { return Vec::new() };
-    let below = fs::read_dir(checkout).into_iter().flatten().flatten();
-    let below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let below = entries(checkout).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let folders = [PathBuf::new()].into_iter().chain(below.map(|entry| PathBuf::from(entry.file_name())));
     let files = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
     let texts = files.filter_map(|file| folder.read(&file, LOCK_MAX).ok());
     texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
 }
 
+/// What is in a folder; nothing if it cannot be listed.
+pub(super) fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use rustix::fs::{CWD, FileType, Mode};
+
     use super::*;
 
-    fn write(path: &Path, text: &str) {
+    /// Writes a file, with the folders above it.
+    pub(in crate::confine) fn write(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
@@ -181,7 +198,12 @@ mod tests {
         write(&other.join("kept"), "");
         fs::remove_dir_all(own.join("http-v2")).unwrap();
         std::os::unix::fs::symlink(&other, own.join("http-v2")).unwrap();
+        // A tool would wait at a pipe.
+        let pipe = format!("{module}.mod");
+        fs::remove_file(own.join(&pipe)).unwrap();
+        rustix::fs::mknodat(CWD, own.join(&pipe), FileType::Fifo, Mode::RUSR, 0).unwrap();
         fill();
+        assert!(is_link(&pipe));
         assert!(is_link("http-v2/a/b") && !is_link("http-v2"));
         assert_eq!(fs::read_dir(&other).unwrap().count(), 1);
         assert!(!is_link(used), "a link to nothing would be in the way of a download");
