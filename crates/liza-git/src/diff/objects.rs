@@ -63,8 +63,9 @@ fn parse(mut output: &[u8], queries: &[ObjectQuery<'_>]) -> Option<Vec<Option<Ob
 impl Repo {
     /// The name that git gives to a content.
     pub fn blob_id(&self, content: &[u8]) -> Result<Sha, GitError> {
-        let command = self.command("naming a content").args(["hash-object", "--stdin"]);
-        command.stdin(content).read_with(sha)
+        let command = self.command("naming a content").args(["hash-object", "--stdin"]).stdin(content);
+        let output = self.ask(&command)?;
+        sha(&output).ok_or_else(|| command.unexpected(&output))
     }
 
     /// The name of a file's content on a branch; `None` if it is missing.

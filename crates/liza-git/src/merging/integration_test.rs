@@ -272,8 +272,9 @@ impl Repo {
 
     /// The mode and the object of the commit's script; `None` without a script.
     fn script_entry(&self, commit: &Sha) -> Result<Option<Vec<u8>>, GitError> {
-        let command = self.command("looking for the integration test");
-        let output = command.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", SCRIPT]).read()?;
+        let (command, commit) = (self.command("looking for the integration test"), self.full_hash(commit)?);
+        let output =
+            self.ask(&command.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", SCRIPT]))?;
         let is_file = output.starts_with(b"100") || output.starts_with(b"120000");
         Ok(is_file.then_some(output))
     }

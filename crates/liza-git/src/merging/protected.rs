@@ -137,10 +137,10 @@ impl Repo {
 
     fn tree_entries(&self, commit: &Sha) -> Result<Tree, GitError> {
         let command = self.command("listing a tree").args(["ls-tree", "-r", "-z", "--full-tree"]);
-        command.arg(commit.as_str()).limit(TREE_LIMIT).read_with(|output| {
-            let entries = output.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
-            entries.map(parse_entry).collect()
-        })
+        let command = command.arg(self.full_hash(commit)?.as_str()).limit(TREE_LIMIT);
+        let output = self.ask(&command)?;
+        let entries = output.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
+        entries.map(parse_entry).collect::<Option<Tree>>().ok_or_else(|| command.unexpected(&output))
     }
 }
 

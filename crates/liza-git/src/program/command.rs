@@ -19,6 +19,7 @@ use liza_sandbox::sys::process;
 use crate::program::accepted_programs::AcceptedPrograms;
 use crate::program::environment::{FIXED, GitEnvironment, setting_variables};
 use crate::program::error::GitError;
+use crate::program::known_answers::{KnownAnswers, Question};
 use crate::program::limits::{Limits, is_among_agents_files, overrides};
 use crate::program::output::GitOutput;
 use crate::program::pipes::Pipes;
@@ -313,6 +314,17 @@ impl GitCommand {
     pub(crate) fn read_with<T>(&self, parse: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, GitError> {
         let output = self.read()?;
         parse(&output).ok_or_else(|| self.unexpected(&output))
+    }
+
+    /// The same for a question about objects, named by their whole hashes: its answer never changes.
+    pub(crate) fn read_known(&self, known: &KnownAnswers) -> Result<Vec<u8>, GitError> {
+        let question = Question { arguments: self.arguments.clone(), input: self.stdin.clone() };
+        if let Some(answer) = known.get(&question) {
+            return Ok(answer);
+        }
+        let answer = self.read()?;
+        known.keep(question, &answer);
+        Ok(answer)
     }
 
     /// Runs git for its effect; an exit status other than 0 is an error.

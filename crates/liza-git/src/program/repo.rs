@@ -15,6 +15,7 @@ use liza_sandbox::confine::RoomRules;
 use crate::program::accepted_programs::AcceptedPrograms;
 use crate::program::command::{Git, GitCommand};
 use crate::program::error::GitError;
+use crate::program::known_answers::KnownAnswers;
 use crate::program::programs::Overrides;
 use crate::program::refs::{Branch, RESERVED};
 use crate::program::room::{Room, RoomUse};
@@ -32,6 +33,7 @@ pub struct Repo {
     common_dir: PathBuf,
     accepted: Arc<AcceptedPrograms>,
     rules: Arc<RoomRules>,
+    known: Arc<KnownAnswers>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +71,8 @@ impl Repo {
         let Location { git_dir, common_dir, root } = place;
         let accepted = AcceptedPrograms::of(git.home(), &common_dir, &root);
         let rules = Arc::new(RoomRules::default());
-        Self { git: git.clone(), root, git_dir, common_dir, accepted: Arc::new(accepted), rules }
+        let (accepted, known) = (Arc::new(accepted), Arc::default());
+        Self { git: git.clone(), root, git_dir, common_dir, accepted, rules, known }
     }
 
     /// Confines git on agents' files by these rules.
@@ -126,6 +129,11 @@ impl Repo {
     /// A git command that runs in the project's root.
     pub fn command(&self, action: impl Into<String>) -> GitCommand {
         self.command_in(action, &self.root)
+    }
+
+    /// The answer to a question about objects, named by their whole hashes, that this process may have asked before.
+    pub(crate) fn ask(&self, question: &GitCommand) -> Result<Vec<u8>, GitError> {
+        question.read_known(&self.known)
     }
 
     /// It may be a link.

@@ -344,7 +344,8 @@ impl Repo {
     pub fn tree_of(&self, commit: &Sha) -> Result<Sha, GitError> {
         let command =
             self.command("reading a commit").args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]);
-        command.read_with(sha)
+        let output = if commit.is_full() { self.ask(&command)? } else { command.read()? };
+        sha(&output).ok_or_else(|| command.unexpected(&output))
     }
 
     /// The git folder of a linked worktree of this project, as the original system made them. Found without

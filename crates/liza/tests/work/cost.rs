@@ -40,3 +40,31 @@ fn a_task_without_commands_pays_for_none_and_receipts_cost_the_same_however_many
     assert_eq!(*writes, 1, "the claim of a review without commands is one write");
     assert!(!project.root.join(".liza/integration-tests").exists(), "nothing was run");
 }
+
+/// Covers: JU-10
+#[test]
+fn a_command_adds_few_processes_to_a_review_and_asks_git_for_no_object_twice() {
+    let project = team();
+    let mut costs = Vec::new();
+    for (task, commands) in [("warm", "[]"), ("without", "[]"), ("with", "[\"true\"]")] {
+        project.set_config("validation", commands);
+        submitted(&project, task);
+        let asked =
+            git_wrapper(&project, &format!("echo \"$*\" >> '{}'", project.home().join("asked").display()));
+        let _ = fs::remove_file(project.home().join("asked"));
+        project
+            .run(project.program().args(["claim-review", task, "code-reviewer-1"]).env("PATH", asked))
+            .ok();
+        let asked = fs::read_to_string(project.home().join("asked")).unwrap();
+        let about_objects = |line: &&str| line.contains(" ls-tree ") || line.contains("^{tree}");
+        let mut objects: Vec<&str> = asked.lines().filter(about_objects).collect();
+        let all = objects.len();
+        objects.sort_unstable();
+        objects.dedup();
+        assert_eq!(objects.len(), all, "{asked}");
+        costs.push(asked.lines().count());
+        verdict(&project, task, &["APPROVED"]).ok();
+    }
+    let [_, without, with] = costs.as_slice() else { panic!("{costs:?}") };
+    assert!(with - without <= 11, "{costs:?}");
+}
