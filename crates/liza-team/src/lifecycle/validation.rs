@@ -1,15 +1,14 @@
 //! The validation of submitted work: Liza runs the project's and the task's commands on exactly the submitted
 //! commit, with the protected files of the integration branch, before a reviewer's session is paid for.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 use liza_core::model::{
-    AgentId, Board, Config, Network, Refusal, ReviewPhase, Sandbox, Sha, TaskId, TestFailure, Validation,
-    ValidationCommand, ValidationKind, ValidationResult,
+    AgentId, Board, Config, Refusal, ReviewPhase, Sha, TaskId, TestFailure, Validation, ValidationCommand,
+    ValidationKind, ValidationResult,
 };
 use liza_core::protocol::{BeginReview, RecordValidation, ReleaseReview, ReviewClaimed};
 use liza_core::rules::judging_settings::judging_settings;
@@ -23,7 +22,7 @@ use liza_sandbox::confine::Level;
 
 use crate::engine::{Engine, EngineError, Exchange, Executed};
 use crate::project::{Project, now};
-use crate::session::plan::level_here;
+use crate::session::plan::known_level;
 
 use super::fetch_commits::integration_head;
 use super::test_run::{CommandEnd, CommandsEnd, FailedCommand, TestRun};
@@ -255,21 +254,15 @@ impl<'e, 'p> Run<'e, 'p> {
     }
 }
 
-/// The confinement of the commands, tried once by this process.
+/// The confinement of the commands.
 fn level(project: &Project, config: &Config) -> liza_receipts::Level {
-    static TRIED: OnceLock<liza_receipts::Level> = OnceLock::new();
-    if config.sandbox == Sandbox::Off {
-        return liza_receipts::Level::Off;
+    let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
+    match known_level(project, config, &liza) {
+        Ok(Level::Off) => liza_receipts::Level::Off,
+        Ok(Level::Isolated) => liza_receipts::Level::Isolated,
+        Ok(Level::Restricted(_)) => liza_receipts::Level::Restricted,
+        Ok(Level::Unenforced(_)) | Err(_) => liza_receipts::Level::Unenforced,
     }
-    let try_it = || {
-        let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
-        match level_here(project, config, &liza, Network::Open) {
-            Ok(Level::Isolated) => liza_receipts::Level::Isolated,
-            Ok(Level::Restricted(_)) => liza_receipts::Level::Restricted,
-            Ok(Level::Unenforced(_) | Level::Off) | Err(_) => liza_receipts::Level::Unenforced,
-        }
-    };
-    *TRIED.get_or_init(try_it)
 }
 
 /// Refuses an agent's approval of work whose validation has no statement, or another one than the blackboard says.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use liza_agents::providers::role_network;
@@ -9,8 +10,9 @@ use liza_core::model::{Config, Network, Role, Sandbox, SandboxMin};
 use liza_git::{GitError, Repo};
 use liza_host::private;
 use liza_sandbox::confine::{
-    COPIES, DiskLook, EnvironmentUse, Level, Plan, ProgramRun, RunEnd, RunStage, Surroundings, ThrowAwayCopy,
-    Variable, expand, local_ports, make_plan, named_tools, passed_environment, probe, too_low, your_caches,
+    COPIES, DiskLook, EnvironmentUse, Level, Plan, ProgramRun, RoomSettings, RunEnd, RunStage, Surroundings,
+    ThrowAwayCopy, Variable, expand, local_ports, make_plan, named_tools, passed_environment, probe, too_low,
+    your_caches,
 };
 use liza_sandbox::sys::confinement::TcpGrants;
 use liza_sandbox::sys::remove_tree::remove_tree;
@@ -146,7 +148,41 @@ pub fn would_have_rooms(repo: &Repo, folder: &Path, liza: &Path) -> bool {
     matches!(tried, Ok(Level::Isolated))
 }
 
-/// True if rooms of this project can make copies of folders, from a probe.
+/// The level of code under test, as this process has found it.
+pub(crate) fn known_level(project: &Project, config: &Config, liza: &Path) -> io::Result<Level> {
+    found_once(project, config, Tried::Level, || level_here(project, config, liza, Network::Open))
+}
+
+/// What was tried on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tried {
+    Level,
+    Copies,
+}
+
+/// Finds a level only once in a process for the same settings: it costs as much as a session's start. A failure is no level.
+fn found_once(
+    project: &Project,
+    config: &Config,
+    tried: Tried,
+    find: impl FnOnce() -> io::Result<Level>,
+) -> io::Result<Level> {
+    static FOUND: Mutex<Vec<(PathBuf, RoomSettings, Tried, Level)>> = Mutex::new(Vec::new());
+    // Locked while it tries: agents that start together need one try.
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    let (folder, settings) = (project.folder(), room_settings(config));
+    let is_same = |(other, under, what, _): &&(PathBuf, RoomSettings, Tried, Level)| {
+        other == folder && *under == settings && *what == tried
+    };
+    if let Some((.., level)) = found.iter().find(is_same) {
+        return Ok(level.clone());
+    }
+    let level = find()?;
+    found.push((folder.to_owned(), settings, tried, level.clone()));
+    Ok(level)
+}
+
+/// True if rooms of this project can make copies of folders, as this process has found.
 pub(crate) fn can_copy_in_room(project: &Project, config: &Config, liza: &Path) -> bool {
     let try_it = || {
         let mut copy = ThrowAwayCopy::new(&project.folder().join(COPIES))?;
@@ -156,7 +192,7 @@ pub(crate) fn can_copy_in_room(project: &Project, config: &Config, liza: &Path) 
         plan.placed.push(copy.of(&folder)?);
         probe(liza, plan)
     };
-    matches!(try_it(), Ok(Level::Isolated))
+    matches!(found_once(project, config, Tried::Copies, try_it), Ok(Level::Isolated))
 }
 
 /// The longest time of a command in a stage, which only tries something.

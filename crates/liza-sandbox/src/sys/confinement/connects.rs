@@ -161,13 +161,14 @@ fn connect_in_room(
             false => RoomNetwork::lead_nowhere(&socket, target).map(|()| Led::Connected),
         };
     }
-    if is_stream {
-        if network.has_port(target.port()) {
-            return Err(Errno::CONNREFUSED);
-        }
+    if is_stream && network.has_port(target.port()) {
+        return Err(Errno::CONNREFUSED);
+    }
+    let connected = connect(&socket, &target);
+    if is_stream && matches!(connected, Err(Errno::CONNREFUSED | Errno::INPROGRESS)) {
         policy.note_if_outside(target.port(), thread);
     }
-    connect(&socket, &target).map(|()| Led::Connected)
+    connected.map(|()| Led::Connected)
 }
 
 /// `None` ends a connection.

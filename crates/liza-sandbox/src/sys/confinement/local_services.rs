@@ -1,5 +1,6 @@
 //! A session reaches the services of this machine that it started, and ports that the person listed.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
@@ -56,8 +57,13 @@ impl ConnectPolicy {
             || others().any(|pid| holds(&pid) && is_own(self.client, pid))
     }
 
-    /// Names a port at which nothing waits in the room of this thread, but a service does outside of it.
+    /// Names a port at which nothing waits in the room of this thread, but a service does outside of it. Looks only if it is not
+    /// named yet: the kernel takes milliseconds to list the sockets.
     pub(super) fn note_if_outside(&self, port: u16, thread: u32) {
+        let is_named = |noted: &BTreeSet<u16>| noted.len() >= NOTED_MAX || noted.contains(&port);
+        if self.noted.lock().is_ok_and(|noted| is_named(&noted)) {
+            return;
+        }
         let has = |listeners: Vec<u64>| !listeners.is_empty();
         if !has(system::tcp_listeners(Some(thread), port)) && has(system::tcp_listeners(None, port)) {
             self.note_refused(port);
