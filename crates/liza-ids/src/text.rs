@@ -8,19 +8,20 @@ pub const ERROR_START: &str = "liza: ";
 /// The beginning of the line after it, which says what to do.
 pub const HINT_START: &str = "  hint: ";
 
-/// Makes one line of a text: white space folded, cut at `max` characters.
+/// Makes one line of a text: white space folded, cut at `max` characters. Looks at no more of it than that.
 pub fn one_line(text: &str, max: usize) -> String {
-    let mut line = String::new();
+    let (mut line, mut length) = (String::new(), 0);
     for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
+        let gap = (!line.is_empty()).then_some(' ');
+        for c in gap.into_iter().chain(word.chars().filter(|c| !is_unprintable(*c))) {
+            if length == max {
+                return format!("{}…", line.trim_end());
+            }
+            line.push(c);
+            length += 1;
         }
-        line.extend(word.chars().filter(|c| !is_unprintable(*c)));
     }
-    match line.char_indices().nth(max) {
-        Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
-        None => line,
-    }
+    line
 }
 
 /// The start and the end of a text that is longer than a screen has room for. Laying out a text takes time.
@@ -121,7 +122,8 @@ mod tests {
     fn one_line_folds_and_cuts_at_characters() {
         assert_eq!(one_line("a\n  b\u{7}c\td ", 80), "a bc d");
         assert_eq!(one_line("ééééé", 3), "ééé…");
-        assert_eq!(one_line("", 3), "");
+        assert_eq!((one_line("", 3).as_str(), one_line("ab c", 3).as_str()), ("", "ab…"));
+        assert_eq!((one_line("abc  ", 3).as_str(), one_line("abc d", 0).as_str()), ("abc", "…"));
         assert_eq!(one_line("abc\u{202e}fed\u{2066} \u{9b}31m", 80), "abcfed 31m");
     }
 

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use liza_core::model::Timestamp;
+use liza_core::text::one_line;
 use serde_json::json;
 
 use crate::boards::{BUSY, FIRE, in_one_second, project};
@@ -304,4 +306,14 @@ fn a_board_with_nine_discoveries_without_end_is_read_and_shown_on_some_pages() {
         );
     }
     project.liza(&["dismiss", "disc-1"]).ok();
+}
+
+/// Covers: RO-06
+#[test]
+fn of_a_long_text_no_more_is_looked_at_than_is_shown() {
+    let (text, began) = ("word ".repeat(1 << 20), Instant::now());
+    for _ in 0..2_000 {
+        assert_eq!(one_line(&text, 9), "word word…");
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
