@@ -360,6 +360,8 @@ fn a_project_says_what_judges_its_merges_and_what_any_task_can_change() {
         assert_eq!(said(&project, verb).matches(alone).count(), 1, "{}", said(&project, verb));
     }
     project.write("Makefile", "test:\n\ttrue\n");
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "a test"]);
     let written = project.liza(&["init", "--test"]);
     let written = written.ok();
     let command =
